@@ -1,0 +1,201 @@
+use std::io::Read;
+
+use bytes::Bytes;
+use downburst_model::{
+    Class, Digest, Epoch, FeedName, Origin, ProductId, ProductInfo, ProductKey, Sequence, WallMicros,
+};
+use minicbor::{Decode, Encode};
+
+use crate::LogError;
+
+/// The log of one feed: one writer, any number of readers by cursor.
+///
+/// Every implementation passes [`contract::suite`](crate::contract::suite).
+pub trait ProductLog: Send + Sync {
+    /// The feed.
+    fn feed(&self) -> &FeedName;
+
+    /// This life of the log.
+    fn epoch(&self) -> Epoch;
+
+    /// The sequence stored last; 0 if there was none.
+    fn head(&self) -> Sequence;
+
+    /// The oldest sequence whose bytes are kept. Greater than the head if no bytes are kept.
+    fn first(&self) -> Sequence;
+
+    /// Copies `bytes` to its end into the log and gives it a sequence, unless it is a duplicate.
+    ///
+    /// `clock` is read once, when the product is complete and verified. Appends of a feed wait for each other, so
+    /// `bytes` should be at hand (a file, a buffer) and no slow connection. After an error nothing is stored.
+    fn append(
+        &self,
+        product: NewProduct,
+        bytes: &mut dyn Read,
+        clock: Clock<'_>,
+    ) -> Result<Appended, LogError>;
+
+    /// Reads entries with `after < sequence <= to`, in order, until a limit is reached, but always at least one.
+    ///
+    /// Never waits for the writer. Bytes are shared with the log and stay valid after eviction.
+    fn read(
+        &self,
+        after: Sequence,
+        to: Sequence,
+        limit_bytes: usize,
+        limit_entries: usize,
+    ) -> Result<ReadBatch, LogError>;
+
+    /// One entry; `None` if the sequence was never given or is forgotten.
+    fn entry(&self, sequence: Sequence) -> Result<Option<LogEntry>, LogError>;
+
+    /// A cursor such that everything stored at or after the moment comes after it.
+    fn find_time(&self, stored: WallMicros) -> Sequence;
+
+    /// The remembered product that one with this id and these bytes' digest would repeat under the feed's rule.
+    ///
+    /// Under the rule without the WMO starting line `digest` is that of the bytes after the line.
+    fn find_duplicate(
+        &self,
+        id: &ProductId,
+        size: u64,
+        digest: &Digest,
+    ) -> Result<Option<Sequence>, LogError>;
+
+    /// The remembered product that carries this upstream key.
+    fn find_source(&self, key: &ProductKey) -> Result<Option<Sequence>, LogError>;
+
+    /// Calls `listener` with the head after each append, in order, on the appending thread. It must not append.
+    fn on_append(&self, listener: Box<dyn Fn(Sequence) + Send + Sync>);
+
+    /// Seals, evicts and forgets what is due at `now`; to be called every few seconds.
+    fn retain(&self, now: WallMicros) -> Result<Retained, LogError>;
+
+    /// Figures for people and metrics.
+    fn stat(&self) -> LogStat;
+}
+
+/// Reads the wall clock.
+pub type Clock<'a> = &'a dyn Fn() -> WallMicros;
+
+/// A product on its way into the log.
+#[derive(Clone, Debug)]
+pub struct NewProduct {
+    /// The identifier.
+    pub id: ProductId,
+    /// The host that first ingested it.
+    pub origin: Origin,
+    /// Set by the first ingester.
+    pub created: WallMicros,
+    /// Its priority.
+    pub class: Class,
+    /// At a site: where it came from. A second product with the same upstream key is a duplicate under every rule.
+    pub source: Option<SourceStamp>,
+    /// Refuses the product if it has another size; also saves moving to a larger segment half-way.
+    pub expected_size: Option<u64>,
+    /// Refuses the product if it has another digest.
+    pub expected_digest: Option<Digest>,
+}
+
+/// What the upstream hub said about a product; kept in the record.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct SourceStamp {
+    /// Names the product at the hub.
+    #[n(0)]
+    pub key: ProductKey,
+    /// When the hub had stored it, on the hub's clock.
+    #[n(1)]
+    pub hub_stored: WallMicros,
+    /// When its last byte came in, on this host's clock.
+    #[n(2)]
+    pub received: Option<WallMicros>,
+}
+
+/// What became of an append.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// The log has it already.
+    Duplicate {
+        /// There.
+        of: Sequence,
+    },
+    /// It is stored and acknowledged.
+    Stored {
+        /// There.
+        sequence: Sequence,
+        /// Its description.
+        info: ProductInfo,
+    },
+}
+
+/// One product of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Its description; the key is this log's.
+    pub info: ProductInfo,
+    /// Its bytes, or `None` once they are evicted or found damaged.
+    pub bytes: Option<Bytes>,
+    /// At a site: where it came from.
+    pub source: Option<SourceStamp>,
+}
+
+/// The answer to a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadBatch {
+    /// In order of sequence.
+    pub entries: Vec<LogEntry>,
+    /// Everything up to here is in `entries` or was never given, or forgotten; the next read goes on after it.
+    pub read_to: Sequence,
+    /// The part of the asked range of which the log can't list the products any more.
+    pub forgotten: Option<Forgotten>,
+}
+
+/// A range of sequences whose memory has expired, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forgotten {
+    /// From here.
+    pub from: Sequence,
+    /// To here.
+    pub to: Sequence,
+}
+
+/// What [`ProductLog::retain`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// First and last sequence of every run of products whose bytes went.
+    pub evicted: Vec<(Sequence, Sequence)>,
+    /// How many products that were.
+    pub products: u64,
+    /// How many bytes of disk came free.
+    pub bytes: u64,
+    /// How many of these products went before their hours were over, because of the disk ceiling.
+    pub products_cut_by_ceiling: u64,
+    /// Everything up to here has left the memory too.
+    pub forgotten_to: Option<Sequence>,
+}
+
+/// Figures about a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogStat {
+    /// Products with bytes.
+    pub products: u64,
+    /// Products without bytes that are remembered.
+    pub remembered: u64,
+    /// Disk in use by segments.
+    pub bytes: u64,
+    /// Disk in use by indexes and memory; counted in the ceiling.
+    pub memory_bytes: u64,
+    /// The disk ceiling.
+    pub ceiling_bytes: u64,
+    /// See [`ProductLog::first`].
+    pub first: Sequence,
+    /// See [`ProductLog::head`].
+    pub head: Sequence,
+    /// Files with bytes.
+    pub segments: usize,
+    /// The stamp of the oldest product with bytes.
+    pub oldest_stored: Option<WallMicros>,
+    /// The stamp of the newest product.
+    pub newest_stored: Option<WallMicros>,
+}

@@ -1,0 +1,301 @@
+//! What every [`ProductLog`] must do, as one suite that any implementation can run.
+//!
+//! The suite asserts; call it from a test. It needs logs with the default duplicate rule (id and content) and with room
+//! for a few hundred small products.
+
+use std::{
+    io::{self, Read},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use downburst_model::{
+    Class, Digest, Epoch, FeedName, NameError, Origin, ProductId, ProductKey, Sequence, WallMicros,
+};
+
+use crate::{Appended, LogEntry, LogError, NewProduct, ProductLog, SourceStamp};
+
+/// Why the suite could not be carried out. What a log does wrong is a failed assertion instead.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs every check, each on a log of its own that `fresh` makes.
+pub fn suite(fresh: &dyn Fn() -> Arc<dyn ProductLog>) -> Result<(), Failure> {
+    an_empty_log_answers(&*fresh())?;
+    products_come_back_in_order(&*fresh())?;
+    limits_stop_a_read(&*fresh())?;
+    equal_products_are_stored_once(&*fresh())?;
+    empty_products_are_never_duplicates(&*fresh())?;
+    upstream_keys_are_stored_once(&*fresh())?;
+    refused_products_leave_no_trace(&*fresh())?;
+    the_stamp_is_taken_when_the_product_is_complete(&*fresh())?;
+    time_finds_a_cursor(&*fresh())?;
+    listeners_hear_every_append(&*fresh())?;
+    readers_run_beside_the_writer(fresh())
+}
+
+/// A product for tests, without anything announced.
+pub fn product(id: &str) -> Result<NewProduct, NameError> {
+    Ok(NewProduct {
+        id: ProductId::parse(id)?,
+        origin: Origin::parse("origin.example")?,
+        created: WallMicros(1_000),
+        class: Class::Observation,
+        source: None,
+        expected_size: None,
+        expected_digest: None,
+    })
+}
+
+/// The digest of some bytes.
+pub fn digest(bytes: &[u8]) -> Digest {
+    Digest(*blake3::hash(bytes).as_bytes())
+}
+
+fn an_empty_log_answers(log: &dyn ProductLog) -> Result<(), Failure> {
+    assert_eq!(log.head(), Sequence(0));
+    assert!(log.first() > log.head());
+    let batch = log.read(Sequence(0), EVERYTHING, usize::MAX, usize::MAX)?;
+    assert!(batch.entries.is_empty());
+    assert_eq!((batch.read_to, batch.forgotten), (Sequence(0), None));
+    assert_eq!(log.entry(Sequence(1))?, None);
+    assert_eq!(log.find_time(WallMicros(0)), Sequence(0));
+    assert_eq!(log.stat().products, 0);
+    Ok(())
+}
+
+fn products_come_back_in_order(log: &dyn ProductLog) -> Result<(), Failure> {
+    let sizes = [0_usize, 1, 7, 8, 9, 4_096, 300_000];
+    let contents: Vec<Vec<u8>> = sizes.iter().map(|size| vec![*size as u8; *size]).collect();
+    let mut given = Vec::new();
+    for (n, content) in contents.iter().enumerate() {
+        given.push(stored(log, &format!("product {n}"), content, n as i64)?);
+    }
+    assert!(given.is_sorted_by(|a, b| a < b) && given.first().is_some_and(|first| *first >= Sequence(1)));
+    assert_eq!(Some(&log.head()), given.last());
+    let batch = log.read(Sequence(0), EVERYTHING, usize::MAX, usize::MAX)?;
+    assert_eq!(batch.read_to, log.head());
+    assert_eq!(batch.entries.len(), contents.len());
+    for (n, (entry, content)) in batch.entries.iter().zip(&contents).enumerate() {
+        check_entry(log, entry, n, content)?;
+        assert_eq!(log.entry(entry.info.key.sequence)?.as_ref(), Some(entry));
+    }
+    Ok(())
+}
+
+fn check_entry(log: &dyn ProductLog, entry: &LogEntry, n: usize, content: &[u8]) -> Result<(), Failure> {
+    assert_eq!(entry.bytes.as_deref(), Some(content));
+    assert_eq!(entry.info.id.as_str(), format!("product {n}"));
+    assert_eq!((&entry.info.key.feed, entry.info.key.epoch), (log.feed(), log.epoch()));
+    assert_eq!((entry.info.size, entry.info.digest), (content.len() as u64, digest(content)));
+    assert_eq!((entry.info.created, entry.info.stored), (WallMicros(1_000), WallMicros(n as i64)));
+    assert_eq!((entry.info.class, &entry.source), (Class::Observation, &None));
+    Ok(())
+}
+
+fn limits_stop_a_read(log: &dyn ProductLog) -> Result<(), Failure> {
+    let given = (0..5).map(|n| stored(log, &format!("{n}"), &[n; 100], 0)).collect::<Result<Vec<_>, _>>()?;
+    let head = log.head();
+    let read = |after, to, bytes, entries| -> Result<(Vec<Sequence>, Sequence), LogError> {
+        let batch = log.read(after, to, bytes, entries)?;
+        Ok((batch.entries.iter().map(|entry| entry.info.key.sequence).collect(), batch.read_to))
+    };
+    let first = given.first().copied().unwrap_or_default();
+    let third = given.get(2).copied().unwrap_or_default();
+    assert_eq!(read(Sequence(0), EVERYTHING, 250, 100)?.0, given.iter().take(2).copied().collect::<Vec<_>>());
+    assert_eq!(read(Sequence(0), EVERYTHING, 1, 100)?, (vec![first], first), "at least one");
+    assert_eq!(read(Sequence(0), EVERYTHING, usize::MAX, 3)?.1, third);
+    assert_eq!(read(third, EVERYTHING, usize::MAX, 100)?, (given.iter().skip(3).copied().collect(), head));
+    assert_eq!(read(Sequence(0), third, usize::MAX, 100)?.1, third);
+    assert_eq!(read(head, EVERYTHING, 1, 1)?, (Vec::new(), head));
+    let large = stored(log, "large", &[1; 100], 0)?;
+    stored(log, "empty", b"", 0)?;
+    assert_eq!(read(head, EVERYTHING, 50, 100)?.1, large, "nothing follows a product beyond the limit");
+    let head = log.head();
+    let beyond = Sequence(head.0 + 10);
+    assert_eq!(read(beyond, EVERYTHING, 1, 1)?, (Vec::new(), beyond), "a cursor never goes back");
+    Ok(())
+}
+
+fn equal_products_are_stored_once(log: &dyn ProductLog) -> Result<(), Failure> {
+    let of = stored(log, "a", b"content", 0)?;
+    assert_eq!(append(log, "a", b"content", 0)?, Appended::Duplicate { of });
+    let id = ProductId::parse("a")?;
+    assert_eq!(log.find_duplicate(&id, 7, &digest(b"content"))?, Some(of));
+    assert_eq!(log.find_duplicate(&id, 5, &digest(b"other"))?, None);
+    assert_eq!(log.head(), of);
+    stored(log, "b", b"content", 0)?;
+    stored(log, "a", b"other", 0)?;
+    Ok(())
+}
+
+fn empty_products_are_never_duplicates(log: &dyn ProductLog) -> Result<(), Failure> {
+    let first = stored(log, "a", b"", 0)?;
+    let second = stored(log, "a", b"", 0)?;
+    assert!(second > first);
+    Ok(())
+}
+
+fn upstream_keys_are_stored_once(log: &dyn ProductLog) -> Result<(), Failure> {
+    let key = |sequence| -> Result<ProductKey, NameError> {
+        Ok(ProductKey { feed: FeedName::parse("UP")?, epoch: Epoch(9), sequence: Sequence(sequence) })
+    };
+    let from = |sequence, id| -> Result<NewProduct, NameError> {
+        let source =
+            SourceStamp { key: key(sequence)?, hub_stored: WallMicros(77), received: Some(WallMicros(78)) };
+        Ok(NewProduct { source: Some(source), ..product(id)? })
+    };
+    let first = log.append(from(5, "empty")?, &mut &b""[..], &|| WallMicros(0))?;
+    let Appended::Stored { sequence: of, .. } = first else { return Err("the first is no duplicate".into()) };
+    let again = log.append(from(5, "empty")?, &mut &b""[..], &|| WallMicros(0))?;
+    assert_eq!(again, Appended::Duplicate { of }, "a repeated delivery, even of an empty product");
+    assert_eq!(log.find_source(&key(5)?)?, Some(of));
+    assert_eq!(log.find_source(&key(6)?)?, None);
+    let other = log.append(from(6, "empty")?, &mut &b""[..], &|| WallMicros(0))?;
+    assert!(matches!(other, Appended::Stored { .. }), "another empty product");
+    let kept = log.entry(of)?.and_then(|entry| entry.source);
+    assert_eq!(kept, from(5, "empty")?.source);
+    Ok(())
+}
+
+fn refused_products_leave_no_trace(log: &dyn ProductLog) -> Result<(), Failure> {
+    let good = stored(log, "good", b"good", 0)?;
+    let append = |product, bytes: &mut dyn Read| log.append(product, bytes, &|| WallMicros(0));
+    let announced = NewProduct { expected_digest: Some(digest(b"right")), ..product("wrong digest")? };
+    assert!(matches!(append(announced, &mut &b"wrong"[..]), Err(LogError::DigestMismatch { .. })));
+    for content in [&b"four"[..], b"longer"] {
+        let announced = NewProduct { expected_size: Some(5), ..product("wrong size")? };
+        assert!(matches!(append(announced, &mut &*content), Err(LogError::SizeMismatch { expected: 5, .. })));
+    }
+    let torn = &mut io::repeat(7).take(600_000).chain(Failing);
+    assert!(matches!(append(product("torn")?, torn), Err(LogError::Source { .. })));
+    assert_eq!(log.head(), good);
+    assert_eq!(log.read(Sequence(0), EVERYTHING, usize::MAX, usize::MAX)?.entries.len(), 1);
+    let announced = NewProduct {
+        expected_digest: Some(digest(b"right")),
+        expected_size: Some(5),
+        ..product("wrong digest")?
+    };
+    let retried = append(announced, &mut &b"right"[..])?;
+    assert!(matches!(retried, Appended::Stored { .. }), "a refused product may come again");
+    let bytes = log.entry(log.head())?.and_then(|entry| entry.bytes);
+    assert_eq!(bytes.as_deref(), Some(&b"right"[..]));
+    Ok(())
+}
+
+fn the_stamp_is_taken_when_the_product_is_complete(log: &dyn ProductLog) -> Result<(), Failure> {
+    let read_bytes = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&read_bytes);
+    let mut bytes = Counting { rest: 700_000, counted };
+    let appended =
+        log.append(product("slow")?, &mut bytes, &|| WallMicros(read_bytes.load(Ordering::SeqCst) as i64))?;
+    let Appended::Stored { info, sequence } = appended else { return Err("no duplicate".into()) };
+    assert_eq!(info.stored, WallMicros(700_000));
+    assert_eq!(log.entry(sequence)?.map(|entry| entry.info), Some(info));
+    Ok(())
+}
+
+fn time_finds_a_cursor(log: &dyn ProductLog) -> Result<(), Failure> {
+    let stamps = [10, 20, 20, 30, 25, 40];
+    for (n, stamp) in stamps.iter().enumerate() {
+        stored(log, &format!("{n}"), b"x", *stamp)?;
+    }
+    for moment in [i64::MIN, 0, 10, 11, 20, 21, 26, 30, 31, 40, 41, i64::MAX] {
+        let cursor = log.find_time(WallMicros(moment));
+        let rest = log.read(cursor, EVERYTHING, usize::MAX, usize::MAX)?.entries;
+        let expected = stamps.iter().skip_while(|stamp| **stamp < moment).count();
+        assert_eq!(rest.len(), expected, "from {moment} on");
+    }
+    Ok(())
+}
+
+fn listeners_hear_every_append(log: &dyn ProductLog) -> Result<(), Failure> {
+    let heard = Arc::new(AtomicU64::new(0));
+    let mirror = Arc::clone(&heard);
+    log.on_append(Box::new(move |head| mirror.store(head.0, Ordering::SeqCst)));
+    for n in 0..3 {
+        let sequence = stored(log, &format!("{n}"), b"x", 0)?;
+        assert_eq!(heard.load(Ordering::SeqCst), sequence.0);
+    }
+    append(log, "0", b"x", 0)?;
+    assert_eq!(heard.load(Ordering::SeqCst), log.head().0);
+    Ok(())
+}
+
+fn readers_run_beside_the_writer(log: Arc<dyn ProductLog>) -> Result<(), Failure> {
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..2).map(|_| scope.spawn(|| follow(&*log, CONCURRENT_PRODUCTS))).collect();
+        for n in 0..CONCURRENT_PRODUCTS {
+            let content = vec![n as u8; n * 37 % 5_000 + 1];
+            stored(&*log, &format!("{n}"), &content, 0)?;
+        }
+        for reader in readers {
+            reader.join().map_err(|_| "a reader panicked")??;
+        }
+        Ok(())
+    })
+}
+
+/// Reads by cursor until all products were seen once, in order and whole.
+fn follow(log: &dyn ProductLog, count: usize) -> Result<(), Failure> {
+    let (mut cursor, mut seen) = (Sequence(0), 0);
+    while seen < count {
+        let batch = log.read(cursor, EVERYTHING, 64 << 10, 16)?;
+        for entry in &batch.entries {
+            assert_eq!(entry.info.id.as_str(), format!("{seen}"));
+            assert_eq!(entry.bytes.as_deref().map(digest), Some(entry.info.digest));
+            seen += 1;
+        }
+        assert!(batch.read_to >= cursor);
+        cursor = batch.read_to;
+        if batch.entries.is_empty() {
+            thread::yield_now();
+        }
+    }
+    assert_eq!(seen, count);
+    Ok(())
+}
+
+fn append(log: &dyn ProductLog, id: &str, bytes: &[u8], now: i64) -> Result<Appended, Failure> {
+    Ok(log.append(product(id)?, &mut &*bytes, &|| WallMicros(now))?)
+}
+
+fn stored(log: &dyn ProductLog, id: &str, bytes: &[u8], now: i64) -> Result<Sequence, Failure> {
+    match append(log, id, bytes, now)? {
+        Appended::Stored { sequence, info } => {
+            assert_eq!(info.key.sequence, sequence);
+            Ok(sequence)
+        }
+        Appended::Duplicate { of } => Err(format!("{id} was taken for a duplicate of {of:?}").into()),
+    }
+}
+
+/// A source that breaks.
+struct Failing;
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::from(io::ErrorKind::ConnectionReset))
+    }
+}
+
+/// A source that tells how much was read from it.
+struct Counting {
+    rest: usize,
+    counted: Arc<AtomicU64>,
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.rest.min(buffer.len()).min(1_000);
+        self.rest -= count;
+        self.counted.fetch_add(count as u64, Ordering::SeqCst);
+        buffer.iter_mut().take(count).for_each(|byte| *byte = 3);
+        Ok(count)
+    }
+}
+
+const EVERYTHING: Sequence = Sequence(u64::MAX);
+const CONCURRENT_PRODUCTS: usize = 400;

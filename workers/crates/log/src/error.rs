@@ -1,0 +1,140 @@
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use downburst_model::{Digest, FeedName, ProductId};
+use thiserror::Error;
+
+/// What went wrong with a log, in a sentence that says where and what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The log was closed by its owner.
+    #[error("the log of feed {feed} is closed; open it again before products are appended")]
+    Closed {
+        /// The feed.
+        feed: FeedName,
+    },
+    /// The bytes don't have the digest that came with them.
+    #[error("product {id:?} has digest {found}, but {expected} was announced; send it again")]
+    DigestMismatch {
+        /// The product.
+        id: ProductId,
+        /// As announced.
+        expected: Digest,
+        /// As computed from the bytes.
+        found: Digest,
+    },
+    /// No space is left. Nothing was stored and nothing is damaged.
+    #[error("the disk of {} is full; free space or lower the retention of a feed, then send the product again", path.display())]
+    DiskFull {
+        /// The file that could not grow.
+        path: PathBuf,
+    },
+    /// The system refused an operation.
+    #[error("could not {action} {}: {source}; check the disk and the permissions", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Another process writes this log.
+    #[error("the log directory {} is in use by {holder}; stop that one first or choose another data directory", dir.display())]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+        /// The other writer, as far as it said who it is.
+        holder: String,
+    },
+    /// The files come from a later release.
+    #[error("{} has format {version}, which this release can't read; use the release that wrote it or a later one", path.display())]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// The directory can't be written.
+    #[error("the log directory {} can't be written: {source}; correct its owner or permissions, or choose another data directory", path.display())]
+    NotWritable {
+        /// What could not be created.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The product ended early or went on too long.
+    #[error("product {id:?} has {found} bytes, but {expected} were announced; send it again")]
+    SizeMismatch {
+        /// The product.
+        id: ProductId,
+        /// As announced.
+        expected: u64,
+        /// As read.
+        found: u64,
+    },
+    /// The bytes could not be read from their source.
+    #[error("the bytes of product {id:?} could not be read: {source}; send it again")]
+    Source {
+        /// The product.
+        id: ProductId,
+        /// Why.
+        source: io::Error,
+    },
+    /// The product exceeds the limit.
+    #[error(
+        "product {id:?} is larger than the limit of {limit_bytes} bytes; raise the limit of the feed or split the product"
+    )]
+    TooLarge {
+        /// The product.
+        id: ProductId,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// The directory belongs to another feed.
+    #[error("the log directory {} belongs to feed {found}, not to {asked}; give each feed a directory of its own", dir.display())]
+    WrongFeed {
+        /// The directory.
+        dir: PathBuf,
+        /// Whose it is.
+        found: FeedName,
+        /// Who wanted it.
+        asked: FeedName,
+    },
+}
+
+impl LogError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { path },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::NotWritable { path, source }
+            }
+            _ => Self::Io { action, path, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_failure_decides_the_advice() {
+        let path = Path::new("/data/X");
+        let full = LogError::io("write", path, io::Error::from(io::ErrorKind::StorageFull)).to_string();
+        assert_eq!(
+            full,
+            "the disk of /data/X is full; free space or lower the retention of a feed, then send the product again"
+        );
+        let denied =
+            LogError::io("create", path, io::Error::from(io::ErrorKind::PermissionDenied)).to_string();
+        assert!(denied.contains("/data/X") && denied.contains("permissions"), "{denied}");
+        let other = LogError::io("rename", path, io::Error::other("gone")).to_string();
+        assert!(other.starts_with("could not rename /data/X: gone"), "{other}");
+    }
+}

@@ -1,0 +1,295 @@
+//! The log of one feed in local files: opening, closing, and the parts the other modules work on.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductKey, Sequence, WallMicros};
+
+use crate::{
+    Appended, Clock, Damage, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog, ReadBatch,
+    Recovery, Retained, files,
+    identity::{Identity, Reservation},
+    keys::Keys,
+    recovery,
+    segment::Segment,
+    system,
+    writer::Writer,
+};
+
+/// The log of one feed in local files.
+///
+/// Dropping it without [`close`](Self::close) is what a crash is: nothing acknowledged is lost, but the next opening
+/// checks the last segments and skips the rest of the reserved sequences.
+pub struct FeedLog {
+    pub(crate) dir: PathBuf,
+    pub(crate) identity: Identity,
+    /// Locked before everything else. Held for the length of an append.
+    writer: Mutex<Writer>,
+    /// Sealing and evicting; after the writer.
+    maintenance: Mutex<()>,
+    /// After maintenance.
+    reservation: Mutex<Reservation>,
+    keys: Mutex<Keys>,
+    /// Held by readers and the writer for moments only.
+    segments: RwLock<BTreeMap<u64, Arc<Segment>>>,
+    options: RwLock<Arc<LogOptions>>,
+    pub(crate) head: AtomicU64,
+    pub(crate) forgotten_to: AtomicU64,
+    listeners: RwLock<Vec<Listener>>,
+    _lock: File,
+}
+
+/// Is told the head after each append.
+pub(crate) type Listener = Box<dyn Fn(Sequence) + Send + Sync>;
+
+impl FeedLog {
+    /// Opens the log in `dir`, creating it if need be; `random` becomes the epoch of a log that is created.
+    pub fn open(
+        dir: &Path,
+        feed: FeedName,
+        options: LogOptions,
+        random: u64,
+    ) -> Result<(Self, Recovery), LogError> {
+        let lock = lock_directory(dir)?;
+        let listing = files::list(dir)?;
+        let mut recovery = Recovery::default();
+        let (identity, mut reservation, known) = identify(dir, feed, random, &listing, &mut recovery)?;
+        let segments = recovery::load(dir, &identity, &listing, &mut recovery)?;
+        let last_found = segments.last().and_then(|segment| segment.last_row()).map_or(0, |row| row.sequence);
+        let resumption = reservation.resume(known, last_found);
+        recovery.clean = resumption.clean;
+        let forgotten_to = reservation.forgotten_to();
+        let log = Self {
+            dir: dir.to_owned(),
+            identity,
+            writer: Mutex::new(Writer::new(resumption.next)),
+            maintenance: Mutex::new(()),
+            reservation: Mutex::new(reservation),
+            keys: Mutex::new(Keys::new(options.duplicate_rule)),
+            segments: RwLock::new(segments.into_iter().map(|segment| (segment.base, segment)).collect()),
+            options: RwLock::new(Arc::new(options)),
+            head: AtomicU64::new(last_found.max(forgotten_to)),
+            forgotten_to: AtomicU64::new(forgotten_to),
+            listeners: RwLock::new(Vec::new()),
+            _lock: lock,
+        };
+        log.rebuild_keys();
+        log.report(&recovery);
+        Ok((log, recovery))
+    }
+
+    /// Changes the options; they hold from the next append, read or retain on.
+    pub fn set_options(&self, options: LogOptions) {
+        let _writer = self.writer();
+        let rule_changed = self.keys().rule() != options.duplicate_rule;
+        *self.options.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(options);
+        if rule_changed {
+            self.rebuild_keys();
+        }
+    }
+
+    /// Seals everything and marks a clean stop. Reading stays possible, appending does not.
+    pub fn close(&self) -> Result<(), LogError> {
+        let mut writer = self.writer();
+        let was_open = writer.close();
+        self.retire(&mut writer)?;
+        self.seal_all()?;
+        if was_open { self.reservation().close(writer.next()) } else { Ok(()) }
+    }
+
+    pub(crate) fn options(&self) -> Arc<LogOptions> {
+        self.options.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
+        lock(&self.writer)
+    }
+
+    pub(crate) fn maintenance(&self) -> MutexGuard<'_, ()> {
+        lock(&self.maintenance)
+    }
+
+    pub(crate) fn reservation(&self) -> MutexGuard<'_, Reservation> {
+        lock(&self.reservation)
+    }
+
+    pub(crate) fn keys(&self) -> MutexGuard<'_, Keys> {
+        lock(&self.keys)
+    }
+
+    pub(crate) fn segments(&self) -> RwLockReadGuard<'_, BTreeMap<u64, Arc<Segment>>> {
+        self.segments.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn segments_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<u64, Arc<Segment>>> {
+        self.segments.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn listeners(&self) -> RwLockReadGuard<'_, Vec<Listener>> {
+        self.listeners.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rebuild_keys(&self) {
+        let mut keys = Keys::new(self.options().duplicate_rule);
+        for segment in self.segments().values() {
+            segment.all_rows().iter().for_each(|row| keys.insert(row));
+        }
+        *self.keys() = keys;
+    }
+
+    fn report(&self, recovery: &Recovery) {
+        let (feed, dir) = (&self.identity.feed, self.dir.display());
+        for damage in &recovery.damaged {
+            let Damage { segment, offset, bytes } = damage;
+            tracing::error!(%feed, segment = %segment.display(), offset, bytes, "stepped over damage in the log");
+        }
+        for path in &recovery.quarantined {
+            tracing::error!(%feed, path = %path.display(), "set an unreadable file of the log aside");
+        }
+        if !recovery.clean {
+            let Recovery { cut_bytes, segments_scanned, .. } = recovery;
+            tracing::warn!(%feed, %dir, cut_bytes, segments_scanned, "the log was not closed; checked its end");
+        }
+    }
+}
+
+impl ProductLog for FeedLog {
+    fn feed(&self) -> &FeedName {
+        &self.identity.feed
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.identity.epoch
+    }
+
+    fn head(&self) -> Sequence {
+        Sequence(self.head.load(Ordering::Acquire))
+    }
+
+    fn first(&self) -> Sequence {
+        self.first_with_bytes()
+    }
+
+    fn append(
+        &self,
+        product: NewProduct,
+        bytes: &mut dyn Read,
+        clock: Clock<'_>,
+    ) -> Result<Appended, LogError> {
+        self.append_product(product, bytes, clock)
+    }
+
+    fn read(
+        &self,
+        after: Sequence,
+        to: Sequence,
+        limit_bytes: usize,
+        limit_entries: usize,
+    ) -> Result<ReadBatch, LogError> {
+        self.read_range(after, to, limit_bytes, limit_entries)
+    }
+
+    fn entry(&self, sequence: Sequence) -> Result<Option<LogEntry>, LogError> {
+        self.read_entry(sequence)
+    }
+
+    fn find_time(&self, stored: WallMicros) -> Sequence {
+        self.cursor_before(stored)
+    }
+
+    fn find_duplicate(
+        &self,
+        id: &ProductId,
+        size: u64,
+        digest: &Digest,
+    ) -> Result<Option<Sequence>, LogError> {
+        let likeness = crate::keys::Likeness { id, digest, body: (digest, size) };
+        Ok(self.same_product(&likeness)?.map(Sequence))
+    }
+
+    fn find_source(&self, key: &ProductKey) -> Result<Option<Sequence>, LogError> {
+        Ok(self.same_source(key)?.map(Sequence))
+    }
+
+    fn on_append(&self, listener: Listener) {
+        self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(listener);
+    }
+
+    fn retain(&self, now: WallMicros) -> Result<Retained, LogError> {
+        self.retain_at(now)
+    }
+
+    fn stat(&self) -> LogStat {
+        self.figures()
+    }
+}
+
+/// Decides who the log is: by its identity file, else by its segments, else it is created.
+fn identify(
+    dir: &Path,
+    feed: FeedName,
+    random: u64,
+    listing: &files::Listing,
+    recovery: &mut Recovery,
+) -> Result<(Identity, Reservation, bool), LogError> {
+    if let Some(identity) = Identity::read(dir)? {
+        if identity.feed != feed {
+            return Err(LogError::WrongFeed { dir: dir.to_owned(), found: identity.feed, asked: feed });
+        }
+        let (reservation, known) = Reservation::open(dir, identity.epoch)?;
+        if known || !listing.is_empty() {
+            return Ok((identity, reservation, known));
+        }
+    }
+    let (epoch, salt) = match recovery::identity_from_segments(dir, listing)? {
+        Some(found) => found,
+        None => (Epoch(random), fresh_salt(dir)?),
+    };
+    let identity = Identity { feed, epoch, salt };
+    recovery.created = listing.is_empty();
+    let (reservation, known) = Reservation::open(dir, epoch)?;
+    identity.write(dir)?;
+    Ok((identity, reservation, known))
+}
+
+fn fresh_salt(dir: &Path) -> Result<u64, LogError> {
+    getrandom::u64()
+        .map_err(|error| LogError::io("find randomness for", dir, std::io::Error::other(error.to_string())))
+}
+
+fn lock_directory(dir: &Path) -> Result<File, LogError> {
+    let path = dir.join("lock");
+    let not_writable = |source| LogError::NotWritable { path: dir.to_owned(), source };
+    fs::create_dir_all(dir).map_err(not_writable)?;
+    let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut file = open.map_err(not_writable)?;
+    if !system::try_lock(&file).map_err(|error| LogError::io("lock", &path, error))? {
+        return Err(LogError::Locked { dir: dir.to_owned(), holder: holder(&mut file) });
+    }
+    let sign = |file: &mut File| {
+        file.set_len(0)?;
+        write!(file, "process {}", std::process::id())
+    };
+    sign(&mut file).map_err(|error| LogError::io("write", &path, error))?;
+    Ok(file)
+}
+
+fn holder(file: &mut File) -> String {
+    let mut name = String::new();
+    match file.take(64).read_to_string(&mut name) {
+        Ok(1..) => name,
+        _ => "another process".to_owned(),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

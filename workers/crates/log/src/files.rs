@@ -1,0 +1,207 @@
+//! Small files that are replaced as a whole, and names of the files of a log.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use minicbor::{Decode, Encode};
+
+use crate::LogError;
+
+/// The files of one log, by the first sequence they may hold.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) segments: Vec<u64>,
+    pub(crate) indexes: Vec<u64>,
+}
+
+impl Listing {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.indexes.is_empty()
+    }
+}
+
+/// Lists segments and indexes in order and deletes what an interrupted replacement left behind.
+pub(crate) fn list(dir: &Path) -> Result<Listing, LogError> {
+    let mut listing = Listing::default();
+    let entries = fs::read_dir(dir).map_err(|error| LogError::io("list", dir, error))?;
+    for entry in entries {
+        let path = entry.map_err(|error| LogError::io("list", dir, error))?.path();
+        match (path.extension().and_then(|it| it.to_str()), base_of(&path)) {
+            (Some(SEGMENT), Some(base)) => listing.segments.push(base),
+            (Some(INDEX), Some(base)) => listing.indexes.push(base),
+            (Some(ASIDE), _) => remove(&path)?,
+            _ => {}
+        }
+    }
+    listing.segments.sort_unstable();
+    listing.indexes.sort_unstable();
+    Ok(listing)
+}
+
+/// The segment file that begins with `base`.
+pub(crate) fn segment_path(dir: &Path, base: u64) -> PathBuf {
+    dir.join(format!("{base:020}.{SEGMENT}"))
+}
+
+/// The index file of the segment that begins with `base`.
+pub(crate) fn index_path(dir: &Path, base: u64) -> PathBuf {
+    dir.join(format!("{base:020}.{INDEX}"))
+}
+
+/// Deletes a file that may be gone already.
+pub(crate) fn remove(path: &Path) -> Result<(), LogError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LogError::io("delete", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Sets a file aside for a person to look at; returns where it is.
+pub(crate) fn quarantine(path: &Path) -> Result<PathBuf, LogError> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".quarantined");
+    let mut target = PathBuf::from(&aside);
+    let mut attempt = 1;
+    while target.exists() {
+        target = PathBuf::from(format!("{}.{attempt}", aside.to_string_lossy()));
+        attempt += 1;
+    }
+    fs::rename(path, &target).map_err(|error| LogError::io("set aside", path, error))?;
+    Ok(target)
+}
+
+/// Writes `value` so that a crash at any moment leaves the old contents or the new ones.
+pub(crate) fn write_checked<T: Encode<()>>(path: &Path, magic: &[u8; 8], value: &T) -> Result<(), LogError> {
+    let body =
+        minicbor::to_vec(value).map_err(|error| LogError::io("encode", path, io::Error::other(error)))?;
+    replace(path, |file| {
+        file.write_all(magic)?;
+        file.write_all(&FORMAT_VERSION.to_le_bytes())?;
+        file.write_all(&crc32fast::hash(&body).to_le_bytes())?;
+        file.write_all(&body)
+    })
+}
+
+/// Reads what [`write_checked`] wrote; `None` if the file is missing or damaged.
+pub(crate) fn read_checked<T: for<'b> Decode<'b, ()>>(
+    path: &Path,
+    magic: &[u8; 8],
+) -> Result<Option<T>, LogError> {
+    let contents = match fs::read(path) {
+        Ok(contents) => contents,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(LogError::io("read", path, error)),
+    };
+    let Some((version, crc, body)) = split(&contents, magic) else { return Ok(None) };
+    if crc32fast::hash(body) != crc {
+        return Ok(None);
+    }
+    if version > FORMAT_VERSION {
+        return Err(LogError::NewerFormat { path: path.to_owned(), version });
+    }
+    Ok(minicbor::decode(body).ok())
+}
+
+/// Replaces a file as a whole and durably.
+pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), LogError> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".");
+    aside.push(ASIDE);
+    let aside = PathBuf::from(aside);
+    let written = File::create(&aside).and_then(|mut file| {
+        write(&mut file)?;
+        file.sync_all()
+    });
+    if let Err(error) = written.and_then(|()| fs::rename(&aside, path)) {
+        // The first failure is the one to report.
+        let _ = fs::remove_file(&aside);
+        return Err(LogError::io("write", path, error));
+    }
+    path.parent().map_or(Ok(()), sync_directory)
+}
+
+/// Makes created, renamed and deleted names durable.
+pub(crate) fn sync_directory(dir: &Path) -> Result<(), LogError> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| LogError::io("sync", dir, error))
+}
+
+fn split<'a>(contents: &'a [u8], magic: &[u8; 8]) -> Option<(u32, u32, &'a [u8])> {
+    let rest = contents.strip_prefix(magic.as_slice())?;
+    let (version, rest) = rest.split_first_chunk::<4>()?;
+    let (crc, body) = rest.split_first_chunk::<4>()?;
+    Some((u32::from_le_bytes(*version), u32::from_le_bytes(*crc), body))
+}
+
+fn base_of(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.parse().ok()
+}
+
+/// The version of every file format of a log.
+pub(crate) const FORMAT_VERSION: u32 = 1;
+const SEGMENT: &str = "segment";
+const INDEX: &str = "index";
+const ASIDE: &str = "aside";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checked_files_survive_and_damage_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        assert_eq!(read_checked::<u64>(&path, b"01234567").unwrap(), None);
+        write_checked(&path, b"01234567", &77_777_u64).unwrap();
+        assert_eq!(read_checked::<u64>(&path, b"01234567").unwrap(), Some(77_777));
+        assert_eq!(read_checked::<u64>(&path, b"other...").unwrap(), None);
+        let good = fs::read(&path).unwrap();
+        for at in (0..good.len()).filter(|at| !(8..12).contains(at)) {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            fs::write(&path, bad).unwrap();
+            assert_eq!(read_checked::<u64>(&path, b"01234567").unwrap(), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_later_format_is_an_error_and_no_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        write_checked(&path, b"01234567", &1_u64).unwrap();
+        let mut contents = fs::read(&path).unwrap();
+        contents[8] = 9;
+        fs::write(&path, contents).unwrap();
+        let error = read_checked::<u64>(&path, b"01234567").unwrap_err().to_string();
+        assert!(error.contains("format 9"), "{error}");
+    }
+
+    #[test]
+    fn listing_is_ordered_and_clears_leftovers() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in
+            ["00000000000000000020.segment", "00000000000000000003.segment", "x.aside", "lock", "y.segment"]
+        {
+            fs::write(dir.path().join(name), b"").unwrap();
+        }
+        let listing = list(dir.path()).unwrap();
+        assert_eq!(listing.segments, [3, 20]);
+        assert!(listing.indexes.is_empty());
+        assert!(!dir.path().join("x.aside").exists());
+        assert!(segment_path(dir.path(), 20).exists());
+    }
+
+    #[test]
+    fn quarantine_never_overwrites() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let mut places = std::collections::BTreeSet::new();
+        for _ in 0..3 {
+            fs::write(&path, b"").unwrap();
+            places.insert(quarantine(&path).unwrap());
+        }
+        assert_eq!(places.len(), 3);
+    }
+}

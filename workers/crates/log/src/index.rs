@@ -1,0 +1,312 @@
+//! Rows: what the log keeps at hand about each product, in memory for open segments, in a mapped file for sealed ones.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+    path::Path,
+};
+
+use bytes::Bytes;
+use downburst_model::{Digest, Epoch, ProductId, ProductKey};
+
+use crate::{
+    LogError, files,
+    record::{Fields, Header},
+    system,
+};
+
+/// One product, at fixed length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) sequence: u64,
+    pub(crate) stored: i64,
+    pub(crate) size: u64,
+    /// The size behind a WMO starting line.
+    pub(crate) body_size: u64,
+    /// Where the record begins in its segment.
+    pub(crate) offset: u64,
+    /// Where the copy of its header begins: in the segment the record itself, in an index a place behind the rows.
+    pub(crate) header_at: u64,
+    pub(crate) header_bytes: u32,
+    pub(crate) prints: Prints,
+}
+
+/// The first bytes of what can make a product a duplicate; a match is always checked against the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prints {
+    pub(crate) id: u64,
+    pub(crate) digest: u64,
+    pub(crate) body: u64,
+    /// Of the upstream key; 0 if there is none.
+    pub(crate) source: u64,
+}
+
+impl Row {
+    pub(crate) fn new(header: &Header, offset: u64) -> Self {
+        let metadata = &header.metadata;
+        let (body, body_size) = metadata.body(header.size);
+        Self {
+            sequence: header.sequence,
+            stored: metadata.stored.0,
+            size: header.size,
+            body_size,
+            offset,
+            header_at: offset,
+            header_bytes: header.header_bytes,
+            prints: Prints {
+                id: id_print(&metadata.id),
+                digest: digest_print(&metadata.digest),
+                body: digest_print(body),
+                source: metadata.source.as_ref().map_or(0, |source| source_print(&source.key)),
+            },
+        }
+    }
+
+    fn numbers(&self) -> [u64; ROW_NUMBERS] {
+        let Prints { id, digest, body, source } = self.prints;
+        let stored = self.stored.cast_unsigned();
+        let header_bytes = u64::from(self.header_bytes);
+        [
+            self.sequence,
+            stored,
+            self.size,
+            self.body_size,
+            self.offset,
+            self.header_at,
+            header_bytes,
+            id,
+            digest,
+            body,
+            source,
+        ]
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let mut next = || fields.u64();
+        Some(Self {
+            sequence: next()?,
+            stored: next()?.cast_signed(),
+            size: next()?,
+            body_size: next()?,
+            offset: next()?,
+            header_at: next()?,
+            header_bytes: u32::try_from(next()?).ok()?,
+            prints: Prints { id: next()?, digest: next()?, body: next()?, source: next()? },
+        })
+    }
+}
+
+/// The print of an id.
+pub(crate) fn id_print(id: &ProductId) -> u64 {
+    first_number(blake3::hash(id.as_str().as_bytes()).as_bytes())
+}
+
+/// The print of a digest.
+pub(crate) fn digest_print(digest: &Digest) -> u64 {
+    first_number(&digest.0)
+}
+
+/// The print of an upstream key; never 0.
+pub(crate) fn source_print(key: &ProductKey) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&key.epoch.0.to_le_bytes()).update(&key.sequence.0.to_le_bytes());
+    hasher.update(key.feed.as_str().as_bytes());
+    first_number(hasher.finalize().as_bytes()).max(1)
+}
+
+/// The index file of a sealed segment.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    contents: Bytes,
+    count: usize,
+    /// The end of the last record in the segment.
+    pub(crate) data_end: u64,
+    /// The greatest stored stamp.
+    pub(crate) newest_stored: i64,
+}
+
+impl Index {
+    /// Maps an index; `None` if it is missing, damaged or of another epoch.
+    pub(crate) fn open(path: &Path, epoch: Epoch) -> Result<Option<Self>, LogError> {
+        let Ok(file) = File::open(path) else { return Ok(None) };
+        let mapped = file.metadata().and_then(|metadata| system::map(&file, metadata.len()));
+        let contents = mapped.map_err(|error| LogError::io("map", path, error))?;
+        match version(&contents) {
+            Some(version) if version > files::FORMAT_VERSION => {
+                Err(LogError::NewerFormat { path: path.to_owned(), version })
+            }
+            _ => Ok(Self::parse(contents, epoch)),
+        }
+    }
+
+    /// Writes the index of rows whose headers `header_of` gives, then maps it; `None` if a header can't be had.
+    pub(crate) fn write(
+        path: &Path,
+        epoch: Epoch,
+        data_end: u64,
+        rows: &[Row],
+        header_of: &dyn Fn(&Row) -> Option<Bytes>,
+    ) -> Result<Option<Self>, LogError> {
+        let Some(headers) = rows.iter().map(header_of).collect::<Option<Vec<Bytes>>>() else {
+            return Ok(None);
+        };
+        let mut header_at = (HEADER_BYTES + rows.len() * ROW_BYTES) as u64;
+        let mut table = Vec::with_capacity(rows.len() * ROW_BYTES);
+        for (row, header) in rows.iter().zip(&headers) {
+            let numbers = Row { header_at, ..*row }.numbers();
+            table.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            header_at += header.len() as u64;
+        }
+        let newest_stored = rows.iter().map(|row| row.stored).max().unwrap_or(i64::MIN);
+        let beginning = beginning(epoch, headers.len(), data_end, newest_stored, &table);
+        files::replace(path, |file| {
+            let mut file = BufWriter::new(file);
+            file.write_all(&beginning)?;
+            file.write_all(&table)?;
+            headers.iter().try_for_each(|header| file.write_all(header))?;
+            file.flush()
+        })?;
+        Self::open(path, epoch)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.contents.len() as u64
+    }
+
+    pub(crate) fn row(&self, position: usize) -> Option<Row> {
+        let at = HEADER_BYTES + position * ROW_BYTES;
+        (position < self.count).then(|| self.contents.get(at..at + ROW_BYTES).and_then(Row::parse))?
+    }
+
+    /// The copy of a record's header.
+    pub(crate) fn header(&self, row: &Row) -> Option<Bytes> {
+        slice(&self.contents, row.header_at, u64::from(row.header_bytes))
+    }
+
+    fn parse(contents: Bytes, epoch: Epoch) -> Option<Self> {
+        let checked = contents.get(..HEADER_BYTES - 4)?;
+        let mut fields = Fields(contents.get(12..)?);
+        let table_crc = fields.u32()?;
+        let (found_epoch, count, data_end, newest_stored) =
+            (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
+        let _reserved = fields.u32()?;
+        if fields.u32()? != crc32fast::hash(checked) || found_epoch != epoch.0 {
+            return None;
+        }
+        let count = usize::try_from(count).ok()?;
+        let table_end = count.checked_mul(ROW_BYTES)?.checked_add(HEADER_BYTES)?;
+        if crc32fast::hash(contents.get(HEADER_BYTES..table_end)?) != table_crc {
+            return None;
+        }
+        let index = Self { contents, count, data_end, newest_stored: newest_stored.cast_signed() };
+        match count.checked_sub(1) {
+            Some(last) => index.row(last).and_then(|row| index.header(&row)).map(|_| index),
+            None => Some(index),
+        }
+    }
+}
+
+/// A shared slice; `None` if it does not lie inside.
+pub(crate) fn slice(contents: &Bytes, from: u64, length: u64) -> Option<Bytes> {
+    let from = usize::try_from(from).ok()?;
+    let to = from.checked_add(usize::try_from(length).ok()?)?;
+    (to <= contents.len()).then(|| contents.slice(from..to))
+}
+
+fn version(contents: &Bytes) -> Option<u32> {
+    Fields(contents.strip_prefix(MAGIC)?).u32()
+}
+
+fn beginning(epoch: Epoch, count: usize, data_end: u64, newest_stored: i64, table: &[u8]) -> Vec<u8> {
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    header.extend_from_slice(MAGIC);
+    header.extend_from_slice(&files::FORMAT_VERSION.to_le_bytes());
+    header.extend_from_slice(&crc32fast::hash(table).to_le_bytes());
+    for number in [epoch.0, count as u64, data_end, newest_stored.cast_unsigned()] {
+        header.extend_from_slice(&number.to_le_bytes());
+    }
+    header.extend_from_slice(&[0; 4]);
+    let crc = crc32fast::hash(&header);
+    header.extend_from_slice(&crc.to_le_bytes());
+    header
+}
+
+fn first_number(bytes: &[u8; 32]) -> u64 {
+    bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
+}
+
+const MAGIC: &[u8; 8] = b"DBLOGIX\n";
+const HEADER_BYTES: usize = 56;
+const ROW_NUMBERS: usize = 11;
+const ROW_BYTES: usize = ROW_NUMBERS * 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{self, Place, tests::metadata};
+
+    const EPOCH: Epoch = Epoch(3);
+
+    fn rows(count: u64) -> Vec<(Row, Bytes)> {
+        let product = |n: u64| {
+            let metadata = metadata(&format!("product {n}"));
+            let header_bytes = record::reserve(&metadata) as u32;
+            let header = Header { sequence: n * 2, size: n, header_bytes, metadata };
+            let place = Place { salt: 1, offset: n * 1_000 };
+            (Row::new(&header, place.offset), record::encode(place, &header).unwrap().into())
+        };
+        (1..=count).map(product).collect()
+    }
+
+    fn write(path: &Path, products: &[(Row, Bytes)]) -> Option<Index> {
+        let table: Vec<Row> = products.iter().map(|(row, _)| *row).collect();
+        let header = |row: &Row| {
+            products.iter().find(|(it, _)| it.offset == row.offset).map(|(_, header)| header.clone())
+        };
+        Index::write(path, EPOCH, 99_999, &table, &header).unwrap()
+    }
+
+    #[test]
+    fn rows_and_headers_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let products = rows(20);
+        let index = write(&dir.path().join("i"), &products).unwrap();
+        assert_eq!((index.len(), index.data_end, index.newest_stored), (20, 99_999, 0));
+        for (at, (row, header)) in products.iter().enumerate() {
+            let found = index.row(at).unwrap();
+            assert_eq!(Row { header_at: row.header_at, ..found }, *row);
+            assert_eq!(index.header(&found).unwrap(), header);
+        }
+        assert_eq!(index.row(20), None);
+    }
+
+    #[test]
+    fn an_index_without_rows_is_legal() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(write(&dir.path().join("i"), &[]).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn damage_and_foreign_epochs_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("i");
+        write(&path, &rows(3)).unwrap();
+        assert!(Index::open(&path, Epoch(4)).unwrap().is_none());
+        let good = std::fs::read(&path).unwrap();
+        for at in (0..HEADER_BYTES + 3 * ROW_BYTES).filter(|at| !(8..12).contains(at)) {
+            let mut bad = good.clone();
+            bad[at] ^= 4;
+            std::fs::write(&path, bad).unwrap();
+            assert!(Index::open(&path, EPOCH).unwrap().is_none(), "byte {at}");
+        }
+        for length in 0..good.len() {
+            std::fs::write(&path, &good[..length]).unwrap();
+            assert!(Index::open(&path, EPOCH).unwrap().is_none(), "length {length}");
+        }
+    }
+}

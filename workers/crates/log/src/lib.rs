@@ -1,0 +1,50 @@
+//! The product log: append-only segments per feed, sequences that are never reused, duplicate keys, retention.
+//!
+//! [`ProductLog`] is the seam; [`FeedLog`] keeps it in local files, one directory per feed:
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `lock` | held with `flock` by the one writer, names its process |
+//! | `identity` | the feed, the epoch and the secret that makes record checks unforgeable |
+//! | `sequence` | how far sequences are reserved; after a clean stop the exact next one |
+//! | `N.segment` | records: header, metadata, bytes; `N` is the first sequence it may hold |
+//! | `N.index` | the headers of a sealed segment; it outlives the segment and is then the memory of what was evicted |
+//! | `*.quarantined` | what could not be read at opening, kept for a person to look at |
+//!
+//! A record's bytes are written before its header, so an interrupted append leaves no record. What is damaged inside a
+//! segment is stepped over: the next record is found by its mark, its place and its checksum, and everything else in the
+//! file stays readable. A whole file is quarantined only when its own header can't be read or belongs elsewhere.
+//!
+//! Limits: segments are mapped, so the directory must be on a local file system, and nobody else may shorten its files.
+//! A directory restored from a backup looks like the original one; the numbers given since the backup would be given
+//! again. Delete `identity`, all segments and all indexes after a restore, so that a fresh epoch begins. The bytes of
+//! sealed segments are checked against their digest by whoever receives them, not at each read.
+#![deny(unsafe_code)]
+// Nobody iterates over the key table, so no order of it can be observed.
+#![allow(clippy::disallowed_types)]
+
+mod api;
+pub mod contract;
+mod error;
+mod feed_log;
+mod files;
+mod identity;
+mod index;
+mod keys;
+mod maintenance;
+mod options;
+mod read;
+mod record;
+mod recovery;
+mod segment;
+mod system;
+mod wmo;
+mod writer;
+
+pub use api::{
+    Appended, Clock, Forgotten, LogEntry, LogStat, NewProduct, ProductLog, ReadBatch, Retained, SourceStamp,
+};
+pub use error::LogError;
+pub use feed_log::FeedLog;
+pub use options::{DuplicateRule, Durability, LogOptions, Retention};
+pub use recovery::{Damage, Recovery};

@@ -1,0 +1,110 @@
+/// How a feed's log is kept. Everything can be changed while the log is open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogOptions {
+    /// How long and how much.
+    pub retention: Retention,
+    /// A segment is closed before it grows beyond this, or beyond an eighth of the retained bytes if that is less.
+    pub segment_bytes: u64,
+    /// What an acknowledged product survives.
+    pub durability: Durability,
+    /// What makes two products the same.
+    pub duplicate_rule: DuplicateRule,
+    /// How long id, sequence, size and digest are remembered, counted from the moment a product was stored, in hours.
+    pub memory_hours: f64,
+    /// How many sequences are reserved at a time. An unclean stop leaves at most this many unused.
+    pub sequence_block: u64,
+    /// Larger products are refused while they are copied.
+    pub max_product_bytes: u64,
+}
+
+/// How long a product's bytes are kept. Whole segments are evicted, so a product may stay an eighth longer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Retention {
+    /// Hours after which bytes go.
+    pub hours: f64,
+    /// The disk ceiling in bytes, with the memory of evicted products counted in. It wins over the hours.
+    pub bytes: u64,
+}
+
+/// What an acknowledged product survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The death of the process (`kill -9`), because the kernel has the bytes.
+    Process,
+    /// The loss of power, because the disk has the bytes before the append returns.
+    Power,
+}
+
+/// What makes two products of a feed the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DuplicateRule {
+    /// Equal bytes, whatever the ids.
+    Content,
+    /// Equal bytes after the WMO starting line, whatever the ids.
+    ContentWithoutWmoStart,
+    /// Equal ids, whatever the bytes; the only rule under which an empty product can be a duplicate.
+    Id,
+    /// Equal ids and equal bytes.
+    IdAndContent,
+    /// Nothing; every product is stored.
+    None,
+}
+
+impl Default for LogOptions {
+    /// Suits a feed of a few GB per day: a day of bytes, a week of memory.
+    fn default() -> Self {
+        Self {
+            retention: Retention { hours: 24.0, bytes: 16 * GIB },
+            segment_bytes: GIB / 4,
+            durability: Durability::Process,
+            duplicate_rule: DuplicateRule::IdAndContent,
+            memory_hours: 168.0,
+            sequence_block: 10_000,
+            max_product_bytes: 16 * GIB,
+        }
+    }
+}
+
+impl LogOptions {
+    /// Where the open segment is closed: several fit below the ceiling, so that eviction never takes everything at once.
+    pub(crate) fn roll_bytes(&self) -> u64 {
+        self.segment_bytes.min(self.retention.bytes / 8).max(SMALLEST_SEGMENT_BYTES)
+    }
+
+    pub(crate) fn retention_micros(&self) -> i64 {
+        micros(self.retention.hours)
+    }
+
+    pub(crate) fn memory_micros(&self) -> i64 {
+        micros(self.memory_hours)
+    }
+}
+
+/// The cast saturates: absurdly many hours mean forever.
+fn micros(hours: f64) -> i64 {
+    (hours.max(0.0) * 3_600e6) as i64
+}
+
+const GIB: u64 = 1 << 30;
+const SMALLEST_SEGMENT_BYTES: u64 = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_segments_fit_below_the_ceiling() {
+        let options =
+            LogOptions { retention: Retention { hours: 1.0, bytes: 800_000 }, ..LogOptions::default() };
+        assert_eq!(options.roll_bytes(), 100_000);
+        assert_eq!(LogOptions { segment_bytes: 50_000, ..options }.roll_bytes(), 50_000);
+    }
+
+    #[test]
+    fn hours_saturate() {
+        assert_eq!(micros(1.0), 3_600_000_000);
+        assert_eq!(micros(-1.0), 0);
+        assert_eq!(micros(f64::INFINITY), i64::MAX);
+        assert_eq!(micros(f64::NAN), 0);
+    }
+}

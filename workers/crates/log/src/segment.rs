@@ -1,0 +1,357 @@
+//! One segment: a file of records while its bytes are kept, and the rows that describe them.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use bytes::Bytes;
+use downburst_model::Epoch;
+
+use crate::{
+    LogError, files,
+    identity::Identity,
+    index::{Index, Row, slice},
+    record::{self, Fields, Header, Place},
+    system,
+};
+
+/// A segment, shared by the writer and the readers.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// No record of the segment has a lower sequence.
+    pub(crate) base: u64,
+    pub(crate) path: PathBuf,
+    index_path: PathBuf,
+    state: RwLock<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    rows: Rows,
+    map: Option<Bytes>,
+    has_bytes: bool,
+    being_written: bool,
+    /// The end of the last record.
+    data_end: u64,
+    newest_stored: i64,
+}
+
+#[derive(Debug)]
+enum Rows {
+    Open(Vec<Row>),
+    Sealed(Index),
+}
+
+impl Segment {
+    /// Creates the file for the writer, with room for `length_bytes` (not allocated yet).
+    pub(crate) fn create(
+        dir: &Path,
+        base: u64,
+        identity: &Identity,
+        length_bytes: u64,
+    ) -> Result<(Arc<Self>, File), LogError> {
+        let path = files::segment_path(dir, base);
+        let create = || -> io::Result<File> {
+            let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+            file.set_len(length_bytes.max(FILE_HEADER_BYTES))?;
+            std::os::unix::fs::FileExt::write_all_at(&file, &file_header(identity, base), 0)?;
+            Ok(file)
+        };
+        let file = create().map_err(|error| {
+            // A file without records says nothing; the first failure is the one to report.
+            let _ = files::remove(&path);
+            LogError::io("create", &path, error)
+        })?;
+        let state = State { being_written: true, ..State::open(Vec::new(), FILE_HEADER_BYTES) };
+        Ok((Arc::new(Self::with_state(dir, base, state)), file))
+    }
+
+    /// A segment whose rows were found by reading it.
+    pub(crate) fn recovered(dir: &Path, base: u64, rows: Vec<Row>, data_end: u64) -> Self {
+        Self::with_state(dir, base, State::open(rows, data_end))
+    }
+
+    /// A segment with an index, with or without its bytes.
+    pub(crate) fn sealed(dir: &Path, base: u64, index: Index, has_bytes: bool) -> Self {
+        let (data_end, newest_stored) = (index.data_end, index.newest_stored);
+        let rows = Rows::Sealed(index);
+        let state = State { rows, map: None, has_bytes, being_written: false, data_end, newest_stored };
+        Self::with_state(dir, base, state)
+    }
+
+    /// Adds a record that is completely in the file.
+    pub(crate) fn push(&self, row: Row, data_end: u64) {
+        let mut state = self.write();
+        state.newest_stored = state.newest_stored.max(row.stored);
+        state.data_end = data_end;
+        if let Rows::Open(rows) = &mut state.rows {
+            rows.push(row);
+        }
+    }
+
+    /// Tells that the writer has left.
+    pub(crate) fn leave(&self) {
+        self.write().being_written = false;
+    }
+
+    /// Makes the segment durable and gives it an index file. Does nothing to one that is sealed or being written.
+    pub(crate) fn seal(&self, epoch: Epoch) -> Result<(), LogError> {
+        let (rows, data_end) = match &*self.read() {
+            State { rows: Rows::Open(rows), being_written: false, data_end, .. } => (rows.clone(), *data_end),
+            _ => return Ok(()),
+        };
+        let synced = File::open(&self.path).and_then(|file| file.sync_all());
+        synced.map_err(|error| LogError::io("sync", &self.path, error))?;
+        let map = self.mapped(data_end)?.unwrap_or_default();
+        let header = |row: &Row| slice(&map, row.offset, u64::from(row.header_bytes));
+        if let Some(index) = Index::write(&self.index_path, epoch, data_end, &rows, &header)? {
+            self.write().rows = Rows::Sealed(index);
+        }
+        Ok(())
+    }
+
+    /// Deletes the bytes and keeps the memory; returns how many bytes of disk that frees.
+    pub(crate) fn evict(&self) -> Result<u64, LogError> {
+        files::remove(&self.path)?;
+        let mut state = self.write();
+        state.has_bytes = false;
+        state.map = None;
+        Ok(state.data_end)
+    }
+
+    /// Deletes the memory too.
+    pub(crate) fn forget(&self) -> Result<(), LogError> {
+        files::remove(&self.path)?;
+        files::remove(&self.index_path)
+    }
+
+    /// The rows with `after < sequence <= to`, in order, at most `limit`.
+    pub(crate) fn rows(&self, after: u64, to: u64, limit: usize) -> Vec<Row> {
+        let state = self.read();
+        let start = state.rows.partition_point(|row| row.sequence <= after);
+        (start..state.rows.len())
+            .map_while(|position| state.rows.at(position))
+            .take_while(|row| row.sequence <= to)
+            .take(limit)
+            .collect()
+    }
+
+    /// All rows, in order.
+    pub(crate) fn all_rows(&self) -> Vec<Row> {
+        self.rows(0, u64::MAX, usize::MAX)
+    }
+
+    /// The first row that satisfies a condition.
+    pub(crate) fn find(&self, mut condition: impl FnMut(&Row) -> bool) -> Option<Row> {
+        let state = self.read();
+        (0..state.rows.len()).filter_map(|position| state.rows.at(position)).find(|row| condition(row))
+    }
+
+    pub(crate) fn first_row(&self) -> Option<Row> {
+        self.read().rows.at(0)
+    }
+
+    pub(crate) fn last_row(&self) -> Option<Row> {
+        let state = self.read();
+        state.rows.len().checked_sub(1).and_then(|last| state.rows.at(last))
+    }
+
+    pub(crate) fn row_count(&self) -> usize {
+        self.read().rows.len()
+    }
+
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.read().has_bytes
+    }
+
+    pub(crate) fn is_sealed(&self) -> bool {
+        matches!(self.read().rows, Rows::Sealed(_))
+    }
+
+    pub(crate) fn newest_stored(&self) -> i64 {
+        self.read().newest_stored
+    }
+
+    /// Disk in use by records.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        let state = self.read();
+        if state.has_bytes { state.data_end } else { 0 }
+    }
+
+    /// Disk in use by the index.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        match &self.read().rows {
+            Rows::Open(_) => 0,
+            Rows::Sealed(index) => index.file_bytes(),
+        }
+    }
+
+    /// The header of a record and, if the record is still there and intact, its bytes.
+    pub(crate) fn record(&self, row: &Row, salt: u64) -> Result<Option<(Header, Option<Bytes>)>, LogError> {
+        let place = Place { salt, offset: row.offset };
+        if let Some(record) = self.stored_record(row)?
+            && let Some(header) = record::decode(place, &record)
+            && header.sequence == row.sequence
+            && let Some(bytes) = slice(&record, u64::from(header.header_bytes), header.size)
+        {
+            return Ok(Some((header, Some(bytes))));
+        }
+        Ok(self
+            .remembered_header(row)
+            .and_then(|copy| record::decode(place, &copy))
+            .map(|header| (header, None)))
+    }
+
+    /// The header of a record, from wherever it is cheapest.
+    pub(crate) fn header(&self, row: &Row, salt: u64) -> Result<Option<Header>, LogError> {
+        let place = Place { salt, offset: row.offset };
+        match self.remembered_header(row).and_then(|copy| record::decode(place, &copy)) {
+            Some(header) => Ok(Some(header)),
+            None => Ok(self.stored_record(row)?.and_then(|record| record::decode(place, &record))),
+        }
+    }
+
+    fn stored_record(&self, row: &Row) -> Result<Option<Bytes>, LogError> {
+        let length = u64::from(row.header_bytes).saturating_add(row.size);
+        let map = self.mapped(row.offset.saturating_add(length))?;
+        Ok(map.and_then(|map| slice(&map, row.offset, length)))
+    }
+
+    fn remembered_header(&self, row: &Row) -> Option<Bytes> {
+        match &self.read().rows {
+            Rows::Open(_) => None,
+            Rows::Sealed(index) => {
+                let position = self.position(index, row.sequence)?;
+                index.header(&index.row(position)?)
+            }
+        }
+    }
+
+    fn position(&self, index: &Index, sequence: u64) -> Option<usize> {
+        let position =
+            partition_point(index.len(), |at| index.row(at).is_some_and(|row| row.sequence < sequence));
+        (index.row(position)?.sequence == sequence).then_some(position)
+    }
+
+    /// The mapped file, at least up to `end`; `None` if the bytes are gone or the file is shorter.
+    fn mapped(&self, end: u64) -> Result<Option<Bytes>, LogError> {
+        match &*self.read() {
+            State { has_bytes: false, .. } => return Ok(None),
+            State { map: Some(map), .. } if map.len() as u64 >= end => return Ok(Some(map.clone())),
+            _ => {}
+        }
+        let opened = File::open(&self.path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        match opened.and_then(
+            |(length, file)| if length < end { Ok(None) } else { system::map(&file, length).map(Some) },
+        ) {
+            Ok(map) => {
+                let mut state = self.write();
+                if state.has_bytes && map.is_some() {
+                    state.map.clone_from(&map);
+                }
+                Ok(map)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(LogError::io("map", &self.path, error)),
+        }
+    }
+
+    fn with_state(dir: &Path, base: u64, state: State) -> Self {
+        let (path, index_path) = (files::segment_path(dir, base), files::index_path(dir, base));
+        Self { base, path, index_path, state: RwLock::new(state) }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn open(rows: Vec<Row>, data_end: u64) -> Self {
+        let newest_stored = rows.iter().map(|row| row.stored).max().unwrap_or(i64::MIN);
+        Self {
+            rows: Rows::Open(rows),
+            map: None,
+            has_bytes: true,
+            being_written: false,
+            data_end,
+            newest_stored,
+        }
+    }
+}
+
+impl Rows {
+    fn len(&self) -> usize {
+        match self {
+            Self::Open(rows) => rows.len(),
+            Self::Sealed(index) => index.len(),
+        }
+    }
+
+    fn at(&self, position: usize) -> Option<Row> {
+        match self {
+            Self::Open(rows) => rows.get(position).copied(),
+            Self::Sealed(index) => index.row(position),
+        }
+    }
+
+    fn partition_point(&self, before: impl Fn(&Row) -> bool) -> usize {
+        partition_point(self.len(), |position| self.at(position).is_some_and(|row| before(&row)))
+    }
+}
+
+/// Reads the header of a segment file: epoch, salt and base. `None` if it is damaged.
+pub(crate) fn read_file_header(path: &Path, contents: &[u8]) -> Result<Option<(Epoch, u64, u64)>, LogError> {
+    let Some(header) = contents.first_chunk::<{ FILE_HEADER_BYTES as usize }>() else { return Ok(None) };
+    let Some((checked, crc)) = header.split_last_chunk::<4>() else { return Ok(None) };
+    if u32::from_le_bytes(*crc) != crc32fast::hash(checked) {
+        return Ok(None);
+    }
+    let parse = || {
+        let mut fields = Fields(checked.strip_prefix(MAGIC)?);
+        Some((fields.u32()?, fields.u64()?, fields.u64()?, fields.u64()?))
+    };
+    match parse() {
+        Some((version, ..)) if version > files::FORMAT_VERSION => {
+            Err(LogError::NewerFormat { path: path.to_owned(), version })
+        }
+        Some((_, epoch, salt, base)) => Ok(Some((Epoch(epoch), salt, base))),
+        None => Ok(None),
+    }
+}
+
+fn file_header(identity: &Identity, base: u64) -> Vec<u8> {
+    let mut header = Vec::with_capacity(FILE_HEADER_BYTES as usize);
+    header.extend_from_slice(MAGIC);
+    header.extend_from_slice(&files::FORMAT_VERSION.to_le_bytes());
+    for number in [identity.epoch.0, identity.salt, base] {
+        header.extend_from_slice(&number.to_le_bytes());
+    }
+    let crc = crc32fast::hash(&header);
+    header.extend_from_slice(&crc.to_le_bytes());
+    header
+}
+
+fn partition_point(length: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, length);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+const MAGIC: &[u8; 8] = b"DBLOGSG\n";
+/// The first record begins here.
+pub(crate) const FILE_HEADER_BYTES: u64 = 40;

@@ -1,0 +1,105 @@
+//! The only unsafe code of the crate: mapping a file, locking it, giving disk back.
+#![allow(unsafe_code)]
+
+use std::{fs::File, io, os::fd::AsRawFd};
+
+use bytes::Bytes;
+use memmap2::MmapOptions;
+
+/// Maps the first `length_bytes` of `file`; the mapping lives as long as any slice of it.
+pub(crate) fn map(file: &File, length_bytes: u64) -> io::Result<Bytes> {
+    let length = usize::try_from(length_bytes).map_err(io::Error::other)?;
+    if length == 0 {
+        return Ok(Bytes::new());
+    }
+    if file.metadata()?.len() < length_bytes {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+    }
+    // SAFETY: the file is at least as long as the mapping, and this crate never shortens a file below the end of its
+    // last record: segments and indexes are only unlinked, which leaves mappings valid. Readers look only at committed
+    // records, and committed bytes are never written again; the writer's `pwrite` touches pages behind them. The lock on
+    // the directory keeps other writers of this crate out.
+    let mapping = unsafe { MmapOptions::new().len(length).map(file)? };
+    Ok(Bytes::from_owner(mapping))
+}
+
+/// Takes the advisory lock for this open file; false if somebody else has it. It goes with the last descriptor.
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
+    // SAFETY: the descriptor is open for the length of the call, and `flock` touches no memory of ours.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
+}
+
+/// Gives the disk blocks between two places of a file back, without changing its length.
+///
+/// Best effort: a file system that can't do it keeps the blocks until the file goes.
+pub(crate) fn release(file: &File, from: u64, to: u64) {
+    let (Ok(offset), Ok(length)) =
+        (libc::off_t::try_from(from), libc::off_t::try_from(to.saturating_sub(from)))
+    else {
+        return;
+    };
+    if length > 0 {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: the descriptor is open for the length of the call, and `fallocate` touches no memory of ours.
+        unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, os::unix::fs::MetadataExt};
+
+    use super::*;
+
+    #[test]
+    fn a_mapping_sees_later_writes_and_outlives_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        let mut file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        file.set_len(8192).unwrap();
+        let mapped = map(&file, 8192).unwrap();
+        file.write_all(b"later").unwrap();
+        drop(file);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(&mapped[..6], b"later\0");
+    }
+
+    #[test]
+    fn nothing_beyond_the_end_is_mapped() {
+        let file = tempfile::tempfile().unwrap();
+        assert!(map(&file, 1).is_err());
+        assert!(map(&file, 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_lock_excludes_a_second_descriptor() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let first = File::create(&path).unwrap();
+        let second = File::create(&path).unwrap();
+        assert!(try_lock(&first).unwrap());
+        assert!(!try_lock(&second).unwrap());
+        drop(first);
+        assert!(try_lock(&second).unwrap());
+    }
+
+    #[test]
+    fn released_blocks_read_as_zero_and_keep_the_length() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 1 << 20]).unwrap();
+        file.sync_all().unwrap();
+        let before = file.metadata().unwrap().blocks();
+        release(&file, 100, 1 << 20);
+        let after = file.metadata().unwrap();
+        assert_eq!(after.len(), 1 << 20);
+        let mapped = map(&file, 1 << 20).unwrap();
+        assert!(mapped[..100].iter().all(|byte| *byte == 7));
+        if after.blocks() < before {
+            assert!(mapped[100..].iter().all(|byte| *byte == 0));
+        }
+    }
+}

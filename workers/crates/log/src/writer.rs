@@ -1,0 +1,371 @@
+//! Appending: bytes first, header last, so that an interrupted append leaves no record and its place is used again.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    os::unix::fs::FileExt,
+    sync::{Arc, atomic::Ordering},
+};
+
+use downburst_model::{Digest, ProductId, Sequence, WallMicros};
+
+use crate::{
+    Appended, Clock, Durability, FeedLog, LogError, LogOptions, NewProduct, files,
+    index::Row,
+    keys::Likeness,
+    record::{self, Body, Header, Metadata, Place},
+    segment::{FILE_HEADER_BYTES, Segment},
+    system, wmo,
+};
+
+/// What only the one writer needs.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    active: Option<Active>,
+    next: u64,
+    closed: bool,
+    buffer: Vec<u8>,
+}
+
+/// The segment being written.
+#[derive(Debug)]
+struct Active {
+    segment: Arc<Segment>,
+    file: File,
+    /// Where the next record begins.
+    tail: u64,
+}
+
+impl Writer {
+    pub(crate) fn new(next: u64) -> Self {
+        Self { active: None, next, closed: false, buffer: Vec::new() }
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Refuses further appends; true if that was not so before.
+    pub(crate) fn close(&mut self) -> bool {
+        !std::mem::replace(&mut self.closed, true)
+    }
+
+    /// True if the segment being written has to be left, by its size or by the age of its first product.
+    pub(crate) fn is_due(&self, options: &LogOptions, now: WallMicros) -> bool {
+        let Some(active) = &self.active else { return false };
+        let oldest = now.0.saturating_sub(options.retention_micros() / 8);
+        active.tail > options.roll_bytes()
+            || active.segment.first_row().is_some_and(|row| row.stored < oldest)
+    }
+}
+
+impl FeedLog {
+    pub(crate) fn append_product(
+        &self,
+        product: NewProduct,
+        bytes: &mut dyn Read,
+        clock: Clock<'_>,
+    ) -> Result<Appended, LogError> {
+        let mut writer = self.writer();
+        let options = self.options();
+        if writer.closed {
+            return Err(LogError::Closed { feed: self.identity.feed.clone() });
+        }
+        check_announced_size(&product, &options)?;
+        self.reservation().cover(writer.next, options.sequence_block)?;
+        let metadata = announced(&product);
+        let length = (record::reserve(&metadata) as u64).saturating_add(product.expected_size.unwrap_or(0));
+        self.make_room(&mut writer, length, &options)?;
+        let (outcome, size) = self.write_record(&mut writer, &product, metadata, bytes, clock)?;
+        match outcome {
+            Ok(Outcome::Stored(row, header)) => {
+                self.publish(&mut writer, &row);
+                Ok(Appended::Stored { sequence: Sequence(row.sequence), info: self.info(&header) })
+            }
+            Ok(Outcome::Duplicate(of)) => {
+                abandon(&writer, size);
+                Ok(Appended::Duplicate { of: Sequence(of) })
+            }
+            Ok(Outcome::Doubtful(error)) => {
+                writer.next += 1;
+                self.retire(&mut writer)?;
+                Err(error)
+            }
+            Err(error) => {
+                abandon(&writer, size);
+                Err(error)
+            }
+        }
+    }
+
+    /// Leaves the segment being written. One without records goes.
+    pub(crate) fn retire(&self, writer: &mut Writer) -> Result<(), LogError> {
+        let Some(Active { segment, .. }) = writer.active.take() else { return Ok(()) };
+        segment.leave();
+        if segment.row_count() == 0 {
+            self.segments_mut().remove(&segment.base);
+            segment.forget()?;
+        }
+        Ok(())
+    }
+
+    fn make_room(&self, writer: &mut Writer, length: u64, options: &LogOptions) -> Result<(), LogError> {
+        if let Some(Active { segment, tail, .. }) = &writer.active {
+            let rows = segment.row_count();
+            if rows == 0 || (rows < MAX_ROWS && tail.saturating_add(length) <= options.roll_bytes()) {
+                return Ok(());
+            }
+            self.retire(writer)?;
+            self.seal_backlog()?;
+        }
+        let length = options.roll_bytes().max(length.saturating_add(FILE_HEADER_BYTES));
+        let (segment, file) = Segment::create(&self.dir, writer.next, &self.identity, length)?;
+        if options.durability == Durability::Power {
+            file.sync_all().map_err(|error| LogError::io("sync", &segment.path, error))?;
+            files::sync_directory(&self.dir)?;
+        }
+        self.segments_mut().insert(segment.base, Arc::clone(&segment));
+        writer.active = Some(Active { segment, file, tail: FILE_HEADER_BYTES });
+        Ok(())
+    }
+
+    /// Writes the bytes and then the header into the tail; also tells how many bytes were written, whatever came of it.
+    fn write_record(
+        &self,
+        writer: &mut Writer,
+        product: &NewProduct,
+        metadata: Metadata,
+        bytes: &mut dyn Read,
+        clock: Clock<'_>,
+    ) -> Result<(Result<Outcome, LogError>, u64), LogError> {
+        let options = self.options();
+        let Writer { active: Some(active), buffer, next, .. } = writer else {
+            return Err(LogError::Closed { feed: self.identity.feed.clone() });
+        };
+        let header_bytes = record::reserve(&metadata) as u32;
+        let mut draft = Draft { active, at: active.tail + u64::from(header_bytes), size: 0 };
+        let outcome = draft.copy(product, bytes, buffer, &options).and_then(|contents| {
+            let metadata = Metadata { digest: contents.digest, body: contents.body, ..metadata };
+            let header = Header { sequence: *next, size: contents.size, header_bytes, metadata };
+            self.finish(&draft, header, &options, clock)
+        });
+        Ok((outcome, draft.size))
+    }
+
+    /// Decides whether the product is a duplicate, and if not makes it a record.
+    fn finish(
+        &self,
+        draft: &Draft<'_>,
+        mut header: Header,
+        options: &LogOptions,
+        clock: Clock<'_>,
+    ) -> Result<Outcome, LogError> {
+        if let Some(of) = self.duplicate_of(&header)? {
+            return Ok(Outcome::Duplicate(of));
+        }
+        draft.sync(options)?;
+        header.metadata.stored = clock();
+        let offset = draft.active.tail;
+        let encoded =
+            record::encode(Place { salt: self.identity.salt, offset }, &header).ok_or_else(|| {
+                draft.failed("encode a record for", io::Error::from(io::ErrorKind::InvalidInput))
+            })?;
+        draft.write(&encoded, offset)?;
+        if let Err(error) = draft.sync(options) {
+            // Whether the record reached the disk can't be known, so neither its place nor its sequence is used again.
+            let _ = draft.write(&[0; record::ALIGNMENT as usize], offset);
+            return Ok(Outcome::Doubtful(error));
+        }
+        Ok(Outcome::Stored(Row::new(&header, offset), header))
+    }
+
+    fn duplicate_of(&self, header: &Header) -> Result<Option<u64>, LogError> {
+        if let Some(source) = &header.metadata.source
+            && let Some(of) = self.same_source(&source.key)?
+        {
+            return Ok(Some(of));
+        }
+        self.same_product(&Likeness::from(header))
+    }
+
+    fn publish(&self, writer: &mut Writer, row: &Row) {
+        let end = row.offset + u64::from(row.header_bytes) + row.size;
+        if let Some(active) = &mut writer.active {
+            active.segment.push(*row, end);
+            active.tail = record::padded(end);
+        }
+        writer.next = row.sequence + 1;
+        self.keys().insert(row);
+        self.head.store(row.sequence, Ordering::Release);
+        self.listeners().iter().for_each(|listener| listener(Sequence(row.sequence)));
+    }
+}
+
+enum Outcome {
+    Duplicate(u64),
+    /// The record is in the file, but the disk refused to confirm it.
+    Doubtful(LogError),
+    Stored(Row, Header),
+}
+
+/// A product on its way into the tail of the segment.
+struct Draft<'a> {
+    active: &'a Active,
+    /// Where its bytes begin.
+    at: u64,
+    /// How many are written.
+    size: u64,
+}
+
+/// What copying the bytes showed.
+struct Contents {
+    size: u64,
+    digest: Digest,
+    body: Option<Body>,
+}
+
+impl Draft<'_> {
+    /// Copies and hashes in one pass, then checks what was announced.
+    fn copy(
+        &mut self,
+        product: &NewProduct,
+        bytes: &mut dyn Read,
+        buffer: &mut Vec<u8>,
+        options: &LogOptions,
+    ) -> Result<Contents, LogError> {
+        buffer.resize(BUFFER_BYTES, 0);
+        let id = || product.id.clone();
+        let mut hashing = Hashing::default();
+        loop {
+            let filled = fill(bytes, buffer).map_err(|source| LogError::Source { id: id(), source })?;
+            if filled.is_empty() {
+                break;
+            }
+            let size = self.size + filled.len() as u64;
+            check_size(&product.id, size, options.max_product_bytes, product.expected_size)?;
+            hashing.update(filled);
+            // Counted first, so that a write that stops half-way is given back whole.
+            let at = self.at + self.size;
+            self.size = size;
+            self.write(filled, at)?;
+        }
+        let contents = hashing.finish(self.size);
+        match (product.expected_size, product.expected_digest) {
+            (Some(expected), _) if expected != contents.size => {
+                Err(LogError::SizeMismatch { id: id(), expected, found: contents.size })
+            }
+            (_, Some(expected)) if expected != contents.digest => {
+                Err(LogError::DigestMismatch { id: id(), expected, found: contents.digest })
+            }
+            _ => Ok(contents),
+        }
+    }
+
+    fn write(&self, bytes: &[u8], at: u64) -> Result<(), LogError> {
+        self.active.file.write_all_at(bytes, at).map_err(|error| self.failed("write", error))
+    }
+
+    fn sync(&self, options: &LogOptions) -> Result<(), LogError> {
+        match options.durability {
+            Durability::Process => Ok(()),
+            Durability::Power => self.active.file.sync_data().map_err(|error| self.failed("sync", error)),
+        }
+    }
+
+    fn failed(&self, action: &'static str, error: io::Error) -> LogError {
+        LogError::io(action, &self.active.segment.path, error)
+    }
+}
+
+/// The digest of all bytes and, behind a WMO starting line, of the rest.
+#[derive(Default)]
+struct Hashing {
+    all: blake3::Hasher,
+    body: Option<(u8, blake3::Hasher)>,
+    begun: bool,
+}
+
+impl Hashing {
+    /// The first piece holds the whole starting line, because pieces are filled before they are passed on.
+    fn update(&mut self, piece: &[u8]) {
+        self.all.update(piece);
+        let line_bytes = if self.begun { 0 } else { wmo::starting_line_bytes(piece) };
+        self.begun = true;
+        if line_bytes > 0 {
+            self.body = u8::try_from(line_bytes).ok().map(|bytes| (bytes, blake3::Hasher::new()));
+        }
+        if let (Some((_, body)), Some(rest)) = (&mut self.body, piece.get(line_bytes..)) {
+            body.update(rest);
+        }
+    }
+
+    fn finish(&self, size: u64) -> Contents {
+        let digest = |hasher: &blake3::Hasher| Digest(*hasher.finalize().as_bytes());
+        let body = self
+            .body
+            .as_ref()
+            .map(|(bytes, hasher)| Body { starting_line_bytes: *bytes, digest: digest(hasher) });
+        Contents { size, digest: digest(&self.all), body }
+    }
+}
+
+/// Gives the disk back that an unfinished product took, if it is worth a system call.
+fn abandon(writer: &Writer, size: u64) {
+    if let Some(Active { file, tail, .. }) = &writer.active
+        && size > WORTH_RELEASING_BYTES
+    {
+        system::release(
+            file,
+            *tail,
+            tail.saturating_add(size).saturating_add(u64::from(record::MAX_HEADER_BYTES)),
+        );
+    }
+}
+
+fn announced(product: &NewProduct) -> Metadata {
+    Metadata {
+        id: product.id.clone(),
+        origin: product.origin.clone(),
+        created: product.created,
+        stored: WallMicros(0),
+        class: product.class,
+        digest: Digest([0; 32]),
+        body: None,
+        source: product.source.clone(),
+    }
+}
+
+fn check_announced_size(product: &NewProduct, options: &LogOptions) -> Result<(), LogError> {
+    product
+        .expected_size
+        .map_or(Ok(()), |size| check_size(&product.id, size, options.max_product_bytes, None))
+}
+
+fn check_size(id: &ProductId, size: u64, limit_bytes: u64, expected: Option<u64>) -> Result<(), LogError> {
+    match expected {
+        _ if size > limit_bytes => Err(LogError::TooLarge { id: id.clone(), limit_bytes }),
+        Some(expected) if size > expected => {
+            Err(LogError::SizeMismatch { id: id.clone(), expected, found: size })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads until the buffer is full or the source ends.
+fn fill<'a>(bytes: &mut dyn Read, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match bytes.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    buffer.get(..filled).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+const BUFFER_BYTES: usize = 256 << 10;
+/// Bounds the rows in memory, and the work of sealing, for feeds of tiny products.
+const MAX_ROWS: usize = 65_536;
+const WORTH_RELEASING_BYTES: u64 = 1 << 20;

@@ -1,0 +1,37 @@
+//! The contract suite on local files, with segments of every awkward size.
+// Helpers of tests may fail as loudly as tests.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::sync::{Arc, Mutex};
+
+use downburst_log::{Durability, FeedLog, LogOptions, ProductLog, contract};
+use downburst_model::FeedName;
+use tempfile::TempDir;
+
+fn run(options: &LogOptions) {
+    let directories: Mutex<Vec<TempDir>> = Mutex::new(Vec::new());
+    let fresh = || -> Arc<dyn ProductLog> {
+        let dir = tempfile::tempdir().unwrap();
+        let feed = FeedName::parse("IDS|DDPLUS").unwrap();
+        let (log, recovery) = FeedLog::open(dir.path(), feed, options.clone(), 77).unwrap();
+        assert!(recovery.created && recovery.clean);
+        directories.lock().unwrap().push(dir);
+        Arc::new(log)
+    };
+    contract::suite(&fresh).unwrap();
+}
+
+#[test]
+fn with_large_segments() {
+    run(&LogOptions::default());
+}
+
+#[test]
+fn with_segments_of_a_few_products() {
+    run(&LogOptions { segment_bytes: 8_192, sequence_block: 7, ..LogOptions::default() });
+}
+
+#[test]
+fn with_power_durability() {
+    run(&LogOptions { segment_bytes: 100_000, durability: Durability::Power, ..LogOptions::default() });
+}

@@ -1,0 +1,20 @@
+//! The words every crate of the data plane shares.
+//!
+//! This crate does no I/O, holds no state machine and knows no wire format beyond the encoding of the values themselves.
+//! [`Machine`] is the contract between a protocol and whatever drives it: the `node` crate with sockets and a clock, the
+//! `sim` crate with virtual time.
+#![forbid(unsafe_code)]
+
+mod machine;
+mod names;
+mod pattern;
+mod product;
+mod ranges;
+mod time;
+
+pub use machine::Machine;
+pub use names::{FeedName, NameError, Origin, ProductId, SiteName};
+pub use pattern::{Pattern, PatternError};
+pub use product::{Class, Digest, Epoch, Lane, LegId, ProductInfo, ProductKey, Sequence, Transport};
+pub use ranges::RangeSet;
+pub use time::{Micros, Now, WallMicros};

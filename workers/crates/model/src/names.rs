@@ -1,0 +1,204 @@
+use std::fmt;
+
+use minicbor::{Decode, Encode, decode, encode};
+use thiserror::Error;
+
+/// Why a name was refused. The text is a whole sentence with what to do.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct NameError(String);
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $check:path) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(std::sync::Arc<str>);
+
+        impl $name {
+            /// Checks `text` and keeps it.
+            pub fn parse(text: &str) -> Result<Self, NameError> {
+                $check(text)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The text as given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl<C> Encode<C> for $name {
+            fn encode<W: encode::Write>(
+                &self, e: &mut minicbor::Encoder<W>, _: &mut C,
+            ) -> Result<(), encode::Error<W::Error>> {
+                e.str(&self.0)?.ok()
+            }
+        }
+
+        impl<'b, C> Decode<'b, C> for $name {
+            fn decode(d: &mut minicbor::Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+                Self::parse(d.str()?).map_err(decode::Error::message)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+name!(
+    /// The name of a feed: 1 to 64 printable ASCII characters without blanks, for example `IDS|DDPLUS`.
+    FeedName,
+    check_feed
+);
+name!(
+    /// The identifier of a product: 1 to 255 bytes of UTF-8 without control characters and without a `..` path segment.
+    ProductId,
+    check_product_id
+);
+name!(
+    /// The name of a site: 1 to 63 lower-case letters, digits, dots and dashes, beginning with a letter or digit.
+    SiteName,
+    check_site
+);
+name!(
+    /// The host that first ingested a product: at most 255 printable ASCII characters.
+    Origin,
+    check_origin
+);
+
+fn check_feed(text: &str) -> Result<(), NameError> {
+    if text.is_empty() || text.len() > 64 {
+        return refuse(format!(
+            "a feed name has 1 to 64 characters, this one has {}; choose a shorter one",
+            text.len()
+        ));
+    }
+    match text.bytes().find(|byte| !byte.is_ascii_graphic() || *byte == b'/' || *byte == b'\\') {
+        Some(byte) => refuse(format!(
+            "the feed name {text:?} holds {:?}; use printable ASCII without blanks and slashes",
+            char::from(byte)
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_product_id(text: &str) -> Result<(), NameError> {
+    if text.is_empty() {
+        return refuse("the product id is empty; give it 1 to 255 bytes".to_owned());
+    }
+    if text.len() > 255 {
+        return refuse(format!("the product id has {} bytes; the limit is 255, so shorten it", text.len()));
+    }
+    if let Some((position, found)) = text.char_indices().find(|(_, c)| c.is_control()) {
+        return refuse(format!(
+            "the product id holds the control character U+{:04X} at byte {position}; remove it",
+            u32::from(found)
+        ));
+    }
+    if text.split(['/', '\\']).any(|segment| segment == "..") {
+        return refuse(
+            "the product id holds the path segment '..'; an id is a name and no path, remove it".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn check_site(text: &str) -> Result<(), NameError> {
+    let allowed =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    let good = (1..=63).contains(&text.len())
+        && text.bytes().all(allowed)
+        && text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if good {
+        return Ok(());
+    }
+    refuse(format!(
+        "{text:?} can't be a site's name; use 1 to 63 lower-case letters, digits, dots and dashes, a letter or digit first"
+    ))
+}
+
+fn check_origin(text: &str) -> Result<(), NameError> {
+    if text.len() <= 255 && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    refuse(
+        "an origin is a host name of at most 255 printable ASCII characters; shorten or clean it".to_owned(),
+    )
+}
+
+fn refuse(sentence: String) -> Result<(), NameError> {
+    Err(NameError(sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_ids_are_accepted() {
+        for id in [
+            "SDUS54 KOUN 161540 /pN0RTLX",
+            "data/nccf/com/nam/prod/nam.20071011/nam.t06z.awip1284.tm00.grib2 !grib2/ncep/NAM_84/#000/F084/UREL;VREL/10 m HGHT! 000016",
+            "a..b",
+            "Wärme",
+        ] {
+            assert!(ProductId::parse(id).is_ok(), "{id}");
+        }
+        assert!(FeedName::parse("IDS|DDPLUS").is_ok());
+    }
+
+    #[test]
+    fn bad_ids_are_refused_with_the_reason() {
+        let long = "x".repeat(256);
+        for (id, part) in [
+            ("", "empty"),
+            (long.as_str(), "256 bytes"),
+            ("a\nb", "U+000A at byte 1"),
+            ("../etc/passwd", "'..'"),
+            ("a/..", "'..'"),
+            ("a\\..\\b", "'..'"),
+        ] {
+            let error = ProductId::parse(id).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_survive_cbor_and_bad_ones_are_refused_there_too() {
+        let bytes = minicbor::to_vec(FeedName::parse("NGRID").unwrap()).unwrap();
+        assert_eq!(minicbor::decode::<FeedName>(&bytes).unwrap().as_str(), "NGRID");
+        let bytes = minicbor::to_vec("no blanks").unwrap();
+        assert!(minicbor::decode::<FeedName>(&bytes).is_err());
+    }
+
+    #[test]
+    fn sites_are_host_like() {
+        assert!(SiteName::parse("unl.edu").is_ok());
+        for bad in ["", "-a", "UNL", "a b", "a/b"] {
+            assert!(SiteName::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
