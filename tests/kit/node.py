@@ -1,0 +1,306 @@
+"""Runs the real node from a test: a hub driven by lines as the agent does it, and receiving sites.
+
+Nothing here knows Python parts of the product, so a system test that uses it proves the data plane alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import secrets
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+from downburst.file_names import decode
+
+Line = dict[str, Any]
+Prefix = Sequence[str]
+T = TypeVar("T")
+
+
+class NodeError(AssertionError):
+    """A job failed; ``code`` and ``sentence`` are the node's."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__(line.get("error", line))
+        self.code = str(line.get("code"))
+        self.sentence = str(line.get("error"))
+        self.line = line
+
+
+def node_binary() -> str:
+    """The built node: ``DOWNBURST_NODE``, else the workspace's target directory."""
+    named = os.environ.get("DOWNBURST_NODE")
+    if named:
+        return named
+    workers = Path(__file__).parents[2] / "workers"
+    for profile in ("release", "debug"):
+        built = workers / "target" / profile / "downburst-node"
+        if built.exists():
+            return str(built)
+    found = shutil.which("downburst-node")
+    assert found, "the node is not built; run: make setup"
+    return found
+
+
+def wait_for(what: str, probe: Callable[[], T], seconds: float = 30.0) -> T:
+    """Waits until ``probe`` returns something true; fails after ``seconds`` without it."""
+    give_up = time.monotonic() + seconds
+    while True:
+        value = probe()
+        if value:
+            return value
+        assert time.monotonic() < give_up, f"no {what} within {seconds} s"
+        time.sleep(0.02)
+
+
+@dataclass
+class HubNode:
+    """A ``downburst-node hub`` and the agent's side of its lines."""
+
+    directory: Path
+    listen: str = "127.0.0.1:0"
+    interface: str = "127.0.0.1"
+    prefix: Prefix = ()
+    events: list[Line] = field(default_factory=list)
+    ca_sha256: str = ""
+    address: str = ""
+    tokens: dict[str, str] = field(default_factory=dict)
+    credentials: dict[str, list[str]] = field(default_factory=dict)
+    sites: dict[str, list[Line]] = field(default_factory=dict)
+    feeds: list[Line] = field(default_factory=list)
+    _answers: dict[int, queue.Queue[Line]] = field(default_factory=dict)
+    _next: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self) -> HubNode:
+        """Starts the process; at a second start on the same directory feeds, sites and credentials are told again."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / "spool").mkdir(exist_ok=True)
+        self.process = subprocess.Popen(  # noqa: S603
+            [*self.prefix, node_binary(), "--log-format", "plain", "hub"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(self.directory / "hub.log").open("ab"),
+            text=True,
+            bufsize=1,
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+        answer = self.do(
+            "start",
+            name="hub",
+            data_dir=str(self.directory / "data"),
+            listen=[self.address or self.listen],
+            origin="hub.test",
+            multicast_interface=self.interface,
+            batch_dir=str(self.directory / "batches"),
+            batch_seconds=0.2,
+        )
+        self.ca_sha256, self.address = answer["ca_sha256"], answer["sites_address"][0]
+        if self.feeds:
+            self.do("feeds", feeds=self.feeds)
+        self.tell_sites()
+        return self
+
+    def do(self, action: str, **fields: Any) -> Line:
+        """Sends a job and waits for its answer."""
+        with self._lock:
+            self._next += 1
+            number = self._next
+            self._answers[number] = queue.Queue()
+            assert self.process.stdin
+            self.process.stdin.write(json.dumps({"id": number, "do": action, **fields}) + "\n")
+        answer = self._answers[number].get(timeout=120)
+        del self._answers[number]
+        if not answer.get("ok"):
+            raise NodeError(answer)
+        return answer
+
+    def feed(self, name: str, **fields: Any) -> Line:
+        """Opens a feed and returns the node's description of it."""
+        line = {
+            "feed": name,
+            "class": "grid",
+            "retention_hours": 2.0,
+            "retention_bytes": 4_000_000_000,
+            "durability": "process",
+            "duplicate_rule": "id-and-content",
+            "max_product_bytes": 1_000_000_000,
+            "unicast_leg": len(self.feeds) + 1,
+            **fields,
+        }
+        self.feeds = [known for known in self.feeds if known["feed"] != name] + [line]
+        opened = self.do("feeds", feeds=self.feeds)["feeds"]
+        return next(item for item in opened if item["feed"] == name)
+
+    def site(self, name: str, *subscriptions: Line, token_file: Path | None = None) -> str:
+        """Registers a site with a fresh token; returns the token."""
+        self.sites[name] = list(subscriptions)
+        secret = secrets.token_urlsafe(32)
+        self.tokens[sha256(secret.encode()).hexdigest()] = name
+        self.tell_sites()
+        token = f"dbt1.{self.ca_sha256}.{secret}"
+        if token_file:
+            token_file.parent.mkdir(parents=True, exist_ok=True)
+            token_file.write_text(token)
+        return token
+
+    def tell_sites(self) -> None:
+        """Tells the node the whole set of sites."""
+        self.do(
+            "sites",
+            sites=[
+                {
+                    "site": name,
+                    "credentials": [
+                        {"sha256": credential, "expires_us": None} for credential in self.credentials.get(name, [])
+                    ],
+                    "subscriptions": subscriptions,
+                    "interface": "",
+                    "active": True,
+                }
+                for name, subscriptions in self.sites.items()
+            ],
+        )
+
+    def put(self, feed: str, product_id: str, content: bytes, **fields: Any) -> Line:
+        """Spools and ingests one product; returns the acknowledgement."""
+        path = self.directory / "spool" / secrets.token_hex(8)
+        path.write_bytes(content)
+        return self.do("ingest", path=str(path), feed=feed, product_id=product_id, remove=True, **fields)
+
+    def multicast(self, feed: str, version: int, leg: int, rate_bps: int, sites: Sequence[str]) -> None:
+        """Moves sites of a feed to a multicast leg."""
+        port = 20_000 + (os.getpid() * 7 + leg) % 30_000
+        line = {
+            "leg": leg,
+            "transport": "multicast",
+            "sites": list(sites),
+            "group": f"239.77.{os.getpid() % 250}.{leg % 250}",
+            "port": port,
+            "rate_bps": rate_bps,
+        }
+        self.do("plan", feed=feed, version=version, legs=[line])
+
+    def unicast(self, feed: str, version: int, leg: int, sites: Sequence[str]) -> None:
+        """Moves sites of a feed to unicast."""
+        self.do(
+            "plan", feed=feed, version=version, legs=[{"leg": leg, "transport": "unicast", "sites": list(sites)}]
+        )
+
+    def wait_event(self, seconds: float = 30.0, **wanted: Any) -> Line:
+        """Waits until an event with these fields has come."""
+
+        def found() -> Line | None:
+            return next((e for e in list(self.events) if all(e.get(k) == v for k, v in wanted.items())), None)
+
+        return wait_for(f"event {wanted}", found, seconds)  # type: ignore[return-value]
+
+    def wait_connected(self, *sites: str) -> None:
+        """Waits until all these sites have a session."""
+
+        def connected() -> bool:
+            return set(sites) <= {session["site"] for session in self.do("status")["sessions"]}
+
+        wait_for(f"session of {sites}", connected)
+
+    def drained(self, seconds: float = 60.0) -> bool:
+        """True once every connected site has everything."""
+        return bool(self.do("drain", seconds=seconds)["drained"])
+
+    def kill(self) -> None:
+        """Ends the process as a power cut of the process would."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(timeout=10)
+
+    def stop(self) -> int:
+        """Ends the process as the agent does: the end of its stdin. Returns the exit code."""
+        if self.process.poll() is None and self.process.stdin:
+            self.process.stdin.close()
+        return self.process.wait(timeout=20)
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for text in self.process.stdout:
+            line = json.loads(text)
+            if "answer" in line:
+                self._answers[line["answer"]].put(line)
+                continue
+            self.events.append(line)
+            if line["event"] == "enrol":
+                threading.Thread(target=self._enrol, args=(line,), daemon=True).start()
+
+    def _enrol(self, line: Line) -> None:
+        name = self.tokens.pop(line["secret_sha256"], None)
+        if name is None:
+            self.do("enrol-answer", ask=line["ask"], ok=False, sentence="the token is unknown or used; ask for another")
+            return
+        self.credentials.setdefault(name, []).append(line["credential_sha256"])
+        self.tell_sites()
+        self.do("enrol-answer", ask=line["ask"], ok=True, site=name)
+
+
+@dataclass
+class SiteNode:
+    """A ``downburst-node receive`` and what it wrote."""
+
+    directory: Path
+    hub: str
+    prefix: Prefix = ()
+    arguments: Sequence[str] = ()
+
+    @property
+    def token_file(self) -> Path:
+        """Where the token is looked for."""
+        return self.directory / "token"
+
+    def start(self) -> SiteNode:
+        """Starts the process; a second start takes up where the first ended."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        argv = [node_binary(), "--log-format", "plain", "receive", "--hub", self.hub, "--dir", str(self.directory)]
+        if self.token_file.exists():
+            argv += ["--token-file", str(self.token_file)]
+        self.process = subprocess.Popen(  # noqa: S603
+            [*self.prefix, *argv, *self.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=(self.directory / "site.log").open("ab"),
+        )
+        return self
+
+    def kill(self) -> None:
+        """Ends the process without warning."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(timeout=10)
+
+    def stop(self) -> int:
+        """Asks the process to end; returns the exit code."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(timeout=20)
+
+    def log(self) -> str:
+        """What the process said."""
+        return (self.directory / "site.log").read_text()
+
+    def received(self) -> dict[tuple[str, int], tuple[str, str]]:
+        """Every file that stands: (feed, sequence) to (id, SHA-256 of the bytes). Two files of one product fail."""
+        found: dict[tuple[str, int], tuple[str, str]] = {}
+        root = self.directory / "received"
+        for path in root.rglob("*"):
+            if not path.is_file():
+                continue
+            name = decode(str(path.relative_to(root)))
+            key = (name.feed, name.sequence)
+            assert key not in found, f"{key} was received twice"
+            found[key] = (name.product_id, sha256(path.read_bytes()).hexdigest())
+        return found

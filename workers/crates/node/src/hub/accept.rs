@@ -1,0 +1,97 @@
+//! The port for sites.
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::{Hub, session};
+
+/// Takes connections of sites until the hub stops.
+pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener, tls: TlsAcceptor) {
+    let mut stopping = hub.stopping.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.wait_for(|stop| *stop) => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let (hub, tls) = (Arc::clone(&hub), tls.clone());
+                tokio::spawn(async move {
+                    let _ = stream.set_nodelay(true);
+                    let counted = Counted { stream, hub: Arc::clone(&hub) };
+                    match tokio::time::timeout(HANDSHAKE_LIMIT, tls.accept(counted)).await {
+                        Ok(Ok(stream)) => session::serve(hub, stream, peer).await,
+                        Ok(Err(error)) => tracing::info!(%peer, %error, "a TLS handshake failed"),
+                        Err(_) => tracing::info!(%peer, "a TLS handshake took too long"),
+                    }
+                });
+            }
+            Err(error) => {
+                hub.fault(
+                    format!("a connection could not be accepted: {error}; raise the limit of open files"),
+                    None,
+                );
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// A TCP stream whose written bytes enter the egress account, TLS included.
+pub(super) struct Counted {
+    stream: TcpStream,
+    hub: Arc<Hub>,
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.hub.counters.wire(bytes);
+        }
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.hub.counters.wire(bytes);
+        }
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);

@@ -1,0 +1,217 @@
+//! Receipts become sketches; sketches travel to the agent in files that are loaded once each.
+use std::collections::BTreeMap;
+use std::fs;
+
+use downburst_model::{Epoch, FeedName, Lane, Sequence, SiteName, Transport, WallMicros};
+use downburst_session::{ClockOffset, Frontier, Outcome, Receipt};
+use serde::Serialize;
+
+use super::{Hub, lock};
+use crate::lines::Event;
+use crate::sketch::Sketch;
+
+/// What gathered since the last batch.
+#[derive(Default)]
+pub(super) struct Batches {
+    prefix: u64,
+    written: u64,
+    sketches: BTreeMap<SketchKey, Sketch>,
+    exceptions: Vec<Exception>,
+    settled: BTreeMap<(FeedName, SiteName), Settled>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct SketchKey {
+    feed: FeedName,
+    site: SiteName,
+    transport: Transport,
+    minute: i64,
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct SketchLine {
+    #[serde(flatten)]
+    key: SketchKey,
+    #[serde(flatten)]
+    sketch: Sketch,
+}
+
+#[derive(Serialize)]
+struct Exception {
+    feed: FeedName,
+    epoch: String,
+    sequence: Sequence,
+    site: SiteName,
+    outcome: &'static str,
+    at_us: WallMicros,
+}
+
+#[derive(Default, Serialize)]
+struct Settled {
+    epoch: String,
+    settled_to: Sequence,
+    stored: u64,
+    stored_bytes: u64,
+    duplicates: u64,
+    rejected: u64,
+    expired: u64,
+}
+
+#[derive(Serialize)]
+struct SettledLine {
+    feed: FeedName,
+    site: SiteName,
+    #[serde(flatten)]
+    settled: Settled,
+}
+
+#[derive(Serialize)]
+struct BatchFile {
+    batch: String,
+    sketches: Vec<SketchLine>,
+    exceptions: Vec<Exception>,
+    settled: Vec<SettledLine>,
+}
+
+impl Batches {
+    /// A gatherer whose batch ids begin with `prefix`, random at each start of the node.
+    pub(super) fn new(prefix: u64) -> Self {
+        Self { prefix, ..Self::default() }
+    }
+
+    /// Adds one receipt. `first_byte` is when the hub sent the product's first byte, if it still knows.
+    pub(super) fn receipt(
+        &mut self,
+        site: &SiteName,
+        receipt: &Receipt,
+        clock: Option<ClockOffset>,
+        first_byte: Option<WallMicros>,
+    ) {
+        let key = &receipt.key;
+        let settled = self.settled.entry((key.feed.clone(), site.clone())).or_default();
+        settled.epoch = key.epoch.0.to_string();
+        match receipt.outcome {
+            Outcome::Stored => {
+                settled.stored += 1;
+                settled.stored_bytes += receipt.size;
+            }
+            Outcome::Held => settled.duplicates += 1,
+            Outcome::Rejected => settled.rejected += 1,
+            Outcome::Expired => settled.expired += 1,
+        }
+        match receipt.outcome {
+            Outcome::Rejected => self.except(site, receipt, "rejected"),
+            Outcome::Expired => self.except(site, receipt, "expired"),
+            Outcome::Stored if receipt.lane == Lane::Live => self.sketch(site, receipt, clock, first_byte),
+            Outcome::Stored | Outcome::Held => {}
+        }
+    }
+
+    /// Remembers where a site stands.
+    pub(super) fn frontier(&mut self, site: &SiteName, frontier: &Frontier) {
+        let settled = self.settled.entry((frontier.feed.clone(), site.clone())).or_default();
+        settled.epoch = epoch_text(frontier.epoch);
+        settled.settled_to = frontier.settled_to;
+    }
+
+    fn except(&mut self, site: &SiteName, receipt: &Receipt, outcome: &'static str) {
+        self.exceptions.push(Exception {
+            feed: receipt.key.feed.clone(),
+            epoch: epoch_text(receipt.key.epoch),
+            sequence: receipt.key.sequence,
+            site: site.clone(),
+            outcome,
+            at_us: receipt.site_stored,
+        });
+    }
+
+    fn sketch(
+        &mut self,
+        site: &SiteName,
+        receipt: &Receipt,
+        clock: Option<ClockOffset>,
+        first_byte: Option<WallMicros>,
+    ) {
+        if let Some(first_byte) = first_byte {
+            self.add(site, receipt, "queueing", first_byte.0 - receipt.hub_stored.0, None);
+        }
+        let Some(clock) = clock else { return };
+        let stored_us = receipt.site_stored.0.saturating_sub(clock.offset_us);
+        let bound_ms = Some(clock.bound_us as f64 / 1_000.0);
+        self.add(site, receipt, "distribution", stored_us.saturating_sub(receipt.hub_stored.0), bound_ms);
+        self.add(site, receipt, "end-to-end", stored_us.saturating_sub(receipt.created.0), bound_ms);
+    }
+
+    fn add(
+        &mut self,
+        site: &SiteName,
+        receipt: &Receipt,
+        kind: &'static str,
+        value_us: i64,
+        bound_ms: Option<f64>,
+    ) {
+        let key = SketchKey {
+            feed: receipt.key.feed.clone(),
+            site: site.clone(),
+            transport: receipt.transport,
+            minute: receipt.hub_stored.0.div_euclid(60_000_000),
+            kind,
+        };
+        self.sketches.entry(key).or_default().add(value_us as f64 / 1_000.0, bound_ms);
+    }
+
+    fn take(&mut self) -> Option<BatchFile> {
+        if self.sketches.is_empty() && self.exceptions.is_empty() && self.settled.is_empty() {
+            return None;
+        }
+        self.written += 1;
+        let sketches = std::mem::take(&mut self.sketches);
+        let settled = std::mem::take(&mut self.settled);
+        Some(BatchFile {
+            batch: format!("{:016x}-{:08}", self.prefix, self.written),
+            sketches: sketches.into_iter().map(|(key, sketch)| SketchLine { key, sketch }).collect(),
+            exceptions: std::mem::take(&mut self.exceptions),
+            settled: settled
+                .into_iter()
+                .map(|((feed, site), settled)| SettledLine { feed, site, settled })
+                .collect(),
+        })
+    }
+}
+
+impl Hub {
+    /// Writes what gathered as a batch file and names it to the agent.
+    pub(super) fn write_batch(&self) {
+        let Some(batch) = lock(&self.batches).take() else { return };
+        let path = self.start.batch_dir.join(format!("{}.json", batch.batch));
+        let aside = path.with_extension("tmp");
+        let written = serde_json::to_vec(&batch)
+            .map_err(std::io::Error::from)
+            .and_then(|bytes| fs::write(&aside, bytes))
+            .and_then(|()| fs::rename(&aside, &path));
+        match written {
+            Ok(()) => self.event(&Event::Batch { batch: batch.batch, path }),
+            Err(error) => {
+                let sentence = format!(
+                    "latency figures could not be written to {}: {error}; free space there",
+                    path.display()
+                );
+                self.fault(sentence, None);
+            }
+        }
+    }
+
+    /// Forgets a batch that the agent has loaded.
+    pub(super) fn batch_loaded(&self, batch: &str) {
+        let plain =
+            !batch.is_empty() && batch.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        if plain {
+            let _ = fs::remove_file(self.start.batch_dir.join(format!("{batch}.json")));
+        }
+    }
+}
+
+fn epoch_text(epoch: Epoch) -> String {
+    epoch.0.to_string()
+}

@@ -1,0 +1,283 @@
+//! The feeds' logs: one directory and one writer thread each.
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use crossbeam_channel::{Sender, unbounded};
+use downburst_log::{Appended, FeedLog, LogError, LogOptions, NewProduct, ProductLog, Retention};
+use downburst_model::{Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence, WallMicros};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::{ByFeed, Hub, lock};
+use crate::lines::{Event, Failure, FeedLine, IngestLine};
+
+/// A feed that is open.
+pub(super) struct Feed {
+    pub(super) line: RwLock<FeedLine>,
+    pub(super) log: Arc<FeedLog>,
+    /// The leg that unicast deliveries are counted under.
+    unicast_leg: AtomicU32,
+    writer: Mutex<Option<Sender<Write>>>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+/// All open feeds.
+#[derive(Default)]
+pub(super) struct Feeds(RwLock<ByFeed<Arc<Feed>>>);
+
+struct Write {
+    path: PathBuf,
+    remove: bool,
+    id: ProductId,
+    origin: Origin,
+    created: Option<WallMicros>,
+    digest: Option<Digest>,
+    answer: oneshot::Sender<Result<Value, Failure>>,
+}
+
+impl Feeds {
+    pub(super) fn find(&self, feed: &FeedName) -> Option<Arc<Feed>> {
+        self.read().get(feed).cloned()
+    }
+
+    pub(super) fn all(&self) -> ByFeed<Arc<Feed>> {
+        self.read().clone()
+    }
+
+    /// Opens, changes and closes feeds until they are as `lines` say; returns a description of each.
+    pub(super) fn reconcile(&self, hub: &Arc<Hub>, lines: Vec<FeedLine>) -> Result<Value, Failure> {
+        let wanted: BTreeMap<FeedName, FeedLine> =
+            lines.into_iter().map(|line| (line.feed.clone(), line)).collect();
+        let gone: Vec<Arc<Feed>> = self
+            .all()
+            .into_iter()
+            .filter(|(name, _)| !wanted.contains_key(name))
+            .map(|(_, feed)| feed)
+            .collect();
+        for feed in gone {
+            self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&feed.name());
+            feed.close();
+        }
+        let mut described = Vec::new();
+        for line in wanted.into_values() {
+            let (feed, recovered) = match self.find(&line.feed) {
+                Some(feed) => (feed, None),
+                None => self.open(hub, &line)?,
+            };
+            feed.log.set_options(options(&line));
+            *feed.line.write().unwrap_or_else(std::sync::PoisonError::into_inner) = line;
+            described.push(json!({
+                "feed": feed.name(), "epoch": feed.log.epoch().0.to_string(), "head": feed.log.head(),
+                "first": feed.log.first(), "clean": recovered.is_none(), "recovered": recovered,
+            }));
+        }
+        Ok(json!({"feeds": described}))
+    }
+
+    /// Ends all writers after what they have begun, and marks the logs as closed.
+    pub(super) fn close(&self) {
+        for feed in self.all().values() {
+            feed.close();
+        }
+    }
+
+    fn open(&self, hub: &Arc<Hub>, line: &FeedLine) -> Result<(Arc<Feed>, Option<String>), Failure> {
+        let directory = hub.start.data_dir.join("log").join(crate::file_names::encode(line.feed.as_str()));
+        let random = random_u64().map_err(|error| Failure::new("io", error))?;
+        let (log, recovery) = FeedLog::open(&directory, line.feed.clone(), options(line), random)
+            .map_err(|error| failure(&error))?;
+        let sentence = crate::recovery::sentence(&recovery);
+        if let Some(sentence) = &sentence {
+            hub.event(&Event::Recovered { feed: line.feed.clone(), sentence: sentence.clone() });
+        }
+        let waker = Arc::downgrade(hub);
+        log.on_append(Box::new(move |_| {
+            if let Some(hub) = waker.upgrade() {
+                hub.wake();
+            }
+        }));
+        let (sender, receiver) = unbounded::<Write>();
+        let log = Arc::new(log);
+        let feed = Arc::new(Feed {
+            line: RwLock::new(line.clone()),
+            log,
+            unicast_leg: AtomicU32::new(line.unicast_leg.0),
+            writer: Mutex::new(Some(sender)),
+            thread: Mutex::new(None),
+        });
+        let (writer_feed, writer_hub) = (Arc::clone(&feed), Arc::downgrade(hub));
+        let thread = std::thread::Builder::new()
+            .name(format!("log-{}", line.feed))
+            .spawn(move || {
+                for write in receiver {
+                    let Some(hub) = writer_hub.upgrade() else { return };
+                    let result = writer_feed.write(&hub, &write);
+                    let _ = write.answer.send(result);
+                }
+            })
+            .map_err(|error| {
+                Failure::new("io", format!("no thread for the log of feed {}: {error}", line.feed))
+            })?;
+        *lock(&feed.thread) = Some(thread);
+        self.0
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .insert(line.feed.clone(), Arc::clone(&feed));
+        Ok((feed, sentence))
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, ByFeed<Arc<Feed>>> {
+        self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Feed {
+    pub(super) fn name(&self) -> FeedName {
+        self.line().feed
+    }
+
+    pub(super) fn line(&self) -> FeedLine {
+        self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn epoch(&self) -> Epoch {
+        self.log.epoch()
+    }
+
+    pub(super) fn unicast_leg(&self) -> LegId {
+        LegId(self.unicast_leg.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn count_unicast_under(&self, leg: LegId) {
+        self.unicast_leg.store(leg.0, Ordering::Relaxed);
+    }
+
+    /// Hands a spooled product to the feed's writer and waits for its acknowledgement.
+    pub(super) async fn ingest(&self, line: IngestLine, default_origin: &str) -> Result<Value, Failure> {
+        let id =
+            ProductId::parse(&line.product_id).map_err(|error| Failure::new("bad-id", error.to_string()))?;
+        let origin = Origin::parse(line.origin.as_deref().unwrap_or(default_origin))
+            .map_err(|error| Failure::new("bad-request", error.to_string()))?;
+        let digest = line.digest.as_deref().map(parse_digest).transpose()?;
+        let (answer, answered) = oneshot::channel();
+        let write = Write {
+            path: line.path,
+            remove: line.remove,
+            id,
+            origin,
+            created: line.created_us,
+            digest,
+            answer,
+        };
+        let stopped =
+            || Failure::new("io", "the feed's log is being closed; send the product again in a moment");
+        lock(&self.writer).as_ref().ok_or_else(stopped)?.send(write).map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())?
+    }
+
+    fn write(&self, hub: &Hub, write: &Write) -> Result<Value, Failure> {
+        let mut file = fs::File::open(&write.path).map_err(|error| unreadable(&write.path, &error))?;
+        let line = self.line();
+        let product = NewProduct {
+            id: write.id.clone(),
+            origin: write.origin.clone(),
+            created: write.created.unwrap_or_else(|| hub.clock.wall()),
+            class: line.class,
+            source: None,
+            expected_size: file.metadata().ok().map(|metadata| metadata.len()),
+            expected_digest: write.digest,
+        };
+        let appended =
+            self.log.append(product, &mut file, &|| hub.clock.wall()).map_err(|error| failure(&error))?;
+        if write.remove
+            && let Err(error) = fs::remove_file(&write.path)
+        {
+            tracing::warn!(path = %write.path.display(), %error, "a spool file stays behind");
+        }
+        Ok(match appended {
+            Appended::Stored { info, .. } => {
+                hub.counters.arrived(&line.feed, info.size);
+                json!({
+                    "sequence": info.key.sequence, "epoch": info.key.epoch.0.to_string(), "size": info.size,
+                    "digest": info.digest.to_string(), "stored_us": info.stored, "created_us": info.created,
+                })
+            }
+            Appended::Duplicate { of } => {
+                let known = self.log.entry(of).ok().flatten();
+                let (size, digest) =
+                    known.map(|entry| (entry.info.size, entry.info.digest.to_string())).unzip();
+                json!({"duplicate_of": of, "size": size, "digest": digest})
+            }
+        })
+    }
+
+    fn close(&self) {
+        drop(lock(&self.writer).take());
+        if let Some(thread) = lock(&self.thread).take() {
+            let _ = thread.join();
+        }
+        if let Err(error) = self.log.close() {
+            tracing::error!(%error, "a log could not be closed cleanly");
+        }
+    }
+}
+
+/// The last sequence of each feed that a session or leg looks at.
+pub(super) fn head(feed: &Feed) -> Sequence {
+    feed.log.head()
+}
+
+pub(super) fn random_u64() -> Result<u64, String> {
+    getrandom::u64().map_err(|error| format!("the system gives no random numbers: {error}"))
+}
+
+fn options(line: &FeedLine) -> LogOptions {
+    LogOptions {
+        retention: Retention { hours: line.retention_hours, bytes: line.retention_bytes },
+        durability: line.durability.into(),
+        duplicate_rule: line.duplicate_rule.into(),
+        max_product_bytes: line.max_product_bytes,
+        ..LogOptions::default()
+    }
+}
+
+/// The word for programs that goes with a log's sentence.
+pub(super) fn failure(error: &LogError) -> Failure {
+    let code = match error {
+        LogError::DigestMismatch { .. } => "digest-mismatch",
+        LogError::DiskFull { .. } => "disk-full",
+        LogError::NotWritable { .. } | LogError::Locked { .. } => "not-writable",
+        LogError::SizeMismatch { .. } => "truncated",
+        LogError::TooLarge { .. } => "too-large",
+        _ => "io",
+    };
+    Failure::new(code, error.to_string())
+}
+
+fn parse_digest(hex: &str) -> Result<Digest, Failure> {
+    let bad = || {
+        Failure::new(
+            "bad-request",
+            "the digest is not BLAKE3-256 as 64 hexadecimal digits; correct or omit it",
+        )
+    };
+    let mut bytes = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return Err(bad());
+    }
+    for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        let pair = std::str::from_utf8(pair).map_err(|_| bad())?;
+        *byte = u8::from_str_radix(pair, 16).map_err(|_| bad())?;
+    }
+    Ok(Digest(bytes))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(
+        "io",
+        format!("the spool file {} can't be read: {error}; send the product again", path.display()),
+    )
+}

@@ -1,0 +1,268 @@
+//! Jobs of the agent, one by one.
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use downburst_log::ProductLog as _;
+use downburst_model::{FeedName, Pattern};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use super::batches::Batches;
+use super::feeds::{Feeds, failure, random_u64};
+use super::plans::Plans;
+use super::roster::{Command, Roster};
+use super::traffic::Counters;
+use super::{Hub, accept, lock};
+use crate::clock::Clock;
+use crate::lines::{Action, Failure, IngestLine, Job, Lines, Start};
+use crate::tls;
+
+/// Does one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
+pub(super) async fn take(
+    hub: &mut Option<Arc<Hub>>,
+    job: Job,
+    clock: Clock,
+    lines: &Lines,
+) -> ControlFlow<()> {
+    let Job { id, action } = job;
+    match (action, hub.as_ref()) {
+        (Action::Stop, _) => {
+            lines.answer(id, Ok(json!({})));
+            return ControlFlow::Break(());
+        }
+        (Action::Start(_), Some(_)) => {
+            lines.answer(id, Err(Failure::new("bad-request", "the node has been started already")))
+        }
+        (Action::Start(start), None) => {
+            let started = open(start, clock, lines.clone()).await;
+            lines.answer(
+                id,
+                started.map(|(opened, answer)| {
+                    *hub = Some(opened);
+                    answer
+                }),
+            );
+        }
+        (_, None) => lines.answer(id, Err(Failure::new("bad-request", "the first job must be start"))),
+        (action, Some(hub)) => running(Arc::clone(hub), id, action),
+    }
+    ControlFlow::Continue(())
+}
+
+/// The answer to a job that names a feed the node does not have.
+pub(super) fn unknown_feed(feed: &str) -> Failure {
+    Failure::new("unknown-feed", format!("there is no feed {feed:?}; create it first or correct the name"))
+}
+
+async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Value), Failure> {
+    for directory in [&start.data_dir, &start.batch_dir] {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            Failure::new(
+                "not-writable",
+                format!("{} can't be written: {error}; choose another data directory", directory.display()),
+            )
+        })?;
+    }
+    let identity =
+        tls::hub_identity(&start.data_dir.join("tls")).map_err(|error| Failure::new("io", error))?;
+    let mut listeners = Vec::new();
+    for address in &start.listen {
+        listeners.push(TcpListener::bind(address).await.map_err(|error| busy(address, &error))?);
+    }
+    let addresses: Vec<String> = listeners
+        .iter()
+        .filter_map(|listener| listener.local_addr().ok())
+        .map(|address| address.to_string())
+        .collect();
+    let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
+    let hub = Arc::new(Hub {
+        clock,
+        lines,
+        start,
+        feeds: Feeds::default(),
+        roster: Roster::new(),
+        plans: Mutex::new(Plans::default()),
+        counters: Counters::default(),
+        batches: Mutex::new(Batches::new(prefix)),
+        appended: watch::Sender::new(0),
+        stopping: watch::Sender::new(false),
+        next_ask: AtomicU64::new(1),
+    });
+    let acceptor = TlsAcceptor::from(identity.config);
+    for listener in listeners {
+        tokio::spawn(accept::accept(Arc::clone(&hub), listener, acceptor.clone()));
+    }
+    tokio::spawn(wake_legs(Arc::clone(&hub)));
+    tokio::spawn(tick(Arc::clone(&hub)));
+    let answer = json!({
+        "ca_sha256": identity.ca_sha256, "sites_address": addresses, "version": env!("CARGO_PKG_VERSION"),
+    });
+    Ok((hub, answer))
+}
+
+fn busy(address: &str, error: &std::io::Error) -> Failure {
+    let sentence = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            format!("the address {address} for sites is in use; stop what holds it or choose another port")
+        }
+        _ => format!("the node can't listen on {address} for sites: {error}; choose another address"),
+    };
+    Failure::new("port-in-use", sentence)
+}
+
+fn running(hub: Arc<Hub>, id: u64, action: Action) {
+    let lines = hub.lines.clone();
+    let done = |result: Result<(), Failure>| lines.answer(id, result.map(|()| json!({})));
+    match action {
+        Action::Feeds { feeds } => {
+            let result = hub.feeds.reconcile(&hub, feeds);
+            hub.roster.tell_all(|| Command::LookAtFeeds);
+            lines.answer(id, result);
+        }
+        Action::Sites { sites } => {
+            hub.roster.replace(sites);
+            done(Ok(()));
+        }
+        Action::Plan(plan) => done(hub.apply_plan(plan)),
+        Action::Ingest(line) => {
+            tokio::spawn(async move {
+                let result = ingest(&hub, line).await;
+                hub.lines.answer(id, result);
+            });
+        }
+        Action::CheckPattern { pattern } => done(check_pattern(&pattern)),
+        Action::Status => lines.answer(id, Ok(status(&hub))),
+        Action::Drain { seconds } => {
+            tokio::spawn(async move {
+                let behind = drain(&hub, Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))).await;
+                hub.lines.answer(id, Ok(json!({"drained": behind == 0, "behind": behind})));
+            });
+        }
+        Action::BatchLoaded { batch } => {
+            hub.batch_loaded(&batch);
+            done(Ok(()));
+        }
+        Action::EnrolAnswer(answer) => {
+            let known = hub.roster.answer(answer);
+            done(if known {
+                Ok(())
+            } else {
+                Err(Failure::new("bad-request", "nobody waits for this enrolment any more"))
+            });
+        }
+        Action::Start(_) | Action::Stop => {}
+    }
+}
+
+async fn ingest(hub: &Hub, line: IngestLine) -> Result<Value, Failure> {
+    let feed = FeedName::parse(&line.feed).ok().and_then(|name| hub.feeds.find(&name));
+    feed.ok_or_else(|| unknown_feed(&line.feed))?.ingest(line, &hub.start.origin).await
+}
+
+fn check_pattern(pattern: &str) -> Result<(), Failure> {
+    Pattern::parse(pattern).map(|_| ()).map_err(|error| {
+        let mut failure = Failure::new("bad-pattern", error.to_string());
+        failure.fields.insert("position", error.position as u64);
+        failure
+    })
+}
+
+fn status(hub: &Hub) -> Value {
+    let feeds: Vec<Value> = hub
+        .feeds
+        .all()
+        .values()
+        .map(|feed| {
+            let stat = feed.log.stat();
+            json!({
+                "feed": feed.name(), "epoch": feed.epoch().0.to_string(), "head": stat.head, "first": stat.first,
+                "products": stat.products, "bytes": stat.bytes,
+            })
+        })
+        .collect();
+    json!({"feeds": feeds, "sessions": hub.session_traffic()})
+}
+
+/// Waits until every connected site has everything it subscribes; returns how many pairs of site and feed still lack something.
+async fn drain(hub: &Hub, patience: Duration) -> usize {
+    let give_up = tokio::time::Instant::now() + patience;
+    loop {
+        let behind = behind(hub);
+        if behind == 0 || tokio::time::Instant::now() >= give_up {
+            return behind;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn behind(hub: &Hub) -> usize {
+    let feeds = hub.feeds.all();
+    let lacks = |site: &downburst_model::SiteName, handle: &super::roster::Handle| {
+        let line = hub.roster.site(site);
+        let subscribed: std::collections::BTreeSet<FeedName> =
+            line.iter().flat_map(|line| line.subscriptions.iter().map(|item| item.feed.clone())).collect();
+        let status = lock(&handle.status);
+        let open = subscribed.iter().filter_map(|feed| Some((feed, feeds.get(feed)?)));
+        open.filter(|(feed, log)| {
+            status.frontiers.get(*feed).is_none_or(|(settled, _)| *settled < super::feeds::head(log))
+        })
+        .count()
+    };
+    hub.roster.sessions().iter().map(|(site, handle)| lacks(site, handle)).sum()
+}
+
+/// Passes the signal of an append on to the threads of the multicast legs.
+async fn wake_legs(hub: Arc<Hub>) {
+    let mut appended = hub.appended.subscribe();
+    let mut stopping = hub.stopping.subscribe();
+    loop {
+        tokio::select! {
+            changed = appended.changed() => if changed.is_err() { return },
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
+        lock(&hub.plans).wake_legs();
+    }
+}
+
+/// What is due each second, and the batches at their own pace.
+async fn tick(hub: Arc<Hub>) {
+    let mut stopping = hub.stopping.subscribe();
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut batch =
+        tokio::time::interval(Duration::from_secs_f64(hub.start.batch_seconds.clamp(0.1, 3_600.0)));
+    let mut retain = tokio::time::interval(RETAIN_INTERVAL);
+    loop {
+        tokio::select! {
+            _ = second.tick() => {
+                hub.roster.expire(hub.clock.wall());
+                hub.tell_traffic();
+            }
+            _ = batch.tick() => hub.write_batch(),
+            _ = retain.tick() => retain_all(&hub),
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+fn retain_all(hub: &Hub) {
+    for feed in hub.feeds.all().values() {
+        match feed.log.retain(hub.clock.wall()) {
+            Ok(retained) if retained.products_cut_by_ceiling > 0 => {
+                let sentence = format!(
+                    "feed {}: {} products left the log before their hours were over because of its disk ceiling; raise retention_bytes or lower retention_hours",
+                    feed.name(),
+                    retained.products_cut_by_ceiling
+                );
+                hub.fault(sentence, Some(&feed.name()));
+            }
+            Ok(_) => {}
+            Err(error) => hub.fault(failure(&error).error, Some(&feed.name())),
+        }
+    }
+}
+
+const RETAIN_INTERVAL: Duration = Duration::from_secs(5);

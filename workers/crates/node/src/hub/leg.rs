@@ -1,0 +1,284 @@
+//! One thread per multicast leg: reads the feed's log, drives the VCMTP sender, paces datagrams to the group.
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use downburst_log::ProductLog as _;
+use downburst_model::{LegId, Machine as _, RangeSet, Sequence, WallMicros};
+use downburst_session::LegJoin;
+use downburst_vcmtp::{LegKey, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats};
+
+use super::feeds::Feed;
+use super::roster::Repair;
+use super::{Hub, lock};
+use crate::lines::{Failure, LegLine};
+use crate::udp::GroupSender;
+
+/// A running multicast leg, seen from outside its thread.
+pub(super) struct Leg {
+    /// What a site needs to join; the interface is filled in per site.
+    pub(super) join: LegJoin,
+    commands: Sender<Command>,
+    wake: Sender<()>,
+    backlog_bytes: Arc<AtomicU64>,
+    first_bytes: FirstBytes,
+}
+
+enum Command {
+    Nak { session: u64, packets: RangeSet },
+    Rate(u64),
+    Stop,
+}
+
+/// When the first byte of a product left, for the latest products.
+pub(super) type FirstBytes = Arc<Mutex<BTreeMap<Sequence, WallMicros>>>;
+
+impl Leg {
+    /// Starts a leg that carries everything of `feed` from its present head on.
+    pub(super) fn start(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine) -> Result<Self, Failure> {
+        let group: SocketAddr = parse_group(line)?;
+        let socket = GroupSender::open(group, &hub.start.multicast_interface).map_err(|error| {
+            Failure::new("io", format!("the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"))
+        })?;
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret)
+            .map_err(|error| Failure::new("io", format!("no random key: {error}")))?;
+        let leg_epoch = super::feeds::random_u64().map_err(|error| Failure::new("io", error))?;
+        let key = LegKey { id: 1, secret };
+        let after = feed.log.head();
+        let config = SenderConfig::new(line.leg, leg_epoch, key.clone(), after, line.rate_bps);
+        let (commands, command_stream) = unbounded();
+        let (wake, wakes) = bounded(1);
+        let first_bytes = FirstBytes::default();
+        let backlog_bytes = Arc::new(AtomicU64::new(0));
+        let thread = Thread {
+            hub: Arc::downgrade(hub),
+            feed: Arc::clone(feed),
+            leg: line.leg,
+            leg_epoch,
+            sender: VcmtpSender::new(config),
+            socket,
+            cursor: after,
+            told: SenderStats::default(),
+            backlog_bytes: Arc::clone(&backlog_bytes),
+            first_bytes: Arc::clone(&first_bytes),
+            send_failed: false,
+        };
+        std::thread::Builder::new()
+            .name(format!("leg-{}", line.leg.0))
+            .spawn(move || thread.run(&command_stream, &wakes))
+            .map_err(|error| Failure::new("io", format!("no thread for leg {}: {error}", line.leg.0)))?;
+        let join = LegJoin {
+            leg: line.leg,
+            feed: feed.name(),
+            epoch: feed.epoch(),
+            leg_epoch,
+            group: group.ip().to_string(),
+            port: group.port(),
+            key,
+            interface: String::new(),
+            rate_bps: line.rate_bps,
+        };
+        Ok(Self { join, commands, wake, backlog_bytes, first_bytes })
+    }
+
+    pub(super) fn nak(&self, session: u64, leg_epoch: u64, packets: RangeSet) {
+        if leg_epoch == self.join.leg_epoch {
+            let _ = self.commands.send(Command::Nak { session, packets });
+        }
+    }
+
+    pub(super) fn rate(&mut self, rate_bps: u64) {
+        self.join.rate_bps = rate_bps;
+        let _ = self.commands.send(Command::Rate(rate_bps));
+    }
+
+    pub(super) fn wake(&self) {
+        let _ = self.wake.try_send(());
+    }
+
+    pub(super) fn stop(&self) {
+        let _ = self.commands.send(Command::Stop);
+    }
+
+    pub(super) fn backlog_bytes(&self) -> u64 {
+        self.backlog_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn first_byte(&self, sequence: Sequence) -> Option<WallMicros> {
+        lock(&self.first_bytes).get(&sequence).copied()
+    }
+}
+
+struct Thread {
+    hub: Weak<Hub>,
+    feed: Arc<Feed>,
+    leg: LegId,
+    leg_epoch: u64,
+    sender: VcmtpSender,
+    socket: GroupSender,
+    cursor: Sequence,
+    told: SenderStats,
+    backlog_bytes: Arc<AtomicU64>,
+    first_bytes: FirstBytes,
+    send_failed: bool,
+}
+
+impl Thread {
+    fn run(mut self, commands: &Receiver<Command>, wakes: &Receiver<()>) {
+        while let Some(hub) = self.hub.upgrade() {
+            self.read_log(&hub);
+            self.send(&hub);
+            self.tell(&hub);
+            let patience = self.patience(&hub);
+            drop(hub);
+            let command = crossbeam_channel::select! {
+                recv(commands) -> command => command.map_err(|_| RecvTimeoutError::Disconnected),
+                recv(wakes) -> _ => Err(RecvTimeoutError::Timeout),
+                default(patience) => Err(RecvTimeoutError::Timeout),
+            };
+            match command {
+                Ok(command) => {
+                    if self.take(command).is_break() {
+                        return;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn take(&mut self, command: Command) -> std::ops::ControlFlow<()> {
+        let Some(hub) = self.hub.upgrade() else { return std::ops::ControlFlow::Break(()) };
+        let now = hub.clock.now();
+        match command {
+            Command::Nak { session, packets } => {
+                self.sender.handle(now, SenderInput::Nak { site: session, packets });
+            }
+            Command::Rate(rate_bps) => self.sender.handle(now, SenderInput::Rate(rate_bps)),
+            Command::Stop => return std::ops::ControlFlow::Break(()),
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    /// Takes what came into the log, while the sender has little to do.
+    fn read_log(&mut self, hub: &Hub) {
+        while self.cursor < self.feed.log.head() && self.sender.backlog_bytes() < BACKLOG_LIMIT_BYTES {
+            let batch = match self.feed.log.read(self.cursor, self.feed.log.head(), READ_BYTES, READ_ENTRIES)
+            {
+                Ok(batch) => batch,
+                Err(error) => {
+                    hub.fault(
+                        format!("leg {} can't read the log: {error}", self.leg.0),
+                        Some(&self.feed.name()),
+                    );
+                    return;
+                }
+            };
+            let now = hub.clock.now();
+            for entry in batch.entries {
+                // A product evicted before it was sent is announced by nobody: sites find the hole and learn that it expired.
+                if let Some(bytes) = entry.bytes {
+                    self.sender.handle(now, SenderInput::Product { info: entry.info, bytes });
+                }
+            }
+            self.cursor = batch.read_to;
+        }
+    }
+
+    fn send(&mut self, hub: &Hub) {
+        let now = hub.clock.now();
+        while let Some(output) = self.sender.poll(now) {
+            match output {
+                SenderOutput::Datagram(datagram) => {
+                    let sent = self.socket.push(&datagram);
+                    self.note(hub, sent);
+                }
+                SenderOutput::FirstByte(sequence) => self.first_byte(sequence, now.wall),
+                SenderOutput::Sent(sequence) => self.sent(hub, sequence),
+                SenderOutput::Repair { site, packet, payload } => {
+                    let repair = Repair::Packet { leg: self.leg, leg_epoch: self.leg_epoch, packet, payload };
+                    hub.roster.repair(site, repair);
+                }
+                SenderOutput::Gone { site, packets } => {
+                    hub.roster
+                        .repair(site, Repair::Gone { leg: self.leg, leg_epoch: self.leg_epoch, packets });
+                }
+            }
+        }
+        let flushed = self.socket.flush();
+        self.note(hub, flushed);
+    }
+
+    /// A send that fails is a loss like any other: sites ask for it. It is said once until sending works again.
+    fn note(&mut self, hub: &Hub, result: std::io::Result<()>) {
+        match result {
+            Ok(()) => self.send_failed = false,
+            Err(error) if !self.send_failed => {
+                self.send_failed = true;
+                let sentence =
+                    format!("leg {} can't send to its group: {error}; check the route to it", self.leg.0);
+                hub.fault(sentence, Some(&self.feed.name()));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn first_byte(&self, sequence: Sequence, at: WallMicros) {
+        let mut first_bytes = lock(&self.first_bytes);
+        first_bytes.insert(sequence, at);
+        if first_bytes.len() > FIRST_BYTES_KEPT {
+            first_bytes.pop_first();
+        }
+    }
+
+    fn sent(&self, hub: &Hub, sequence: Sequence) {
+        let size = self.feed.log.entry(sequence).ok().flatten().map_or(0, |entry| entry.info.size);
+        hub.counters.sent(&self.feed.name(), self.leg, size);
+    }
+
+    fn tell(&mut self, hub: &Hub) {
+        let stats = self.sender.stats();
+        self.backlog_bytes.store(stats.backlog_bytes, Ordering::Relaxed);
+        if stats.datagram_bytes != self.told.datagram_bytes {
+            hub.counters.datagram_bytes(
+                &self.feed.name(),
+                self.leg,
+                stats.datagram_bytes - self.told.datagram_bytes,
+                stats.group_repair_bytes - self.told.group_repair_bytes,
+            );
+        }
+        self.told = stats;
+    }
+
+    fn patience(&self, hub: &Hub) -> Duration {
+        let now = hub.clock.monotonic();
+        self.sender.deadline().map_or(IDLE, |due| Duration::from_micros(due.since(now).0)).min(IDLE)
+    }
+}
+
+fn parse_group(line: &LegLine) -> Result<SocketAddr, Failure> {
+    let address = line.group.parse::<std::net::IpAddr>().ok().filter(std::net::IpAddr::is_multicast);
+    match address {
+        Some(address) if line.port != 0 && line.rate_bps > 0 => Ok(SocketAddr::new(address, line.port)),
+        _ => Err(Failure::new(
+            "bad-request",
+            format!(
+                "leg {} needs a multicast group, a port and a rate, not {:?} port {} at {} b/s",
+                line.leg.0, line.group, line.port, line.rate_bps
+            ),
+        )),
+    }
+}
+
+/// What the sender may hold unsent; more stays in the log.
+const BACKLOG_LIMIT_BYTES: u64 = 16 << 20;
+
+const READ_BYTES: usize = 4 << 20;
+const READ_ENTRIES: usize = 512;
+const FIRST_BYTES_KEPT: usize = 65_536;
+const IDLE: Duration = Duration::from_secs(1);

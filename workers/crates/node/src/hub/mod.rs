@@ -1,0 +1,145 @@
+//! The hub's node: ingest and send in one process, so that a wake-up is a signal after the commit.
+//!
+//! [`run`] reads jobs; [`Hub`] is what all tasks share. One task drives each session, one thread sends each multicast leg, one thread
+//! writes each feed's log.
+mod accept;
+mod batches;
+mod feeds;
+mod jobs;
+mod leg;
+mod plans;
+mod roster;
+mod session;
+mod traffic;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use downburst_model::FeedName;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::{mpsc, watch};
+
+use crate::clock::Clock;
+use crate::lines::{Event, Job, Lines, Start};
+use batches::Batches;
+use feeds::Feeds;
+use plans::Plans;
+use roster::Roster;
+use traffic::Counters;
+
+/// What every task of a hub's node shares.
+struct Hub {
+    clock: Clock,
+    lines: Lines,
+    start: Start,
+    feeds: Feeds,
+    roster: Roster,
+    plans: Mutex<Plans>,
+    counters: Counters,
+    batches: Mutex<Batches>,
+    /// Moves with every append to any log: sessions and legs look at the heads when it does.
+    appended: watch::Sender<u64>,
+    stopping: watch::Sender<bool>,
+    next_ask: AtomicU64,
+}
+
+/// Runs the hub's node until `input` ends, a stop job comes or the process is asked to end.
+///
+/// Any reader and writer of lines will do; the process uses its stdin and stdout.
+pub async fn run(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) -> std::io::Result<()> {
+    let (lines, stream) = Lines::channel();
+    let writer = tokio::spawn(write_lines(stream, output));
+    let result = serve(input, lines).await;
+    let _ = tokio::time::timeout(LAST_WORDS, writer).await;
+    result
+}
+
+async fn serve(input: impl AsyncRead + Unpin, lines: Lines) -> std::io::Result<()> {
+    let clock = Clock::start(0);
+    let mut input = BufReader::new(input).lines();
+    let mut hub: Option<Arc<Hub>> = None;
+    let mut ended = std::pin::pin!(crate::signals::ended());
+    loop {
+        let line = tokio::select! {
+            line = input.next_line() => line?,
+            () = &mut ended => None,
+        };
+        let Some(line) = line else { break };
+        match serde_json::from_str::<Job>(&line) {
+            Ok(job) => {
+                if jobs::take(&mut hub, job, clock, &lines).await.is_break() {
+                    break;
+                }
+            }
+            Err(error) => refuse_line(&line, &error, &lines),
+        }
+    }
+    if let Some(hub) = hub {
+        hub.stop().await;
+    }
+    Ok(())
+}
+
+fn refuse_line(line: &str, error: &serde_json::Error, lines: &Lines) {
+    let id = serde_json::from_str::<serde_json::Value>(line).ok().and_then(|value| value.get("id")?.as_u64());
+    let sentence = format!("a line can't be read as a job: {error}; see the protocol of the node's lines");
+    match id {
+        Some(id) => lines.answer(id, Err(crate::lines::Failure::new("bad-request", sentence))),
+        None => tracing::warn!("{sentence}"),
+    }
+}
+
+async fn write_lines(mut stream: mpsc::UnboundedReceiver<String>, mut output: impl AsyncWrite + Unpin) {
+    while let Some(mut line) = stream.recv().await {
+        line.push('\n');
+        while let Ok(next) = stream.try_recv() {
+            line.push_str(&next);
+            line.push('\n');
+        }
+        if output.write_all(line.as_bytes()).await.is_err() || output.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+impl Hub {
+    fn event(&self, event: &Event) {
+        self.lines.event(event, self.clock.wall());
+    }
+
+    fn fault(&self, sentence: String, feed: Option<&FeedName>) {
+        tracing::warn!("{sentence}");
+        self.event(&Event::Fault { sentence, feed: feed.cloned(), site: None });
+    }
+
+    fn next_ask(&self) -> u64 {
+        self.next_ask.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn wake(&self) {
+        self.appended.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    async fn stop(&self) {
+        self.stopping.send_replace(true);
+        lock(&self.plans).stop_all();
+        self.roster.wait_until_empty(STOP_PATIENCE).await;
+        self.write_batch();
+        self.feeds.close();
+    }
+}
+
+/// Locks a mutex; a thread that panicked while it held it leaves whole values behind here, so its poison is ignored.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+type ByFeed<T> = BTreeMap<FeedName, T>;
+
+const STOP_PATIENCE: Duration = Duration::from_secs(3);
+const LAST_WORDS: Duration = Duration::from_secs(2);

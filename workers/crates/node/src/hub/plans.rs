@@ -1,0 +1,154 @@
+//! The plan of each feed as carried out: which legs run, and on which of them each site belongs.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use downburst_model::{FeedName, LegId, RangeSet, Sequence, SiteName, Transport, WallMicros};
+use downburst_session::LegJoin;
+
+use super::leg::Leg;
+use super::roster::{Command, Handle};
+use super::{ByFeed, Hub, lock};
+use crate::lines::{Failure, LegLine, PlanLine};
+
+/// All plans and running legs.
+#[derive(Default)]
+pub(super) struct Plans {
+    versions: ByFeed<u64>,
+    lines: ByFeed<Vec<LegLine>>,
+    running: BTreeMap<LegId, Leg>,
+}
+
+impl Hub {
+    /// Carries out a plan: starts its multicast legs, moves connected sites one by one, ends the legs that nobody needs.
+    pub(super) fn apply_plan(self: &Arc<Self>, plan: PlanLine) -> Result<(), Failure> {
+        let feed =
+            self.feeds.find(&plan.feed).ok_or_else(|| super::jobs::unknown_feed(plan.feed.as_str()))?;
+        let mut plans = lock(&self.plans);
+        let last = plans.versions.get(&plan.feed).copied().unwrap_or(0);
+        if plan.version < last {
+            let sentence = format!(
+                "plan {} of feed {} is older than plan {last}, which is in force",
+                plan.version, plan.feed
+            );
+            return Err(Failure::new("stale-plan", sentence));
+        }
+        for line in plan.legs.iter().filter(|line| line.transport == Transport::Multicast) {
+            match plans.running.get_mut(&line.leg) {
+                Some(leg) if leg.join.rate_bps != line.rate_bps => leg.rate(line.rate_bps),
+                Some(_) => {}
+                None => {
+                    let leg = Leg::start(self, &feed, line)?;
+                    plans.running.insert(line.leg, leg);
+                }
+            }
+        }
+        if let Some(unicast) = plan.legs.iter().find(|line| line.transport == Transport::Unicast) {
+            feed.count_unicast_under(unicast.leg);
+        }
+        plans.versions.insert(plan.feed.clone(), plan.version);
+        let before = plans.lines.insert(plan.feed.clone(), plan.legs).unwrap_or_default();
+        for (site, handle) in self.roster.sessions() {
+            let _ = handle.commands.send(Command::LookAtFeeds);
+            plans.place(self, &plan.feed, &site, &handle);
+        }
+        let gone = plans.not_in_plan(&plan.feed, &before);
+        drop(plans);
+        self.end_later(gone);
+        Ok(())
+    }
+
+    /// Ends legs after their sites had time to leave and to be repaired.
+    fn end_later(self: &Arc<Self>, legs: Vec<LegId>) {
+        if legs.is_empty() {
+            return;
+        }
+        let hub = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(LINGER).await;
+            if let Some(hub) = hub.upgrade() {
+                lock(&hub.plans).end(&legs);
+            }
+        });
+    }
+
+    /// Puts a site that just came in on the legs where it belongs.
+    pub(super) fn place_site(&self, site: &SiteName, handle: &Handle) {
+        let plans = lock(&self.plans);
+        for feed in plans.lines.keys() {
+            plans.place(self, feed, site, handle);
+        }
+    }
+}
+
+impl Plans {
+    pub(super) fn nak(&self, session: u64, leg: LegId, leg_epoch: u64, packets: RangeSet) {
+        if let Some(leg) = self.running.get(&leg) {
+            leg.nak(session, leg_epoch, packets);
+        }
+    }
+
+    pub(super) fn wake_legs(&self) {
+        for leg in self.running.values() {
+            leg.wake();
+        }
+    }
+
+    pub(super) fn backlog_bytes(&self, leg: LegId) -> u64 {
+        self.running.get(&leg).map_or(0, Leg::backlog_bytes)
+    }
+
+    pub(super) fn first_byte(&self, leg: LegId, sequence: Sequence) -> Option<WallMicros> {
+        self.running.get(&leg)?.first_byte(sequence)
+    }
+
+    pub(super) fn feed_of(&self, leg: LegId) -> Option<FeedName> {
+        self.running.get(&leg).map(|leg| leg.join.feed.clone())
+    }
+
+    pub(super) fn stop_all(&mut self) {
+        for leg in self.running.values() {
+            leg.stop();
+        }
+        self.running.clear();
+    }
+
+    /// Tells a session which leg of a feed its site belongs on.
+    fn place(&self, hub: &Hub, feed: &FeedName, site: &SiteName, handle: &Handle) {
+        let wanted = self.wanted(feed, site);
+        let joined = lock(&handle.status).joined.get(feed).copied();
+        if let Some(old) = joined.filter(|old| wanted.is_none_or(|leg| leg.join.leg != *old)) {
+            let _ = handle.commands.send(Command::Leave(old));
+        }
+        if let Some(leg) = wanted {
+            let interface = hub.roster.site(site).map(|line| line.interface).unwrap_or_default();
+            let _ = handle.commands.send(Command::Join(Box::new(LegJoin { interface, ..leg.join.clone() })));
+        }
+    }
+
+    fn wanted(&self, feed: &FeedName, site: &SiteName) -> Option<&Leg> {
+        let line = self.lines.get(feed)?.iter().find(|line| line.sites.contains(site))?;
+        (line.transport == Transport::Multicast).then(|| self.running.get(&line.leg)).flatten()
+    }
+
+    fn not_in_plan(&self, feed: &FeedName, before: &[LegLine]) -> Vec<LegId> {
+        let lines = self.lines.get(feed).map(Vec::as_slice).unwrap_or_default();
+        let stays = |leg: LegId| lines.iter().any(|line| line.leg == leg);
+        before
+            .iter()
+            .map(|line| line.leg)
+            .filter(|leg| !stays(*leg) && self.running.contains_key(leg))
+            .collect()
+    }
+
+    fn end(&mut self, legs: &[LegId]) {
+        for leg in legs {
+            let needed = self.lines.values().flatten().any(|line| line.leg == *leg);
+            if let Some(leg) = (!needed).then(|| self.running.remove(leg)).flatten() {
+                leg.stop();
+            }
+        }
+    }
+}
+
+/// Longer than the repair of what a leaving site may lack; what is missing later comes from the log.
+const LINGER: std::time::Duration = std::time::Duration::from_secs(20);

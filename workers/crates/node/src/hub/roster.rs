@@ -1,0 +1,222 @@
+//! Who may connect, who is connected, and how to reach them.
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use downburst_model::{FeedName, LegId, Micros, RangeSet, Sequence, SiteName, WallMicros};
+use downburst_session::{ClockOffset, LegJoin, RefusalCode, Refused, Subscription};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::lock;
+use crate::lines::{EnrolAnswer, SiteLine};
+
+/// Sites, sessions and open questions.
+pub(super) struct Roster {
+    /// `None` until the agent told the set: nobody is refused for good before that.
+    sites: RwLock<Option<BTreeMap<SiteName, SiteLine>>>,
+    sessions: Mutex<BTreeMap<SiteName, Handle>>,
+    asks: Mutex<BTreeMap<u64, oneshot::Sender<EnrolAnswer>>>,
+    next_serial: AtomicU64,
+    open: watch::Sender<usize>,
+}
+
+/// Reaches one session from outside its task.
+#[derive(Clone)]
+pub(super) struct Handle {
+    pub(super) serial: u64,
+    pub(super) commands: mpsc::UnboundedSender<Command>,
+    /// Bounded: a site that can't take its repairs asks again.
+    pub(super) repairs: mpsc::Sender<Repair>,
+    pub(super) status: Arc<Mutex<Status>>,
+    credential_sha256: String,
+}
+
+/// What the rest of the hub tells a session.
+#[derive(Debug)]
+pub(super) enum Command {
+    Subscriptions(Vec<Subscription>),
+    /// Feeds were opened or closed, or their unicast leg changed.
+    LookAtFeeds,
+    Join(Box<LegJoin>),
+    Leave(LegId),
+    Refuse(Refused),
+}
+
+/// What a leg has for one site.
+#[derive(Debug)]
+pub(super) enum Repair {
+    Packet { leg: LegId, leg_epoch: u64, packet: u64, payload: Bytes },
+    Gone { leg: LegId, leg_epoch: u64, packets: RangeSet },
+}
+
+/// Where a session stands.
+#[derive(Debug, Default)]
+pub(super) struct Status {
+    pub(super) heard_at: Micros,
+    pub(super) clock: Option<ClockOffset>,
+    pub(super) frontiers: BTreeMap<FeedName, (Sequence, u64)>,
+    /// Multicast legs the site hears.
+    pub(super) joined: BTreeMap<FeedName, LegId>,
+}
+
+impl Roster {
+    pub(super) fn new() -> Self {
+        Self {
+            sites: RwLock::default(),
+            sessions: Mutex::default(),
+            asks: Mutex::default(),
+            next_serial: AtomicU64::new(1),
+            open: watch::Sender::new(0),
+        }
+    }
+
+    /// Replaces the set of sites: sessions of those that may not connect any more end, the others learn their subscriptions.
+    pub(super) fn replace(&self, lines: Vec<SiteLine>) {
+        let sites: BTreeMap<SiteName, SiteLine> =
+            lines.into_iter().map(|line| (line.site.clone(), line)).collect();
+        for (site, handle) in lock(&self.sessions).iter() {
+            let command = match sites.get(site).filter(|line| holds(line, &handle.credential_sha256)) {
+                Some(line) => Command::Subscriptions(subscriptions(line)),
+                None => Command::Refuse(revoked(site)),
+            };
+            let _ = handle.commands.send(command);
+        }
+        *self.sites.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(sites);
+    }
+
+    /// Ends the sessions whose credential's time is over.
+    pub(super) fn expire(&self, now: WallMicros) {
+        for (site, handle) in lock(&self.sessions).iter() {
+            if let Err(refused) = self.check(site, &handle.credential_sha256, now) {
+                let _ = handle.commands.send(Command::Refuse(refused));
+            }
+        }
+    }
+
+    /// Decides on a credential.
+    pub(super) fn check(&self, site: &SiteName, sha256: &str, now: WallMicros) -> Result<SiteLine, Refused> {
+        if self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner).is_none() {
+            let sentence = "the hub is starting; connect again in a moment".to_owned();
+            return Err(Refused { code: RefusalCode::Unavailable, sentence });
+        }
+        let line = self.site(site).filter(|line| line.active).ok_or_else(|| revoked(site))?;
+        let credential = line
+            .credentials
+            .iter()
+            .find(|credential| credential.sha256 == sha256)
+            .ok_or_else(|| revoked(site))?;
+        if credential.expires_us.is_some_and(|expires| expires <= now) {
+            let sentence =
+                format!("the credential of site {site} has expired; ask the hub's operator for a new token");
+            return Err(Refused { code: RefusalCode::Expired, sentence });
+        }
+        Ok(line)
+    }
+
+    pub(super) fn site(&self, site: &SiteName) -> Option<SiteLine> {
+        self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner).as_ref()?.get(site).cloned()
+    }
+
+    /// Makes a session the active one of its site, unless another lives.
+    pub(super) fn register(
+        &self,
+        site: &SiteName,
+        credential_sha256: &str,
+        repair_limit: usize,
+        now: Micros,
+    ) -> Result<(Handle, mpsc::UnboundedReceiver<Command>, mpsc::Receiver<Repair>), Refused> {
+        let mut sessions = lock(&self.sessions);
+        if let Some(other) = sessions.get(site) {
+            if now.since(lock(&other.status).heard_at) < ALIVE_WITHIN {
+                let sentence = format!(
+                    "another receiver is active as site {site}; stop it, or give this one a site of its own"
+                );
+                return Err(Refused { code: RefusalCode::Busy, sentence });
+            }
+            let sentence = "a newer connection took this session's place".to_owned();
+            let _ = other.commands.send(Command::Refuse(Refused { code: RefusalCode::Busy, sentence }));
+        }
+        let (commands, command_stream) = mpsc::unbounded_channel();
+        let (repairs, repair_stream) = mpsc::channel(repair_limit);
+        let status = Arc::new(Mutex::new(Status { heard_at: now, ..Status::default() }));
+        let serial = self.next_serial.fetch_add(1, Ordering::Relaxed);
+        let handle =
+            Handle { serial, commands, repairs, status, credential_sha256: credential_sha256.to_owned() };
+        sessions.insert(site.clone(), handle.clone());
+        self.open.send_replace(sessions.len());
+        Ok((handle, command_stream, repair_stream))
+    }
+
+    pub(super) fn unregister(&self, site: &SiteName, serial: u64) {
+        let mut sessions = lock(&self.sessions);
+        if sessions.get(site).is_some_and(|handle| handle.serial == serial) {
+            sessions.remove(site);
+        }
+        self.open.send_replace(sessions.len());
+    }
+
+    pub(super) fn session(&self, site: &SiteName) -> Option<Handle> {
+        lock(&self.sessions).get(site).cloned()
+    }
+
+    pub(super) fn sessions(&self) -> BTreeMap<SiteName, Handle> {
+        lock(&self.sessions).clone()
+    }
+
+    /// Carries a leg's repair to the session with this number; a full queue drops it, the site asks again.
+    pub(super) fn repair(&self, serial: u64, repair: Repair) {
+        if let Some(handle) = lock(&self.sessions).values().find(|handle| handle.serial == serial) {
+            let _ = handle.repairs.try_send(repair);
+        }
+    }
+
+    pub(super) fn tell_all(&self, command: impl Fn() -> Command) {
+        for handle in lock(&self.sessions).values() {
+            let _ = handle.commands.send(command());
+        }
+    }
+
+    /// Opens a question to the agent.
+    pub(super) fn ask(&self, ask: u64) -> oneshot::Receiver<EnrolAnswer> {
+        let (sender, receiver) = oneshot::channel();
+        lock(&self.asks).insert(ask, sender);
+        receiver
+    }
+
+    pub(super) fn answer(&self, answer: EnrolAnswer) -> bool {
+        lock(&self.asks).remove(&answer.ask).is_some_and(|sender| sender.send(answer).is_ok())
+    }
+
+    pub(super) async fn wait_until_empty(&self, patience: Duration) {
+        let mut open = self.open.subscribe();
+        let _ = tokio::time::timeout(patience, open.wait_for(|count| *count == 0)).await;
+    }
+}
+
+/// What a site gets, in the session's words.
+pub(super) fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
+    line.subscriptions
+        .iter()
+        .map(|item| Subscription {
+            feed: item.feed.clone(),
+            pattern: item.pattern.clone(),
+            not_pattern: item.not_pattern.clone(),
+        })
+        .collect()
+}
+
+fn holds(line: &SiteLine, sha256: &str) -> bool {
+    line.active && line.credentials.iter().any(|credential| credential.sha256 == sha256)
+}
+
+fn revoked(site: &SiteName) -> Refused {
+    let sentence = format!(
+        "the credential of site {site} is not valid here (unknown or revoked); ask the hub's operator for a new token"
+    );
+    Refused { code: RefusalCode::Credential, sentence }
+}
+
+/// The keep-alive comes each 5 s; a session that missed one is taken for dead when its site knocks again.
+const ALIVE_WITHIN: Micros = Micros::from_secs(7);

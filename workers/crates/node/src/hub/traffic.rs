@@ -1,0 +1,198 @@
+//! What moved: counters that all tasks add to and that are told to the agent each second.
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use downburst_model::{FeedName, LegId, Transport, WallMicros};
+
+use super::{ByFeed, Hub, lock};
+use crate::lines::{Event, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
+
+/// Totals since the last telling.
+#[derive(Default)]
+pub(super) struct Counters {
+    feeds: Mutex<ByFeed<Arrivals>>,
+    legs: Mutex<BTreeMap<LegId, LegCount>>,
+    /// Bytes written to TCP, TLS included, since the start.
+    wire_bytes: AtomicU64,
+    /// Those of them that a leg answers for, since the start.
+    attributed_bytes: AtomicU64,
+    told_control_bytes: AtomicU64,
+    last_told: Mutex<Option<WallMicros>>,
+}
+
+#[derive(Default)]
+struct Arrivals {
+    products: u64,
+    bytes: u64,
+    sizes: Vec<u64>,
+}
+
+struct LegCount {
+    feed: FeedName,
+    egress_bytes: u64,
+    repair_bytes: u64,
+    products: u64,
+    product_bytes: u64,
+}
+
+impl Counters {
+    pub(super) fn arrived(&self, feed: &FeedName, bytes: u64) {
+        let mut feeds = lock(&self.feeds);
+        let arrivals = feeds.entry(feed.clone()).or_default();
+        arrivals.products += 1;
+        arrivals.bytes += bytes;
+        if arrivals.sizes.len() < SIZE_SAMPLES {
+            arrivals.sizes.push(bytes);
+        }
+    }
+
+    pub(super) fn wire(&self, bytes: usize) {
+        self.wire_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Bytes of a session that belong to a leg.
+    pub(super) fn session_bytes(&self, feed: &FeedName, leg: LegId, bytes: usize, repair: bool) {
+        self.attributed_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.leg(feed, leg, |count| {
+            count.egress_bytes += bytes as u64;
+            count.repair_bytes += if repair { bytes as u64 } else { 0 };
+        });
+    }
+
+    /// Datagrams of a multicast leg.
+    pub(super) fn datagram_bytes(&self, feed: &FeedName, leg: LegId, bytes: u64, repair_bytes: u64) {
+        self.leg(feed, leg, |count| {
+            count.egress_bytes += bytes;
+            count.repair_bytes += repair_bytes;
+        });
+    }
+
+    pub(super) fn sent(&self, feed: &FeedName, leg: LegId, bytes: u64) {
+        self.leg(feed, leg, |count| {
+            count.products += 1;
+            count.product_bytes += bytes;
+        });
+    }
+
+    fn leg(&self, feed: &FeedName, leg: LegId, add: impl FnOnce(&mut LegCount)) {
+        let mut legs = lock(&self.legs);
+        add(legs.entry(leg).or_insert_with(|| LegCount {
+            feed: feed.clone(),
+            egress_bytes: 0,
+            repair_bytes: 0,
+            products: 0,
+            product_bytes: 0,
+        }));
+    }
+
+    fn control_bytes(&self) -> u64 {
+        let wire = self.wire_bytes.load(Ordering::Relaxed);
+        let known =
+            self.attributed_bytes.load(Ordering::Relaxed) + self.told_control_bytes.load(Ordering::Relaxed);
+        // What a leg answers for is counted when it is queued, a moment before it is written.
+        let control = wire.saturating_sub(known);
+        self.told_control_bytes.fetch_add(control, Ordering::Relaxed);
+        control
+    }
+}
+
+impl Hub {
+    /// Tells the agent what moved since the last time.
+    pub(super) fn tell_traffic(&self) {
+        let now = self.clock.wall();
+        let from = lock(&self.counters.last_told).replace(now).unwrap_or(self.started_at(now));
+        let (legs, sessions) = (self.leg_traffic(), self.session_traffic());
+        let traffic = Traffic {
+            from_us: from,
+            to_us: now,
+            feeds: self.feed_traffic(),
+            legs,
+            control_bytes: self.counters.control_bytes(),
+            sessions,
+        };
+        self.event(&Event::Traffic(traffic));
+    }
+
+    fn started_at(&self, now: WallMicros) -> WallMicros {
+        WallMicros(now.0.saturating_sub_unsigned(self.clock.monotonic().0))
+    }
+
+    fn feed_traffic(&self) -> Vec<FeedTraffic> {
+        let mut arrivals = std::mem::take(&mut *lock(&self.counters.feeds));
+        self.feeds
+            .all()
+            .into_iter()
+            .map(|(name, feed)| {
+                let arrived = arrivals.remove(&name).unwrap_or_default();
+                FeedTraffic {
+                    feed: name,
+                    products: arrived.products,
+                    bytes: arrived.bytes,
+                    sizes: arrived.sizes,
+                    head: super::feeds::head(&feed),
+                }
+            })
+            .collect()
+    }
+
+    fn leg_traffic(&self) -> Vec<LegTraffic> {
+        let counts = std::mem::take(&mut *lock(&self.counters.legs));
+        let sites = self.sites_by_leg();
+        let plans = lock(&self.plans);
+        counts
+            .into_iter()
+            .map(|(leg, count)| LegTraffic {
+                leg,
+                feed: count.feed,
+                egress_bytes: count.egress_bytes,
+                repair_bytes: count.repair_bytes,
+                products: count.products,
+                product_bytes: count.product_bytes,
+                sites: sites.get(&leg).copied().unwrap_or(0),
+                backlog_bytes: plans.backlog_bytes(leg),
+            })
+            .collect()
+    }
+
+    fn sites_by_leg(&self) -> BTreeMap<LegId, u64> {
+        let mut sites = BTreeMap::new();
+        for session in self.session_traffic() {
+            for feed in session.feeds {
+                *sites.entry(feed.leg).or_default() += 1;
+            }
+        }
+        sites
+    }
+
+    pub(super) fn session_traffic(&self) -> Vec<SessionTraffic> {
+        let feeds = self.feeds.all();
+        self.roster
+            .sessions()
+            .into_iter()
+            .map(|(site, handle)| {
+                let status = lock(&handle.status);
+                let stands = status.frontiers.iter().filter_map(|(feed, (settled_to, pending))| {
+                    let joined = status.joined.get(feed).copied();
+                    Some(SessionFeed {
+                        feed: feed.clone(),
+                        settled_to: *settled_to,
+                        pending: *pending,
+                        transport: if joined.is_some() { Transport::Multicast } else { Transport::Unicast },
+                        leg: joined.or_else(|| feeds.get(feed).map(|feed| feed.unicast_leg()))?,
+                    })
+                });
+                SessionTraffic {
+                    site,
+                    clock_offset_us: status.clock.map(|clock| clock.offset_us),
+                    clock_bound_us: status.clock.map(|clock| clock.bound_us),
+                    round_trip_us: status.clock.map(|clock| clock.round_trip_us),
+                    feeds: stands.collect(),
+                }
+            })
+            .collect()
+    }
+}
+
+/// Enough for size quantiles of a busy second; more would only fatten the line.
+const SIZE_SAMPLES: usize = 64;

@@ -1,0 +1,18 @@
+//! The data plane process: the only crate with sockets, clocks and threads.
+//!
+//! `downburst-node hub` ingests and sends, driven by JSON lines on stdin; `downburst-node receive` is a whole receiving site. Both
+//! drive the machines of the `session` and `vcmtp` crates and keep products in the `log` crate.
+#![forbid(unsafe_code)]
+// Clocks, threads and unordered maps are what this crate is for.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod clock;
+mod file_names;
+pub mod hub;
+mod lines;
+mod recovery;
+mod signals;
+pub mod site;
+mod sketch;
+mod tls;
+mod udp;

@@ -1,0 +1,77 @@
+//! A mergeable sketch of latencies with a relative accuracy of 2 % (the mapping of DDSketch, Masson et al., VLDB 2019).
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Counts of values in logarithmic buckets; negative values are kept apart, never clipped.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Sketch {
+    count: u64,
+    sum_ms: f64,
+    min_ms: f64,
+    max_ms: f64,
+    negative: u64,
+    bound_ms: Option<f64>,
+    buckets: BTreeMap<String, u64>,
+}
+
+impl Sketch {
+    /// Adds a value in milliseconds, known to within `bound_ms`.
+    pub(crate) fn add(&mut self, value_ms: f64, bound_ms: Option<f64>) {
+        if self.count == 0 {
+            (self.min_ms, self.max_ms) = (value_ms, value_ms);
+        }
+        self.count += 1;
+        self.sum_ms += value_ms;
+        self.min_ms = self.min_ms.min(value_ms);
+        self.max_ms = self.max_ms.max(value_ms);
+        self.negative += u64::from(value_ms < 0.0);
+        if let Some(bound) = bound_ms {
+            self.bound_ms = Some(self.bound_ms.map_or(bound, |known| known.max(bound)));
+        }
+        *self.buckets.entry(bucket(value_ms)).or_default() += 1;
+    }
+}
+
+fn bucket(value_ms: f64) -> String {
+    let size = value_ms.abs();
+    if size < SMALLEST_MS {
+        return "z".to_owned();
+    }
+    // The cast also turns a ceiling of minus zero into zero.
+    let index = (size.ln() / GAMMA.ln()).ceil() as i64;
+    format!("{}{index}", if value_ms < 0.0 { "n" } else { "" })
+}
+
+/// (1 + accuracy) / (1 - accuracy) for an accuracy of 2 %.
+const GAMMA: f64 = 1.02 / 0.98;
+
+/// One microsecond, the resolution of a stamp; anything nearer to zero counts as zero.
+const SMALLEST_MS: f64 = 0.001;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_the_golden_buckets() {
+        let golden = include_str!("../../../../tests/golden/sketch.json");
+        let golden: serde_json::Value = serde_json::from_str(golden).unwrap();
+        let values = golden["values"].as_array().unwrap();
+        assert!(values.len() > 20);
+        for value in values {
+            assert_eq!(bucket(value["ms"].as_f64().unwrap()), value["bucket"].as_str().unwrap(), "{value}");
+        }
+    }
+
+    #[test]
+    fn negative_values_are_kept_and_counted() {
+        let mut sketch = Sketch::default();
+        for value in [-5.0, 1.0, 3.0] {
+            sketch.add(value, Some(0.5));
+        }
+        assert_eq!((sketch.count, sketch.negative), (3, 1));
+        assert_eq!((sketch.min_ms, sketch.max_ms), (-5.0, 3.0));
+        assert!(sketch.buckets.keys().any(|key| key.starts_with('n')));
+    }
+}
