@@ -415,3 +415,60 @@ const fn default_drain_seconds() -> f64 {
 const fn default_batch_seconds() -> f64 {
     1.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(line: &str) -> Result<Job, serde_json::Error> {
+        serde_json::from_str(line)
+    }
+
+    #[test]
+    fn jobs_of_the_agent_are_read() {
+        let plan = r#"{"id":7,"do":"plan","feed":"NGRID","version":3,"legs":[
+            {"leg":1,"transport":"unicast","sites":["a"]},
+            {"leg":2,"transport":"multicast","sites":["b","c"],"group":"239.77.0.2","port":17002,"rate_bps":400000000}]}"#;
+        let Job { id: 7, action: Action::Plan(plan) } = job(plan).unwrap() else { panic!("not a plan") };
+        assert_eq!(plan.legs.len(), 2);
+        assert_eq!(plan.legs[1].transport, Transport::Multicast);
+        let feeds = r#"{"id":1,"do":"feeds","feeds":[{"feed":"IDS|DDPLUS","class":"observation","retention_hours":2,
+            "retention_bytes":1000,"durability":"power","duplicate_rule":"content-without-wmo-start",
+            "max_product_bytes":10,"unicast_leg":4}]}"#;
+        assert!(matches!(job(feeds).unwrap().action, Action::Feeds { feeds } if feeds.len() == 1));
+        assert!(matches!(job(r#"{"id":1,"do":"drain"}"#).unwrap().action, Action::Drain { seconds: 60.0 }));
+    }
+
+    #[test]
+    fn what_is_no_job_is_refused() {
+        for bad in [
+            "{}",
+            r#"{"id":1}"#,
+            r#"{"id":1,"do":"dance"}"#,
+            r#"{"id":1,"do":"plan","feed":"no blanks","version":1,"legs":[]}"#,
+            r#"{"id":1,"do":"plan","feed":"F","version":1,"legs":[{"leg":1,"transport":"pigeon","sites":[]}]}"#,
+        ] {
+            assert!(job(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn answers_carry_the_number_and_failures_their_fields() {
+        let (lines, mut stream) = Lines::channel();
+        lines.answer(3, Ok(json!({"head": 5})));
+        let mut failure = Failure::new("bad-pattern", "no");
+        failure.fields.insert("position", 6);
+        lines.answer(4, Err(failure));
+        lines.event(&Event::Fault { sentence: "x".to_owned(), feed: None, site: None }, WallMicros(9));
+        let mut next = || serde_json::from_str::<Value>(&stream.try_recv().unwrap()).unwrap();
+        assert_eq!(next(), json!({"answer": 3, "ok": true, "head": 5}));
+        assert_eq!(
+            next(),
+            json!({"answer": 4, "ok": false, "code": "bad-pattern", "error": "no", "position": 6})
+        );
+        assert_eq!(
+            next(),
+            json!({"event": "fault", "at_us": 9, "sentence": "x", "feed": null, "site": null})
+        );
+    }
+}

@@ -215,3 +215,86 @@ impl Hub {
 fn epoch_text(epoch: Epoch) -> String {
     epoch.0.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use downburst_model::{Class, LegId, ProductKey};
+
+    use super::*;
+
+    fn receipt(outcome: Outcome, lane: Lane) -> Receipt {
+        Receipt {
+            key: ProductKey {
+                feed: FeedName::parse("NGRID").unwrap(),
+                epoch: Epoch(9),
+                sequence: Sequence(4),
+            },
+            outcome,
+            lane,
+            leg: LegId(1),
+            transport: Transport::Multicast,
+            class: Class::Grid,
+            size: 1_000,
+            created: WallMicros(60_000_000),
+            hub_stored: WallMicros(60_500_000),
+            last_byte: WallMicros(60_700_000),
+            site_stored: WallMicros(60_800_000),
+            repaired: false,
+        }
+    }
+
+    fn line(batches: &mut Batches) -> serde_json::Value {
+        serde_json::to_value(batches.take().unwrap()).unwrap()
+    }
+
+    fn site() -> SiteName {
+        SiteName::parse("unl").unwrap()
+    }
+
+    #[test]
+    fn latencies_are_corrected_by_the_offset_and_carry_its_bound() {
+        let mut batches = Batches::new(1);
+        let clock = ClockOffset { offset_us: 100_000, bound_us: 2_000, round_trip_us: 4_000 };
+        let first_byte = Some(WallMicros(60_510_000));
+        batches.receipt(&site(), &receipt(Outcome::Stored, Lane::Live), Some(clock), first_byte);
+        let line = line(&mut batches);
+        let sketches = line["sketches"].as_array().unwrap();
+        let of = |kind: &str| sketches.iter().find(|sketch| sketch["kind"] == kind).unwrap();
+        assert_eq!(of("distribution")["max_ms"], 200.0);
+        assert_eq!(of("distribution")["bound_ms"], 2.0);
+        assert_eq!(of("end-to-end")["max_ms"], 700.0);
+        assert_eq!(of("queueing")["max_ms"], 10.0);
+        assert_eq!(of("distribution")["minute"], 1);
+        assert_eq!(of("distribution")["transport"], "multicast");
+        assert!(batches.take().is_none(), "a batch is handed over once");
+    }
+
+    #[test]
+    fn without_a_compared_clock_or_off_the_live_lane_there_is_no_distribution_latency() {
+        let mut batches = Batches::new(1);
+        batches.receipt(&site(), &receipt(Outcome::Stored, Lane::Live), None, None);
+        let clock = ClockOffset { offset_us: 0, bound_us: 1, round_trip_us: 2 };
+        batches.receipt(&site(), &receipt(Outcome::Stored, Lane::Backfill), Some(clock), None);
+        let line = line(&mut batches);
+        assert!(line["sketches"].as_array().unwrap().is_empty());
+        assert_eq!(line["settled"][0]["stored"], 2);
+    }
+
+    #[test]
+    fn what_was_lost_is_listed_and_doubles_are_counted() {
+        let mut batches = Batches::new(1);
+        for outcome in [Outcome::Rejected, Outcome::Expired, Outcome::Held] {
+            batches.receipt(&site(), &receipt(outcome, Lane::Live), None, None);
+        }
+        let line = line(&mut batches);
+        let outcomes: Vec<&str> = line["exceptions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["outcome"].as_str().unwrap())
+            .collect();
+        assert_eq!(outcomes, ["rejected", "expired"]);
+        assert_eq!(line["settled"][0]["duplicates"], 1);
+        assert_eq!(line["settled"][0]["epoch"], "9");
+    }
+}

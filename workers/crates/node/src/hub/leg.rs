@@ -12,6 +12,7 @@ use downburst_session::LegJoin;
 use downburst_vcmtp::{LegKey, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats};
 
 use super::feeds::Feed;
+use super::leg_rate::LegRate;
 use super::roster::Repair;
 use super::{Hub, lock};
 use crate::lines::{Failure, LegLine};
@@ -60,6 +61,7 @@ impl Leg {
             leg: line.leg,
             leg_epoch,
             sender: VcmtpSender::new(config),
+            rate: LegRate::new(line.rate_bps),
             socket,
             cursor: after,
             told: SenderStats::default(),
@@ -119,6 +121,7 @@ struct Thread {
     leg: LegId,
     leg_epoch: u64,
     sender: VcmtpSender,
+    rate: LegRate,
     socket: GroupSender,
     cursor: Sequence,
     told: SenderStats,
@@ -133,6 +136,7 @@ impl Thread {
             self.read_log(&hub);
             self.send(&hub);
             self.tell(&hub);
+            self.adapt(&hub);
             let patience = self.patience(&hub);
             drop(hub);
             let command = crossbeam_channel::select! {
@@ -157,9 +161,13 @@ impl Thread {
         let now = hub.clock.now();
         match command {
             Command::Nak { session, packets } => {
+                self.rate.lost(session, &packets);
                 self.sender.handle(now, SenderInput::Nak { site: session, packets });
             }
-            Command::Rate(rate_bps) => self.sender.handle(now, SenderInput::Rate(rate_bps)),
+            Command::Rate(rate_bps) => {
+                self.rate.ask(rate_bps);
+                self.sender.handle(now, SenderInput::Rate(rate_bps));
+            }
             Command::Stop => return std::ops::ControlFlow::Break(()),
         }
         std::ops::ControlFlow::Continue(())
@@ -253,6 +261,20 @@ impl Thread {
             );
         }
         self.told = stats;
+    }
+
+    /// Goes slower while the sites lose together, and faster again when they don't.
+    fn adapt(&mut self, hub: &Hub) {
+        let now = hub.clock.now();
+        let members =
+            || hub.roster.sessions().values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
+        if !self.rate.is_due(now.monotonic) {
+            return;
+        }
+        if let Some(rate_bps) = self.rate.look(now.monotonic, self.told.datagrams, members()) {
+            tracing::info!(leg = self.leg.0, rate_bps, "the leg's rate follows the losses of its sites");
+            self.sender.handle(now, SenderInput::Rate(rate_bps));
+        }
     }
 
     fn patience(&self, hub: &Hub) -> Duration {

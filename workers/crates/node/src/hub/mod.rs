@@ -7,6 +7,7 @@ mod batches;
 mod feeds;
 mod jobs;
 mod leg;
+mod leg_rate;
 mod plans;
 mod roster;
 mod session;

@@ -57,14 +57,23 @@ impl Hub {
         Ok(())
     }
 
-    /// Ends legs after their sites had time to leave and to be repaired.
+    /// Ends legs once their sites have left; what a site lacks then comes from the log.
     fn end_later(self: &Arc<Self>, legs: Vec<LegId>) {
         if legs.is_empty() {
             return;
         }
         let hub = Arc::downgrade(self);
         tokio::spawn(async move {
-            tokio::time::sleep(LINGER).await;
+            for _ in 0..LINGER.as_millis() / LOOK_AGAIN.as_millis() {
+                tokio::time::sleep(LOOK_AGAIN).await;
+                let Some(hub) = hub.upgrade() else { return };
+                let heard = |leg: &LegId| {
+                    hub.roster.sessions().values().any(|handle| lock(&handle.status).hears(*leg))
+                };
+                if !legs.iter().any(heard) {
+                    break;
+                }
+            }
             if let Some(hub) = hub.upgrade() {
                 lock(&hub.plans).end(&legs);
             }
@@ -115,11 +124,15 @@ impl Plans {
     /// Tells a session which leg of a feed its site belongs on.
     fn place(&self, hub: &Hub, feed: &FeedName, site: &SiteName, handle: &Handle) {
         let wanted = self.wanted(feed, site);
-        let joined = lock(&handle.status).joined.get(feed).copied();
-        if let Some(old) = joined.filter(|old| wanted.is_none_or(|leg| leg.join.leg != *old)) {
-            let _ = handle.commands.send(Command::Leave(old));
+        let mut status = lock(&handle.status);
+        if let Some(old) =
+            status.offered.get(feed).filter(|old| wanted.is_none_or(|leg| leg.join.leg != **old))
+        {
+            let _ = handle.commands.send(Command::Leave(*old));
+            status.offered.remove(feed);
         }
         if let Some(leg) = wanted {
+            status.offered.insert(feed.clone(), leg.join.leg);
             let interface = hub.roster.site(site).map(|line| line.interface).unwrap_or_default();
             let _ = handle.commands.send(Command::Join(Box::new(LegJoin { interface, ..leg.join.clone() })));
         }
@@ -150,5 +163,6 @@ impl Plans {
     }
 }
 
-/// Longer than the repair of what a leaving site may lack; what is missing later comes from the log.
+/// A site that does not answer holds a leg no longer than its session's liveness limit.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(20);
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);

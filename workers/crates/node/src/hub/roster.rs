@@ -57,8 +57,17 @@ pub(super) struct Status {
     pub(super) heard_at: Micros,
     pub(super) clock: Option<ClockOffset>,
     pub(super) frontiers: BTreeMap<FeedName, (Sequence, u64)>,
+    /// Multicast legs the site was told to join and not told to leave.
+    pub(super) offered: BTreeMap<FeedName, LegId>,
     /// Multicast legs the site hears.
     pub(super) joined: BTreeMap<FeedName, LegId>,
+}
+
+impl Status {
+    /// True while the site counts on this leg.
+    pub(super) fn hears(&self, leg: LegId) -> bool {
+        self.joined.values().any(|joined| *joined == leg)
+    }
 }
 
 impl Roster {
@@ -78,6 +87,11 @@ impl Roster {
             lines.into_iter().map(|line| (line.site.clone(), line)).collect();
         for (site, handle) in lock(&self.sessions).iter() {
             let command = match sites.get(site).filter(|line| holds(line, &handle.credential_sha256)) {
+                Some(line)
+                    if self.site(site).is_some_and(|known| known.subscriptions == line.subscriptions) =>
+                {
+                    continue;
+                }
                 Some(line) => Command::Subscriptions(subscriptions(line)),
                 None => Command::Refuse(revoked(site)),
             };
