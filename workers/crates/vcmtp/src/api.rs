@@ -1,0 +1,243 @@
+use bytes::Bytes;
+use downburst_model::{LegId, Micros, ProductInfo, RangeSet, Sequence};
+use minicbor::{Decode, Encode};
+
+/// The secret all members of a leg share. A sender start always takes a new one, so a nonce (leg epoch and packet number) never
+/// repeats under a key.
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+pub struct LegKey {
+    /// Travels in clear in each datagram, so that two keys can be valid at once.
+    #[n(0)]
+    pub id: u8,
+    /// AES-256-GCM key.
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub secret: [u8; 32],
+}
+
+/// What a sender needs to know before it starts.
+#[derive(Clone, Debug)]
+pub struct SenderConfig {
+    /// Which leg this is.
+    pub leg: LegId,
+    /// Random, new at every start of a sender.
+    pub leg_epoch: u64,
+    /// The first key.
+    pub key: LegKey,
+    /// The log's head when the leg begins: the leg carries everything after it.
+    pub after: Sequence,
+    /// What the leg may send, in Ethernet-frame bits per second (headers, trailer, IP and UDP included; no preamble and gap).
+    pub rate_bps: u64,
+    /// The largest burst the pacer lets out at once, in Ethernet-frame bytes.
+    pub burst_bytes: u64,
+    /// The largest UDP payload, sealed and with its header.
+    pub datagram_bytes: usize,
+    /// How long a packet can be repaired after it was first sent.
+    pub repair_window: Micros,
+    /// How many bytes of sent packets are kept for repair at most (they pin the products' bytes).
+    pub repair_window_bytes: u64,
+    /// How long the sender waits for a second site to ask for the same packets before it repairs to one site only.
+    pub repair_hold: Micros,
+    /// A leg with nothing to send says so this often.
+    pub head_interval: Micros,
+}
+
+/// What a sender is told.
+#[derive(Clone, Debug)]
+pub enum SenderInput {
+    /// The next product of the feed. Sequences rise. `bytes.len()` equals `info.size`.
+    Product {
+        /// Its description.
+        info: ProductInfo,
+        /// Its bytes, shared with the log.
+        bytes: Bytes,
+    },
+    /// The log's head passed without a product for this leg.
+    Head(Sequence),
+    /// A site lacks these packets.
+    Nak {
+        /// The driver's number for the site's session.
+        site: u64,
+        /// Packet numbers.
+        packets: RangeSet,
+    },
+    /// The leg may send at this rate from here on, in Ethernet-frame bits per second.
+    Rate(u64),
+}
+
+/// What a sender asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SenderOutput {
+    /// Send this to the group. Consecutive ones of equal size may leave in one train.
+    Datagram(Bytes),
+    /// The first byte of this product leaves with the datagram that comes next.
+    FirstByte(Sequence),
+    /// All bytes of this product were handed out once.
+    Sent(Sequence),
+    /// Carry this packet to one site in its session.
+    Repair {
+        /// As in [`SenderInput::Nak`].
+        site: u64,
+        /// Packet number.
+        packet: u64,
+        /// What was inside the datagram, in clear.
+        payload: Bytes,
+    },
+    /// These packets can't be repaired by the leg any more: tell the site, it asks the log.
+    Gone {
+        /// As in [`SenderInput::Nak`].
+        site: u64,
+        /// Packet numbers.
+        packets: RangeSet,
+    },
+}
+
+/// Counters of a sender, all since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Products taken in.
+    pub products: u64,
+    /// Their bytes.
+    pub product_bytes: u64,
+    /// UDP payload handed out, repairs to the group included.
+    pub datagram_bytes: u64,
+    /// Datagrams handed out.
+    pub datagrams: u64,
+    /// UDP payload of repairs to the group.
+    pub group_repair_bytes: u64,
+    /// Payload of repairs that went through sessions.
+    pub site_repair_bytes: u64,
+    /// Product bytes taken in and not yet sent.
+    pub backlog_bytes: u64,
+}
+
+/// What a receiver needs to know before it starts.
+#[derive(Clone, Debug)]
+pub struct ReceiverConfig {
+    /// Which leg.
+    pub leg: LegId,
+    /// Which life of it; packets of another are ignored.
+    pub leg_epoch: u64,
+    /// The first key.
+    pub key: LegKey,
+    /// How long a hole in the packet numbers may be mere reordering.
+    pub reorder_wait: Micros,
+    /// How long after a request the receiver asks again; the driver sets it from the measured round trip.
+    pub retry_wait: Micros,
+    /// How long the group may be silent before [`ReceiverOutput::Silent`].
+    pub silence_limit: Micros,
+    /// How many packets may be missing at once before the receiver gives the oldest up to the session.
+    pub missing_limit: u64,
+}
+
+/// What a receiver is told.
+#[derive(Clone, Debug)]
+pub enum ReceiverInput {
+    /// A datagram from the group.
+    Datagram(Bytes),
+    /// A repaired packet from the session.
+    Repair {
+        /// Packet number.
+        packet: u64,
+        /// As in [`SenderOutput::Repair`].
+        payload: Bytes,
+    },
+    /// The sender can't repair these any more.
+    Gone(RangeSet),
+}
+
+/// What a receiver found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReceiverOutput {
+    /// The first packet came. Everything after this sequence will be announced here; earlier products belong to the old leg.
+    Joined {
+        /// The last sequence announced before the first packet heard.
+        after: Sequence,
+    },
+    /// A manifest entry: product `info` exists, and between `previous` and it the leg carries nothing.
+    Announce {
+        /// The product announced before it on this leg.
+        previous: Sequence,
+        /// The product.
+        info: ProductInfo,
+    },
+    /// Bytes of an announced product. May repeat; may come in any order.
+    Block {
+        /// Which product.
+        sequence: Sequence,
+        /// Where in it.
+        offset: u64,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// Between the product `previous` and `head` the leg carries nothing.
+    Head {
+        /// The last announced product.
+        previous: Sequence,
+        /// The log's head.
+        head: Sequence,
+    },
+    /// Ask the hub for these packets.
+    Nak(RangeSet),
+    /// These packets will not come by the leg: products that lack bytes must be asked from the log.
+    GaveUp(RangeSet),
+    /// Nothing was heard for the silence limit. Said once per silence.
+    Silent,
+}
+
+/// Counters of a receiver, all since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Datagrams that opened and belonged to the leg.
+    pub datagrams: u64,
+    /// Datagrams that did not open, were malformed, or belonged to another leg or life.
+    pub refused: u64,
+    /// Packets that came more than once.
+    pub repeated: u64,
+    /// Packets seen missing (each counted once).
+    pub missed: u64,
+    /// Packets that came by repair.
+    pub repaired: u64,
+    /// Packets given up.
+    pub given_up: u64,
+}
+
+impl std::fmt::Debug for LegKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LegKey({})", self.id)
+    }
+}
+
+impl SenderConfig {
+    /// The defaults of a leg on a network with Ethernet's MTU: 60 s or 256 MiB of repair, 5 ms for a second asker, a head each
+    /// 250 ms, bursts of 64 KiB.
+    pub fn new(leg: LegId, leg_epoch: u64, key: LegKey, after: Sequence, rate_bps: u64) -> Self {
+        Self {
+            leg,
+            leg_epoch,
+            key,
+            after,
+            rate_bps,
+            burst_bytes: 64 << 10,
+            datagram_bytes: 1_452,
+            repair_window: Micros::from_secs(60),
+            repair_window_bytes: 256 << 20,
+            repair_hold: Micros::from_millis(5),
+            head_interval: Micros::from_millis(250),
+        }
+    }
+}
+
+impl ReceiverConfig {
+    /// The defaults of a receiver: 10 ms for reordering, 100 ms until it asks again, 3 s of silence, 65,536 missing packets.
+    pub fn new(leg: LegId, leg_epoch: u64, key: LegKey) -> Self {
+        Self {
+            leg,
+            leg_epoch,
+            key,
+            reorder_wait: Micros::from_millis(10),
+            retry_wait: Micros::from_millis(100),
+            silence_limit: Micros::from_secs(3),
+            missing_limit: 65_536,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use downburst_model::{RangeSet, Sequence};
+
+use crate::ReceiverOutput;
+use crate::payload::{Frame, Manifest, Payload};
+
+/// What a receiver knows of the products on the leg, and the blocks that came before the manifest of their product.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    /// Everything up to here belongs to the time before the join.
+    after: Sequence,
+    /// Sequences that are announced or named by no manifest.
+    known: RangeSet,
+    held: BTreeMap<Sequence, Vec<Held>>,
+    held_bytes: usize,
+    /// The last HEAD told.
+    told: Option<(Sequence, Sequence)>,
+}
+
+#[derive(Debug)]
+struct Held {
+    packet: u64,
+    offset: u64,
+    bytes: Bytes,
+}
+
+/// A packet's content, every frame understood.
+#[derive(Debug)]
+pub(crate) struct Content {
+    announced: Sequence,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Manifest(Box<Manifest>),
+    Block { sequence: Sequence, offset: u64, bytes: Bytes },
+    Head(Sequence),
+}
+
+impl Content {
+    /// `None` if the payload or a manifest in it is malformed.
+    pub(crate) fn read(payload: Bytes) -> Option<Self> {
+        let Payload { announced, frames, .. } = Payload::read(payload)?;
+        let parts = frames.into_iter().map(Part::read).collect::<Option<_>>()?;
+        Some(Self { announced, parts })
+    }
+
+    pub(crate) fn announced(&self) -> Sequence {
+        self.announced
+    }
+}
+
+impl Part {
+    fn read(frame: Frame) -> Option<Self> {
+        Some(match frame {
+            Frame::Manifest(encoded) => Self::Manifest(Manifest::decode(&encoded)?.into()),
+            Frame::Block { sequence, offset, bytes } => Self::Block { sequence, offset, bytes },
+            Frame::Head(head) => Self::Head(head),
+        })
+    }
+}
+
+impl Catalogue {
+    /// Everything behind `after` is announced from here on.
+    pub(crate) fn join(&mut self, after: Sequence) {
+        self.after = after;
+        self.known.insert(0, after.0);
+    }
+
+    /// True if the blocks of the content whose product is not known find room. The oldest missing packet always does: it holds
+    /// nothing whose manifest could still come, and it may be the manifest that the others wait for.
+    pub(crate) fn has_room(&self, packet: u64, content: &Content, oldest_missing: Option<u64>) -> bool {
+        if oldest_missing.is_none_or(|missing| packet <= missing) {
+            return true;
+        }
+        let more = content.parts.iter().map(|part| self.to_hold_bytes(part)).sum::<usize>();
+        more == 0 || self.held_bytes.saturating_add(more) <= HELD_LIMIT_BYTES
+    }
+
+    /// Takes a packet's content in and tells what follows from it. `oldest_missing` says whether an unknown manifest can still come.
+    pub(crate) fn accept(
+        &mut self,
+        packet: u64,
+        content: Content,
+        oldest_missing: Option<u64>,
+        tell: &mut impl FnMut(ReceiverOutput),
+    ) {
+        let mut announced = content.announced;
+        for part in content.parts {
+            match part {
+                Part::Manifest(manifest) => {
+                    announced = announced.max(manifest.info.key.sequence);
+                    self.announce(*manifest, tell);
+                }
+                Part::Block { sequence, offset, bytes } if self.known.contains(sequence.0) => {
+                    if sequence > self.after {
+                        tell(ReceiverOutput::Block { sequence, offset, bytes });
+                    }
+                }
+                Part::Block { sequence, offset, bytes } => {
+                    if oldest_missing.is_some_and(|missing| missing < packet) {
+                        self.hold(sequence, Held { packet, offset, bytes });
+                    }
+                }
+                Part::Head(head) => self.head(announced, head, tell),
+            }
+        }
+    }
+
+    /// Drops the blocks whose manifest can't come any more.
+    pub(crate) fn drop_orphans(&mut self, oldest_missing: Option<u64>) {
+        let held_bytes = &mut self.held_bytes;
+        self.held.retain(|_, blocks| {
+            let first = blocks.iter().map(|held| held.packet).min();
+            let hope = oldest_missing.is_some_and(|missing| first.is_some_and(|first| missing < first));
+            if !hope {
+                *held_bytes = held_bytes.saturating_sub(blocks.iter().map(Held::memory_bytes).sum());
+            }
+            hope
+        });
+    }
+
+    fn to_hold_bytes(&self, part: &Part) -> usize {
+        match part {
+            Part::Block { sequence, bytes, .. } if !self.known.contains(sequence.0) => held_bytes(bytes),
+            _ => 0,
+        }
+    }
+
+    fn announce(&mut self, manifest: Manifest, tell: &mut impl FnMut(ReceiverOutput)) {
+        let Manifest { previous, info } = manifest;
+        let sequence = info.key.sequence;
+        if sequence <= self.after || self.known.contains(sequence.0) {
+            return;
+        }
+        self.known.insert(previous.0.saturating_add(1), sequence.0);
+        tell(ReceiverOutput::Announce { previous, info });
+        for held in self.held.remove(&sequence).unwrap_or_default() {
+            self.held_bytes = self.held_bytes.saturating_sub(held.memory_bytes());
+            tell(ReceiverOutput::Block { sequence, offset: held.offset, bytes: held.bytes });
+        }
+    }
+
+    fn hold(&mut self, sequence: Sequence, held: Held) {
+        self.held_bytes = self.held_bytes.saturating_add(held.memory_bytes());
+        self.held.entry(sequence).or_default().push(held);
+    }
+
+    fn head(&mut self, previous: Sequence, head: Sequence, tell: &mut impl FnMut(ReceiverOutput)) {
+        if self.told != Some((previous, head)) {
+            self.told = Some((previous, head));
+            tell(ReceiverOutput::Head { previous, head });
+        }
+    }
+}
+
+impl Held {
+    fn memory_bytes(&self) -> usize {
+        held_bytes(&self.bytes)
+    }
+}
+
+/// A held block keeps the memory of its whole datagram.
+fn held_bytes(bytes: &Bytes) -> usize {
+    bytes.len().saturating_add(1_500)
+}
+
+/// How much is held for manifests that are missing; packets beyond it count as missing themselves.
+pub(crate) const HELD_LIMIT_BYTES: usize = 8 << 20;
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+
+    use super::*;
+
+    fn block(sequence: u64) -> Content {
+        let bytes = Bytes::from_static(b"bytes");
+        let frames = vec![Frame::Block { sequence: Sequence(sequence), offset: 0, bytes }];
+        let mut buffer = BytesMut::new();
+        Payload { announced: Sequence(0), frames, padding: 0 }.write(&mut buffer);
+        Content::read(buffer.freeze()).unwrap()
+    }
+
+    #[test]
+    fn orphans_are_dropped_and_the_others_kept() {
+        let mut catalogue = Catalogue::default();
+        catalogue.join(Sequence(0));
+        let mut nothing = |output| panic!("nothing is known, so nothing is told: {output:?}");
+        catalogue.accept(5, block(1), Some(4), &mut nothing);
+        catalogue.accept(6, block(1), Some(4), &mut nothing);
+        catalogue.accept(9, block(2), Some(4), &mut nothing);
+        assert_eq!(catalogue.held_bytes, 3 * held_bytes(&Bytes::from_static(b"bytes")));
+        catalogue.drop_orphans(Some(7));
+        assert_eq!(catalogue.held.keys().collect::<Vec<_>>(), [&Sequence(2)]);
+        assert_eq!(catalogue.held_bytes, held_bytes(&Bytes::from_static(b"bytes")));
+        catalogue.drop_orphans(None);
+        assert_eq!((catalogue.held.len(), catalogue.held_bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_block_whose_manifest_cannot_come_is_not_held() {
+        let mut catalogue = Catalogue::default();
+        catalogue.join(Sequence(0));
+        catalogue.accept(5, block(1), Some(6), &mut |_| ());
+        catalogue.accept(5, block(1), None, &mut |_| ());
+        assert!(catalogue.held.is_empty());
+    }
+}

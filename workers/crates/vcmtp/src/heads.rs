@@ -1,0 +1,48 @@
+use downburst_model::{Micros, Sequence};
+
+/// When a leg without data says where it stands: soon after the last data, because that is how a lost tail is noticed, then at
+/// growing intervals.
+#[derive(Debug)]
+pub(crate) struct Heads {
+    head: Sequence,
+    due: Micros,
+    step: Micros,
+    interval: Micros,
+}
+
+impl Heads {
+    /// The first one is due at once: receivers join by it.
+    pub(crate) fn new(head: Sequence, interval: Micros) -> Self {
+        let interval = interval.max(SHORTEST);
+        Self { head, due: Micros(0), step: interval, interval }
+    }
+
+    pub(crate) fn due(&self) -> Micros {
+        self.due
+    }
+
+    /// What to say when everything up to `announced` is announced.
+    pub(crate) fn head(&self, announced: Sequence) -> Sequence {
+        self.head.max(announced)
+    }
+
+    pub(crate) fn moved(&mut self, now: Micros, head: Sequence) {
+        if head > self.head {
+            self.head = head;
+            self.due = self.due.min(now.plus(SHORTEST));
+        }
+    }
+
+    pub(crate) fn data_sent(&mut self, now: Micros) {
+        self.step = SHORTEST;
+        self.due = now.plus(SHORTEST);
+    }
+
+    pub(crate) fn said(&mut self, now: Micros) {
+        self.step = Micros(self.step.0.saturating_mul(2)).min(self.interval);
+        self.due = now.plus(self.step);
+    }
+}
+
+/// From the last data to the first head.
+const SHORTEST: Micros = Micros::from_millis(10);

@@ -1,0 +1,28 @@
+//! VCMTP: reliable multicast of products, as protocol machines without sockets, clock or threads.
+//!
+//! A [`Sender`] turns products into paced, sealed datagrams for the group; each site runs a [`Receiver`]. Every datagram has a
+//! dense packet number in the life of its leg (its *leg epoch*), so that a receiver sees at once what it lacks and asks for it as
+//! merged ranges while the multicast goes on. What one site lost travels to it alone, by its session; what several lost goes to
+//! the group again. The manifest (which product, which bytes belong to it, which product came before) is part of the multicast, so
+//! that nothing per product and site crosses a session.
+#![forbid(unsafe_code)]
+
+mod api;
+mod catalogue;
+mod heads;
+mod missing;
+mod pacer;
+mod payload;
+mod queue;
+mod receiver;
+mod repairs;
+mod seal;
+mod sender;
+mod window;
+
+pub use api::{
+    LegKey, ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, SenderConfig, SenderInput,
+    SenderOutput, SenderStats,
+};
+pub use receiver::Receiver;
+pub use sender::Sender;

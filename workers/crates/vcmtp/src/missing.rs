@@ -1,0 +1,216 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use downburst_model::{Micros, RangeSet};
+
+/// The packets a receiver lacks, as runs that share their history, and when to ask for which.
+///
+/// | state of a run | event | next |
+/// |---|---|---|
+/// | fresh | `reorder_wait` over, room in the ask window | asked |
+/// | asked | retry time over, a packet asked for later came by the session | asked again (it was overtaken) |
+/// | asked | retry time over, the session brings repairs all the time | asked, one retry wait after the last of them |
+/// | asked | retry time over, otherwise, or eight retry waits over | asked again, twice the wait, at most 8 times |
+/// | any | the packet comes, is gone, or the limit is passed | not missing |
+#[derive(Debug)]
+pub(crate) struct Missing {
+    runs: BTreeMap<u64, Run>,
+    fresh: BTreeSet<(Micros, u64)>,
+    asked: BTreeSet<(Micros, u64)>,
+    count: u64,
+    open: u64,
+    retry_wait: Micros,
+    /// When a repair last came by the session.
+    repaired: Option<Micros>,
+    /// The latest request of which a repair came by the session.
+    answered: Micros,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    last: u64,
+    due: Micros,
+    asked: Option<Micros>,
+    tries: u32,
+}
+
+impl Missing {
+    pub(crate) fn new(retry_wait: Micros) -> Self {
+        Self {
+            runs: BTreeMap::new(),
+            fresh: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            count: 0,
+            open: 0,
+            retry_wait: retry_wait.max(SHORTEST_RETRY),
+            repaired: None,
+            answered: Micros(0),
+        }
+    }
+
+    /// Adds a run that nobody asked for yet. Losses of a moment share a request: `due` moves up to the next step of a grid.
+    pub(crate) fn insert(&mut self, first: u64, last: u64, due: Micros) {
+        let due = Micros(due.0.div_ceil(GRID.0).saturating_mul(GRID.0));
+        if first <= last {
+            self.put(first, Run { last, due, asked: None, tries: 0 });
+        }
+    }
+
+    /// Adds what lies between `first` and the packet that showed it.
+    pub(crate) fn insert_below(&mut self, packet: u64, first: u64, due: Micros) {
+        if first < packet {
+            self.insert(first, packet - 1, due);
+        }
+    }
+
+    /// The oldest missing packet.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.runs.first_key_value().map(|(first, _)| *first)
+    }
+
+    pub(crate) fn contains(&self, packet: u64) -> bool {
+        self.run_at(packet).is_some()
+    }
+
+    /// The packet came: `None` if it was not missing, else whether it had been asked for.
+    pub(crate) fn remove(&mut self, packet: u64) -> Option<bool> {
+        let asked = self.run_at(packet)?.1.asked.is_some();
+        self.cut(packet, packet);
+        Some(asked)
+    }
+
+    /// Notes that the packet came by the session, before it is removed.
+    pub(crate) fn note_repair(&mut self, now: Micros, packet: u64) {
+        self.repaired = Some(now);
+        if let Some(asked) = self.run_at(packet).and_then(|(_, run)| run.asked) {
+            self.answered = self.answered.max(asked);
+        }
+    }
+
+    /// Takes out what is missing of `first..=last`; returns it.
+    pub(crate) fn cut(&mut self, first: u64, last: u64) -> RangeSet {
+        let mut taken = RangeSet::new();
+        while let Some((start, run)) = self.run_reaching(first, last) {
+            self.take(start);
+            if start < first {
+                self.put(start, Run { last: first - 1, ..run });
+            }
+            if run.last > last {
+                self.put(last + 1, run);
+            }
+            taken.insert(start.max(first), run.last.min(last));
+        }
+        taken
+    }
+
+    /// Takes the oldest out until `limit` are left; returns them.
+    pub(crate) fn shrink(&mut self, limit: u64) -> RangeSet {
+        let mut taken = RangeSet::new();
+        while let Some(excess) = self.count.checked_sub(limit).filter(|excess| *excess > 0) {
+            let Some((&first, run)) = self.runs.first_key_value() else { break };
+            let last = run.last.min(first.saturating_add(excess - 1));
+            self.cut(first, last);
+            taken.insert(first, last);
+        }
+        taken
+    }
+
+    /// What to ask for at `now`.
+    pub(crate) fn ask(&mut self, now: Micros) -> RangeSet {
+        let mut wanted = RangeSet::new();
+        while let Some(&(due, first)) = self.asked.first().filter(|(due, _)| *due <= now) {
+            let Some(run) = self.take(first) else {
+                self.asked.remove(&(due, first));
+                continue;
+            };
+            match self.postponed(now, &run) {
+                Some(due) => self.put(first, Run { due, ..run }),
+                None => self.ask_run(now, first, run, &mut wanted),
+            }
+        }
+        while let Some(&(due, first)) = self.fresh.first().filter(|(due, _)| *due <= now && self.room() > 0) {
+            let Some(mut run) = self.take(first) else {
+                self.fresh.remove(&(due, first));
+                continue;
+            };
+            let most = first.saturating_add(self.room() - 1);
+            if run.last > most {
+                self.put(most + 1, run);
+                run.last = most;
+            }
+            self.ask_run(now, first, run, &mut wanted);
+        }
+        wanted
+    }
+
+    /// When there is something to ask.
+    pub(crate) fn deadline(&self) -> Option<Micros> {
+        let fresh = self.fresh.first().filter(|_| self.room() > 0);
+        fresh.into_iter().chain(self.asked.first()).map(|(due, _)| *due).min()
+    }
+
+    fn ask_run(&mut self, now: Micros, first: u64, run: Run, wanted: &mut RangeSet) {
+        wanted.insert(first, run.last);
+        let wait = Micros(self.retry_wait.0.saturating_mul(1 << run.tries.min(LARGEST_DOUBLING)));
+        self.put(
+            first,
+            Run { last: run.last, due: now.plus(wait), asked: Some(now), tries: run.tries.saturating_add(1) },
+        );
+    }
+
+    /// The session is a queue: what was asked for is still in it as long as repairs come and none that was asked for later.
+    fn postponed(&self, now: Micros, run: &Run) -> Option<Micros> {
+        let (asked, repaired) = (run.asked?, self.repaired?);
+        let patience = asked.plus(Micros(self.retry_wait.0.saturating_mul(1 << LARGEST_DOUBLING)));
+        let due = repaired.plus(self.retry_wait).min(patience);
+        (due > now && self.answered <= asked).then_some(due)
+    }
+
+    fn room(&self) -> u64 {
+        ASK_WINDOW.saturating_sub(self.open)
+    }
+
+    fn run_at(&self, packet: u64) -> Option<(u64, Run)> {
+        self.run_reaching(packet, packet)
+    }
+
+    /// The last run that shares a number with `first..=last`.
+    fn run_reaching(&self, first: u64, last: u64) -> Option<(u64, Run)> {
+        let (start, run) = self.runs.range(..=last).next_back()?;
+        (run.last >= first && first <= last).then_some((*start, *run))
+    }
+
+    fn put(&mut self, first: u64, run: Run) {
+        let length = (run.last - first).saturating_add(1);
+        self.count = self.count.saturating_add(length);
+        if run.asked.is_some() {
+            self.open = self.open.saturating_add(length);
+            self.asked.insert((run.due, first));
+        } else {
+            self.fresh.insert((run.due, first));
+        }
+        self.runs.insert(first, run);
+    }
+
+    fn take(&mut self, first: u64) -> Option<Run> {
+        let run = self.runs.remove(&first)?;
+        let length = (run.last - first).saturating_add(1);
+        self.count = self.count.saturating_sub(length);
+        if run.asked.is_some() {
+            self.open = self.open.saturating_sub(length);
+            self.asked.remove(&(run.due, first));
+        } else {
+            self.fresh.remove(&(run.due, first));
+        }
+        Some(run)
+    }
+}
+
+/// How many packets are asked for and not answered at most: what a session at 100 ms and 400 Mbit/s has under way.
+const ASK_WINDOW: u64 = 4_096;
+
+/// The retry wait doubles this often.
+const LARGEST_DOUBLING: u32 = 3;
+
+const GRID: Micros = Micros::from_millis(1);
+
+const SHORTEST_RETRY: Micros = Micros::from_millis(1);

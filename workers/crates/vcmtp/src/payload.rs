@@ -1,0 +1,249 @@
+//! What is inside a datagram: the last sequence announced before it, then frames.
+//!
+//! | kind | frame | body |
+//! |---|---|---|
+//! | 0 | padding | none, not even a length: the rest of the payload means nothing |
+//! | 1 | manifest | CBOR of [`Manifest`] |
+//! | 2 | block | sequence (8), offset (8), bytes |
+//! | 3 | head | sequence (8) |
+//!
+//! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian. Other kinds are skipped.
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use downburst_model::{ProductInfo, Sequence};
+use minicbor::{Decode, Encode};
+
+/// The content of a packet, ready to be written any number of times with the same result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Payload {
+    /// The last sequence announced in packets before this one.
+    pub(crate) announced: Sequence,
+    pub(crate) frames: Vec<Frame>,
+    /// Bytes added at the end, to keep the datagrams of a train equal.
+    pub(crate) padding: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    /// An encoded [`Manifest`].
+    Manifest(Bytes),
+    Block {
+        sequence: Sequence,
+        offset: u64,
+        bytes: Bytes,
+    },
+    Head(Sequence),
+}
+
+/// A product and its place in the chain of the leg.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(crate) struct Manifest {
+    /// The product announced before it.
+    #[n(0)]
+    pub(crate) previous: Sequence,
+    #[n(1)]
+    pub(crate) info: ProductInfo,
+}
+
+impl Payload {
+    pub(crate) fn encoded_bytes(&self) -> usize {
+        PREFIX_BYTES + self.frames.iter().map(Frame::encoded_bytes).sum::<usize>() + self.padding
+    }
+
+    pub(crate) fn write(&self, buffer: &mut BytesMut) {
+        buffer.put_u64(self.announced.0);
+        self.frames.iter().for_each(|frame| frame.write(buffer));
+        buffer.put_bytes(PADDING, self.padding);
+    }
+
+    /// Reads a payload; its blocks share the memory of `bytes`. `None` if any known frame is malformed.
+    pub(crate) fn read(mut bytes: Bytes) -> Option<Self> {
+        let announced = Sequence(bytes.try_get_u64().ok()?);
+        let mut frames = Vec::new();
+        while let Ok(kind) = bytes.try_get_u8() {
+            if kind == PADDING {
+                break;
+            }
+            let length = usize::from(bytes.try_get_u16().ok()?);
+            if length > bytes.len() {
+                return None;
+            }
+            frames.extend(Frame::read(kind, bytes.split_to(length))?);
+        }
+        Some(Self { announced, frames, padding: 0 })
+    }
+}
+
+impl Frame {
+    pub(crate) fn encoded_bytes(&self) -> usize {
+        match self {
+            Self::Manifest(encoded) => FRAME_BYTES + encoded.len(),
+            Self::Block { bytes, .. } => BLOCK_BYTES + bytes.len(),
+            Self::Head(_) => FRAME_BYTES + 8,
+        }
+    }
+
+    fn write(&self, buffer: &mut BytesMut) {
+        match self {
+            Self::Manifest(encoded) => {
+                put_frame(buffer, MANIFEST, encoded.len());
+                buffer.put_slice(encoded);
+            }
+            Self::Block { sequence, offset, bytes } => {
+                put_frame(buffer, BLOCK, 16 + bytes.len());
+                buffer.put_u64(sequence.0);
+                buffer.put_u64(*offset);
+                buffer.put_slice(bytes);
+            }
+            Self::Head(head) => {
+                put_frame(buffer, HEAD, 8);
+                buffer.put_u64(head.0);
+            }
+        }
+    }
+
+    /// `Some(None)` for a kind from a later version.
+    fn read(kind: u8, mut body: Bytes) -> Option<Option<Self>> {
+        let frame = match kind {
+            MANIFEST => Self::Manifest(body),
+            BLOCK => {
+                let sequence = Sequence(body.try_get_u64().ok()?);
+                let offset = body.try_get_u64().ok()?;
+                offset.checked_add(body.len() as u64)?;
+                Self::Block { sequence, offset, bytes: body }
+            }
+            HEAD => Self::Head(Sequence(body.try_get_u64().ok()?)),
+            _ => return Some(None),
+        };
+        Some(Some(frame))
+    }
+}
+
+impl Manifest {
+    /// Encoding into memory can't fail; an empty result would be refused by every receiver.
+    pub(crate) fn encode(&self) -> Bytes {
+        minicbor::to_vec(self).unwrap_or_default().into()
+    }
+
+    /// A manifest whose predecessor does not lie before it is malformed.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let manifest: Self = minicbor::decode(bytes).ok()?;
+        (manifest.previous < manifest.info.key.sequence).then_some(manifest)
+    }
+}
+
+fn put_frame(buffer: &mut BytesMut, kind: u8, length: usize) {
+    buffer.put_u8(kind);
+    buffer.put_u16(u16::try_from(length).unwrap_or(u16::MAX));
+}
+
+/// What precedes the frames.
+pub(crate) const PREFIX_BYTES: usize = 8;
+
+/// Kind and length of a frame.
+pub(crate) const FRAME_BYTES: usize = 3;
+
+/// What a block takes beside its bytes.
+pub(crate) const BLOCK_BYTES: usize = FRAME_BYTES + 16;
+
+const PADDING: u8 = 0;
+const MANIFEST: u8 = 1;
+const BLOCK: u8 = 2;
+const HEAD: u8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use downburst_model::{Class, Digest, Epoch, FeedName, Origin, ProductId, ProductKey, WallMicros};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn encode(payload: &Payload) -> Bytes {
+        let mut buffer = BytesMut::new();
+        payload.write(&mut buffer);
+        assert_eq!(buffer.len(), payload.encoded_bytes());
+        buffer.freeze()
+    }
+
+    fn frame() -> impl Strategy<Value = Frame> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..300).prop_map(Bytes::from);
+        prop_oneof![
+            bytes().prop_map(Frame::Manifest),
+            (any::<u64>(), 0..u64::MAX / 2, bytes()).prop_map(|(sequence, offset, bytes)| Frame::Block {
+                sequence: Sequence(sequence),
+                offset,
+                bytes
+            }),
+            any::<u64>().prop_map(|head| Frame::Head(Sequence(head))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(announced in any::<u64>(), frames in prop::collection::vec(frame(), 0..6), padding in 0usize..20) {
+            let payload = Payload { announced: Sequence(announced), frames, padding };
+            let read = Payload::read(encode(&payload)).unwrap();
+            prop_assert_eq!(read, Payload { padding: 0, ..payload });
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(payload) = Payload::read(bytes.into()) {
+                for frame in payload.frames {
+                    if let Frame::Manifest(encoded) = frame {
+                        Manifest::decode(&encoded);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn a_truncated_payload_is_refused_or_a_prefix(frames in prop::collection::vec(frame(), 1..4), cut in any::<prop::sample::Index>()) {
+            let payload = Payload { announced: Sequence(1), frames, padding: 0 };
+            let bytes = encode(&payload);
+            if let Some(read) = Payload::read(bytes.slice(..cut.index(bytes.len()))) {
+                prop_assert!(read.frames.len() < payload.frames.len());
+                prop_assert!(payload.frames.starts_with(&read.frames));
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_kinds_are_skipped() {
+        let mut buffer = BytesMut::new();
+        buffer.put_u64(4);
+        put_frame(&mut buffer, 200, 5);
+        buffer.put_slice(b"later");
+        Frame::Head(Sequence(9)).write(&mut buffer);
+        assert_eq!(Payload::read(buffer.freeze()).unwrap().frames, [Frame::Head(Sequence(9))]);
+    }
+
+    #[test]
+    fn a_block_beyond_the_number_line_is_malformed() {
+        let block =
+            Frame::Block { sequence: Sequence(1), offset: u64::MAX, bytes: Bytes::from_static(b"xy") };
+        let payload = Payload { announced: Sequence(0), frames: vec![block], padding: 0 };
+        assert_eq!(Payload::read(encode(&payload)), None);
+    }
+
+    #[test]
+    fn the_longest_manifest_fits_the_smallest_datagram() {
+        let info = ProductInfo {
+            key: ProductKey {
+                feed: FeedName::parse(&"F".repeat(64)).unwrap(),
+                epoch: Epoch(u64::MAX),
+                sequence: Sequence(u64::MAX),
+            },
+            id: ProductId::parse(&"i".repeat(255)).unwrap(),
+            origin: Origin::parse(&"o".repeat(255)).unwrap(),
+            created: WallMicros(i64::MIN),
+            stored: WallMicros(i64::MIN),
+            size: u64::MAX,
+            digest: Digest([255; 32]),
+            class: Class::Bulk,
+        };
+        let encoded = Manifest { previous: Sequence(u64::MAX - 1), info }.encode();
+        let datagram =
+            crate::seal::HEADER_BYTES + PREFIX_BYTES + FRAME_BYTES + encoded.len() + crate::seal::TAG_BYTES;
+        assert!(datagram <= crate::sender::SMALLEST_DATAGRAM_BYTES, "{datagram}");
+    }
+}

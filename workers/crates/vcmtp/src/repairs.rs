@@ -1,0 +1,189 @@
+//! Which packets are repaired, to whom and when.
+//!
+//! | state of a packet | event | next |
+//! |---|---|---|
+//! | kept | one site asks | asked: wait `repair_hold` for a second asker |
+//! | asked, never repaired to the group | a second site asks | queued for the group |
+//! | asked | hold over, the site has budget | repaired to the site, quiet for that site for [`HOLD_OFF`] |
+//! | asked | hold over, no budget | asked, again when the next budget period begins |
+//! | asked, queued | out of the window | gone: the asker is told |
+//! | queued | the pacer lets it out | repaired to the group, quiet for everybody for [`HOLD_OFF`] |
+//! | quiet, queued | somebody asks | nothing: what they need is under way, and they ask again if not |
+//!
+//! A packet goes to the group once. Who lost that too gets it alone: a site behind a link slower than the leg would lose each
+//! repair to the group again, at the leg's full rate and everybody's cost.
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use downburst_model::{Class, Micros, RangeSet};
+
+use crate::window::Window;
+
+/// The repair half of a sender.
+#[derive(Debug)]
+pub(crate) struct Repairs {
+    hold: Micros,
+    /// Packet and site to when the answer is due.
+    asked: BTreeMap<(u64, u64), Micros>,
+    due: BTreeSet<(Micros, u64, u64)>,
+    group: BTreeSet<(Class, u64)>,
+    recent: BTreeSet<(u64, u64)>,
+    recent_order: VecDeque<(Micros, u64, u64)>,
+    budget: Budget,
+}
+
+/// What becomes of a packet one site asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Repair { site: u64, packet: u64 },
+    Gone { site: u64, packet: u64 },
+}
+
+/// Bounds what one site makes the sender copy into its session: the leg's rate, counted in periods.
+#[derive(Debug)]
+struct Budget {
+    bytes: u64,
+    used: BTreeMap<u64, u64>,
+    ends: Micros,
+}
+
+impl Repairs {
+    pub(crate) fn new(hold: Micros, rate_bps: u64) -> Self {
+        Self {
+            hold,
+            asked: BTreeMap::new(),
+            due: BTreeSet::new(),
+            group: BTreeSet::new(),
+            recent: BTreeSet::new(),
+            recent_order: VecDeque::new(),
+            budget: Budget { bytes: Budget::of(rate_bps), used: BTreeMap::new(), ends: Micros(0) },
+        }
+    }
+
+    pub(crate) fn change_rate(&mut self, rate_bps: u64) {
+        self.budget.bytes = Budget::of(rate_bps);
+    }
+
+    /// Notes what a site asks for; returns what is out of the window. Numbers that were never sent are ignored, and so is what
+    /// exceeds [`ASK_LIMIT`]: the site asks again.
+    pub(crate) fn ask(
+        &mut self,
+        now: Micros,
+        site: u64,
+        packets: &RangeSet,
+        window: &mut Window,
+    ) -> RangeSet {
+        let (mut gone, mut left) = (RangeSet::new(), ASK_LIMIT);
+        self.forget_recent(now);
+        for (first, last) in packets.iter() {
+            if let Some(before) = window.first().checked_sub(1) {
+                gone.insert(first, last.min(before));
+            }
+            let (first, end) = (first.max(window.first()), last.saturating_add(1).min(window.next()));
+            for packet in first..end.min(first.saturating_add(left)) {
+                self.ask_packet(now, site, packet, window);
+                left -= 1;
+            }
+        }
+        gone
+    }
+
+    /// The next answer to a single site that is due.
+    pub(crate) fn answer(&mut self, now: Micros, window: &Window) -> Option<Answer> {
+        loop {
+            let &(due, packet, site) = self.due.first().filter(|(due, ..)| *due <= now)?;
+            self.forget(packet, site, due);
+            let Some(kept) = window.packet(packet) else { return Some(Answer::Gone { site, packet }) };
+            if !self.budget.spend(now, site, kept.payload.encoded_bytes() as u64) {
+                self.wait(packet, site, self.budget.ends);
+                continue;
+            }
+            self.recent.insert((packet, site));
+            self.recent_order.push_back((now.plus(HOLD_OFF), packet, site));
+            return Some(Answer::Repair { site, packet });
+        }
+    }
+
+    /// The most urgent packet that waits to be repaired to the group.
+    pub(crate) fn group(&self) -> Option<(Class, u64)> {
+        self.group.first().copied()
+    }
+
+    /// The packet goes to the group now, or can't any more.
+    pub(crate) fn take_group(&mut self, now: Micros, class: Class, packet: u64, window: &mut Window) {
+        self.group.remove(&(class, packet));
+        if let Some(kept) = window.packet_mut(packet) {
+            kept.queued = false;
+            kept.quiet_until = Some(now.plus(HOLD_OFF));
+        }
+    }
+
+    /// When the next answer to a single site is due.
+    pub(crate) fn deadline(&self) -> Option<Micros> {
+        self.due.first().map(|(due, ..)| *due)
+    }
+
+    fn ask_packet(&mut self, now: Micros, site: u64, packet: u64, window: &mut Window) {
+        let Some(kept) = window.packet_mut(packet) else { return };
+        let quiet = kept.queued || kept.quiet_until.is_some_and(|until| now < until);
+        if quiet || self.recent.contains(&(packet, site)) {
+            return;
+        }
+        let mut askers = self.asked.range((packet, 0)..=(packet, u64::MAX));
+        match askers.next().map(|((_, site), due)| (*site, *due)) {
+            Some((other, due)) if other != site && kept.quiet_until.is_none() => {
+                kept.queued = true;
+                self.group.insert((kept.class, packet));
+                self.forget(packet, other, due);
+            }
+            _ if self.asked.contains_key(&(packet, site)) => {}
+            _ => self.wait(packet, site, now.plus(self.hold)),
+        }
+    }
+
+    fn wait(&mut self, packet: u64, site: u64, due: Micros) {
+        self.asked.insert((packet, site), due);
+        self.due.insert((due, packet, site));
+    }
+
+    fn forget(&mut self, packet: u64, site: u64, due: Micros) {
+        self.asked.remove(&(packet, site));
+        self.due.remove(&(due, packet, site));
+    }
+
+    fn forget_recent(&mut self, now: Micros) {
+        while let Some(&(until, packet, site)) = self.recent_order.front() {
+            if now < until {
+                break;
+            }
+            self.recent_order.pop_front();
+            self.recent.remove(&(packet, site));
+        }
+    }
+}
+
+impl Budget {
+    fn of(rate_bps: u64) -> u64 {
+        (rate_bps / 8 * BUDGET_PERIOD.0 / 1_000_000).max(SMALLEST_BUDGET_BYTES)
+    }
+
+    fn spend(&mut self, now: Micros, site: u64, bytes: u64) -> bool {
+        if now >= self.ends {
+            self.used.clear();
+            self.ends = now.plus(BUDGET_PERIOD);
+        }
+        let used = self.used.entry(site).or_default();
+        let fits = *used < self.bytes;
+        *used = if fits { used.saturating_add(bytes) } else { *used };
+        fits
+    }
+}
+
+/// A packet repaired a moment ago is on its way to whoever asks for it again.
+pub(crate) const HOLD_OFF: Micros = Micros::from_millis(20);
+
+/// How many packets of one request are looked at; a receiver has no more requests open.
+pub(crate) const ASK_LIMIT: u64 = 8_192;
+
+const BUDGET_PERIOD: Micros = Micros::from_millis(100);
+
+const SMALLEST_BUDGET_BYTES: u64 = 256 << 10;

@@ -1,0 +1,244 @@
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use downburst_model::{Class, Machine, Micros, Now, RangeSet};
+
+use crate::heads::Heads;
+use crate::pacer::Pacer;
+use crate::payload::{Frame, Payload};
+use crate::queue::{Filled, Queue};
+use crate::repairs::{Answer, Repairs};
+use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
+use crate::window::Window;
+use crate::{SenderConfig, SenderInput, SenderOutput, SenderStats};
+
+/// The hub's half of a leg: turns products into paced, sealed datagrams and answers requests for lost ones.
+///
+/// | state | event | outputs, next |
+/// |---|---|---|
+/// | idle | a head is due | a packet with HEAD; idle, the next one after twice the time, at most `head_interval` |
+/// | idle | Product | busy |
+/// | idle, busy | Nak | see `repairs.rs`; to the group means busy |
+/// | busy | the pacer is open | the next packet: new data or a group repair; idle after the last |
+/// | busy | the pacer is shut | nothing until a train is due |
+///
+/// New data and group repairs share the rate: the more urgent one (repairs if equal) gets three datagrams of four while both wait.
+/// Memory is bounded by the repair window and by what the driver pushes ahead of the rate: it holds products back while
+/// [`backlog_bytes`](Self::backlog_bytes) is high.
+pub struct Sender {
+    seal: Seal,
+    datagram_bytes: usize,
+    arena: BytesMut,
+    queue: Queue,
+    window: Window,
+    repairs: Repairs,
+    pacer: Pacer,
+    heads: Heads,
+    outputs: VecDeque<SenderOutput>,
+    stats: SenderStats,
+    turn: u8,
+}
+
+enum Choice {
+    Fresh,
+    Head,
+    Repair(Class, u64),
+}
+
+impl Sender {
+    /// Begins a life of a leg. The size of datagrams is kept between 800 bytes, so that any manifest fits, and what UDP carries.
+    pub fn new(config: SenderConfig) -> Self {
+        let datagram_bytes = config.datagram_bytes.clamp(SMALLEST_DATAGRAM_BYTES, LARGEST_DATAGRAM_BYTES);
+        Self {
+            seal: Seal::new(config.leg, config.leg_epoch, &config.key),
+            datagram_bytes,
+            arena: BytesMut::with_capacity(ARENA_BYTES),
+            queue: Queue::new(config.after),
+            window: Window::new(config.repair_window_bytes, config.repair_window),
+            repairs: Repairs::new(config.repair_hold, config.rate_bps),
+            pacer: Pacer::new(config.rate_bps, config.burst_bytes, datagram_bytes),
+            heads: Heads::new(config.after, config.head_interval),
+            outputs: VecDeque::new(),
+            stats: SenderStats::default(),
+            turn: 0,
+        }
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> SenderStats {
+        SenderStats { backlog_bytes: self.backlog_bytes(), ..self.stats }
+    }
+
+    /// Product bytes taken in and not yet handed out.
+    pub fn backlog_bytes(&self) -> u64 {
+        self.queue.backlog_bytes()
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.queue.is_empty() || self.repairs.group().is_some()
+    }
+
+    fn asked(&mut self, now: Micros, site: u64, packets: &RangeSet) {
+        let gone = self.repairs.ask(now, site, packets, &mut self.window);
+        if !gone.is_empty() {
+            self.outputs.push_back(SenderOutput::Gone { site, packets: gone });
+        }
+    }
+
+    /// Answers one due request of a single site; false if none is due.
+    fn answer(&mut self, now: Micros) -> bool {
+        let Some(answer) = self.repairs.answer(now, &self.window) else { return false };
+        match answer {
+            Answer::Gone { site, packet } => {
+                let packets = [(packet, packet)].into_iter().collect();
+                self.outputs.push_back(SenderOutput::Gone { site, packets });
+            }
+            Answer::Repair { site, packet } => self.repair_site(site, packet),
+        }
+        true
+    }
+
+    fn repair_site(&mut self, site: u64, packet: u64) {
+        let Some(kept) = self.window.packet(packet) else { return };
+        let mut payload = BytesMut::with_capacity(kept.payload.encoded_bytes());
+        kept.payload.write(&mut payload);
+        self.stats.site_repair_bytes += payload.len() as u64;
+        self.outputs.push_back(SenderOutput::Repair { site, packet, payload: payload.freeze() });
+    }
+
+    /// Hands out the next datagram; false if nothing waits or the pacer is shut.
+    fn send(&mut self, now: Micros) -> bool {
+        self.pacer.fill(now, self.is_busy());
+        let Some(choice) = self.choose(now) else { return false };
+        if !self.pacer.is_open(now) {
+            return false;
+        }
+        match choice {
+            Choice::Fresh => self.send_fresh(now),
+            Choice::Head => self.send_head(now),
+            Choice::Repair(class, packet) => self.repair_group(now, class, packet),
+        }
+        true
+    }
+
+    fn choose(&self, now: Micros) -> Option<Choice> {
+        let fresh = self.queue.urgency();
+        let repair = self.repairs.group();
+        match (fresh, repair) {
+            (None, _) if self.heads.due() <= now => Some(Choice::Head),
+            (None, None) => None,
+            (Some(_), None) => Some(Choice::Fresh),
+            (None, Some((class, packet))) => Some(Choice::Repair(class, packet)),
+            (Some(fresh), Some((class, packet))) => {
+                let repair_first = (class <= fresh) != (self.turn == 0);
+                Some(if repair_first { Choice::Repair(class, packet) } else { Choice::Fresh })
+            }
+        }
+    }
+
+    fn send_fresh(&mut self, now: Micros) {
+        let room = self.datagram_bytes - HEADER_BYTES - TAG_BYTES;
+        let Some(Filled { payload, class, first, last }) = self.queue.fill(room) else { return };
+        self.outputs.extend(first.into_iter().map(SenderOutput::FirstByte));
+        self.heads.data_sent(now);
+        self.send_packet(now, payload, class);
+        self.outputs.extend(last.into_iter().map(SenderOutput::Sent));
+    }
+
+    fn send_head(&mut self, now: Micros) {
+        let announced = self.queue.announced();
+        let frames = vec![Frame::Head(self.heads.head(announced))];
+        self.heads.said(now);
+        self.send_packet(now, Payload { announced, frames, padding: 0 }, Class::Warning);
+    }
+
+    fn send_packet(&mut self, now: Micros, payload: Payload, class: Class) {
+        let packet = self.window.next();
+        if let Some(datagram) = self.sealed(packet, &payload) {
+            self.hand_out(datagram);
+        }
+        self.window.push(payload, class, now);
+    }
+
+    fn repair_group(&mut self, now: Micros, class: Class, packet: u64) {
+        self.repairs.take_group(now, class, packet, &mut self.window);
+        let Some(payload) = self.window.packet(packet).map(|kept| kept.payload.clone()) else { return };
+        if let Some(datagram) = self.sealed(packet, &payload) {
+            self.stats.group_repair_bytes += datagram.len() as u64;
+            self.hand_out(datagram);
+        }
+    }
+
+    fn sealed(&mut self, packet: u64, payload: &Payload) -> Option<Bytes> {
+        self.arena.reserve(HEADER_BYTES + payload.encoded_bytes() + TAG_BYTES);
+        self.seal.seal(packet, &mut self.arena, |buffer| payload.write(buffer))
+    }
+
+    fn hand_out(&mut self, datagram: Bytes) {
+        self.turn = (self.turn + 1) % TURNS;
+        self.stats.datagrams += 1;
+        self.stats.datagram_bytes += datagram.len() as u64;
+        self.pacer.spend(datagram.len());
+        self.outputs.push_back(SenderOutput::Datagram(datagram));
+    }
+}
+
+impl Machine for Sender {
+    type Input = SenderInput;
+    type Output = SenderOutput;
+
+    fn handle(&mut self, now: Now, input: SenderInput) {
+        let now = now.monotonic;
+        self.pacer.fill(now, self.is_busy());
+        match input {
+            SenderInput::Product { info, bytes } => {
+                let length = bytes.len() as u64;
+                if self.queue.push(info, bytes) {
+                    self.stats.products += 1;
+                    self.stats.product_bytes += length;
+                }
+            }
+            SenderInput::Head(head) => self.heads.moved(now, head),
+            SenderInput::Nak { site, packets } => self.asked(now, site, &packets),
+            SenderInput::Rate(rate_bps) => {
+                self.pacer.change_rate(rate_bps);
+                self.repairs.change_rate(rate_bps);
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Now) -> Option<SenderOutput> {
+        let now = now.monotonic;
+        self.window.expire(now);
+        loop {
+            if let Some(output) = self.outputs.pop_front() {
+                return Some(output);
+            }
+            if !self.answer(now) && !self.send(now) {
+                return None;
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        if !self.outputs.is_empty() {
+            return Some(Micros(0));
+        }
+        let wanted = if self.is_busy() { Micros(0) } else { self.heads.due() };
+        let send = wanted.max(self.pacer.shut_until().unwrap_or_default());
+        let send = (send < Micros(u64::MAX)).then_some(send);
+        send.into_iter().chain(self.repairs.deadline()).min()
+    }
+}
+
+/// The longest manifest, sealed and alone.
+pub(crate) const SMALLEST_DATAGRAM_BYTES: usize = 800;
+
+/// What fits into an IPv4 packet.
+const LARGEST_DATAGRAM_BYTES: usize = 65_507;
+
+/// Datagrams are made side by side in blocks of this size, so that a train needs no gathering.
+const ARENA_BYTES: usize = 64 << 10;
+
+/// One datagram in this many goes to the less urgent of data and repair.
+const TURNS: u8 = 4;
