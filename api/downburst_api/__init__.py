@@ -1,0 +1,1 @@
+"""The HTTP api of a hub, its metrics, and the page."""

@@ -1,0 +1,197 @@
+"""One document with everything the page shows."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+
+from downburst.ledger import Book
+from downburst.live import FeedArrivals, LiveState, SiteSession
+from downburst.model import Fault, Feed, LatencyKind, LegCounters, Plan, Settled, Site, SketchRow, Subscription
+from downburst_api.latency import figures, history, minute_of
+from downburst_api.runtime import Runtime, runtime_of
+from downburst_api.schemas import plan_out
+
+router = APIRouter(prefix="/v1", tags=["overview"])
+Hub = Annotated[Runtime, Depends(runtime_of)]
+
+
+@router.get("/overview")
+async def overview(hub: Hub) -> dict[str, Any]:
+    """What is wrong, what flows, how and why, who has it, how late."""
+    return await overview_of(hub)
+
+
+async def overview_of(hub: Runtime) -> dict[str, Any]:
+    """The document as of this moment."""
+    now = hub.clock.now()
+    facts = await hub.ledger.read(lambda book: _facts(book, now))
+    return {
+        "hub": _hub(hub, now),
+        "now": now,
+        "faults": _faults(hub.live, facts, now, node_running=hub.node.running),
+        "throughput": {
+            "in_bps": hub.live.in_bps,
+            "out_bps": hub.live.out_bps,
+            "unicast_equivalent_bps": hub.live.unicast_equivalent_bps,
+            "egress_bytes": sum(row.egress_bytes for row in facts.counters),
+            "unicast_equivalent_bytes": sum(row.unicast_equivalent_bytes for row in facts.counters),
+        },
+        "feeds": [_feed(feed, facts, hub.live.arrivals.get(feed.name)) for feed in facts.feeds],
+        "sites": [_site(site, facts, hub.live.session(site.name), now) for site in facts.sites],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    feeds: list[Feed]
+    sites: list[Site]
+    subscriptions: list[Subscription]
+    plans: dict[str, Plan]
+    counters: list[LegCounters]
+    sketches: dict[str, list[SketchRow]]
+    settled: list[Settled]
+    faults: list[Fault]
+
+    def fan_out(self, feed: str) -> int:
+        served = {site.name for site in self.sites if site.active and site.may_take(feed)}
+        return len({wish.site for wish in self.subscriptions if wish.feed == feed} & served)
+
+
+def _facts(book: Book, now: datetime) -> _Facts:
+    sketches: defaultdict[str, list[SketchRow]] = defaultdict(list)
+    for row in book.latency.rows(since_minute=minute_of(now) - LATENCY_MINUTES + 1):
+        sketches[row.feed].append(row)
+    return _Facts(
+        feeds=book.feeds.all(),
+        sites=book.sites.all(),
+        subscriptions=book.subscriptions.all(),
+        plans={plan.feed: plan for plan in book.plans.all_current()},
+        counters=book.legs.counters(),
+        sketches=sketches,
+        settled=book.settled.all(),
+        faults=book.faults.recent(since=now - FAULT_SHOWN),
+    )
+
+
+def _hub(hub: Runtime, now: datetime) -> dict[str, Any]:
+    return {
+        "name": hub.settings.name,
+        "version": version("downburst"),
+        "started_at": hub.started_at,
+        "uptime_s": (now - hub.started_at).total_seconds(),
+        "node": {"running": hub.node.running, "restarts": hub.node.restarts},
+    }
+
+
+def _faults(live: LiveState, facts: _Facts, now: datetime, *, node_running: bool) -> list[dict[str, Any]]:
+    """What is wrong now, and what went wrong lately, oldest first."""
+    found = list(facts.faults)
+    if not node_running:
+        found.append(Fault(now, "the node is not running, so nothing is taken in or sent", next_step=_NODE_STEP))
+    wanting = {wish.site for wish in facts.subscriptions}
+    for site in facts.sites:
+        session = live.session(site.name)
+        if site.active and site.name in wanting and not (session and session.connected):
+            found.append(_away(site, session, since=site.created_at or now))
+    return [
+        {"at": fault.at, "sentence": fault.sentence, "feed": fault.feed, "site": fault.site, "next": fault.next_step}
+        for fault in sorted(found, key=lambda fault: fault.at)
+    ]
+
+
+def _away(site: Site, session: SiteSession | None, *, since: datetime) -> Fault:
+    if session is None:
+        sentence = f"{site.name} has not connected since the hub started"
+        step = f"start downburst-node receive there; if it was never enrolled: downburst sites token {site.name}"
+        return Fault(since, sentence, site=site.name, next_step=step)
+    reason = f": {session.reason}" if session.reason else ""
+    step = f"look at the receiver's log at {site.organisation or site.name}; it catches up by itself once it is back"
+    return Fault(session.since, f"{site.name} is not connected{reason}", site=site.name, next_step=step)
+
+
+def _feed(feed: Feed, facts: _Facts, arrivals: FeedArrivals | None) -> dict[str, Any]:
+    arrived = arrivals or FeedArrivals()
+    rates = arrived.rates_bps
+    plan = facts.plans.get(feed.name)
+    return {
+        "feed": feed.name,
+        "class": feed.feed_class,
+        "products": arrived.products,
+        "bytes": arrived.bytes,
+        "rate_bps": arrived.mean_bps(5),
+        "rate_history": rates,
+        "mean_bps": arrived.mean_bps(),
+        "peak_1s_bps": max(rates, default=0.0),
+        "peak_60s_bps": _peak_bps(rates, seconds=60),
+        "silent_share": rates.count(0.0) / len(rates) if rates else None,
+        "fan_out": facts.fan_out(feed.name),
+        "head": arrived.head,
+        "plan": None if plan is None else _plan(plan, facts.counters),
+        "latency": _latency(facts.sketches.get(feed.name, [])),
+        "objective_ms": feed.objective_ms,
+    }
+
+
+def _plan(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
+    whole = plan_out(plan, counters)
+    kept = ("version", "transport", "reason", "pinned", "legs", "candidates", "figures")
+    return {name: whole[name] for name in kept} | {"since": plan.made_at}
+
+
+def _latency(rows: list[SketchRow]) -> dict[str, Any]:
+    distribution = [row for row in rows if row.kind is LatencyKind.DISTRIBUTION]
+    end_to_end = [row for row in rows if row.kind is LatencyKind.END_TO_END]
+    return {
+        "distribution_ms": figures(distribution),
+        "end_to_end_ms": figures(end_to_end),
+        "history": history(distribution),
+    }
+
+
+def _site(site: Site, facts: _Facts, session: SiteSession | None, now: datetime) -> dict[str, Any]:
+    reports = [report for report in facts.settled if report.site == site.name]
+    progress = list(session.progress.values()) if session else []
+    behind_since = session.behind_since if session else None
+    return {
+        "site": site.name,
+        "organisation": site.organisation,
+        "connected": bool(session and session.connected),
+        "since": session.since if session else None,
+        "behind_products": sum(item.pending for item in progress) if progress else None,
+        "behind_s": _behind_s(progress_known=bool(progress), since=behind_since, now=now),
+        "clock_offset_ms": _ms(session.clock_offset_us if session else None),
+        "clock_bound_ms": _ms(session.clock_bound_us if session else None),
+        "round_trip_ms": _ms(session.round_trip_us if session else None),
+        "stored": sum(report.stored for report in reports),
+        "last_receipt": _latest(report.last_receipt_at for report in reports),
+        "feeds": [asdict(item) for item in progress],
+    }
+
+
+def _behind_s(*, progress_known: bool, since: datetime | None, now: datetime) -> float | None:
+    if since is None:
+        return 0.0 if progress_known else None
+    return max((now - since).total_seconds(), 0.0)
+
+
+def _peak_bps(rates: list[float], *, seconds: int) -> float:
+    windows = [rates[start : start + seconds] for start in range(max(len(rates) - seconds, 0) + 1)]
+    return max((sum(window) / len(window) for window in windows if window), default=0.0)
+
+
+def _latest(instants: Iterable[datetime | None]) -> datetime | None:
+    return max((instant for instant in instants if instant is not None), default=None)
+
+
+def _ms(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / 1000
+
+
+LATENCY_MINUTES = 60
+FAULT_SHOWN = timedelta(minutes=10)
+_NODE_STEP = "it is restarted by itself; if it stays away, read the hub's log"

@@ -1,0 +1,26 @@
+"""The page at `/`: the built dashboard, or one sentence that says how to build it."""
+
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
+
+
+def mount(app: FastAPI, directory: Path | None) -> None:
+    """Serves the dashboard from `directory`; everything that is no api route is looked up there."""
+    if directory is not None and (directory / "index.html").is_file():
+        app.mount("/", StaticFiles(directory=directory, html=True), name="dashboard")
+        return
+
+    @app.get("/", include_in_schema=False)
+    async def not_built() -> HTMLResponse:
+        return HTMLResponse(_NOT_BUILT)
+
+
+_NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Downburst</title>
+<p>The hub is running; its page is not built. Run <code>make setup</code> in the source tree,
+then reload.
+Until then: <a href="/docs">the api</a>, <a href="/v1/overview">the figures</a>,
+<code>downburst status</code>.</p></html>
+"""

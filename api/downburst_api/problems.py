@@ -1,0 +1,73 @@
+"""Refusals as problem documents (RFC 9457): type, title, status, detail, code, and what else helps."""
+
+import errno
+import logging
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from downburst.errors import DiskFull, DownburstError
+
+
+def install(app: FastAPI) -> None:
+    """Lets every error of the application leave as a problem document."""
+    app.add_exception_handler(DownburstError, _refusal)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(OSError, _system)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def problem(status: int, *, title: str, detail: str, code: str, **extra: object) -> JSONResponse:
+    """One problem document."""
+    body = {"type": f"urn:downburst:problem:{code}", "title": title, "status": status, "detail": detail, "code": code}
+    return JSONResponse(body | extra, status, media_type=MEDIA_TYPE)
+
+
+async def _refusal(_request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, DownburstError):
+        raise error
+    extra = {name: value for name, value in error.extra.items() if name not in _OWN_WORDS}
+    return problem(error.status, title=error.title, detail=error.sentence, code=error.code, **extra)
+
+
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    what = str(first["msg"]).removeprefix("Value error, ")
+    detail = f"{where}: {what}; correct it, /docs shows what is expected"
+    return problem(400, title="The request can't be used", detail=detail, code="bad-request", field=where)
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException):
+        raise error
+    title = HTTPStatus(error.status_code).phrase
+    detail = f"{request.method} {request.url.path}: {error.detail}; /docs lists what there is"
+    answer = problem(error.status_code, title=title, detail=detail, code=title.lower().replace(" ", "-"))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _system(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return await _refusal(
+            request, DiskFull("the hub's disk is full, so nothing was stored; free some space and send it again")
+        )
+    return await _unexpected(request, error)
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    detail = f"the hub failed at this request ({type(error).__name__}); its log says more, try again"
+    return problem(500, title="The hub failed", detail=detail, code="error")
+
+
+_LOG = logging.getLogger("downburst.api")
+_OWN_WORDS = frozenset({"type", "title", "status", "detail", "code"})
+MEDIA_TYPE = "application/problem+json"

@@ -1,0 +1,92 @@
+"""What the api is given: the ledger, the present, the bus, the clock, and a node to ask."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from fastapi import Request
+
+from downburst.bus import Bus
+from downburst.clock import Clock
+from downburst.ledger import Ledger
+from downburst.ledger.feeds import unknown_feed
+from downburst.live import LiveState
+from downburst.model import Acknowledgement, EnrolmentToken, Feed, Product
+from downburst.settings import Settings
+from downburst_api.histograms import Histograms
+
+
+class Node(Protocol):
+    """What the api asks of the node, by way of the agent."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the node is up."""
+
+    @property
+    def restarts(self) -> int:
+        """How often it was started again."""
+
+    @property
+    def sites_address(self) -> tuple[str, ...]:
+        """Where sites connect."""
+
+    @property
+    def ca_sha256(self) -> str:
+        """The fingerprint that tokens carry."""
+
+    async def ingest(
+        self, path: Path, product: Product, *, remove: bool = True, digest: object = None
+    ) -> Acknowledgement:
+        """Makes a complete file a product."""
+
+    async def check_pattern(self, pattern: str) -> None:
+        """Raises `BadPattern` unless the node can use the pattern."""
+
+    async def status(self) -> dict[str, Any]:
+        """What the node says of its feeds and sessions."""
+
+    async def new_token(self, site: str, *, lifetime: timedelta) -> tuple[str, EnrolmentToken]:
+        """An enrolment token, told once."""
+
+    async def refresh(self) -> None:
+        """Sends feeds and sites as the ledger has them."""
+
+
+@dataclass(slots=True)
+class Runtime:
+    """One running hub as the api sees it."""
+
+    settings: Settings
+    ledger: Ledger
+    bus: Bus
+    live: LiveState
+    clock: Clock
+    node: Node
+    dashboard: Path | None = None
+    started_at: datetime = field(init=False)
+    histograms: Histograms = field(init=False, default_factory=Histograms)
+    _feeds: dict[str, Feed] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.started_at = self.clock.now()
+
+    async def feed(self, name: str) -> Feed:
+        """The feed, from memory: each upload asks, and feeds change only through this api."""
+        if self._feeds is None:
+            self._feeds = {feed.name: feed for feed in await self.ledger.read(lambda book: book.feeds.all())}
+        found = self._feeds.get(name)
+        if found is None:
+            raise unknown_feed(name, list(self._feeds))
+        return found
+
+    def forget_feeds(self) -> None:
+        """Reads the feeds afresh at the next question."""
+        self._feeds = None
+
+
+def runtime_of(request: Request) -> Runtime:
+    """The hub that answers this request."""
+    runtime: Runtime = request.app.state.runtime
+    return runtime

@@ -1,0 +1,256 @@
+"""Shapes of requests and answers, apart from the model: names and defaults here are promises to clients."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from downburst.model import (
+    CircuitAttachment,
+    Credential,
+    DuplicateRule,
+    Durability,
+    EnrolmentToken,
+    Feed,
+    FeedClass,
+    LegCounters,
+    Pin,
+    Place,
+    Plan,
+    Site,
+    Subscription,
+    Transport,
+)
+
+_Bytes = Annotated[int, Field(gt=0, le=2**62)]
+_Text = Annotated[str, Field(max_length=500)]
+
+
+class _In(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    @model_validator(mode="after")
+    def _no_null_where_none_belongs(self) -> Self:
+        """A member that is given must have a value, unless null means something for it."""
+        for name in self.model_fields_set - self._nullable():
+            if getattr(self, name) is None:
+                raise ValueError(f"{name} can't be null; leave it out to keep or default it")
+        return self
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return set()
+
+
+class FeedChange(_In):
+    """Properties of a feed; those left out keep their value (PATCH) or take the default (POST, PUT)."""
+
+    feed_class: FeedClass | None = Field(None, alias="class")
+    retention_hours: Annotated[float, Field(gt=0, le=24 * 366)] | None = None
+    retention_bytes: _Bytes | None = None
+    objective_ms: Annotated[float, Field(gt=0, le=86_400_000)] | None = None
+    duplicate_rule: DuplicateRule | None = None
+    durability: Durability | None = None
+    max_product_bytes: _Bytes | None = None
+
+    def given(self) -> dict[str, Any]:
+        """What the client said, by the model's names."""
+        return self.model_dump(exclude_unset=True)
+
+
+class FeedNew(FeedChange):
+    """A feed to make."""
+
+    feed: str
+
+    def to_model(self) -> Feed:
+        """The feed with defaults for what was left out."""
+        given = self.given()
+        return Feed(given.pop("feed"), **given)
+
+
+class PlaceShape(_In):
+    """Where a site is."""
+
+    text: _Text = ""
+    latitude: Annotated[float, Field(ge=-90, le=90)] | None = None
+    longitude: Annotated[float, Field(ge=-180, le=180)] | None = None
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"latitude", "longitude"}
+
+
+class AttachmentShape(_In):
+    """Port or STP where circuits end, and the usable VLANs."""
+
+    port: Annotated[str, Field(min_length=1, max_length=500)]
+    first_vlan: Annotated[int, Field(ge=1, le=4094)]
+    last_vlan: Annotated[int, Field(ge=1, le=4094)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.last_vlan < self.first_vlan:
+            raise ValueError("last_vlan lies before first_vlan; swap them")
+        return self
+
+
+class SiteChange(_In):
+    """Properties of a site; those left out keep their value (PATCH) or take the default (POST)."""
+
+    organisation: _Text | None = None
+    contact: _Text | None = None
+    place: PlaceShape | None = None
+    multicast_interface: Annotated[str, Field(max_length=64)] | None = None
+    circuit_attachment: AttachmentShape | None = None
+    access_rate_bps: Annotated[float, Field(gt=0, le=1e15)] | None = None
+    ceiling_mbps_by_hour: list[Annotated[float, Field(ge=0, le=1e9)]] | None = None
+    allow: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)] | None = None
+    multicast: bool | None = None
+    active: bool | None = None
+
+    @model_validator(mode="after")
+    def _whole_day(self) -> Self:
+        if self.ceiling_mbps_by_hour and len(self.ceiling_mbps_by_hour) != 24:
+            raise ValueError("ceiling_mbps_by_hour has 24 values, one for each hour in UTC, or none")
+        return self
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"circuit_attachment", "access_rate_bps"}
+
+    def given(self) -> dict[str, Any]:
+        """What the client said, in the model's types."""
+        values = {name: getattr(self, name) for name in self.model_fields_set}
+        if "place" in values:
+            values["place"] = Place(**self.place.model_dump() if self.place else {})
+        if self.circuit_attachment is not None:
+            values["circuit_attachment"] = CircuitAttachment(**self.circuit_attachment.model_dump())
+        for name in {"allow", "ceiling_mbps_by_hour"} & values.keys():
+            values[name] = tuple(values[name])
+        return values
+
+
+class SiteNew(SiteChange):
+    """A site to make."""
+
+    site: str
+
+    def to_model(self) -> Site:
+        """The site with defaults for what was left out."""
+        given = self.given()
+        return Site(given.pop("site"), **given)
+
+
+class TokenNew(_In):
+    """How long an enrolment token lasts; the hub's setting `token_hours` if left out."""
+
+    hours: Annotated[float, Field(gt=0, le=24 * 366)] | None = None
+
+
+class SubscriptionNew(_In):
+    """Products of a feed whose id matches `pattern` (extended regex, searched) and not `not_pattern`."""
+
+    feed: str
+    pattern: Annotated[str, Field(max_length=4096)] = ".*"
+    not_pattern: Annotated[str, Field(max_length=4096)] | None = None
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"not_pattern"}
+
+
+class PinNew(_In):
+    """A transport to use whatever the scheduler thinks."""
+
+    transport: Transport
+    by: Annotated[str, Field(min_length=1, max_length=100)] = "operator"
+
+
+class Stored(BaseModel):
+    """A product that is in the log; `duplicate_of` instead of a sequence if it was there before."""
+
+    feed: str
+    product_id: str
+    stored: bool
+    sequence: int | None = None
+    epoch: str | None = None
+    size: int
+    digest: str
+    stored_at: datetime | None = None
+    created_at: datetime | None = None
+    duplicate_of: int | None = None
+
+
+def feed_out(feed: Feed) -> dict[str, Any]:
+    """A feed for clients."""
+    values = asdict(feed)
+    return {"feed": values.pop("name"), "class": values.pop("feed_class"), **values}
+
+
+def site_out(site: Site) -> dict[str, Any]:
+    """A site for clients."""
+    values = asdict(site)
+    return {"site": values.pop("name"), **values}
+
+
+def subscription_out(subscription: Subscription) -> dict[str, Any]:
+    """A subscription for clients."""
+    return asdict(subscription)
+
+
+def credential_out(credential: Credential) -> dict[str, Any]:
+    """A credential for clients: its hash, never anything to log in with."""
+    return asdict(credential)
+
+
+def token_out(token: EnrolmentToken) -> dict[str, Any]:
+    """A token for clients: when and by whom it was used, never its secret."""
+    return {
+        "site": token.site,
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+        "used_at": token.used_at,
+        "used_peer": token.used_peer,
+    }
+
+
+def pin_out(pin: Pin) -> dict[str, Any]:
+    """A pin for clients."""
+    return asdict(pin)
+
+
+def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
+    """A plan for clients, with what each of its legs sent under it."""
+    sent = {row.leg: row for row in counters if row.feed == plan.feed and row.version == plan.version}
+    listed = [_leg_out(asdict(leg), sent.pop(leg.leg, None)) for leg in plan.legs]
+    # Legs of an earlier plan can send a last product after the change; it is booked here and must not be hidden.
+    rest = [_leg_out({"leg": row.leg, "transport": row.transport, "sites": ()}, row) for row in sent.values()]
+    return {
+        "feed": plan.feed,
+        "version": plan.version,
+        "transport": plan.transport,
+        "reason": plan.reason,
+        "made_at": plan.made_at,
+        "pinned": plan.pinned,
+        "legs": listed + rest,
+        "candidates": [asdict(candidate) for candidate in plan.candidates],
+        "figures": dict(plan.figures),
+        "products": max((row["products"] for row in listed + rest), default=0),
+    }
+
+
+def _leg_out(leg: dict[str, Any], sent: LegCounters | None) -> dict[str, Any]:
+    names = leg.pop("sites")
+    kept = sent or LegCounters("", 0, 0, Transport.UNICAST)
+    return leg | {
+        "sites": max(len(names), kept.sites),
+        "site_names": list(names),
+        "products": kept.products,
+        "bytes": kept.product_bytes,
+        "egress_bytes": kept.egress_bytes,
+        "repair_bytes": kept.repair_bytes,
+        "control_bytes": kept.control_bytes,
+        "unicast_equivalent_bytes": kept.unicast_equivalent_bytes,
+    }

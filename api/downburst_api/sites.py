@@ -1,0 +1,153 @@
+"""Routes of sites, their tokens and credentials, and subscriptions."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from downburst.errors import BadPattern, NotFound, Refused
+from downburst.events import SitesChanged, SubscriptionsChanged
+from downburst.ledger import Book
+from downburst.model import Subscription
+from downburst_api.runtime import Runtime, runtime_of
+from downburst_api.schemas import (
+    SiteChange,
+    SiteNew,
+    SubscriptionNew,
+    TokenNew,
+    credential_out,
+    site_out,
+    subscription_out,
+    token_out,
+)
+
+router = APIRouter(prefix="/v1", tags=["sites"])
+Hub = Annotated[Runtime, Depends(runtime_of)]
+
+
+@router.get("/sites")
+async def list_sites(hub: Hub) -> list[dict[str, Any]]:
+    """Every site, by name."""
+    return [site_out(site) for site in await hub.ledger.read(lambda book: book.sites.all())]
+
+
+@router.post("/sites", status_code=201, responses={409: {"description": "The name is taken."}})
+async def add_site(hub: Hub, wanted: SiteNew) -> dict[str, Any]:
+    """Makes a site."""
+    site = wanted.to_model()
+    kept = await hub.ledger.write(lambda book: book.sites.add(site))
+    await _announce_sites(hub)
+    return site_out(kept)
+
+
+@router.get("/sites/{site}")
+async def show_site(hub: Hub, site: str) -> dict[str, Any]:
+    """One site with its subscriptions, credentials and tokens."""
+    return await hub.ledger.read(lambda book: _whole_site(book, site))
+
+
+@router.patch("/sites/{site}")
+async def change_site(hub: Hub, site: str, wanted: SiteChange) -> dict[str, Any]:
+    """Changes the given properties of a site."""
+    kept = await hub.ledger.write(lambda book: book.sites.change(replace(book.sites.one(site), **wanted.given())))
+    await _announce_sites(hub)
+    return site_out(kept)
+
+
+@router.delete("/sites/{site}", status_code=204)
+async def remove_site(hub: Hub, site: str) -> None:
+    """Forgets a site; its receiver is cut off at once."""
+    await hub.ledger.write(lambda book: book.sites.remove(site))
+    hub.live.sessions.pop(site, None)
+    await _announce_sites(hub)
+
+
+@router.post("/sites/{site}/tokens", status_code=201)
+async def add_token(hub: Hub, site: str, wanted: TokenNew | None = None) -> dict[str, Any]:
+    """Makes a one-time enrolment token; its text is told here and never again."""
+    hours = (wanted.hours if wanted else None) or hub.settings.token_hours
+    text, kept = await hub.node.new_token(site, lifetime=timedelta(hours=hours))
+    return {"token": text, **token_out(kept)}
+
+
+@router.delete("/sites/{site}/credentials", status_code=200)
+async def revoke_credentials(
+    hub: Hub, site: str, sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None
+) -> dict[str, Any]:
+    """Revokes one credential of a site, or all; a connected receiver is cut off at once."""
+    revoked = await hub.ledger.write(lambda book: book.credentials.revoke(book.sites.one(site).name, sha256))
+    if sha256 is not None and revoked == 0:
+        raise NotFound(f"site {site!r} has no usable credential {sha256}; `downburst sites show {site}` lists them")
+    await _announce_sites(hub)
+    return {"site": site, "revoked": revoked}
+
+
+@router.get("/subscriptions")
+async def list_all_subscriptions(hub: Hub) -> list[dict[str, Any]]:
+    """Every subscription, oldest first."""
+    return [subscription_out(wish) for wish in await hub.ledger.read(lambda book: book.subscriptions.all())]
+
+
+@router.get("/sites/{site}/subscriptions")
+async def list_subscriptions(hub: Hub, site: str) -> list[dict[str, Any]]:
+    """The subscriptions of a site, oldest first."""
+    wishes = await hub.ledger.read(lambda book: book.subscriptions.of_site(book.sites.one(site).name))
+    return [subscription_out(wish) for wish in wishes]
+
+
+@router.post("/sites/{site}/subscriptions", status_code=201, responses={403: {}, 422: {}})
+async def add_subscription(hub: Hub, site: str, wanted: SubscriptionNew) -> dict[str, Any]:
+    """Subscribes a site to what matches; a pattern that can't be read is refused with the position."""
+    await hub.ledger.read(lambda book: _check_right(book, site, wanted.feed))
+    await _check_pattern(hub, "pattern", wanted.pattern)
+    if wanted.not_pattern is not None:
+        await _check_pattern(hub, "not_pattern", wanted.not_pattern)
+    wish = Subscription(0, site, wanted.feed, wanted.pattern, wanted.not_pattern)
+    kept = await hub.ledger.write(lambda book: _subscribe(book, wish))
+    await hub.node.refresh()
+    hub.bus.publish(SubscriptionsChanged())
+    return subscription_out(kept)
+
+
+@router.delete("/subscriptions/{subscription}", status_code=204)
+async def remove_subscription(hub: Hub, subscription: Annotated[int, Path(ge=1, le=2**53)]) -> None:
+    """Ends a subscription."""
+    await hub.ledger.write(lambda book: book.subscriptions.remove(subscription))
+    await hub.node.refresh()
+    hub.bus.publish(SubscriptionsChanged())
+
+
+def _whole_site(book: Book, name: str) -> dict[str, Any]:
+    return site_out(book.sites.one(name)) | {
+        "subscriptions": [subscription_out(wish) for wish in book.subscriptions.of_site(name)],
+        "credentials": [credential_out(credential) for credential in book.credentials.of(name)],
+        "tokens": [token_out(token) for token in book.tokens.of(name)],
+    }
+
+
+def _subscribe(book: Book, wish: Subscription) -> Subscription:
+    _check_right(book, wish.site, wish.feed)
+    return book.subscriptions.add(wish)
+
+
+def _check_right(book: Book, site: str, feed: str) -> None:
+    allowed = book.sites.one(site)
+    if not allowed.may_take(book.feeds.one(feed).name):
+        raise Refused(
+            f"site {site!r} may not take feed {feed!r}: its allow list is {', '.join(allowed.allow) or 'empty'}; "
+            "extend the list, or choose another feed",
+            allow=list(allowed.allow),
+        )
+
+
+async def _check_pattern(hub: Runtime, field: str, pattern: str) -> None:
+    try:
+        await hub.node.check_pattern(pattern)
+    except BadPattern as error:
+        raise BadPattern(error.sentence, **error.extra, field=field) from error
+
+
+async def _announce_sites(hub: Runtime) -> None:
+    await hub.node.refresh()
+    hub.bus.publish(SitesChanged())

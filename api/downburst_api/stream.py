@@ -1,0 +1,80 @@
+"""The page's live line: server-sent events, one overview a second for all who listen."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from fastapi.encoders import jsonable_encoder
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from downburst.bus import BusSubscription
+from downburst.events import (
+    FaultSeen,
+    FeedsChanged,
+    NodeChanged,
+    PlanMade,
+    SessionChanged,
+    SitesChanged,
+    SubscriptionsChanged,
+    TrafficSeen,
+)
+from downburst_api.overview import overview_of
+from downburst_api.runtime import Runtime, runtime_of
+
+router = APIRouter(prefix="/v1", tags=["overview"])
+Hub = Annotated[Runtime, Depends(runtime_of)]
+
+
+@router.get(
+    "/events",
+    response_class=EventSourceResponse,
+    responses={
+        200: {"content": {"text/event-stream": {}}, "description": "Events named `overview`; `lost` counts drops."}
+    },
+)
+async def events(hub: Hub) -> EventSourceResponse:
+    """The overview each second, and at once after a change; a slow reader misses some and is told how many."""
+    return EventSourceResponse(overviews(hub), ping=PING_S)
+
+
+async def overviews(hub: Runtime) -> AsyncGenerator[ServerSentEvent, None]:
+    """The events that one page gets until the hub stops."""
+    with hub.bus.subscribe(*_TELLING, limit=EVENTS_WAITING) as changes:
+        while not changes.closed:
+            yield ServerSentEvent(event="overview", data=_json(await overview_of(hub)))
+            await _until_due(changes)
+            lost = changes.take_dropped()
+            if lost:
+                yield ServerSentEvent(event="lost", data=str(lost))
+
+
+async def _until_due(changes: BusSubscription) -> None:
+    """Waits for a second, less if something other than traffic happens; never shorter than a quarter."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(EVERY_S):
+            await asyncio.sleep(SHORTEST_S)
+            while isinstance(await changes.next(), TrafficSeen):
+                pass
+
+
+def _json(document: object) -> str:
+    return json.dumps(jsonable_encoder(document), separators=(",", ":"))
+
+
+_TELLING = (
+    TrafficSeen,
+    SessionChanged,
+    PlanMade,
+    FaultSeen,
+    NodeChanged,
+    FeedsChanged,
+    SitesChanged,
+    SubscriptionsChanged,
+)
+EVERY_S = 1.0
+SHORTEST_S = 0.25
+PING_S = 15
+EVENTS_WAITING = 64

@@ -1,0 +1,1 @@
+"""Downburst's shared core: words, ledger, settings, the command line, and the wiring of a hub."""

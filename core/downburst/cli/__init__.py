@@ -1,0 +1,77 @@
+"""The command line: `downburst`. Bad input ends with 2, failure with 1, each with one sentence on standard error."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from downburst.errors import DownburstError
+
+
+class LazyCommands(TyperGroup):
+    """Loads a command's module when it is asked for, so that `put` need not wait for what `hub` needs."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, in the order a newcomer needs them."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, from its module."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        found = getattr(import_module(f"downburst.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False)
+            alone.command(cmd_name)(found)
+            found = alone
+        command = get_command(found)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    name="downburst",
+    help="Distributes meteorology feeds from a hub to many receiving sites.",
+    cls=LazyCommands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _downburst() -> None:
+    """Distributes meteorology feeds from a hub to many receiving sites."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs one command and ends the process with its code."""
+    try:
+        app(arguments)
+    except DownburstError as error:
+        print(f"downburst: {error.sentence}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+COMMANDS = {
+    "hub": "hub:hub",
+    "put": "products:put",
+    "feeds": "feeds:app",
+    "sites": "sites:app",
+    "subscriptions": "subscriptions:app",
+    "plans": "plans:app",
+    "latency": "status:latency",
+    "status": "status:status",
+    "play": "play:play",
+    "demo": "demo:demo",
+    "analyze": "analyze:analyze",
+    "migrate": "hub:migrate",
+    "node-path": "hub:node_path",
+}

@@ -1,0 +1,63 @@
+"""`downburst hub`, `downburst migrate`, `downburst node-path`."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from downburst.cli.client import AsJson, show
+from downburst.errors import BadInput
+from downburst.ledger import Ledger
+from downburst.settings import Settings, load_settings
+from downburst.wiring import make_data_dir, node_binary, serve
+
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The one directory that holds everything.")]
+SettingsFile = Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")]
+
+
+def hub(
+    *,
+    data_dir: DataDir = None,
+    settings: SettingsFile = None,
+    http: Annotated[str | None, typer.Option(help="HOST:PORT of the api and the page.")] = None,
+    sites: Annotated[str | None, typer.Option(help="HOST:PORT where sites connect.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the node's own words too.")] = False,
+) -> None:
+    """Run a hub: api, scheduler, ingest, latency service and a node, until SIGTERM or Ctrl-C.
+
+    Example: downburst hub --data-dir /var/lib/downburst --sites 0.0.0.0:7370
+    """
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.INFO)
+    logging.getLogger("downburst.node").setLevel(logging.INFO if verbose else logging.WARNING)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    asyncio.run(serve(_settings(settings, data_dir=data_dir, http=http, sites=sites)))
+
+
+def migrate(*, data_dir: DataDir = None, settings: SettingsFile = None, as_json: AsJson = False) -> None:
+    """Bring the ledger's schema up to date; a starting hub does this too.
+
+    Example: downburst migrate --data-dir /var/lib/downburst
+    """
+    chosen = _settings(settings, data_dir=data_dir)
+    make_data_dir(chosen)
+    Ledger.open(chosen.url_of_ledger).close()
+    show({"migrated": True}) if as_json else print("the ledger is up to date")
+
+
+def node_path(*, settings: SettingsFile = None, as_json: AsJson = False) -> None:
+    """Print where the downburst-node binary is.
+
+    Example: scp "$(downburst node-path)" unl.edu:bin/
+    """
+    found = node_binary(_settings(settings))
+    show({"node": str(found)}) if as_json else print(found)
+
+
+def _settings(file: Path | None, **given: object) -> Settings:
+    for name in ("data_dir",):
+        path = given.get(name)
+        if isinstance(path, Path) and path.exists() and not path.is_dir():
+            raise BadInput(f"{path} is a file; name a directory with --data-dir")
+    return load_settings(file, **given)

@@ -1,0 +1,169 @@
+"""`downburst sites`: who receives."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.errors import BadInput
+from downburst.settings import DEFAULT_HUB
+
+app = typer.Typer(help="List, add and remove sites; enrol and revoke their receivers.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")]
+
+
+@app.command("list")
+def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the sites.
+
+    Example: downburst sites list
+    """
+    found = HubClient(hub).ask("GET", "v1", "sites")
+    if as_json:
+        show(found)
+        return
+    table(
+        "Sites",
+        ("site", "organisation", "may take", "multicast", "active"),
+        (
+            [s["site"], s["organisation"], " ".join(s["allow"]), _yes(s["multicast"]), _yes(s["active"])]
+            for s in found
+        ),
+        empty="there is no site yet; make one: downburst sites add unl.edu",
+    )
+
+
+@app.command("add")
+def add_site(  # noqa: PLR0913
+    site: Name,
+    *,
+    organisation: Annotated[str | None, typer.Option(help="Who runs it.")] = None,
+    contact: Annotated[str | None, typer.Option(help="Whom to write to.")] = None,
+    place: Annotated[str | None, typer.Option(help="Where it is, in words.")] = None,
+    latitude: Annotated[float | None, typer.Option(help="Degrees north.")] = None,
+    longitude: Annotated[float | None, typer.Option(help="Degrees east.")] = None,
+    multicast_interface: Annotated[str | None, typer.Option(help="Interface there that joins groups.")] = None,
+    access_rate_bps: Annotated[float | None, typer.Option(help="Bits per second of its access.")] = None,
+    allow: Annotated[
+        list[str] | None, typer.Option(help="Feed it may take; repeat for more; all if left out.")
+    ] = None,
+    no_multicast: Annotated[bool, typer.Option("--no-multicast", help="Never serve it by multicast.")] = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Make a site.
+
+    Example: downburst sites add unl.edu --organisation "University of Nebraska" --allow NGRID --allow NEXRAD2
+    """
+    where = given(text=place, latitude=latitude, longitude=longitude)
+    wanted = given(
+        organisation=organisation,
+        contact=contact,
+        place=where or None,
+        multicast_interface=multicast_interface,
+        access_rate_bps=access_rate_bps,
+        allow=allow or None,
+        multicast=False if no_multicast else None,
+    )
+    made = HubClient(hub).ask("POST", "v1", "sites", json={"site": site} | wanted)
+    show(made) if as_json else print(f"site {site} made; enrol its receiver: downburst sites token {site}")
+
+
+@app.command("show")
+def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show a site with its subscriptions, credentials and tokens.
+
+    Example: downburst sites show unl.edu
+    """
+    found = HubClient(hub).ask("GET", "v1", "sites", site)
+    if as_json:
+        show(found)
+        return
+    print(f"{site}: {found['organisation']} {found['contact']} {found['place']['text']}".rstrip())
+    table(
+        "Subscriptions",
+        ("id", "feed", "pattern", "not"),
+        ([wish["id"], wish["feed"], wish["pattern"], wish["not_pattern"]] for wish in found["subscriptions"]),
+        empty=f"it subscribes nothing yet: downburst subscriptions add {site} FEED",
+    )
+    table(
+        "Credentials",
+        ("sha256", "enrolled", "from", "state"),
+        ([c["sha256"][:16], c["created_at"], c["peer"], _state(c)] for c in found["credentials"]),
+        empty=f"no receiver is enrolled yet: downburst sites token {site}",
+    )
+
+
+@app.command("remove")
+def remove_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Remove a site; its receiver is cut off at once.
+
+    Example: downburst sites remove unl.edu
+    """
+    HubClient(hub).ask("DELETE", "v1", "sites", site)
+    show({"removed": site}) if as_json else print(f"site {site} removed")
+
+
+@app.command("token")
+def token(
+    site: Name,
+    *,
+    hours: Annotated[float | None, typer.Option(help="Hours that it lasts.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it there, readable by you alone.")
+    ] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Make a one-time enrolment token, told once.
+
+    Example: downburst sites token unl.edu -o unl.token
+
+    Then, at the site: downburst-node receive --hub HOST:7370 --token-file unl.token --dir /data/downburst
+    """
+    made = HubClient(hub).ask("POST", "v1", "sites", site, "tokens", json=given(hours=hours))
+    if output is not None:
+        _write_secret(output, made["token"])
+        made["token"] = None
+    if as_json:
+        show(made | given(written_to=str(output) if output else None))
+    elif output is None:
+        print(made["token"])
+    else:
+        print(f"token for {site} written to {output}; it enrols one receiver until {made['expires_at']}")
+
+
+@app.command("revoke")
+def revoke(
+    site: Name,
+    *,
+    sha256: Annotated[str | None, typer.Option(help="Only the credential with this SHA-256.")] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Revoke the credentials of a site; a connected receiver is cut off at once.
+
+    Example: downburst sites revoke unl.edu
+    """
+    answer = HubClient(hub).ask("DELETE", "v1", "sites", site, "credentials", params=given(sha256=sha256))
+    show(answer) if as_json else print(f"{answer['revoked']} credentials of {site} revoked")
+
+
+def _write_secret(path: Path, text: str) -> None:
+    try:
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(text + "\n")
+    except OSError as error:
+        raise BadInput(f"{path} can't be written: {error.strerror}; choose another file") from error
+
+
+def _state(credential: dict[str, Any]) -> str:
+    if credential["revoked_at"]:
+        return f"revoked {credential['revoked_at']}"
+    return f"ends {credential['expires_at']}" if credential["expires_at"] else "usable"
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "no"

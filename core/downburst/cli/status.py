@@ -1,0 +1,81 @@
+"""`downburst status` and `downburst latency`: how it goes."""
+
+from typing import Annotated
+
+import typer
+
+from downburst.cli.client import AsJson, HubAddress, HubClient, bits, given, milliseconds, show, table
+from downburst.model import Transport
+from downburst.settings import DEFAULT_HUB
+
+
+def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show what is wrong, what flows, and who has it.
+
+    Example: downburst status
+    """
+    seen = HubClient(hub).ask("GET", "v1", "overview")
+    if as_json:
+        show(seen)
+        return
+    node = "running" if seen["hub"]["node"]["running"] else "away"
+    print(f"{seen['hub']['name']} {seen['hub']['version']}: node {node}, restarts {seen['hub']['node']['restarts']}")
+    for fault in seen["faults"]:
+        print(f"! {fault['at'][:19]} {fault['sentence']}" + (f"\n  {fault['next']}" if fault["next"] else ""))
+    table(
+        "Feeds",
+        ("feed", "rate", "sites", "transport", "why"),
+        ([f["feed"], bits(f["rate_bps"]), f["fan_out"], *_plan(f["plan"])] for f in seen["feeds"]),
+        empty="there is no feed yet; make one: downburst feeds add NGRID --class grid",
+    )
+    table(
+        "Sites",
+        ("site", "connected", "behind by", "stored", "clock"),
+        (
+            [s["site"], "yes" if s["connected"] else "no", s["behind_products"], s["stored"], _clock(s)]
+            for s in seen["sites"]
+        ),
+        empty="there is no site yet; make one: downburst sites add unl.edu",
+    )
+
+
+def latency(
+    *,
+    feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
+    site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
+    transport: Annotated[Transport | None, typer.Option(help="Only this transport.")] = None,
+    minutes: Annotated[int, typer.Option(min=1, help="How far back to look.")] = 60,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Show how late products were, per feed, site and transport.
+
+    Example: downburst latency --feed NGRID --minutes 10
+    """
+    wanted = given(feed=feed, site=site, transport=transport, minutes=minutes)
+    found = HubClient(hub).ask("GET", "v1", "latency", params=wanted)
+    if as_json:
+        show(found)
+        return
+    table(
+        f"Latency over {minutes} minutes",
+        ("feed", "site", "transport", "from", "count", "p50", "p95", "p99", "worst", "± clock", "negative"),
+        (
+            [row["feed"], row["site"], row["transport"], row["kind"], row["count"]]
+            + [milliseconds(row[name]) for name in ("p50", "p95", "p99", "max", "bound")]
+            + [row["negative"] or ""]
+            for row in found
+        ),
+        empty="no delivery was reported in that time; look further back with --minutes",
+    )
+
+
+def _plan(plan: dict[str, str] | None) -> list[str]:
+    return ["", "no plan yet"] if plan is None else [plan["transport"], plan["reason"]]
+
+
+def _clock(site: dict[str, float | None]) -> str:
+    offset, bound = site["clock_offset_ms"], site["clock_bound_ms"]
+    if offset is None:
+        return "not known"
+    return f"{offset:+.1f} ms" + ("" if bound is None else f" ± {bound:.1f}")

@@ -1,0 +1,162 @@
+"""Everything Downburst refuses or fails at, as one tree.
+
+    DownburstError                 500
+    ├── BadInput                   400  what was given can't be used
+    │   ├── BadName                400  a feed, product id, site or origin breaks the rules of names
+    │   ├── BadPattern             422  a regular expression can't be read; knows the position
+    │   ├── DigestMismatch         422  the bytes differ from the digest that came with them
+    │   ├── TruncatedUpload        400  fewer bytes than announced
+    │   ├── TooLarge               413  a product over the feed's limit
+    │   └── BadSettings            400  settings file or environment
+    ├── NotFound                   404  feed, site, subscription or plan that nobody made; knows near names
+    ├── AlreadyThere               409  a name that is taken
+    ├── Refused                    403  a right is missing: allow list, token, credential
+    └── Failure                    500  the hub itself can't do it
+        ├── DiskFull               507
+        ├── NotWritable            500
+        ├── PortInUse              500
+        ├── AlreadyRunning         500  another hub holds the data directory
+        └── NodeAway               503  the node is not running or did not answer in time
+
+Raise narrow, catch at the edges: the api turns them into problem documents (RFC 9457), the command line into one
+sentence and an exit code.
+"""
+
+from typing import ClassVar
+
+
+class DownburstError(Exception):
+    """A whole sentence with what happened, where, and what to do about it."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "error"
+    title: ClassVar[str] = "Downburst failed"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, sentence: str, **extra: object) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.extra = extra
+
+
+class BadInput(DownburstError):
+    """What was given can't be used."""
+
+    status, code, title, exit_code = 400, "bad-request", "The request can't be used", 2
+
+
+class BadName(BadInput):
+    """A name breaks the rules of names."""
+
+    code, title = "bad-id", "The name or id can't be used"
+
+
+class BadPattern(BadInput):
+    """A regular expression that can't be read; `extra["position"]` is the 1-based character."""
+
+    status, code, title = 422, "bad-pattern", "The pattern can't be read"
+
+
+class DigestMismatch(BadInput):
+    """The bytes differ from the digest that came with them."""
+
+    status, code, title = 422, "digest-mismatch", "The product differs from its digest"
+
+
+class TruncatedUpload(BadInput):
+    """Fewer bytes than announced."""
+
+    code, title = "truncated", "The upload is incomplete"
+
+
+class TooLarge(BadInput):
+    """A product over the limit of its feed."""
+
+    status, code, title = 413, "too-large", "The product is too large"
+
+
+class BadSettings(BadInput):
+    """The settings file or an environment variable can't be used."""
+
+    code, title = "bad-settings", "The settings can't be used"
+
+
+class NotFound(DownburstError):
+    """Something nobody made."""
+
+    status, code, title, exit_code = 404, "not-found", "There is no such thing", 2
+
+
+class UnknownFeed(NotFound):
+    """A feed nobody made; `extra["near"]` lists names that look alike."""
+
+    code, title = "unknown-feed", "There is no such feed"
+
+
+class AlreadyThere(DownburstError):
+    """A name that is taken."""
+
+    status, code, title, exit_code = 409, "already-there", "The name is taken", 2
+
+
+class Refused(DownburstError):
+    """A right is missing."""
+
+    status, code, title = 403, "refused", "Not allowed"
+
+
+class Failure(DownburstError):
+    """The hub itself can't do it."""
+
+    code, title = "failure", "The hub can't do this"
+
+
+class DiskFull(Failure):
+    """No room left."""
+
+    status, code, title = 507, "disk-full", "The disk is full"
+
+
+class NotWritable(Failure):
+    """A directory the hub may not write to."""
+
+    code, title = "not-writable", "The directory is not writable"
+
+
+class PortInUse(Failure):
+    """Another process listens there."""
+
+    code, title = "port-in-use", "The port is in use"
+
+
+class AlreadyRunning(Failure):
+    """Another hub holds the data directory."""
+
+    code, title = "already-running", "Another hub is running"
+
+
+class NodeAway(Failure):
+    """The node is not running or did not answer in time."""
+
+    status, code, title = 503, "node-away", "The node is away"
+
+
+def from_node(code: str, sentence: str, position: int | None = None) -> DownburstError:
+    """The error that stands for a refusal by the node."""
+    kind = _BY_NODE_CODE.get(code, Failure)
+    extra = {} if position is None else {"position": position}
+    return kind(sentence, **extra)
+
+
+_BY_NODE_CODE: dict[str, type[DownburstError]] = {
+    "unknown-feed": UnknownFeed,
+    "bad-id": BadName,
+    "too-large": TooLarge,
+    "digest-mismatch": DigestMismatch,
+    "disk-full": DiskFull,
+    "not-writable": NotWritable,
+    "port-in-use": PortInUse,
+    "bad-pattern": BadPattern,
+    "bad-request": BadInput,
+    "truncated": TruncatedUpload,
+}

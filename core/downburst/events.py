@@ -1,0 +1,186 @@
+"""What happens in a hub, as typed values that travel over the in-process bus."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from downburst.model import Plan, Transport
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChanged:
+    """A site's control connection came, went or was refused."""
+
+    site: str
+    state: Literal["connected", "closed", "refused"]
+    at: datetime
+    peer: str
+    reason: str | None = None
+    software: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LegChanged:
+    """A site joined or left a leg, or never heard the group of one."""
+
+    feed: str
+    leg: int
+    site: str
+    state: Literal["joined", "left", "never-heard"]
+    at: datetime
+    after: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedTraffic:
+    """Arrivals of one feed since the last traffic event."""
+
+    feed: str
+    products: int
+    bytes: int
+    sizes: tuple[int, ...]
+    """At most 64 samples of product sizes in bytes."""
+    head: int
+
+
+@dataclass(frozen=True, slots=True)
+class LegTraffic:
+    """What one leg sent since the last traffic event."""
+
+    leg: int
+    feed: str
+    egress_bytes: int
+    repair_bytes: int
+    products: int
+    product_bytes: int
+    sites: int
+    backlog_bytes: int
+    transport: Transport = Transport.UNICAST
+
+    @property
+    def unicast_equivalent_bytes(self) -> int:
+        """What these products would weigh if each site got its own copy; a unicast leg counts copies already."""
+        copies = self.sites if self.transport is Transport.MULTICAST else 1
+        return self.product_bytes * copies
+
+
+@dataclass(frozen=True, slots=True)
+class SiteProgress:
+    """How far a site is with one feed."""
+
+    feed: str
+    settled_to: int
+    pending: int
+    transport: Transport
+    leg: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTraffic:
+    """A connected site's clock and progress."""
+
+    site: str
+    clock_offset_us: int | None
+    clock_bound_us: int | None
+    round_trip_us: int | None
+    feeds: tuple[SiteProgress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficSeen:
+    """A second of the node's counters."""
+
+    from_us: int
+    to_us: int
+    feeds: tuple[FeedTraffic, ...]
+    legs: tuple[LegTraffic, ...]
+    sessions: tuple[SessionTraffic, ...]
+    control_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """The real time that the counts stand for, never zero."""
+        return max(self.to_us - self.from_us, 1) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """The scheduler stored a plan."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PinChanged:
+    """An operator pinned or unpinned the transport of a feed."""
+
+    feed: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReady:
+    """The node wrote a batch file that waits to be loaded."""
+
+    batch: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLoaded:
+    """A batch is in the ledger."""
+
+    batch: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSeen:
+    """Something an operator should see."""
+
+    at: datetime
+    sentence: str
+    feed: str | None = None
+    site: str | None = None
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChanged:
+    """The node's process came or went."""
+
+    at: datetime
+    running: bool
+    restarts: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedsChanged:
+    """A feed was added, changed or removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SitesChanged:
+    """A site, a credential or an allow list changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsChanged:
+    """A subscription was added or removed."""
+
+
+Event = (
+    SessionChanged
+    | LegChanged
+    | TrafficSeen
+    | PlanMade
+    | PinChanged
+    | BatchReady
+    | BatchLoaded
+    | FaultSeen
+    | NodeChanged
+    | FeedsChanged
+    | SitesChanged
+    | SubscriptionsChanged
+)

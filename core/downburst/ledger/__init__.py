@@ -1,0 +1,11 @@
+"""The ledger: the truth of the configuration, and the history that can't be computed again.
+
+`Ledger` holds the database and hands out one `Book` per transaction; a book groups every query by noun:
+feeds, sites, tokens, credentials, subscriptions, plans, pins,
+legs, latency, settled, exceptions, batches, faults, traffic.
+"""
+
+from downburst.ledger.book import Book
+from downburst.ledger.engine import Ledger
+
+__all__ = ["Book", "Ledger"]

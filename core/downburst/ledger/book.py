@@ -1,0 +1,31 @@
+"""One transaction's view of the ledger: a repository for each noun."""
+
+from sqlalchemy import Connection
+
+from downburst.clock import Clock
+from downburst.ledger.feeds import Feeds
+from downburst.ledger.journal import Faults, Traffic
+from downburst.ledger.plans import Legs, Pins, Plans
+from downburst.ledger.receipts import Batches, Exceptions, Frontiers, Latency
+from downburst.ledger.sites import Credentials, Sites, Subscriptions, Tokens
+
+
+class Book:
+    """Every query, grouped by noun; valid until its transaction ends."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.clock = clock
+        self.legs = Legs(connection)
+        self.feeds = Feeds(connection, clock)
+        self.sites = Sites(connection, clock)
+        self.credentials = Credentials(connection, clock)
+        self.tokens = Tokens(connection, clock)
+        self.subscriptions = Subscriptions(connection, clock)
+        self.plans = Plans(connection)
+        self.pins = Pins(connection, clock)
+        self.latency = Latency(connection)
+        self.settled = Frontiers(connection)
+        self.exceptions = Exceptions(connection)
+        self.batches = Batches(connection, clock)
+        self.faults = Faults(connection)
+        self.traffic = Traffic(connection)

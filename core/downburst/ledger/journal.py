@@ -1,0 +1,80 @@
+"""The hub's own diary: faults, and arrivals by the minute."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from downburst.ledger.rows import put, same_key
+from downburst.model import Fault, TrafficMinute
+from downburst.tables import faults, traffic_minutes
+
+
+class Faults:
+    """The newest faults; older ones than the newest thousand are forgotten."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, fault: Fault) -> None:
+        """Keeps a fault."""
+        key = self._connection.execute(insert(faults).values(asdict(fault))).inserted_primary_key
+        if key is not None:
+            self._connection.execute(delete(faults).where(faults.c.number <= int(key[0]) - FAULTS_KEPT))
+
+    def recent(self, *, since: datetime | None = None, limit: int = 100) -> list[Fault]:
+        """The newest faults, oldest of them first."""
+        columns = (faults.c.at, faults.c.sentence, faults.c.feed, faults.c.site, faults.c.next_step)
+        query = select(*columns).order_by(faults.c.number.desc()).limit(limit)
+        if since is not None:
+            query = query.where(faults.c.at >= since)
+        found = [Fault(**row._mapping) for row in self._connection.execute(query)]
+        return found[::-1]
+
+
+class Traffic:
+    """Arrivals of each feed by the minute."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, minutes: Iterable[TrafficMinute]) -> None:
+        """Adds arrivals to those of the same feed and minute."""
+        for more in minutes:
+            row = asdict(more)
+            before = self._connection.execute(
+                select(traffic_minutes).where(same_key(traffic_minutes, row))
+            ).one_or_none()
+            if before is not None:
+                row["products"] += before.products
+                row["bytes"] += before.bytes
+                row["peak_1s_bytes"] = max(more.peak_1s_bytes, before.peak_1s_bytes)
+            put(self._connection, traffic_minutes, row)
+
+    def minutes(self, *, feed: str | None = None, since_minute: int = 0) -> list[TrafficMinute]:
+        """Arrivals by minute, oldest first."""
+        query = select(traffic_minutes).where(traffic_minutes.c.minute >= since_minute)
+        if feed is not None:
+            query = query.where(traffic_minutes.c.feed == feed)
+        ordered = query.order_by(traffic_minutes.c.minute, traffic_minutes.c.feed)
+        return [TrafficMinute(**row._mapping) for row in self._connection.execute(ordered)]
+
+    def totals(self) -> dict[str, TrafficMinute]:
+        """Everything that ever came into each feed, with the newest minute."""
+        columns = (
+            traffic_minutes.c.feed,
+            func.max(traffic_minutes.c.minute).label("minute"),
+            func.sum(traffic_minutes.c.products).label("products"),
+            func.sum(traffic_minutes.c.bytes).label("bytes"),
+            func.max(traffic_minutes.c.peak_1s_bytes).label("peak_1s_bytes"),
+        )
+        rows = self._connection.execute(select(*columns).group_by(traffic_minutes.c.feed))
+        return {row.feed: TrafficMinute(row.feed, row.minute, int(row.products), int(row[3]), row[4]) for row in rows}
+
+    def forget_before(self, minute: int) -> int:
+        """Removes arrivals older than a minute; says how many."""
+        return self._connection.execute(delete(traffic_minutes).where(traffic_minutes.c.minute < minute)).rowcount
+
+
+FAULTS_KEPT = 1_000

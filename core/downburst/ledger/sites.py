@@ -1,0 +1,233 @@
+"""Sites, their credentials and tokens, and what they subscribe."""
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from downburst.clock import Clock
+from downburst.errors import AlreadyThere, NotFound, Refused
+from downburst.model import CircuitAttachment, Credential, EnrolmentToken, Place, Site, Subscription
+from downburst.tables import credentials, sites, subscriptions, tokens
+
+
+class Sites:
+    """Sites by name."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def all(self) -> list[Site]:
+        """Every site, by name."""
+        return [_site(row) for row in self._connection.execute(select(sites).order_by(sites.c.name))]
+
+    def find(self, name: str) -> Site | None:
+        """The site, if there is one."""
+        row = self._connection.execute(select(sites).where(sites.c.name == name)).one_or_none()
+        return None if row is None else _site(row)
+
+    def one(self, name: str) -> Site:
+        """The site; a name nobody made is refused."""
+        site = self.find(name)
+        if site is None:
+            raise NotFound(f"there is no site {name!r}; `downburst sites list` shows all, `sites add` makes one")
+        return site
+
+    def add(self, site: Site) -> Site:
+        """Keeps a site under a name that is free."""
+        if self.find(site.name) is not None:
+            raise AlreadyThere(f"there is a site {site.name!r} already; change it instead, or choose another name")
+        self._connection.execute(insert(sites).values(_site_row(site) | {"created_at": self._clock.now()}))
+        return self.one(site.name)
+
+    def change(self, site: Site) -> Site:
+        """Keeps other properties of a site."""
+        self.one(site.name)
+        self._connection.execute(update(sites).where(sites.c.name == site.name).values(_site_row(site)))
+        return self.one(site.name)
+
+    def remove(self, name: str) -> None:
+        """Forgets a site with its credentials, tokens and subscriptions; its latencies stay as history."""
+        self.one(name)
+        self._connection.execute(delete(sites).where(sites.c.name == name))
+
+
+class Credentials:
+    """What receivers show at each connection, by SHA-256."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def of(self, site: str) -> list[Credential]:
+        """Every credential of a site, revoked and expired ones too, oldest first."""
+        query = select(credentials).where(credentials.c.site == site).order_by(credentials.c.created_at)
+        return [_credential(row) for row in self._connection.execute(query)]
+
+    def usable(self) -> list[Credential]:
+        """Every credential that was not revoked; the node itself watches the expiry."""
+        query = select(credentials).where(credentials.c.revoked_at.is_(None)).order_by(credentials.c.sha256)
+        return [_credential(row) for row in self._connection.execute(query)]
+
+    def revoke(self, site: str, sha256: str | None = None) -> int:
+        """Revokes one credential of a site, or all of them; says how many."""
+        change = update(credentials).where(credentials.c.site == site, credentials.c.revoked_at.is_(None))
+        if sha256 is not None:
+            change = change.where(credentials.c.sha256 == sha256)
+        return self._connection.execute(change.values(revoked_at=self._clock.now())).rowcount
+
+    def expire(self, sha256: str, at: datetime) -> None:
+        """Lets a credential end at an instant."""
+        self._connection.execute(update(credentials).where(credentials.c.sha256 == sha256).values(expires_at=at))
+
+
+class Tokens:
+    """Enrolment tokens, by the SHA-256 of their secret."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def add(self, site: str, secret_sha256: str, *, lifetime: timedelta) -> EnrolmentToken:
+        """Keeps a token that enrols one receiver of a site."""
+        Sites(self._connection, self._clock).one(site)
+        begin = self._clock.now()
+        token = EnrolmentToken(secret_sha256, site, created_at=begin, expires_at=begin + lifetime)
+        self._connection.execute(insert(tokens).values(asdict(token)))
+        return token
+
+    def of(self, site: str) -> list[EnrolmentToken]:
+        """Every token of a site, newest first."""
+        query = select(tokens).where(tokens.c.site == site).order_by(tokens.c.created_at.desc())
+        return [_token(row) for row in self._connection.execute(query)]
+
+    def consume(self, secret_sha256: str, credential_sha256: str, *, peer: str) -> Site:
+        """Turns the token into a credential, once; the same receiver asking again is told the same."""
+        row = self._connection.execute(select(tokens).where(tokens.c.secret_sha256 == secret_sha256)).one_or_none()
+        if row is None:
+            raise Refused("this token is not known at the hub; ask the operator for a new one", code="token")
+        token = _token(row)
+        if token.used_by is None:
+            self._use(token, credential_sha256, peer=peer)
+        elif token.used_by != credential_sha256:
+            raise Refused(
+                f"this token was used by another receiver at {token.used_peer}; ask the operator for a new one"
+            )
+        return Sites(self._connection, self._clock).one(token.site)
+
+    def _use(self, token: EnrolmentToken, credential_sha256: str, *, peer: str) -> None:
+        at = self._clock.now()
+        if at >= token.expires_at:
+            raise Refused(
+                f"this token expired at {token.expires_at:%Y-%m-%d %H:%M} UTC; ask the operator for a new one"
+            )
+        known = select(credentials.c.sha256).where(credentials.c.sha256 == credential_sha256)
+        if self._connection.scalar(known) is not None:
+            raise Refused("this receiver is enrolled already; remove its state directory to enrol it afresh")
+        unused = update(tokens).where(tokens.c.secret_sha256 == token.secret_sha256, tokens.c.used_by.is_(None))
+        taken = self._connection.execute(unused.values(used_at=at, used_by=credential_sha256, used_peer=peer))
+        if taken.rowcount != 1:
+            raise Refused("this token was used by another receiver a moment ago; ask the operator for a new one")
+        credential = Credential(credential_sha256, token.site, created_at=at, peer=peer)
+        self._connection.execute(insert(credentials).values(asdict(credential)))
+
+
+class Subscriptions:
+    """What sites want."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def all(self) -> list[Subscription]:
+        """Every subscription, oldest first."""
+        return [
+            _subscription(row) for row in self._connection.execute(select(subscriptions).order_by(subscriptions.c.id))
+        ]
+
+    def of_site(self, site: str) -> list[Subscription]:
+        """The subscriptions of a site, oldest first."""
+        query = select(subscriptions).where(subscriptions.c.site == site).order_by(subscriptions.c.id)
+        return [_subscription(row) for row in self._connection.execute(query)]
+
+    def of_feed(self, feed: str) -> list[Subscription]:
+        """The subscriptions to a feed, oldest first."""
+        query = select(subscriptions).where(subscriptions.c.feed == feed).order_by(subscriptions.c.id)
+        return [_subscription(row) for row in self._connection.execute(query)]
+
+    def find(self, subscription_id: int) -> Subscription | None:
+        """The subscription, if there is one."""
+        query = select(subscriptions).where(subscriptions.c.id == subscription_id)
+        row = self._connection.execute(query).one_or_none()
+        return None if row is None else _subscription(row)
+
+    def add(self, wish: Subscription) -> Subscription:
+        """Keeps a wish under a number of its own; the id it carries is not looked at."""
+        row = asdict(wish) | {"created_at": self._clock.now()}
+        del row["id"]
+        key = self._connection.execute(insert(subscriptions).values(row)).inserted_primary_key
+        kept = None if key is None else self.find(int(key[0]))
+        if kept is None:
+            raise NotFound("the subscription vanished while it was made; try again")
+        return kept
+
+    def remove(self, subscription_id: int) -> None:
+        """Forgets a subscription."""
+        gone = self._connection.execute(delete(subscriptions).where(subscriptions.c.id == subscription_id))
+        if gone.rowcount == 0:
+            raise NotFound(f"there is no subscription {subscription_id}; `downburst subscriptions list` shows all")
+
+
+def _site(row: Row[Any]) -> Site:
+    attachment = None
+    if row.circuit_port is not None:
+        attachment = CircuitAttachment(row.circuit_port, row.first_vlan, row.last_vlan)
+    return Site(
+        name=row.name,
+        organisation=row.organisation,
+        contact=row.contact,
+        place=Place(row.place_text, row.latitude, row.longitude),
+        multicast_interface=row.multicast_interface,
+        circuit_attachment=attachment,
+        access_rate_bps=row.access_rate_bps,
+        ceiling_mbps_by_hour=tuple(row.ceiling_mbps_by_hour),
+        allow=tuple(row.allow),
+        multicast=row.multicast,
+        active=row.active,
+        created_at=row.created_at,
+    )
+
+
+def _site_row(site: Site) -> dict[str, Any]:
+    attachment = site.circuit_attachment
+    return {
+        "name": site.name,
+        "organisation": site.organisation,
+        "contact": site.contact,
+        "place_text": site.place.text,
+        "latitude": site.place.latitude,
+        "longitude": site.place.longitude,
+        "multicast_interface": site.multicast_interface,
+        "circuit_port": attachment.port if attachment else None,
+        "first_vlan": attachment.first_vlan if attachment else None,
+        "last_vlan": attachment.last_vlan if attachment else None,
+        "access_rate_bps": site.access_rate_bps,
+        "ceiling_mbps_by_hour": list(site.ceiling_mbps_by_hour),
+        "allow": list(site.allow),
+        "multicast": site.multicast,
+        "active": site.active,
+    }
+
+
+def _credential(row: Row[Any]) -> Credential:
+    return Credential(**row._mapping)
+
+
+def _token(row: Row[Any]) -> EnrolmentToken:
+    return EnrolmentToken(**row._mapping)
+
+
+def _subscription(row: Row[Any]) -> Subscription:
+    return Subscription(**row._mapping)

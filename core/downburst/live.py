@@ -1,0 +1,184 @@
+"""What is going on right now, kept in memory and bounded: sessions, clocks, progress, recent rates."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from downburst.clock import from_us
+from downburst.events import (
+    Event,
+    FeedTraffic,
+    NodeChanged,
+    SessionChanged,
+    SessionTraffic,
+    SiteProgress,
+    TrafficSeen,
+)
+from downburst.model import TrafficMinute
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSession:
+    """A site's control connection as last heard of."""
+
+    site: str
+    connected: bool
+    since: datetime
+    peer: str = ""
+    reason: str | None = None
+    software: str | None = None
+    clock_offset_us: int | None = None
+    clock_bound_us: int | None = None
+    round_trip_us: int | None = None
+    progress: Mapping[str, SiteProgress] = field(default_factory=dict)
+    behind_since: datetime | None = None
+    """Since when the site lacks something in any of its feeds."""
+
+
+class FeedArrivals:
+    """Arrivals of one feed: totals, and the last seconds one by one."""
+
+    def __init__(self) -> None:
+        self.products = 0
+        self.bytes = 0
+        self.head = 0
+        self._seconds: deque[tuple[int, float]] = deque(maxlen=HISTORY_SECONDS)
+
+    def add(self, traffic: FeedTraffic, seconds: float) -> None:
+        """Counts one traffic event."""
+        self.products += traffic.products
+        self.bytes += traffic.bytes
+        self.head = max(self.head, traffic.head)
+        self._seconds.append((traffic.bytes, seconds))
+
+    @property
+    def rates_bps(self) -> list[float]:
+        """Product bits per second of each of the last seconds, oldest first."""
+        return [count * 8 / seconds for count, seconds in self._seconds]
+
+    def mean_bps(self, last: int = 120) -> float:
+        """Mean product bits per second over the last seconds."""
+        return _mean_bps(list(self._seconds)[-last:])
+
+
+class LiveState:
+    """Follows the events of a hub; read by the api, written by whoever hands events to `apply`."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, SiteSession] = {}
+        self.arrivals: dict[str, FeedArrivals] = {}
+        self.node_running = False
+        self.node_restarts = 0
+        self.backlog_bytes: dict[int, int] = {}
+        self.control_bytes = 0
+        self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
+        self._unicast_equivalent: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
+
+    def remember(self, totals: Mapping[str, TrafficMinute]) -> None:
+        """Starts the totals of feeds where an earlier run of the hub left them."""
+        for feed, total in totals.items():
+            arrivals = self.arrivals.setdefault(feed, FeedArrivals())
+            arrivals.products, arrivals.bytes = total.products, total.bytes
+
+    def apply(self, event: Event) -> None:
+        """Takes in one event; those that say nothing about the present are ignored."""
+        match event:
+            case SessionChanged():
+                self._session(event)
+            case TrafficSeen():
+                self._traffic(event)
+            case NodeChanged():
+                self._node(event)
+            case _:
+                pass
+
+    def session(self, site: str) -> SiteSession | None:
+        """The site's session, if it was ever connected since the hub started."""
+        return self.sessions.get(site)
+
+    def forget_feed(self, feed: str) -> None:
+        """Lets go of a feed that was removed."""
+        self.arrivals.pop(feed, None)
+
+    @property
+    def connected(self) -> int:
+        """How many sites are connected."""
+        return sum(session.connected for session in self.sessions.values())
+
+    @property
+    def in_bps(self) -> float:
+        """Product bits per second coming in, over the last seconds."""
+        return sum(arrivals.mean_bps(RATE_SECONDS) for arrivals in self.arrivals.values())
+
+    @property
+    def out_bps(self) -> float:
+        """Payload bits per second going out over all legs, over the last seconds."""
+        return _mean_bps(self._egress)
+
+    @property
+    def unicast_equivalent_bps(self) -> float:
+        """What would go out if each site got its own copy, over the last seconds."""
+        return _mean_bps(self._unicast_equivalent)
+
+    def _session(self, event: SessionChanged) -> None:
+        before = self.sessions.get(event.site)
+        if event.state == "refused":
+            # A stranger with a bad credential must not make a connected site look away.
+            if before is None or not before.connected:
+                self.sessions[event.site] = SiteSession(event.site, False, event.at, event.peer, event.reason)  # noqa: FBT003
+            return
+        self.sessions[event.site] = SiteSession(
+            site=event.site,
+            connected=event.state == "connected",
+            since=event.at,
+            peer=event.peer,
+            reason=event.reason,
+            software=event.software or (before.software if before else None),
+            progress=before.progress if before else {},
+            behind_since=before.behind_since if before else None,
+        )
+
+    def _traffic(self, event: TrafficSeen) -> None:
+        for feed in event.feeds:
+            self.arrivals.setdefault(feed.feed, FeedArrivals()).add(feed, event.seconds)
+        self.backlog_bytes = {leg.leg: leg.backlog_bytes for leg in event.legs}
+        self.control_bytes += event.control_bytes
+        egress = sum(leg.egress_bytes for leg in event.legs) + event.control_bytes
+        self._egress.append((egress, event.seconds))
+        equivalent = sum(leg.unicast_equivalent_bytes for leg in event.legs)
+        self._unicast_equivalent.append((equivalent, event.seconds))
+        for session in event.sessions:
+            self._clock_and_progress(session, from_us(event.to_us))
+
+    def _clock_and_progress(self, seen: SessionTraffic, at: datetime) -> None:
+        before = self.sessions.get(seen.site) or SiteSession(seen.site, True, at)  # noqa: FBT003
+        behind = any(progress.pending for progress in seen.feeds)
+        self.sessions[seen.site] = replace(
+            before,
+            clock_offset_us=seen.clock_offset_us,
+            clock_bound_us=seen.clock_bound_us,
+            round_trip_us=seen.round_trip_us,
+            progress={progress.feed: progress for progress in seen.feeds},
+            behind_since=(before.behind_since or at) if behind else None,
+        )
+
+    def _node(self, event: NodeChanged) -> None:
+        self.node_running = event.running
+        self.node_restarts = event.restarts
+        if event.running:
+            return
+        for site, session in self.sessions.items():
+            if session.connected:
+                away = replace(session, connected=False, since=event.at, reason="the hub's node is away")
+                self.sessions[site] = away
+
+
+def _mean_bps(counts: Iterable[tuple[int, float]]) -> float:
+    kept = list(counts)
+    seconds = sum(length for _, length in kept)
+    return sum(count for count, _ in kept) * 8 / seconds if seconds else 0.0
+
+
+HISTORY_SECONDS = 120
+RATE_SECONDS = 5

@@ -1,0 +1,254 @@
+"""Every setting of a hub, with unit, default and reason; the only place that knows names of the environment.
+
+Sources, strongest first: the command line, the environment (`DOWNBURST_DATA_DIR`, nested with two underscores:
+`DOWNBURST_MULTICAST__RATE_BPS`), the settings file (TOML, the same names), the defaults below.
+"""
+
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from downburst.errors import BadSettings
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MulticastSettings(_Section):
+    """How this hub multicasts."""
+
+    enabled: bool = Field(
+        default=True, description="Whether any feed may go by multicast; off: the scheduler says why."
+    )
+    interface: str = Field(
+        default="127.0.0.1",
+        description="Address of the interface that groups go out of. Loopback, so that a trial disturbs no network.",
+    )
+    network: IPv4Network = Field(
+        default=IPv4Network("239.77.0.0/16"),
+        description="Groups are taken from here, one per leg. Organisation-local scope (RFC 2365): stays inside.",
+    )
+    port_base: int = Field(
+        default=17_000, ge=1024, le=64_000, description="UDP port of a leg: this plus the leg's id modulo 1,000."
+    )
+    rate_bps: int = Field(
+        default=400_000_000,
+        gt=0,
+        description="Pace of a multicast leg in bits per second. The one-second peak of NGRID, which is 411 Mb/s.",
+    )
+    retry_minutes: float = Field(
+        default=30.0,
+        gt=0,
+        description="Minutes after which a site that heard no group is tried again. Networks get repaired.",
+    )
+
+    @field_validator("network")
+    @classmethod
+    def _is_multicast(cls, network: IPv4Network) -> IPv4Network:
+        if not network.is_multicast:
+            raise ValueError(f"{network} is no multicast network; take one inside 239.0.0.0/8")
+        return network
+
+
+class SchedulerSettings(_Section):
+    """When the scheduler decides; times are divided by `time_scale`."""
+
+    step_s: float = Field(
+        default=10.0, gt=0, description="Seconds between two looks at each feed. Six windows a minute."
+    )
+    window_s: float = Field(
+        default=300.0,
+        gt=0,
+        description="Seconds of recent arrivals a decision rests on. Covers NGRID's quiet minutes.",
+    )
+    dwell_s: float = Field(
+        default=300.0, ge=0, description="Seconds a transport is kept at least. A change costs joins and repair."
+    )
+    agreeing_windows: int = Field(
+        default=3, ge=1, description="Looks in a row that must favour a change. One burst is no reason."
+    )
+    min_gain: float = Field(
+        default=0.2, ge=0, lt=1, description="Share of egress a change must save. Below it, measuring error decides."
+    )
+
+
+class WatchRule(_Section):
+    """Maps paths under the watched directory to a feed and a product id."""
+
+    match: str = Field(description="Regular expression on the path relative to the directory, from its start.")
+    feed: str = Field(description="Feed, with back-references such as \\1.")
+    product_id: str = Field(
+        default="\\g<0>", description="Product id, with back-references; the whole match by default."
+    )
+
+
+class WatchSettings(_Section):
+    """A directory from which products are taken."""
+
+    directory: Path | None = Field(default=None, description="Watched directory; none: directory ingest is off.")
+    rules: tuple[WatchRule, ...] = Field(
+        default=(),
+        description="First that matches wins. None: the first directory is the feed, the rest the product id.",
+    )
+    after: Literal["remove", "move"] = Field(
+        default="remove",
+        description="What happens to an acknowledged file: removed, or moved to `done`. Disks fill up.",
+    )
+    concurrency: int = Field(
+        default=8, ge=1, le=256, description="Products submitted at once. Keeps the node busy, no more."
+    )
+
+
+class Settings(BaseSettings):
+    """All settings of one hub."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DOWNBURST_", env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
+    )
+
+    name: str = Field(default="hub", description="Name of this hub, told to sites.", min_length=1, max_length=63)
+    data_dir: Path = Field(
+        default=Path("downburst-data"),
+        description="The one directory that holds everything: ledger, product log, spool.",
+    )
+    http: str = Field(
+        default="127.0.0.1:7371",
+        description="HOST:PORT of the api and the page. Loopback: there is no log-in, so a proxy must guard it.",
+    )
+    sites: str = Field(
+        default="127.0.0.1:7370",
+        description="HOST:PORT where sites connect (TLS, credentials). Loopback until you say "
+        "0.0.0.0:7370 or [::]:7370, so that a trial opens no port to the world.",
+    )
+    ledger_url: str = Field(
+        default="", description="SQLAlchemy URL of the ledger; empty: SQLite in the data directory."
+    )
+    node: Path | None = Field(
+        default=None, description="The downburst-node binary; none: looked for (see `downburst node-path`)."
+    )
+    dashboard_dir: Path | None = Field(
+        default=None, description="The built page; none: looked for beside this program and in the source tree."
+    )
+    history_days: float = Field(
+        default=30.0, gt=0, description="Days that latencies and arrivals are kept by the minute. A month's report."
+    )
+    origin: str = Field(
+        default="", description="Origin given to products without one; empty: this machine's host name."
+    )
+    egress_capacity_bps: float = Field(
+        default=1e9, gt=0, description="Bits per second that may leave the hub. A gigabit port, the usual one."
+    )
+    multicast: MulticastSettings = MulticastSettings()
+    scheduler: SchedulerSettings = SchedulerSettings()
+    watch: WatchSettings = WatchSettings()
+    time_scale: float = Field(
+        default=1.0,
+        gt=0,
+        description="Divides the scheduler's windows and dwell; the speed at which a trace is played.",
+    )
+    batch_seconds: float = Field(
+        default=1.0, gt=0, le=60, description="Seconds between hand-overs of receipts from the node to the ledger."
+    )
+    max_product_bytes: int = Field(
+        default=4_294_967_296, gt=0, description="Largest product any feed takes, in bytes. Bounds one spool file."
+    )
+    upload_idle_s: float = Field(
+        default=60.0,
+        gt=0,
+        description="Seconds an upload may stand still before it is given up. A stuck client holds a file.",
+    )
+    node_answer_s: float = Field(
+        default=30.0,
+        gt=0,
+        description="Seconds the node may take to answer a question. A full disk is slow, not dead.",
+    )
+    token_hours: float = Field(
+        default=72.0, gt=0, description="Hours an enrolment token lasts unless said otherwise. A long week-end."
+    )
+
+    @field_validator("http", "sites")
+    @classmethod
+    def _is_address(cls, text: str) -> str:
+        split_address(text)
+        return text
+
+    @model_validator(mode="after")
+    def _absolute(self) -> Self:
+        object.__setattr__(self, "data_dir", self.data_dir.expanduser().absolute())
+        return self
+
+    @property
+    def url_of_ledger(self) -> str:
+        """The ledger's URL, with the default filled in."""
+        return self.ledger_url or f"sqlite:///{self.data_dir / 'ledger.sqlite'}"
+
+    @property
+    def node_dir(self) -> Path:
+        """Where the node keeps the product log and its certificates."""
+        return self.data_dir / "node"
+
+    @property
+    def batch_dir(self) -> Path:
+        """Where the node leaves batches for the ledger."""
+        return self.data_dir / "batches"
+
+    @property
+    def spool_dir(self) -> Path:
+        """Where uploads wait until the node stored them."""
+        return self.data_dir / "spool"
+
+
+def load_settings(file: Path | None = None, /, **given: object) -> Settings:
+    """Settings from the given values, the environment and the file; one sentence about the first bad one."""
+    if file is not None and not file.is_file():
+        raise BadSettings(f"the settings file {file} does not exist; check the path given with --settings")
+    present = {name: value for name, value in given.items() if value is not None}
+    try:
+        return _with_file(file)(**present)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise BadSettings(_sentence(error)) from error
+    except ValueError as error:
+        raise BadSettings(f"the settings file {file} can't be read: {error}; correct it there") from error
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT` or `[IPV6]:PORT`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+        raise ValueError(f"{text!r} is no HOST:PORT; write for example 127.0.0.1:7371")
+    return host.strip("[]"), int(port)
+
+
+def _with_file(file: Path | None) -> type[Settings]:
+    class FromFile(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            toml = TomlConfigSettingsSource(settings_cls, toml_file=file)
+            return init_settings, env_settings, toml
+
+    return FromFile
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or "settings"
+    if first["type"] == "extra_forbidden":
+        return f"there is no setting {where!r}; remove it or correct its name (docs/operator-guide.md lists all)"
+    what = str(first["msg"]).removeprefix("Value error, ")
+    return f"the setting {where!r} can't be used: {what}"
+
+
+HUB_VARIABLE = "DOWNBURST_HUB"
+"""Names the hub that the command line asks."""
+DEFAULT_HUB = "http://127.0.0.1:7371"

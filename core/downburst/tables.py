@@ -1,0 +1,245 @@
+"""The ledger's tables, in the common subset of SQLite and PostgreSQL; instants are whole microseconds since 1970."""
+
+from datetime import datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+)
+
+from downburst.clock import from_us, to_us
+
+
+class Instant(TypeDecorator[datetime]):
+    """An aware instant, kept as microseconds since 1970 so that both databases keep all of it."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        """To the database."""
+        del dialect
+        return None if value is None else to_us(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+        """From the database."""
+        del dialect
+        return None if value is None else from_us(value)
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite numbers rows by itself only for a plain INTEGER key.
+_Id = BigInteger().with_variant(Integer(), "sqlite")
+
+feeds = Table(
+    "feeds",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("feed_class", String(16), nullable=False),
+    Column("retention_hours", Float, nullable=False),
+    Column("retention_bytes", BigInteger, nullable=False),
+    Column("objective_ms", Float, nullable=False),
+    Column("duplicate_rule", String(32), nullable=False),
+    Column("durability", String(16), nullable=False),
+    Column("max_product_bytes", BigInteger, nullable=False),
+    Column("unicast_leg", BigInteger, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+sites = Table(
+    "sites",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("organisation", Text, nullable=False),
+    Column("contact", Text, nullable=False),
+    Column("place_text", Text, nullable=False),
+    Column("latitude", Float),
+    Column("longitude", Float),
+    Column("multicast_interface", Text, nullable=False),
+    Column("circuit_port", Text),
+    Column("first_vlan", Integer),
+    Column("last_vlan", Integer),
+    Column("access_rate_bps", Float),
+    Column("ceiling_mbps_by_hour", JSON, nullable=False),
+    Column("allow", JSON, nullable=False),
+    Column("multicast", Boolean, nullable=False),
+    Column("active", Boolean, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+credentials = Table(
+    "credentials",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("created_at", Instant, nullable=False),
+    Column("peer", Text, nullable=False),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("secret_sha256", String(64), primary_key=True),
+    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Column("used_at", Instant),
+    Column("used_by", String(64)),
+    Column("used_peer", Text),
+)
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("pattern", Text, nullable=False),
+    Column("not_pattern", Text),
+    Column("created_at", Instant, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+legs = Table(
+    "legs",
+    metadata,
+    Column("leg", _Id, primary_key=True, autoincrement=True),
+    Column("feed", String(64), nullable=False),
+    # A leg's number stands for keys and packet numbers at sites, so none is given twice.
+    sqlite_autoincrement=True,
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("made_at", Instant, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("pinned", Boolean, nullable=False),
+    Column("legs", JSON, nullable=False),
+    Column("candidates", JSON, nullable=False),
+    Column("figures", JSON, nullable=False),
+)
+
+pins = Table(
+    "pins",
+    metadata,
+    Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), primary_key=True),
+    Column("transport", String(32), nullable=False),
+    Column("by", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+leg_counters = Table(
+    "leg_counters",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("leg", BigInteger, primary_key=True, autoincrement=False),
+    Column("transport", String(32), nullable=False),
+    Column("sites", Integer, nullable=False),
+    Column("products", BigInteger, nullable=False),
+    Column("product_bytes", BigInteger, nullable=False),
+    Column("egress_bytes", BigInteger, nullable=False),
+    Column("repair_bytes", BigInteger, nullable=False),
+    Column("control_bytes", BigInteger, nullable=False),
+    Column("unicast_equivalent_bytes", BigInteger, nullable=False),
+)
+
+sketches = Table(
+    "sketches",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("minute", Integer, primary_key=True, autoincrement=False),
+    Column("site", String(63), primary_key=True),
+    Column("transport", String(32), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("count", BigInteger, nullable=False),
+    Column("sum_ms", Float, nullable=False),
+    Column("min_ms", Float, nullable=False),
+    Column("max_ms", Float, nullable=False),
+    Column("negative", BigInteger, nullable=False),
+    Column("bound_ms", Float),
+    Column("buckets", JSON, nullable=False),
+    Index(None, "minute"),
+)
+
+settled = Table(
+    "settled",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("site", String(63), primary_key=True),
+    Column("epoch", String(20), primary_key=True),
+    Column("settled_to", BigInteger, nullable=False),
+    Column("stored", BigInteger, nullable=False),
+    Column("stored_bytes", BigInteger, nullable=False),
+    Column("duplicates", BigInteger, nullable=False),
+    Column("rejected", BigInteger, nullable=False),
+    Column("expired", BigInteger, nullable=False),
+    Column("last_receipt_at", Instant),
+)
+
+exceptions = Table(
+    "exceptions",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("epoch", String(20), primary_key=True),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("site", String(63), primary_key=True),
+    Column("outcome", String(16), nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("number", _Id, primary_key=True, autoincrement=True),
+    Column("batch", Text, nullable=False, unique=True),
+    Column("loaded_at", Instant, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+faults = Table(
+    "faults",
+    metadata,
+    Column("number", _Id, primary_key=True, autoincrement=True),
+    Column("at", Instant, nullable=False),
+    Column("sentence", Text, nullable=False),
+    Column("feed", String(64)),
+    Column("site", String(63)),
+    Column("next_step", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+traffic_minutes = Table(
+    "traffic_minutes",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("minute", Integer, primary_key=True, autoincrement=False),
+    Column("products", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("peak_1s_bytes", BigInteger, nullable=False),
+)

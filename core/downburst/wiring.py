@@ -1,0 +1,290 @@
+"""The composition root: one hub out of its parts. Nothing else knows which part is which."""
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import uvicorn
+from fastapi import FastAPI
+
+from downburst.bus import Bus
+from downburst.clock import Clock, SystemClock
+from downburst.errors import AlreadyRunning, DownburstError, Failure, NotWritable, PortInUse
+from downburst.events import FaultSeen
+from downburst.ledger import Book, Ledger
+from downburst.live import LiveState
+from downburst.model import Fault
+from downburst.settings import Settings, split_address
+from downburst_api.app import create_app
+from downburst_api.runtime import Runtime
+from downburst_ingest.directory import AfterIngest, DirectorySource
+from downburst_ingest.rules import PathRule, PathRules
+from downburst_latency.service import LatencyService
+from downburst_scheduler.loop import SchedulerLoop
+from downburst_worker.agent import Agent
+from downburst_worker.binary import find_node
+
+
+async def serve(settings: Settings) -> None:
+    """Runs a hub until SIGTERM or SIGINT, then stops it cleanly."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with Hub(settings) as hub:
+        _LOG.info("page and api at http://%s, sites connect to %s", hub.http_address, ", ".join(hub.sites_address))
+        await hub.run_until(stop)
+    _LOG.info("stopped")
+
+
+class Hub:
+    """Every part of a hub on one machine; open it as a context, then let it run."""
+
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._bus = Bus()
+        self._live = LiveState()
+        self._stack = AsyncExitStack()
+        self._saying: set[asyncio.Task[None]] = set()
+        self.http_address = ""
+
+    @property
+    def sites_address(self) -> tuple[str, ...]:
+        """Where sites connect."""
+        return self._agent.sites_address
+
+    async def __aenter__(self) -> "Hub":
+        try:
+            await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Serves until told to stop; what dies meanwhile is started again and said."""
+        server = _Server(_http(self._app))
+        serving = asyncio.create_task(server.serve(sockets=[self._socket]), name="http")
+        stopping = asyncio.create_task(stop.wait(), name="stop")
+        kept = [asyncio.create_task(self._keep(name, run), name=name) for name, run in self._parts()]
+        try:
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            server.should_exit = True
+            # Ends the live lines of pages, for which the server would wait otherwise.
+            self._bus.close()
+            await _cancelled(stopping, *kept)
+            await serving
+
+    async def _open(self) -> None:
+        settings = self._settings
+        make_data_dir(settings)
+        self._stack.enter_context(_lock(settings.data_dir))
+        _empty(settings.spool_dir)
+        self._socket = _listen(settings.http)
+        self._stack.callback(self._socket.close)
+        self.http_address = _address(self._socket)
+        self._ledger = Ledger.open(settings.url_of_ledger, self._clock)
+        self._stack.callback(self._ledger.close)
+        self._live.remember(await self._ledger.read(lambda book: book.traffic.totals()))
+        self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
+        self._agent = Agent(
+            settings=settings,
+            ledger=self._ledger,
+            bus=self._bus,
+            live=self._live,
+            clock=self._clock,
+            load_batch=self._latency.load,
+        )
+        self._stack.push_async_callback(self._agent.stop)
+        await self._agent.start()
+        self._app = create_app(self._runtime())
+
+    def _runtime(self) -> Runtime:
+        return Runtime(
+            settings=self._settings,
+            ledger=self._ledger,
+            bus=self._bus,
+            live=self._live,
+            clock=self._clock,
+            node=self._agent,
+            dashboard=_dashboard(self._settings),
+        )
+
+    def _parts(self) -> "Iterator[tuple[str, Run]]":
+        scheduler = SchedulerLoop(self._bus, self._ledger, self._settings, self._clock)
+        yield "scheduler", scheduler.run
+        yield "housekeeping", self._keep_house
+        source = self._directory_source()
+        if source is not None:
+            yield "directory ingest", source.run
+
+    def _directory_source(self) -> DirectorySource | None:
+        watch = self._settings.watch
+        if watch.directory is None:
+            return None
+        rules = [PathRule.parse(rule.match, feed=rule.feed, product_id=rule.product_id) for rule in watch.rules]
+        return DirectorySource(
+            watch.directory,
+            self._agent.ingest,
+            rules=PathRules(rules),
+            after=AfterIngest(watch.after),
+            concurrency=watch.concurrency,
+            on_fault=self._say_later,
+        )
+
+    async def _keep(self, name: str, run: "Run") -> None:
+        """Runs a part for good; if it ends by an error, says so and starts it again after a while."""
+        while True:
+            try:
+                return await run()
+            except DownburstError as error:
+                await self._say(f"{name} failed: {error.sentence}")
+            except Exception as error:  # noqa: BLE001
+                _LOG.exception("%s failed", name)
+                await self._say(
+                    f"{name} failed ({type(error).__name__}) and is started again; the hub's log says more"
+                )
+            await asyncio.sleep(RESTART_S)
+
+    async def _keep_house(self) -> None:
+        """Forgets history that is older than wanted."""
+        while True:
+            oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
+            await self._ledger.write(partial(_forget, oldest_minute=oldest))
+            await asyncio.sleep(HOUSEKEEPING_S)
+
+    async def _say(self, sentence: str) -> None:
+        fault = Fault(self._clock.now(), sentence)
+        _LOG.warning("%s", sentence)
+        with suppress(Failure):
+            await self._ledger.write(lambda book: book.faults.add(fault))
+        self._bus.publish(FaultSeen(fault.at, sentence))
+
+    def _say_later(self, sentence: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._say(sentence))
+        self._saying.add(task)
+        task.add_done_callback(self._saying.discard)
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves signals to the hub, which has more to stop than this server."""
+        yield
+
+
+def make_data_dir(settings: Settings) -> None:
+    """Makes the data directory and the ones inside; one sentence if it can't be written."""
+    directory = settings.data_dir
+    try:
+        for wanted in (directory, settings.node_dir, settings.batch_dir, settings.spool_dir):
+            wanted.mkdir(parents=True, exist_ok=True)
+        probe = directory / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise NotWritable(
+            f"the data directory {directory} can't be written ({error.strerror}); "
+            "correct its rights, or name another one with --data-dir"
+        ) from error
+
+
+def node_binary(settings: Settings) -> Path:
+    """Where the node's binary is."""
+    return find_node(settings.node)
+
+
+@contextmanager
+def _lock(directory: Path) -> Iterator[IO[str]]:
+    """Holds the directory for this process; the system lets go of it however the process ends."""
+    with (directory / "hub.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise AlreadyRunning(
+                f"another hub (process {file.read().strip() or 'unknown'}) runs on the data directory {directory}; "
+                "stop it first, or name another directory with --data-dir"
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield file
+
+
+def _empty(directory: Path) -> None:
+    """Removes uploads that a hub left behind; none of them was acknowledged."""
+    for path in directory.iterdir():
+        path.unlink(missing_ok=True)
+
+
+def _listen(address: str) -> socket.socket:
+    host, port = split_address(address)
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        raise PortInUse(
+            f"the hub can't listen on {address} ({error.strerror}); "
+            "stop what listens there, or choose another address with --http"
+        ) from error
+    listening.setblocking(False)  # noqa: FBT003
+    return listening
+
+
+def _http(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=STOP_S,
+    )
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _dashboard(settings: Settings) -> Path | None:
+    places = (settings.dashboard_dir, _HERE / "dashboard", _HERE.parent.parent / "services/dashboard/dist")
+    return next((place for place in places if place is not None and (place / "index.html").is_file()), None)
+
+
+def _forget(book: Book, *, oldest_minute: int) -> None:
+    book.latency.forget_before(oldest_minute)
+    book.traffic.forget_before(oldest_minute)
+
+
+async def _cancelled(*tasks: "asyncio.Task[object]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+Run = Callable[[], Awaitable[None]]
+_LOG = logging.getLogger("downburst.hub")
+_HERE = Path(__file__).resolve().parent
+BACKLOG = 1024
+KEEP_ALIVE_S = 75
+STOP_S = 5
+RESTART_S = 5.0
+HOUSEKEEPING_S = 3600.0

@@ -1,0 +1,27 @@
+"""What all tests share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from downburst.clock import FakeClock
+from downburst.ledger import Ledger
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
+    opened = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock)
+    yield opened
+    opened.close()
+
+
+# A loaded machine is slow, not wrong; a failure prints what replays it.
+settings.register_profile("downburst", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("downburst")

@@ -1,0 +1,138 @@
+"""Things that tests need, with everything that does not matter filled in."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from downburst.bus import Bus
+from downburst.clock import Clock
+from downburst.errors import from_node
+from downburst.ledger import Ledger
+from downburst.live import LiveState
+from downburst.model import (
+    Acknowledgement,
+    EnrolmentToken,
+    LatencyKind,
+    Leg,
+    Plan,
+    Product,
+    Settled,
+    SketchRow,
+    Transport,
+)
+from downburst.settings import Settings, load_settings
+from downburst.sketch import LatencySketch
+from downburst_api.runtime import Runtime
+from downburst_worker import lines
+from kit.fake_node import FakeNode
+
+SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+FAR = datetime(2100, 1, 1, tzinfo=UTC)
+EPOCH = "12345678901234567890"
+
+
+def plan(feed: str = "NGRID", *legs: Leg, reason: str = "because", made_at: datetime = SOME_TIME) -> Plan:
+    return Plan(feed=feed, version=0, legs=legs, reason=reason, made_at=made_at)
+
+
+def multicast(leg: int, *sites: str) -> Leg:
+    return Leg(leg, Transport.MULTICAST, sites, group="239.77.0.1", port=17_001, rate_bps=400_000_000)
+
+
+def unicast(leg: int, *sites: str) -> Leg:
+    return Leg(leg, Transport.UNICAST, sites)
+
+
+def sketch_row(
+    values_ms: Sequence[float],
+    *,
+    feed: str = "NGRID",
+    site: str = "unl.edu",
+    minute: int = 0,
+    transport: Transport = Transport.UNICAST,
+    kind: LatencyKind = LatencyKind.DISTRIBUTION,
+) -> SketchRow:
+    sketch = LatencySketch()
+    for value in values_ms:
+        sketch.add(value, bound_ms=0.5)
+    return SketchRow(
+        feed=feed,
+        site=site,
+        transport=transport,
+        kind=kind,
+        minute=minute,
+        count=sketch.count,
+        sum_ms=sketch.sum_ms,
+        min_ms=sketch.min_ms,
+        max_ms=sketch.max_ms,
+        negative=sketch.negative,
+        bound_ms=sketch.bound_ms,
+        buckets=sketch.buckets,
+    )
+
+
+def settled(settled_to: int, *, stored: int = 0, feed: str = "NGRID", site: str = "unl.edu") -> Settled:
+    return Settled(feed, EPOCH, site, settled_to, stored=stored, stored_bytes=stored * 1000)
+
+
+def settings(directory: Path, **given: object) -> Settings:
+    chosen = load_settings(None, data_dir=directory, **given)
+    for made in (chosen.spool_dir, chosen.batch_dir, chosen.node_dir):
+        made.mkdir(parents=True, exist_ok=True)
+    return chosen
+
+
+class NodeStandIn:
+    """The fake node without a process, as the api sees an agent."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.fake = FakeNode()
+        self.running = True
+        self.restarts = 0
+        self.sites_address: tuple[str, ...] = ("127.0.0.1:7370",)
+        self.ca_sha256 = sha256(b"fake").hexdigest()
+        self._ledger = ledger
+
+    async def ingest(
+        self, path: Path, product: Product, *, remove: bool = True, digest: object = None
+    ) -> Acknowledgement:
+        return lines.acknowledgement(
+            self._ask("ingest", lines.ingest_job(str(path), product, digest=digest, remove=remove))
+        )
+
+    async def check_pattern(self, pattern: str) -> None:
+        self._ask("check-pattern", {"pattern": pattern})
+
+    async def status(self) -> dict[str, Any]:
+        return self._ask("status", {})
+
+    async def new_token(self, site: str, *, lifetime: timedelta) -> tuple[str, EnrolmentToken]:
+        hashed = sha256(site.encode()).hexdigest()
+        kept = await self._ledger.write(lambda book: book.tokens.add(site, hashed, lifetime=lifetime))
+        return f"dbt1.{self.ca_sha256}.secret", kept
+
+    async def refresh(self) -> None:
+        feeds, sites = await self._ledger.read(
+            lambda book: (
+                lines.feeds_job(book.feeds.all()),
+                lines.sites_job(book.sites.all(), book.credentials.usable(), book.subscriptions.all()),
+            )
+        )
+        self._ask("feeds", feeds)
+        self._ask("sites", sites)
+
+    def _ask(self, do: str, job: dict[str, Any]) -> dict[str, Any]:
+        answer = self.fake.answer({"do": do, **job})
+        if not answer["ok"]:
+            raise from_node(answer["code"], answer["error"], answer.get("position"))
+        return answer
+
+
+def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> tuple[Runtime, NodeStandIn]:
+    node = NodeStandIn(ledger)
+    made = Runtime(
+        settings=settings(directory, **given), ledger=ledger, bus=Bus(), live=LiveState(), clock=clock, node=node
+    )
+    return made, node

@@ -1,0 +1,160 @@
+"""A node that speaks the lines and keeps everything in memory: for unit tests of those who speak with a node.
+
+Run as a program it reads jobs on stdin, as the real one does. `emit` makes it say an event, `die` makes it end at
+once and `hush` makes it leave the next jobs unanswered; the real node has none of these three.
+"""
+
+import json
+import re
+import sys
+from base64 import b64encode
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from time import time_ns
+from typing import Any
+
+from blake3 import blake3
+
+Line = dict[str, Any]
+
+
+class RefusedJob(Exception):
+    def __init__(self, code: str, error: str, **extra: Any) -> None:
+        super().__init__(error)
+        self.answer = {"ok": False, "code": code, "error": error, **extra}
+
+
+@dataclass
+class FakeNode:
+    jobs: list[Line] = field(default_factory=list)
+    feeds: dict[str, Line] = field(default_factory=dict)
+    sites: dict[str, Line] = field(default_factory=dict)
+    plans: dict[str, Line] = field(default_factory=dict)
+    products: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    refuse_ingest: RefusedJob | None = None
+
+    def answer(self, job: Line) -> Line:
+        """The fields of the answer to one job."""
+        self.jobs.append(job)
+        handler = getattr(self, "_" + job["do"].replace("-", "_"), self._unknown)
+        try:
+            return {"ok": True, **handler(job)}
+        except RefusedJob as refused:
+            return refused.answer
+
+    def _unknown(self, job: Line) -> Line:
+        raise RefusedJob("bad-request", f"there is no job {job['do']!r}; see the lines")
+
+    def _start(self, job: Line) -> Line:
+        return {"ca_sha256": sha256(b"fake").hexdigest(), "sites_address": job["listen"], "version": "0.0.0-fake"}
+
+    def _feeds(self, job: Line) -> Line:
+        self.feeds = {feed["feed"]: feed for feed in job["feeds"]}
+        return {"feeds": [self._feed(name) | {"clean": True, "recovered": None} for name in self.feeds]}
+
+    def _sites(self, job: Line) -> Line:
+        self.sites = {site["site"]: site for site in job["sites"]}
+        return {}
+
+    def _plan(self, job: Line) -> Line:
+        before = self.plans.get(job["feed"], {"version": 0})
+        if job["version"] < before["version"]:
+            raise RefusedJob(
+                "stale-plan", f"version {job['version']} is older than {before['version']}; send the newest"
+            )
+        self.plans[job["feed"]] = job
+        return {}
+
+    def _ingest(self, job: Line) -> Line:
+        if self.refuse_ingest is not None:
+            raise self.refuse_ingest
+        if job["feed"] not in self.feeds:
+            raise RefusedJob("unknown-feed", f"there is no feed {job['feed']!r}; add it first")
+        path = Path(job["path"])
+        content = path.read_bytes()
+        self._check_digest(job["digest"], content)
+        digest = blake3(content).hexdigest()
+        kept = self.products.setdefault(job["feed"], [])
+        if (job["product_id"], digest) in kept:
+            return {
+                "duplicate_of": kept.index((job["product_id"], digest)) + 1,
+                "size": len(content),
+                "digest": digest,
+            }
+        kept.append((job["product_id"], digest))
+        if job["remove"]:
+            path.unlink()
+        now = time_ns() // 1000
+        stamps = {"stored_us": now, "created_us": job["created_us"] or now}
+        return {"sequence": len(kept), "epoch": EPOCH, "size": len(content), "digest": digest, **stamps}
+
+    def _check_digest(self, digest: Any, content: bytes) -> None:
+        if isinstance(digest, dict):
+            good = digest["sha-256"] == b64encode(sha256(content).digest()).decode()
+        else:
+            good = digest is None or digest == blake3(content).hexdigest()
+        if not good:
+            raise RefusedJob(
+                "digest-mismatch", "the bytes differ from the digest that came with them; send them again"
+            )
+
+    def _check_pattern(self, job: Line) -> Line:
+        try:
+            re.compile(job["pattern"])
+        except re.error as error:
+            position = (error.pos or 0) + 1
+            raise RefusedJob(
+                "bad-pattern", f"the pattern can't be read at character {position}: {error.msg}", position=position
+            ) from error
+        return {}
+
+    def _status(self, _job: Line) -> Line:
+        return {"feeds": [self._feed(name) for name in self.feeds], "sessions": []}
+
+    def _drain(self, _job: Line) -> Line:
+        return {}
+
+    def _batch_loaded(self, job: Line) -> Line:
+        return {}
+
+    def _enrol_answer(self, _job: Line) -> Line:
+        return {}
+
+    def _stop(self, _job: Line) -> Line:
+        return {}
+
+    def _told(self, _job: Line) -> Line:
+        return {"jobs": [job for job in self.jobs if job["do"] != "told"]}
+
+    def _feed(self, name: str) -> Line:
+        count = len(self.products.get(name, []))
+        return {"feed": name, "epoch": EPOCH, "head": count, "first": 1, "products": count, "bytes": 0}
+
+
+def main() -> None:
+    node, hushed = FakeNode(), False
+    print("fake node is up", file=sys.stderr, flush=True)
+    for text in sys.stdin:
+        job = json.loads(text)
+        if job["do"] == "die":
+            print("the fake node was told to die", file=sys.stderr, flush=True)
+            sys.exit(job.get("code", 3))
+        if job["do"] == "emit":
+            _say(job["line"])
+        hushed = hushed or job["do"] == "hush"
+        if not hushed:
+            answer = {"ok": True} if job["do"] == "emit" else node.answer(job)
+            _say({"answer": job["id"], **answer})
+        if job["do"] == "stop":
+            return
+
+
+def _say(line: Line) -> None:
+    print(json.dumps(line), flush=True)
+
+
+EPOCH = "12345678901234567890"
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Feeds, sites, tokens, subscriptions and pins over the api."""
+
+from datetime import timedelta
+
+import pytest
+
+from downburst.clock import FakeClock
+from downburst.events import FeedsChanged, PinChanged, SitesChanged, SubscriptionsChanged
+from downburst.model import Transport
+from unit.api.conftest import Asked
+
+
+async def test_a_feed_from_its_making_to_its_end(hub: Asked) -> None:
+    made = await hub.ask("POST", "/v1/feeds", 201, json={"feed": "IDS|DDPLUS", "class": "observation"})
+    assert (made["class"], made["objective_ms"], made["unicast_leg"]) == ("observation", 2000.0, 1)
+    assert hub.node.fake.feeds["IDS|DDPLUS"]["class"] == "observation"
+    assert await hub.events.next() == FeedsChanged()
+    path = "/v1/feeds/IDS%7CDDPLUS"
+    assert await hub.ask("GET", path) == made
+    changed = await hub.ask("PATCH", path, json={"retention_hours": 6})
+    assert (changed["retention_hours"], changed["class"]) == (6, "observation")
+    whole = await hub.ask("PUT", path, json={"class": "bulk"})
+    assert (whole["retention_hours"], whole["unicast_leg"]) == (2.0, 1)
+    await hub.ask("DELETE", path, 204)
+    assert hub.node.fake.feeds == {}
+    assert await hub.ask("GET", "/v1/feeds") == []
+    await hub.problem("GET", path, 404, "unknown-feed")
+
+
+async def test_put_makes_a_feed_too(hub: Asked) -> None:
+    assert (await hub.ask("PUT", "/v1/feeds/NEW", json={}))["class"] == "grid"
+
+
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        ({"feed": "two words"}, "without blanks"),
+        ({"feed": "A", "class": "gird"}, "'warning', 'observation', 'grid' or 'bulk'"),
+        ({"feed": "A", "retention_hours": 0}, "retention_hours"),
+        ({"feed": "A", "class": None}, "class can't be null"),
+        ({"feed": "A", "tpyo": 1}, "tpyo"),
+        ({}, "feed"),
+    ],
+)
+async def test_a_bad_feed_is_refused_with_a_sentence(hub: Asked, body: dict[str, object], part: str) -> None:
+    answer = await hub.client.post("/v1/feeds", json=body)
+    assert answer.status_code == 400
+    assert part in answer.json()["detail"]
+
+
+async def test_a_body_that_is_no_json_is_refused(hub: Asked) -> None:
+    await hub.problem(
+        "POST", "/v1/feeds", 400, "bad-request", content=b"{", headers={"content-type": "application/json"}
+    )
+
+
+async def test_a_name_is_taken_once(hub: Asked) -> None:
+    for kind, body in (("feeds", {"feed": "A"}), ("sites", {"site": "a"})):
+        await hub.ask("POST", f"/v1/{kind}", 201, json=body)
+        await hub.problem("POST", f"/v1/{kind}", 409, "already-there", json=body)
+
+
+async def test_a_site_from_its_making_to_its_end(hub: Asked) -> None:
+    body = {"site": "unl.edu", "place": {"text": "Lincoln", "latitude": 40.8, "longitude": -96.7}, "allow": ["NGRID"]}
+    made = await hub.ask("POST", "/v1/sites", 201, json=body)
+    assert (made["place"], made["allow"], made["multicast"]) == (body["place"], ["NGRID"], True)
+    assert await hub.events.next() == SitesChanged()
+    attachment = {"port": "ae1", "first_vlan": 10, "last_vlan": 20}
+    changed = await hub.ask("PATCH", "/v1/sites/unl.edu", json={"circuit_attachment": attachment, "active": False})
+    assert (changed["circuit_attachment"], changed["allow"]) == (attachment, ["NGRID"])
+    assert hub.node.fake.sites["unl.edu"]["active"] is False
+    cleared = await hub.ask("PATCH", "/v1/sites/unl.edu", json={"circuit_attachment": None})
+    assert cleared["circuit_attachment"] is None
+    await hub.ask("DELETE", "/v1/sites/unl.edu", 204)
+    assert hub.node.fake.sites == {}
+    await hub.problem("GET", "/v1/sites/unl.edu", 404, "not-found")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"site": "UNL"},
+        {"site": "a", "place": {"latitude": 91}},
+        {"site": "a", "ceiling_mbps_by_hour": [1.0]},
+        {"site": "a", "circuit_attachment": {"port": "p", "first_vlan": 9, "last_vlan": 8}},
+        {"site": "a", "allow": [""]},
+    ],
+)
+async def test_a_bad_site_is_refused(hub: Asked, body: dict[str, object]) -> None:
+    answer = await hub.client.post("/v1/sites", json=body)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+
+
+async def test_a_token_is_told_once(hub: Asked, clock: FakeClock) -> None:
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
+    made = await hub.ask("POST", "/v1/sites/unl.edu/tokens", 201, json={"hours": 2})
+    assert made["token"].startswith(f"dbt1.{hub.node.ca_sha256}.")
+    listed = (await hub.ask("GET", "/v1/sites/unl.edu"))["tokens"]
+    assert "token" not in listed[0]
+    with hub.runtime.ledger.transaction() as book:
+        assert book.tokens.of("unl.edu")[0].expires_at == clock.now() + timedelta(hours=2)
+    await hub.problem("POST", "/v1/sites/none/tokens", 404, "not-found")
+    await hub.problem("POST", "/v1/sites/unl.edu/tokens", 400, "bad-request", json={"hours": -1})
+
+
+async def test_a_revoked_credential_leaves_the_node(hub: Asked) -> None:
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
+    with hub.runtime.ledger.transaction() as book:
+        book.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1))
+        book.tokens.consume("s", "c" * 64, peer="p")
+    await hub.node.refresh()
+    assert hub.node.fake.sites["unl.edu"]["credentials"] == [{"sha256": "c" * 64, "expires_us": None}]
+    await hub.problem("DELETE", f"/v1/sites/unl.edu/credentials?sha256={'d' * 64}", 404, "not-found")
+    assert (await hub.ask("DELETE", "/v1/sites/unl.edu/credentials"))["revoked"] == 1
+    assert hub.node.fake.sites["unl.edu"]["credentials"] == []
+
+
+async def test_subscriptions_come_and_go(hub: Asked) -> None:
+    await site_and_feed(hub)
+    body = {"feed": "NGRID", "pattern": "^SDUS", "not_pattern": "KOUN"}
+    made = await hub.ask("POST", "/v1/sites/unl.edu/subscriptions", 201, json=body)
+    assert hub.node.fake.sites["unl.edu"]["subscriptions"] == [body]
+    assert await hub.ask("GET", "/v1/sites/unl.edu/subscriptions") == [made]
+    assert await hub.ask("GET", "/v1/subscriptions") == [made]
+    assert SubscriptionsChanged() in [await hub.events.next() for _ in range(3)]
+    await hub.ask("DELETE", f"/v1/subscriptions/{made['id']}", 204)
+    assert hub.node.fake.sites["unl.edu"]["subscriptions"] == []
+    await hub.problem("DELETE", f"/v1/subscriptions/{made['id']}", 404, "not-found")
+
+
+@pytest.mark.parametrize("field", ["pattern", "not_pattern"])
+async def test_a_bad_pattern_is_refused_with_its_position(hub: Asked, field: str) -> None:
+    await site_and_feed(hub)
+    body = {"feed": "NGRID", field: "a(b"}
+    problem = await hub.problem("POST", "/v1/sites/unl.edu/subscriptions", 422, "bad-pattern", json=body)
+    assert (problem["position"], problem["field"]) == (2, field)
+    assert await hub.ask("GET", "/v1/subscriptions") == []
+
+
+async def test_the_allow_list_is_held(hub: Asked) -> None:
+    await site_and_feed(hub, allow=["OTHER"])
+    problem = await hub.problem("POST", "/v1/sites/unl.edu/subscriptions", 403, "refused", json={"feed": "NGRID"})
+    assert "its allow list is OTHER" in problem["detail"]
+    await hub.problem("POST", "/v1/sites/unl.edu/subscriptions", 404, "unknown-feed", json={"feed": "NONE"})
+
+
+async def test_a_pin_is_kept_and_said(hub: Asked) -> None:
+    await site_and_feed(hub)
+    hub.events.offer(FeedsChanged())
+    pin = await hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "unicast", "by": "anna"})
+    assert (pin["transport"], pin["by"]) == ("unicast", "anna")
+    with hub.runtime.ledger.transaction() as book:
+        kept = book.pins.find("NGRID")
+    assert kept is not None
+    assert kept.transport is Transport.UNICAST
+    await hub.ask("DELETE", "/v1/feeds/NGRID/pin", 204)
+    seen = [await hub.events.next() for _ in range(5)]
+    assert seen.count(PinChanged("NGRID")) == 2
+    await hub.problem("PUT", "/v1/feeds/NONE/pin", 404, "unknown-feed", json={"transport": "unicast"})
+    await hub.problem("PUT", "/v1/feeds/NGRID/pin", 400, "bad-request", json={"transport": "pigeon"})
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v1/none", 404), ("PATCH", "/v1/feeds", 405)])
+async def test_what_is_no_route_is_a_problem_too(hub: Asked, method: str, path: str, status: int) -> None:
+    answer = await hub.client.request(method, path)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+async def site_and_feed(hub: Asked, **site: object) -> None:
+    await hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu", **site})

@@ -1,0 +1,58 @@
+"""The api bears whatever its own description allows, and what it forbids: schemathesis plays both."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi import FastAPI
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
+
+from downburst.clock import FakeClock
+from downburst.ledger import Ledger
+from downburst.model import Feed, Site
+from downburst_api.app import create_app
+from factories import runtime
+
+
+@pytest.fixture
+def app(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> FastAPI:
+    with ledger.transaction() as book:
+        book.feeds.add(Feed("NGRID"))
+        book.sites.add(Site("unl.edu"))
+    made, _ = runtime(tmp_path / "hub", ledger, clock)
+    return create_app(made)
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_every_request_is_answered_or_refused_with_a_problem(app: FastAPI, mode: GenerationMode) -> None:
+    # The live line has no end, so nobody can wait for its answer.
+    api = schemathesis.openapi.from_asgi("/openapi.json", app).exclude(path="/v1/events")
+    played = 0
+    for found in api.get_all_operations():
+        assert isinstance(found, Ok)
+        operation = found.ok()
+
+        @given(case=operation.as_strategy(generation_mode=mode))
+        @settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        def play(case: Any) -> None:
+            _check(case.call())
+
+        # Where nothing can be left out or wrong, there is nothing to play.
+        with suppress(Unsatisfiable):
+            play()
+            played += 1
+    assert played >= 10
+
+
+def _check(answer: schemathesis.Response) -> None:
+    assert answer.status_code < 500, answer.text
+    if answer.status_code >= 400:
+        assert answer.headers["content-type"] == ["application/problem+json"]
+        problem = answer.json()
+        assert {"type", "title", "status", "detail", "code"} <= problem.keys()
+        assert problem["status"] == answer.status_code

@@ -1,0 +1,211 @@
+"""Plans, latency, overview, metrics, health: what was kept comes out."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from downburst.clock import FakeClock, to_us
+from downburst.events import (
+    FeedTraffic,
+    LegTraffic,
+    SessionChanged,
+    SessionTraffic,
+    SiteProgress,
+    TrafficSeen,
+)
+from downburst.model import (
+    Candidate,
+    Fault,
+    Feed,
+    LatencyKind,
+    LegCounters,
+    Site,
+    SketchRow,
+    Subscription,
+    Transport,
+)
+from downburst_api.histograms import OPEN_MINUTES, Histograms
+from downburst_api.latency import minute_of
+from downburst_api.stream import overviews
+from factories import multicast, plan, settled, sketch_row, unicast
+from unit.api.conftest import Asked
+
+
+@pytest.fixture
+def told(hub: Asked, clock: FakeClock) -> Asked:
+    """A feed with two sites, one connected and behind; a change from unicast to multicast; some latencies."""
+    minute = minute_of(clock.now())
+    with hub.runtime.ledger.transaction() as book:
+        book.feeds.add(Feed("NGRID"))
+        for name in ("a.edu", "b.edu"):
+            book.sites.add(Site(name))
+            book.subscriptions.add(Subscription(0, name, "NGRID"))
+        book.plans.append(plan("NGRID", unicast(1, "a.edu", "b.edu"), reason="at first"))
+        multi = plan("NGRID", multicast(2, "a.edu", "b.edu"), reason="cheaper")
+        refused = Candidate(Transport.STATIC_CIRCUIT, feasible=False, reason="none is offered")
+        book.plans.append(replace(multi, candidates=(refused,), figures={"predicted_over_measured": 0.9}))
+        book.legs.count(
+            [
+                LegCounters("NGRID", 1, 1, Transport.UNICAST, 2, 20, 2000, 2100, 0, 50, 2000),
+                LegCounters("NGRID", 2, 2, Transport.MULTICAST, 2, 10, 1000, 1100, 30, 50, 2000),
+                LegCounters("NGRID", 2, 1, Transport.UNICAST, 2, 1, 100, 105, 0, 0, 100),
+            ]
+        )
+        book.latency.add(
+            sketch_row([10, 20, 30, 4000], minute=minute, site="a.edu"),
+            sketch_row([-5], minute=minute - 1, site="b.edu", transport=Transport.MULTICAST),
+            sketch_row([99], minute=minute, site="a.edu", kind=LatencyKind.END_TO_END),
+            sketch_row([1], minute=minute - 90, site="a.edu"),
+        )
+        book.settled.advance(settled(7, stored=6, site="a.edu"), at=clock.now())
+    _live(hub, clock)
+    return hub
+
+
+def _live(hub: Asked, clock: FakeClock) -> None:
+    hub.runtime.live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5"))
+    at = to_us(clock.now())
+    for second, size in enumerate((1000, 0, 0, 3000)):
+        hub.runtime.live.apply(
+            TrafficSeen(
+                at + second * 1_000_000,
+                at + (second + 1) * 1_000_000,
+                (FeedTraffic("NGRID", 1, size, (size,), 9),),
+                (LegTraffic(2, "NGRID", 2000, 0, 1, size, 2, 0, Transport.MULTICAST),),
+                (SessionTraffic("a.edu", 1500, 250, 500, (SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2),)),),
+                0,
+            )
+        )
+    clock.advance(5)
+
+
+async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
+    seen = await told.ask("GET", "/v1/overview")
+    assert set(seen) == {"hub", "now", "faults", "throughput", "feeds", "sites"}
+    assert seen["hub"]["node"] == {"running": True, "restarts": 0}
+    assert seen["hub"]["uptime_s"] == 5
+    throughput = seen["throughput"]
+    assert (throughput["in_bps"], throughput["out_bps"], throughput["unicast_equivalent_bps"]) == (8000, 16000, 16000)
+    assert (throughput["egress_bytes"], throughput["unicast_equivalent_bytes"]) == (3305, 4100)
+    feed = seen["feeds"][0]
+    assert (feed["fan_out"], feed["products"], feed["bytes"], feed["head"]) == (2, 4, 4000, 9)
+    assert feed["rate_history"] == [8000, 0, 0, 24000]
+    assert (feed["peak_1s_bps"], feed["mean_bps"], feed["silent_share"]) == (24000, 8000, 0.5)
+    site = seen["sites"][0]
+    assert (site["connected"], site["behind_products"], site["stored"]) == (True, 2, 6)
+    assert site["behind_s"] == 4
+    assert (site["clock_offset_ms"], site["clock_bound_ms"], site["round_trip_ms"]) == (1.5, 0.25, 0.5)
+    assert site["feeds"] == [{"feed": "NGRID", "settled_to": 7, "pending": 2, "transport": "multicast", "leg": 2}]
+
+
+async def test_the_overview_explains_the_plan(told: Asked) -> None:
+    shown = (await told.ask("GET", "/v1/overview"))["feeds"][0]["plan"]
+    assert (shown["version"], shown["transport"], shown["reason"]) == (2, "multicast", "cheaper")
+    assert [(leg["leg"], leg["egress_bytes"], leg["sites"]) for leg in shown["legs"]] == [(2, 1100, 2), (1, 105, 2)]
+    assert shown["candidates"][0]["reason"] == "none is offered"
+
+
+async def test_the_overview_tells_what_is_wrong_oldest_first(told: Asked, clock: FakeClock) -> None:
+    with told.runtime.ledger.transaction() as book:
+        book.faults.add(Fault(clock.now(), "the node ended", next_step="read the log"))
+    told.node.running = False
+    faults = (await told.ask("GET", "/v1/overview"))["faults"]
+    assert [fault["site"] for fault in faults] == ["b.edu", None, None]
+    assert "has not connected" in faults[0]["sentence"]
+    assert all(fault["next"] for fault in faults)
+    clock.advance(3600)
+    told.node.running = True
+    assert len((await told.ask("GET", "/v1/overview"))["faults"]) == 1
+
+
+async def test_latency_is_told_by_path_and_narrowed(told: Asked) -> None:
+    rows = await told.ask("GET", "/v1/latency")
+    assert [(row["site"], row["transport"], row["kind"], row["count"]) for row in rows] == [
+        ("a.edu", "unicast", "distribution", 4),
+        ("a.edu", "unicast", "end-to-end", 1),
+        ("b.edu", "multicast", "distribution", 1),
+    ]
+    assert rows[0]["p50"] == pytest.approx(20, rel=0.02)
+    assert (rows[0]["max"], rows[0]["bound"], rows[2]["negative"]) == (4000, 0.5, 1)
+    assert rows[2]["p50"] == pytest.approx(-5, rel=0.02)
+    assert len(await told.ask("GET", "/v1/latency?site=b.edu")) == 1
+    assert await told.ask("GET", "/v1/latency?transport=multicast&minutes=1") == []
+    assert (await told.ask("GET", "/v1/latency?minutes=200"))[0]["count"] == 5
+    await told.problem("GET", "/v1/latency?feed=NONE", 404, "unknown-feed")
+    await told.problem("GET", "/v1/latency?minutes=0", 400, "bad-request")
+
+
+async def test_plans_have_a_history_with_what_each_cost(told: Asked) -> None:
+    history = await told.ask("GET", "/v1/feeds/NGRID/plans")
+    assert [entry["version"] for entry in history] == [2, 1]
+    assert (history[1]["products"], history[1]["legs"][0]["bytes"]) == (20, 2000)
+    current = await told.ask("GET", "/v1/plans")
+    assert [(entry["feed"], entry["version"], entry["pin"]) for entry in current] == [("NGRID", 2, None)]
+    totals = await told.ask("GET", "/v1/totals")
+    assert (totals["egress_bytes"], totals["unicast_equivalent_bytes"]) == (3305, 4100)
+
+
+async def test_metrics_are_what_prometheus_reads(told: Asked) -> None:
+    text = (await told.client.get("/metrics")).text
+    for line in (
+        'downburst_delivery_latency_seconds_bucket{feed="NGRID",kind="distribution",le="0.025",site="a.edu",'
+        'transport="unicast"} 3.0',
+        'downburst_delivery_latency_seconds_count{feed="NGRID",kind="distribution",site="a.edu",'
+        'transport="unicast"} 5.0',
+        'downburst_egress_bytes_total{feed="NGRID",leg="1",transport="unicast"} 2205.0',
+        'downburst_repair_bytes_total{feed="NGRID",leg="2",transport="multicast"} 30.0',
+        'downburst_plan_switch_total{feed="NGRID"} 1.0',
+        'downburst_predicted_over_measured{feed="NGRID"} 0.9',
+        'downburst_clock_error_bound_seconds{site="a.edu"} 0.00025',
+        "downburst_sessions 1.0",
+        "downburst_node_up 1.0",
+    ):
+        assert line in text.splitlines(), line
+
+
+async def test_health_follows_the_node(hub: Asked) -> None:
+    assert (await hub.ask("GET", "/healthz"))["status"] == "ok"
+    assert (await hub.ask("GET", "/v1/status"))["sites_address"] == ["127.0.0.1:7370"]
+    hub.node.running = False
+    await hub.problem("GET", "/healthz", 503, "node-away")
+
+
+async def test_the_page_says_how_it_is_built(hub: Asked) -> None:
+    answer = await hub.client.get("/")
+    assert "make setup" in answer.text
+    assert (await hub.client.get("/docs")).status_code == 200
+
+
+async def test_the_live_line_tells_the_overview_and_ends_with_the_bus(told: Asked) -> None:
+    line = overviews(told.runtime)
+    first = await anext(line)
+    assert (first.event, json.loads(str(first.data))["feeds"][0]["feed"]) == ("overview", "NGRID")
+    told.runtime.bus.close()
+    assert [event.event async for event in line] == []
+
+
+async def test_a_slow_page_is_told_what_it_lost(told: Asked) -> None:
+    line = overviews(told.runtime)
+    await anext(line)
+    for _ in range(70):
+        told.runtime.bus.publish(SessionChanged("a.edu", "closed", told.runtime.clock.now(), "p"))
+    second = await anext(line)
+    assert (second.event, second.data) == ("lost", "6")
+    await line.aclose()
+
+
+def test_a_closed_minute_is_counted_once_and_a_late_row_of_an_open_one_too() -> None:
+    histograms = Histograms()
+    old, recent = sketch_row([5], minute=10), sketch_row([5, 50], minute=100)
+    assert _counted(histograms, [old, recent], now_minute=100) == 3
+    assert histograms.first_open_minute == 100 - OPEN_MINUTES
+    grown = sketch_row([5, 50, 500], minute=100)
+    assert _counted(histograms, [grown], now_minute=101) == 4
+    assert _counted(histograms, [grown], now_minute=200) == 4
+    assert _counted(histograms, [], now_minute=201) == 4
+
+
+def _counted(histograms: Histograms, rows: list[SketchRow], *, now_minute: int) -> float:
+    ((_, histogram),) = histograms.with_rows(rows, now_minute=now_minute)
+    return histogram.cumulative()[-1][1]

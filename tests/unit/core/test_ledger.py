@@ -1,0 +1,302 @@
+"""The ledger on SQLite, and on PostgreSQL where DOWNBURST_TEST_POSTGRES names one."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, inspect, text
+
+from downburst.clock import FakeClock
+from downburst.errors import AlreadyThere, NotFound, NotWritable, Refused, UnknownFeed
+from downburst.ledger import Book, Ledger
+from downburst.ledger.journal import FAULTS_KEPT
+from downburst.model import (
+    Batch,
+    Candidate,
+    CircuitAttachment,
+    DuplicateRule,
+    Fault,
+    Feed,
+    FeedClass,
+    LegCounters,
+    Place,
+    ProductException,
+    Site,
+    Subscription,
+    TrafficMinute,
+    Transport,
+)
+from downburst.tables import metadata
+from factories import EPOCH, multicast, plan, settled, sketch_row, unicast
+
+POSTGRES = os.environ.get("DOWNBURST_TEST_POSTGRES")
+
+
+@pytest.fixture(params=["sqlite", *(["postgres"] if POSTGRES else [])])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
+    url = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+    if request.param == "postgres" and POSTGRES:
+        url = POSTGRES
+        _wipe(url)
+    opened = Ledger.open(url, clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def book(ledger: Ledger) -> Iterator[Book]:
+    with ledger.transaction() as opened:
+        yield opened
+
+
+def test_the_migrations_make_the_tables_that_the_code_means(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'migrated.sqlite'}"
+    Ledger.open(url).close()
+    meant = create_engine("sqlite://")
+    metadata.create_all(meant)
+    made = create_engine(url)
+    for table in metadata.tables:
+        columns = {column["name"]: str(column["type"]) for column in inspect(made).get_columns(table)}
+        assert columns == {column["name"]: str(column["type"]) for column in inspect(meant).get_columns(table)}, table
+        assert inspect(made).get_pk_constraint(table) == inspect(meant).get_pk_constraint(table)
+        assert _foreign_keys(made, table) == _foreign_keys(meant, table)
+    made.dispose()
+    meant.dispose()
+
+
+def test_opening_again_keeps_what_is_there(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'again.sqlite'}"
+    for expected in (0, 1):
+        opened = Ledger.open(url)
+        with opened.transaction() as book:
+            assert len(book.feeds.all()) == expected
+            if not expected:
+                book.feeds.add(Feed("NGRID"))
+        opened.close()
+
+
+def test_a_directory_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NotWritable, match="check the directory"):
+        Ledger.open(f"sqlite:///{tmp_path / 'nowhere' / 'ledger.sqlite'}")
+
+
+async def test_work_that_raises_leaves_nothing(ledger: Ledger) -> None:
+    def half(book: Book) -> None:
+        book.feeds.add(Feed("NGRID"))
+        raise ValueError("half way")
+
+    with pytest.raises(ValueError, match="half way"):
+        await ledger.write(half)
+    assert await ledger.read(lambda book: book.feeds.all()) == []
+
+
+def test_a_feed_comes_back_whole(book: Book) -> None:
+    made = book.feeds.add(
+        Feed("IDS|DDPLUS", FeedClass.WARNING, retention_hours=1.5, duplicate_rule=DuplicateRule.NONE, objective_ms=7)
+    )
+    assert book.feeds.one("IDS|DDPLUS") == made
+    assert made.unicast_leg is not None
+    assert made.created_at == book.clock.now()
+
+
+def test_feeds_have_legs_of_their_own_for_good(book: Book) -> None:
+    first = book.feeds.add(Feed("A")).unicast_leg
+    book.feeds.remove("A")
+    second = book.feeds.add(Feed("A")).unicast_leg
+    assert first is not None
+    assert second is not None
+    assert second > first
+    changed = book.feeds.change(Feed("A", FeedClass.BULK))
+    assert changed.unicast_leg == second
+
+
+def test_a_feed_is_made_once(book: Book) -> None:
+    book.feeds.add(Feed("NGRID"))
+    with pytest.raises(AlreadyThere, match="NGRID"):
+        book.feeds.add(Feed("NGRID"))
+
+
+def test_an_unknown_feed_names_the_near_ones(book: Book) -> None:
+    for name in ("NGRID", "NEXRAD2", "NEXRAD3"):
+        book.feeds.add(Feed(name))
+    with pytest.raises(UnknownFeed) as refused:
+        book.feeds.one("ngird")
+    assert refused.value.extra["near"] == ["NGRID"]
+    assert "did you mean NGRID?" in refused.value.sentence
+
+
+def test_a_site_comes_back_whole(book: Book) -> None:
+    site = Site(
+        "unl.edu",
+        organisation="Nebraska",
+        place=Place("Lincoln", 40.8, -96.7),
+        circuit_attachment=CircuitAttachment("ae1", 100, 199),
+        ceiling_mbps_by_hour=tuple(float(hour) for hour in range(24)),
+        allow=("NGRID",),
+        multicast=False,
+    )
+    assert book.sites.add(site) == replace(site, created_at=book.clock.now())
+
+
+def test_what_a_site_had_goes_with_it(book: Book) -> None:
+    _site_with_token(book, "secret")
+    book.tokens.consume("secret", "credential", peer="192.0.2.1:5")
+    book.feeds.add(Feed("NGRID"))
+    book.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
+    book.sites.remove("unl.edu")
+    assert book.subscriptions.all() == []
+    assert book.credentials.usable() == []
+    with pytest.raises(Refused, match="not known"):
+        book.tokens.consume("secret", "credential", peer="192.0.2.1:5")
+
+
+def test_a_token_enrols_one_receiver_once(book: Book) -> None:
+    _site_with_token(book, "secret")
+    for _ in range(2):
+        assert book.tokens.consume("secret", "credential", peer="192.0.2.1:5").name == "unl.edu"
+    assert [credential.sha256 for credential in book.credentials.of("unl.edu")] == ["credential"]
+    with pytest.raises(Refused, match=r"another receiver at 192\.0\.2\.1:5; ask the operator"):
+        book.tokens.consume("secret", "other", peer="192.0.2.9:5")
+    assert len(book.credentials.of("unl.edu")) == 1
+
+
+def test_a_credential_belongs_to_one_site(book: Book) -> None:
+    _site_with_token(book, "secret")
+    book.tokens.add("unl.edu", "second", lifetime=timedelta(hours=1))
+    book.tokens.consume("secret", "credential", peer="p")
+    with pytest.raises(Refused, match="enrolled already"):
+        book.tokens.consume("second", "credential", peer="p")
+
+
+def test_a_token_expires(ledger: Ledger, clock: FakeClock) -> None:
+    with ledger.transaction() as book:
+        _site_with_token(book, "secret")
+    clock.advance(3600)
+    with ledger.transaction() as book, pytest.raises(Refused, match=r"expired at 2026-01-01 01:00 UTC"):
+        book.tokens.consume("secret", "credential", peer="p")
+
+
+def test_a_revoked_credential_is_not_usable(book: Book) -> None:
+    _site_with_token(book, "secret")
+    book.tokens.consume("secret", "credential", peer="p")
+    assert book.credentials.revoke("unl.edu", "other") == 0
+    assert len(book.credentials.usable()) == 1
+    assert book.credentials.revoke("unl.edu") == 1
+    assert book.credentials.usable() == []
+    assert not book.credentials.of("unl.edu")[0].usable_at(book.clock.now())
+
+
+def test_a_subscription_that_is_gone_is_said(book: Book) -> None:
+    with pytest.raises(NotFound, match="no subscription 7"):
+        book.subscriptions.remove(7)
+
+
+def test_plans_get_rising_versions_and_come_back_whole(book: Book) -> None:
+    leg = book.legs.allocate("NGRID")
+    first = replace(
+        plan("NGRID", unicast(leg, "a"), made_at=book.clock.now()),
+        candidates=(Candidate(Transport.MULTICAST, feasible=False, reason="one site", egress_bps=1.5),),
+        figures={"mean_bps": 12.3e6, "because": "start"},
+    )
+    assert book.plans.append(first) == replace(first, version=1)
+    assert book.plans.append(plan("NGRID", multicast(leg + 1, "a", "b"))).version == 2
+    assert book.plans.append(plan("OTHER")).version == 1
+    assert book.plans.history("NGRID")[1] == replace(first, version=1)
+    assert [(current.feed, current.version) for current in book.plans.all_current()] == [("NGRID", 2), ("OTHER", 1)]
+    assert book.plans.current("NONE") is None
+
+
+def test_figures_of_a_plan_can_be_added_later(book: Book) -> None:
+    kept = book.plans.append(plan("NGRID", unicast(1, "a")))
+    book.plans.annotate(replace(kept, figures={"predicted_over_measured": 1.1}, reason="not written"))
+    assert book.plans.current("NGRID") == replace(kept, figures={"predicted_over_measured": 1.1})
+
+
+def test_a_pin_replaces_the_one_before(book: Book) -> None:
+    book.feeds.add(Feed("NGRID"))
+    book.pins.set("NGRID", Transport.UNICAST, by="anna")
+    book.pins.set("NGRID", Transport.MULTICAST, by="ben")
+    pin = book.pins.find("NGRID")
+    assert pin is not None
+    assert (pin.transport, pin.by) == (Transport.MULTICAST, "ben")
+    assert book.pins.remove("NGRID")
+    assert not book.pins.remove("NGRID")
+
+
+def test_counts_of_a_leg_add_up_per_plan_version(book: Book) -> None:
+    sent = LegCounters("NGRID", 1, 4, Transport.UNICAST, 2, 1, 10, 20, 3, 1, 10)
+    book.legs.count([sent])
+    book.legs.count([replace(sent, sites=3), replace(sent, version=2)])
+    twice = LegCounters("NGRID", 1, 4, Transport.UNICAST, 3, 2, 20, 40, 6, 2, 20)
+    assert book.legs.counters("NGRID") == [twice, replace(sent, version=2)]
+    assert book.legs.totals().egress_bytes == 60
+
+
+def test_a_batch_is_loaded_once(book: Book) -> None:
+    rejected = ProductException("NGRID", EPOCH, 9, "unl.edu", "rejected", book.clock.now())
+    batch = Batch("b1", (sketch_row([1, 2]),), (rejected,), (settled(9, stored=2),))
+    assert book.batches.load(batch)
+    assert not book.batches.load(batch)
+    assert book.latency.rows()[0].count == 2
+    assert book.settled.all()[0].stored == 2
+    assert book.exceptions.recent() == [rejected]
+
+
+def test_a_second_batch_adds_to_the_first(book: Book) -> None:
+    book.batches.load(Batch("b1", (sketch_row([1, 2]),), (), (settled(9, stored=2),)))
+    book.batches.load(Batch("b2", (sketch_row([-1, 400]),), (), (settled(7, stored=1),)))
+    assert book.latency.rows() == [sketch_row([1, 2, -1, 400])]
+    report = book.settled.all()[0]
+    assert (report.settled_to, report.stored, report.stored_bytes) == (9, 3, 3000)
+    assert report.last_receipt_at == book.clock.now()
+
+
+def test_a_report_without_products_is_no_receipt(book: Book) -> None:
+    book.settled.advance(settled(5), at=book.clock.now())
+    assert book.settled.all()[0].last_receipt_at is None
+
+
+def test_latency_is_narrowed_to_what_is_asked(book: Book) -> None:
+    book.latency.add(sketch_row([1], minute=1), sketch_row([2], minute=2), sketch_row([3], minute=2, site="b"))
+    assert {row.sum_ms for row in book.latency.rows(since_minute=2)} == {2, 3}
+    assert {row.sum_ms for row in book.latency.rows(site="b")} == {3}
+    assert book.latency.rows(transport=Transport.MULTICAST) == []
+    assert book.latency.forget_before(2) == 1
+    assert len(book.latency.rows()) == 2
+
+
+def test_only_the_newest_faults_are_kept(book: Book) -> None:
+    for number in range(FAULTS_KEPT + 5):
+        book.faults.add(Fault(book.clock.now(), f"fault {number}"))
+    kept = book.faults.recent(limit=FAULTS_KEPT * 2)
+    assert len(kept) == FAULTS_KEPT
+    assert kept[-1].sentence == f"fault {FAULTS_KEPT + 4}"
+    assert book.faults.recent(since=book.clock.now() + timedelta(seconds=1)) == []
+
+
+def test_arrivals_add_up_by_the_minute(book: Book) -> None:
+    book.traffic.add([TrafficMinute("NGRID", 5, 1, 100, 100)])
+    book.traffic.add([TrafficMinute("NGRID", 5, 2, 50, 30), TrafficMinute("NGRID", 6, 1, 1, 1)])
+    assert book.traffic.minutes(since_minute=5)[0] == TrafficMinute("NGRID", 5, 3, 150, 100)
+    assert book.traffic.totals()["NGRID"] == TrafficMinute("NGRID", 6, 4, 151, 100)
+
+
+def _foreign_keys(engine: Engine, table: str) -> list[Any]:
+    return sorted(inspect(engine).get_foreign_keys(table), key=lambda key: str(key["name"]))
+
+
+def _site_with_token(book: Book, secret: str) -> None:
+    book.sites.add(Site("unl.edu"))
+    book.tokens.add("unl.edu", secret, lifetime=timedelta(hours=1))
+
+
+def _wipe(url: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        metadata.drop_all(connection)
+        connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
+    engine.dispose()

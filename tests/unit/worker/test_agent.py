@@ -1,0 +1,254 @@
+"""The agent: what the ledger wants reaches the node, what the node says reaches the ledger."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from downburst.bus import Bus, BusSubscription
+from downburst.clock import FakeClock
+from downburst.errors import NodeAway
+from downburst.events import (
+    Event,
+    FaultSeen,
+    FeedsChanged,
+    NodeChanged,
+    PlanMade,
+    SessionChanged,
+    SitesChanged,
+    TrafficSeen,
+)
+from downburst.ledger import Ledger
+from downburst.live import LiveState
+from downburst.model import Feed, Product, Site, Subscription
+from downburst_latency.service import LatencyService
+from downburst_worker.agent import Agent
+from factories import EPOCH, multicast, plan, settings, unicast
+
+FAKE = (sys.executable, str(Path(__file__).parents[2] / "kit" / "fake_node.py"))
+
+
+class Stage:
+    def __init__(self, directory: Path, ledger: Ledger, clock: FakeClock) -> None:
+        self.ledger = ledger
+        self.bus = Bus()
+        self.live = LiveState()
+        self.settings = settings(directory)
+        self.seen: BusSubscription = self.bus.subscribe()
+        self.agent = Agent(
+            settings=self.settings,
+            ledger=ledger,
+            bus=self.bus,
+            live=self.live,
+            clock=clock,
+            load_batch=LatencyService(ledger, clock=clock).load,
+            argv=FAKE,
+        )
+
+    async def jobs(self, do: str) -> list[dict[str, Any]]:
+        told = await self.agent._node.request("told")
+        return [job for job in told["jobs"] if job["do"] == do]
+
+    async def last_job(self, do: str, good: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The newest job of its kind, once it is good."""
+        async with asyncio.timeout(20):
+            while True:
+                found = await self.jobs(do)
+                if found and good(found[-1]):
+                    return found[-1]
+
+    async def says(self, **line: Any) -> None:
+        await self.agent._node.request("emit", line={"at_us": 1_000_000, **line})
+
+    async def event(self, kind: type[Event]) -> Any:
+        async with asyncio.timeout(20):
+            while True:
+                event = await self.seen.next()
+                if isinstance(event, kind):
+                    return event
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterator[Stage]:
+    with ledger.transaction() as book:
+        book.feeds.add(Feed("NGRID"))
+        book.sites.add(Site("unl.edu", allow=("NGRID",)))
+        book.subscriptions.add(Subscription(0, "unl.edu", "NGRID", "^A"))
+        book.plans.append(plan("NGRID", unicast(1, "unl.edu")))
+        book.plans.append(plan("GONE", unicast(2, "unl.edu")))
+    made = Stage(tmp_path / "hub", ledger, clock)
+    await made.agent.start()
+    yield made
+    await made.agent.stop()
+
+
+async def test_a_start_tells_everything_in_order(stage: Stage) -> None:
+    jobs = (await stage.agent._node.request("told"))["jobs"]
+    assert [job["do"] for job in jobs] == ["start", "feeds", "sites", "plan"]
+    assert jobs[0]["listen"] == [stage.settings.sites]
+    assert jobs[1]["feeds"][0] == {
+        "feed": "NGRID",
+        "class": "grid",
+        "retention_hours": 2.0,
+        "retention_bytes": 10_000_000_000,
+        "durability": "process",
+        "duplicate_rule": "id-and-content",
+        "max_product_bytes": 4_294_967_296,
+        "unicast_leg": 1,
+    }
+    assert jobs[2]["sites"][0]["subscriptions"] == [{"feed": "NGRID", "pattern": "^A", "not_pattern": None}]
+    assert jobs[3]["legs"] == [{"leg": 1, "transport": "unicast", "sites": ["unl.edu"]}]
+    assert stage.agent.running
+    assert stage.agent.ca_sha256 == sha256(b"fake").hexdigest()
+
+
+async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
+    await stage.ledger.write(lambda book: book.feeds.add(Feed("OTHER")))
+    stage.bus.publish(FeedsChanged())
+    await stage.last_job("feeds", lambda job: len(job["feeds"]) == 2)
+    await stage.ledger.write(lambda book: book.sites.remove("unl.edu"))
+    stage.bus.publish(SitesChanged())
+    await stage.last_job("sites", lambda job: job["sites"] == [])
+    made = await stage.ledger.write(lambda book: book.plans.append(plan("NGRID", multicast(9, "a", "b"))))
+    stage.bus.publish(PlanMade(made))
+    job = await stage.last_job("plan", lambda job: job["version"] == made.version)
+    assert job["legs"][0]["group"] == "239.77.0.1"
+
+
+async def test_a_subscription_outside_the_allow_list_is_not_served(stage: Stage) -> None:
+    await stage.ledger.write(lambda book: book.feeds.add(Feed("SECRET")))
+    await stage.ledger.write(lambda book: book.subscriptions.add(Subscription(0, "unl.edu", "SECRET")))
+    await stage.agent.refresh()
+    wishes = (await stage.jobs("sites"))[-1]["sites"][0]["subscriptions"]
+    assert [wish["feed"] for wish in wishes] == ["NGRID"]
+
+
+async def test_after_a_death_everything_is_told_again_and_said(stage: Stage) -> None:
+    await stage.event(NodeChanged)
+    with pytest.raises(NodeAway):
+        await stage.agent._node.request("die")
+    assert (await stage.event(NodeChanged)).running is False
+    assert "it is being restarted" in (await stage.event(FaultSeen)).sentence
+    again = await stage.event(NodeChanged)
+    assert (again.running, again.restarts) == (True, 1)
+    assert [job["do"] for job in (await stage.agent._node.request("told"))["jobs"]][:4] == [
+        "start",
+        "feeds",
+        "sites",
+        "plan",
+    ]
+    assert "exit code 3" in (await stage.ledger.read(lambda book: book.faults.recent()))[0].sentence
+
+
+async def test_a_product_is_acknowledged_then_known_as_a_duplicate(stage: Stage, tmp_path: Path) -> None:
+    path = tmp_path / "product"
+    path.write_bytes(b"grid")
+    first = await stage.agent.ingest(path, Product("NGRID", "a/%/b"))
+    assert (first.sequence, first.size_bytes, first.duplicate_of) == (1, 4, None)
+    assert not path.exists()
+    path.write_bytes(b"grid")
+    assert (await stage.agent.ingest(path, Product("NGRID", "a/%/b"), remove=False)).duplicate_of == 1
+    assert path.exists()
+
+
+async def test_a_receiver_with_a_good_token_is_let_in_once_the_node_knows_it(stage: Stage) -> None:
+    text, _ = await stage.agent.new_token("unl.edu", lifetime=timedelta(hours=1))
+    scheme, ca, secret = text.split(".")
+    assert (scheme, ca) == ("dbt1", stage.agent.ca_sha256)
+    hashed = _token_hash(secret)
+    credential = "c" * 64
+    await stage.says(event="enrol", ask=7, secret_sha256=hashed, credential_sha256=credential, peer="192.0.2.1:9")
+    answer = await stage.last_job("enrol-answer", lambda job: job["ask"] == 7)
+    assert answer["ok"], answer
+    assert answer["site"] == "unl.edu"
+    jobs = (await stage.agent._node.request("told"))["jobs"]
+    told = [job["do"] for job in jobs]
+    known = next(at for at, job in enumerate(jobs) if job["do"] == "sites" and job["sites"][0]["credentials"])
+    assert known < told.index("enrol-answer")
+
+    await stage.says(event="enrol", ask=8, secret_sha256=hashed, credential_sha256="d" * 64, peer="192.0.2.2:9")
+    refusal = await stage.last_job("enrol-answer", lambda job: job["ask"] == 8)
+    assert (refusal["ok"], refusal["code"]) == (False, "token")
+    assert "another receiver at 192.0.2.1:9" in refusal["sentence"]
+
+
+async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> None:
+    leg = {"feed": "NGRID", "repair_bytes": 1, "backlog_bytes": 0}
+    await stage.says(
+        event="traffic",
+        from_us=60_000_000,
+        to_us=61_000_000,
+        feeds=[{"feed": "NGRID", "products": 2, "bytes": 100, "sizes": [50, 50], "head": 2}],
+        legs=[{"leg": 1, "egress_bytes": 210, "products": 4, "product_bytes": 200, "sites": 2, **leg}],
+        control_bytes=30,
+        sessions=[
+            {
+                "site": "unl.edu",
+                "clock_offset_us": 5,
+                "clock_bound_us": 2,
+                "round_trip_us": 4,
+                "feeds": [{"feed": "NGRID", "settled_to": 1, "pending": 1, "transport": "unicast", "leg": 1}],
+            }
+        ],
+    )
+    assert (await stage.event(TrafficSeen)).feeds[0].bytes == 100
+    await stage.jobs("start")
+    async with asyncio.timeout(20):
+        while not (counted := await stage.ledger.read(lambda book: book.legs.counters("NGRID"))):
+            await stage.jobs("start")
+    assert (counted[0].version, counted[0].egress_bytes, counted[0].control_bytes) == (1, 240, 30)
+    assert (await stage.ledger.read(lambda book: book.traffic.totals()))["NGRID"].bytes == 100
+    session = stage.live.session("unl.edu")
+    assert session is not None
+    assert session.progress["NGRID"].pending == 1
+    assert session.behind_since is not None
+
+
+async def test_sessions_come_and_go(stage: Stage) -> None:
+    for state, connected in (("connected", True), ("refused", True), ("closed", False)):
+        await stage.says(event="session", site="unl.edu", state=state, peer="192.0.2.1:9", reason=None, software=None)
+        assert (await stage.event(SessionChanged)).state == state
+        session = stage.live.session("unl.edu")
+        assert session is not None
+        assert session.connected is connected
+
+
+async def test_a_batch_is_loaded_once_and_given_back(stage: Stage) -> None:
+    report = {"feed": "NGRID", "epoch": EPOCH, "site": "unl.edu", "settled_to": 4, "stored": 4, "stored_bytes": 40}
+    report |= {"duplicates": 0, "rejected": 0, "expired": 0}
+    path = stage.settings.batch_dir / "b1.json"
+    path.write_text(json.dumps({"batch": "b1", "sketches": [], "exceptions": [], "settled": [report]}))
+    for _ in range(2):
+        await stage.says(event="batch", batch="b1", path=str(path))
+    await stage.last_job("batch-loaded", lambda job: job["batch"] == "b1")
+    async with asyncio.timeout(20):
+        while len(await stage.jobs("batch-loaded")) < 2:
+            pass
+    assert [row.stored for row in await stage.ledger.read(lambda book: book.settled.all())] == [4]
+
+
+async def test_a_batch_that_can_not_be_read_is_put_aside_and_said(stage: Stage) -> None:
+    path = stage.settings.batch_dir / "b2.json"
+    path.write_text('{"batch": "b2", "sket')
+    await stage.says(event="batch", batch="b2", path=str(path))
+    assert "b2.json can't be understood" in (await stage.event(FaultSeen)).sentence
+    assert path.with_suffix(".bad").exists()
+
+
+async def test_what_lay_there_at_the_start_is_loaded(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> None:
+    made = Stage(tmp_path / "hub", ledger, clock)
+    path = made.settings.batch_dir / "old.json"
+    path.write_text(json.dumps({"batch": "old", "sketches": [], "exceptions": [], "settled": []}))
+    await made.agent.start()
+    assert [job["batch"] for job in await made.jobs("batch-loaded")] == ["old"]
+    await made.agent.stop()
+
+
+def _token_hash(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()

@@ -1,0 +1,160 @@
+"""The node as a child: answers, refusals, deaths, restarts and ends, against the fake node."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from downburst.clock import SystemClock
+from downburst.errors import BadInput, BadPattern, Failure, NodeAway
+from downburst_worker import node as node_module
+from downburst_worker.node import NodeProcess
+
+FAKE = (sys.executable, str(Path(__file__).parents[2] / "kit" / "fake_node.py"))
+
+
+class Told:
+    def __init__(self, *, asks: bool = False) -> None:
+        self.asks = asks
+        self.node: NodeProcess | None = None
+        self.events: list[dict[str, Any]] = []
+        self.deaths: list[str] = []
+        self.ready = 0
+        self.changed = asyncio.Event()
+
+    async def on_ready(self) -> None:
+        if self.asks and self.node is not None:
+            await self.node.request("status")
+        self.ready += 1
+        self.changed.set()
+
+    async def on_event(self, line: dict[str, Any]) -> None:
+        self.events.append(line)
+        self.changed.set()
+        if line.get("event") == "confusing":
+            raise KeyError("nothing that was expected")
+
+    async def on_death(self, reason: str) -> None:
+        self.deaths.append(reason)
+        self.changed.set()
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not reached():
+                self.changed.clear()
+                await self.changed.wait()
+
+
+@asynccontextmanager
+async def running(told: Told, *argv: str, answer_s: float = 20.0) -> AsyncIterator[NodeProcess]:
+    node = NodeProcess(
+        argv or FAKE,
+        clock=SystemClock(),
+        on_ready=told.on_ready,
+        on_event=told.on_event,
+        on_death=told.on_death,
+        answer_s=answer_s,
+    )
+    told.node = node
+    try:
+        await node.start()
+        yield node
+    finally:
+        await node.stop()
+
+
+async def test_answers_find_their_questions_whatever_their_order() -> None:
+    async with running(Told()) as node:
+        asked = [node.request("check-pattern", pattern="a" * length) for length in range(50)]
+        assert all(answer["ok"] for answer in await asyncio.gather(*asked))
+
+
+async def test_a_refusal_is_raised_as_what_it_stands_for() -> None:
+    async with running(Told()) as node:
+        with pytest.raises(BadPattern) as refused:
+            await node.request("check-pattern", pattern="a(b")
+        assert refused.value.extra["position"] == 2
+        with pytest.raises(BadInput, match="no job 'sing'"):
+            await node.request("sing")
+
+
+async def test_events_come_in_order_and_a_confusing_one_harms_no_other() -> None:
+    told = Told()
+    async with running(told) as node:
+        for name in ("first", "confusing", "last"):
+            await node.request("emit", line={"event": name})
+        await told.until(lambda: len(told.events) == 3)
+        assert [event["event"] for event in told.events] == ["first", "confusing", "last"]
+
+
+async def test_no_answer_in_time_is_said() -> None:
+    async with running(Told(), answer_s=0.2) as node:
+        with pytest.raises(NodeAway, match="did not answer 'hush' in time"):
+            await node.request("hush")
+
+
+async def test_a_node_that_dies_is_started_again_and_made_ready_again() -> None:
+    told = Told()
+    async with running(told) as node:
+        first = node.pid
+        with pytest.raises(NodeAway, match="ended before it answered"):
+            await node.request("die", code=3)
+        await told.until(lambda: told.ready == 2)
+        assert told.deaths == ["the node ended with exit code 3: the fake node was told to die"]
+        assert node.restarts == 1
+        assert node.pid != first
+        assert (await node.request("check-pattern", pattern="a"))["ok"]
+
+
+async def test_asking_while_it_is_away_is_refused_at_once() -> None:
+    told = Told()
+    async with running(told) as node:
+        with pytest.raises(NodeAway):
+            await node.request("die")
+        await told.until(lambda: bool(told.deaths))
+        with pytest.raises(NodeAway, match="not running"):
+            await node.request("status")
+
+
+async def test_the_first_start_failing_is_raised_with_the_last_words() -> None:
+    unlucky = "import sys; print('no such luck', file=sys.stderr); sys.exit(7)"
+    with pytest.raises(Failure, match="exit code 7: no such luck"):
+        async with running(Told(asks=True), sys.executable, "-c", unlucky):
+            pass
+
+
+async def test_a_binary_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="can't be started"):
+        async with running(Told(), str(tmp_path / "none")):
+            pass
+
+
+async def test_stop_leaves_no_process() -> None:
+    async with running(Told()) as node:
+        pid = node.pid
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_a_node_that_ignores_its_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_module, "STOP_S", 0.2)
+    stubborn = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+    async with running(Told(), sys.executable, "-c", stubborn) as node:
+        pid = node.pid
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_lines_that_are_no_json_are_passed_over() -> None:
+    told = Told()
+    noise = "print('hello'); print('[1]'); print('{\"event\": \"sane\"}', flush=True); import sys; sys.stdin.read()"
+    async with running(told, sys.executable, "-c", noise):
+        await told.until(lambda: bool(told.events))
+    assert told.events == [{"event": "sane"}]

@@ -1,0 +1,82 @@
+"""Books what legs sent under the plan that made them send it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from downburst.events import LegTraffic, TrafficSeen
+from downburst.model import Feed, LegCounters, Plan, TrafficMinute, Transport
+
+
+class LegAccounts:
+    """Knows which plan version each leg belongs to, and turns traffic into counts for the ledger.
+
+    While a change is carried out, the leg of the old plan goes on sending what it began; those bytes are booked
+    under the newest version that holds the leg.
+    """
+
+    def __init__(self) -> None:
+        self._versions: dict[int, int] = {}
+        self._current: dict[str, int] = {}
+        self._transports: dict[int, Transport] = {}
+        self._control_carried_bytes = 0
+
+    @property
+    def transports(self) -> Mapping[int, Transport]:
+        """How each known leg travels."""
+        return self._transports
+
+    def name_unicast_legs(self, feeds: Iterable[Feed]) -> None:
+        """Learns the unicast legs that feeds have whatever their plan."""
+        for feed in feeds:
+            if feed.unicast_leg is not None:
+                self._transports[feed.unicast_leg] = Transport.UNICAST
+
+    def adopt(self, plan: Plan) -> None:
+        """Learns the legs of a plan."""
+        if plan.version < self._current.get(plan.feed, 0):
+            return
+        self._current[plan.feed] = plan.version
+        for leg in plan.legs:
+            self._versions[leg.leg] = plan.version
+            self._transports[leg.leg] = leg.transport
+
+    def count(self, traffic: TrafficSeen) -> tuple[list[LegCounters], list[TrafficMinute]]:
+        """What this traffic adds to legs and to minutes; control bytes are shared out by the sites on each leg."""
+        legs = [leg for leg in traffic.legs if leg.egress_bytes or leg.products]
+        shares = self._shared_control(traffic.control_bytes, legs)
+        counted = [
+            replace(self._counters(leg), control_bytes=share, egress_bytes=leg.egress_bytes + share)
+            for leg, share in zip(legs, shares, strict=True)
+        ]
+        minute = traffic.to_us // 60_000_000
+        minutes = [
+            TrafficMinute(feed.feed, minute, feed.products, feed.bytes, round(feed.bytes / traffic.seconds))
+            for feed in traffic.feeds
+            if feed.products
+        ]
+        return counted, minutes
+
+    def _shared_control(self, control_bytes: int, legs: list[LegTraffic]) -> list[int]:
+        control_bytes += self._control_carried_bytes
+        weights = [max(leg.sites, 1) for leg in legs]
+        if not weights:
+            # Nobody sent anything: the next second that does carries these bytes too, so that none is lost.
+            self._control_carried_bytes = control_bytes
+            return []
+        self._control_carried_bytes = 0
+        shares = [control_bytes * weight // sum(weights) for weight in weights]
+        shares[0] += control_bytes - sum(shares)
+        return shares
+
+    def _counters(self, leg: LegTraffic) -> LegCounters:
+        return LegCounters(
+            feed=leg.feed,
+            version=self._versions.get(leg.leg, self._current.get(leg.feed, 0)),
+            leg=leg.leg,
+            transport=leg.transport,
+            sites=leg.sites,
+            products=leg.products,
+            product_bytes=leg.product_bytes,
+            repair_bytes=leg.repair_bytes,
+            unicast_equivalent_bytes=leg.unicast_equivalent_bytes,
+        )

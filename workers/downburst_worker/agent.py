@@ -1,0 +1,311 @@
+"""The agent: tells its node what the ledger wants, level-triggered, and writes down what the node says.
+
+The ledger is the truth. Whatever changes there, the whole set is sent again; after a restart of the node everything
+is sent again. So a lost message costs time, never correctness.
+"""
+
+import asyncio
+import base64
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from socket import gethostname
+
+from downburst.bus import Bus
+from downburst.clock import Clock
+from downburst.errors import DownburstError, Failure, NodeAway
+from downburst.events import (
+    BatchReady,
+    Event,
+    FaultSeen,
+    FeedsChanged,
+    NodeChanged,
+    PlanMade,
+    SitesChanged,
+    SubscriptionsChanged,
+)
+from downburst.ledger import Book, Ledger
+from downburst.live import LiveState
+from downburst.model import Acknowledgement, EnrolmentToken, Fault, LegCounters, Plan, Product, TrafficMinute
+from downburst.settings import Settings
+from downburst_worker import lines
+from downburst_worker.accounts import LegAccounts
+from downburst_worker.binary import find_node
+from downburst_worker.node import Line, NodeProcess
+
+BatchLoader = Callable[[Path], Awaitable[object]]
+"""Brings one batch file into the ledger, once; raises ValueError or KeyError if the file can't be understood."""
+
+
+class Agent:
+    """Everything the hub's other parts ask of the node."""
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        settings: Settings,
+        ledger: Ledger,
+        bus: Bus,
+        live: LiveState,
+        clock: Clock,
+        load_batch: BatchLoader,
+        argv: tuple[str, ...] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._bus = bus
+        self._live = live
+        self._clock = clock
+        self._load_batch = load_batch
+        self._accounts = LegAccounts()
+        self._applying = asyncio.Lock()
+        self._follower: asyncio.Task[None] | None = None
+        self._node = NodeProcess(
+            argv or (str(find_node(settings.node)), "hub"),
+            clock=clock,
+            on_ready=self._make_ready,
+            on_event=self._hear,
+            on_death=self._mourn,
+            answer_s=settings.node_answer_s,
+        )
+        self.ca_sha256 = ""
+        """SHA-256 of the hub's own certificate authority; known once the node has started."""
+        self.sites_address: tuple[str, ...] = ()
+        """Where sites connect, with the real port."""
+        self.version = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether the node is up and knows what is wanted."""
+        return self._node.running
+
+    @property
+    def restarts(self) -> int:
+        """How often the node died and was started again."""
+        return self._node.restarts
+
+    @property
+    def pid(self) -> int | None:
+        """The node's process id while it runs."""
+        return self._node.pid
+
+    async def start(self) -> None:
+        """Starts the node and waits until it has all it needs; raises why if it can't."""
+        await self._node.start()
+        self._follower = asyncio.create_task(self._follow(), name="agent-follower")
+
+    async def stop(self) -> None:
+        """Stops the node cleanly and waits until it is gone."""
+        if self._follower is not None:
+            self._follower.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._follower
+        await self._node.stop()
+        self._say(NodeChanged(self._clock.now(), running=False, restarts=self.restarts, reason="stopped"))
+
+    async def ingest(
+        self, path: Path, product: Product, *, remove: bool = True, digest: object = None
+    ) -> Acknowledgement:
+        """Makes a complete file a product; the answer says that it is stored, or of what it is a duplicate."""
+        job = lines.ingest_job(str(path), product, digest=digest, remove=remove)
+        return lines.acknowledgement(await self._node.request("ingest", timeout_s=INGEST_S, **job))
+
+    async def check_pattern(self, pattern: str) -> None:
+        """Raises `BadPattern`, with the position, unless the node can use the pattern."""
+        await self._node.request("check-pattern", pattern=pattern)
+
+    async def status(self) -> Line:
+        """What the node says of its feeds and sessions."""
+        return await self._node.request("status")
+
+    async def drain(self, *, limit_s: float) -> bool:
+        """Waits until every connected site has everything it subscribed; False if the limit came first."""
+        with suppress(NodeAway):
+            answer = await self._node.request("drain", timeout_s=limit_s + 5, seconds=limit_s)
+            return bool(answer.get("drained", True))
+        return False
+
+    async def new_token(self, site: str, *, lifetime: timedelta) -> tuple[str, EnrolmentToken]:
+        """An enrolment token for a site: the text for its administrator, told once, and what is kept of it."""
+        if not self.ca_sha256:
+            raise NodeAway("the node has not started, so its certificate is not known; try again in some seconds")
+        text = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
+        # The receiver shows the hash of the text it was given, and never decodes it.
+        hashed = sha256(text.encode()).hexdigest()
+        kept = await self._ledger.write(lambda book: book.tokens.add(site, hashed, lifetime=lifetime))
+        return f"dbt1.{self.ca_sha256}.{text}", kept
+
+    async def refresh(self) -> None:
+        """Sends feeds and sites as the ledger has them; what the node does not take now it gets at its next start."""
+        with suppress(NodeAway):
+            await self._apply_feeds()
+            await self._apply_sites()
+
+    async def _make_ready(self) -> None:
+        listen = [self._settings.sites]
+        answer = await self._node.request("start", **self._start_job(), listen=listen)
+        self.ca_sha256 = answer["ca_sha256"]
+        self.sites_address = tuple(answer["sites_address"])
+        self.version = answer["version"]
+        await self._apply_feeds()
+        await self._apply_sites()
+        await self._apply_plans()
+        self._say(NodeChanged(self._clock.now(), running=True, restarts=self.restarts))
+        await self._load_waiting_batches()
+
+    def _start_job(self) -> Line:
+        settings = self._settings
+        for directory in (settings.node_dir, settings.batch_dir):
+            directory.mkdir(parents=True, exist_ok=True)
+        return {
+            "name": settings.name,
+            "data_dir": str(settings.node_dir),
+            "origin": settings.origin or gethostname(),
+            "multicast_interface": settings.multicast.interface,
+            "batch_dir": str(settings.batch_dir),
+            "batch_seconds": settings.batch_seconds,
+        }
+
+    async def _apply_feeds(self) -> None:
+        async with self._applying:
+            feeds = await self._ledger.read(lambda book: book.feeds.all())
+            answer = await self._node.request("feeds", **lines.feeds_job(feeds))
+            self._accounts.name_unicast_legs(feeds)
+        for feed in answer.get("feeds", []):
+            if feed.get("recovered"):
+                await self._fault(feed["recovered"], feed=feed["feed"])
+
+    async def _apply_sites(self) -> None:
+        async with self._applying:
+            job = await self._ledger.read(
+                lambda book: lines.sites_job(book.sites.all(), book.credentials.usable(), book.subscriptions.all())
+            )
+            await self._node.request("sites", **job)
+
+    async def _apply_plans(self) -> None:
+        plans = await self._ledger.read(lambda book: book.plans.all_current())
+        known = {feed.name for feed in await self._ledger.read(lambda book: book.feeds.all())}
+        for plan in plans:
+            if plan.feed in known:
+                await self._apply_plan(plan)
+
+    async def _apply_plan(self, plan: Plan) -> None:
+        self._accounts.adopt(plan)
+        try:
+            await self._node.request("plan", **lines.plan_job(plan))
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            _LOG.warning("plan %d of %s was not taken: %s", plan.version, plan.feed, error.sentence)
+            await self._fault(f"plan {plan.version} of {plan.feed} was not taken: {error.sentence}", feed=plan.feed)
+
+    async def _follow(self) -> None:
+        with self._bus.subscribe(FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade, limit=256) as changes:
+            async for change in changes:
+                with suppress(NodeAway):
+                    await self._follow_one(change, lost=changes.take_dropped())
+
+    async def _follow_one(self, change: Event, *, lost: int) -> None:
+        if lost:
+            await self._apply_feeds()
+            await self._apply_sites()
+            await self._apply_plans()
+        elif isinstance(change, PlanMade):
+            await self._apply_plan(change.plan)
+        elif isinstance(change, FeedsChanged):
+            await self._apply_feeds()
+        else:
+            await self._apply_sites()
+
+    async def _hear(self, line: Line) -> None:
+        match line.get("event"):
+            case "traffic":
+                await self._count(line)
+            case "batch":
+                await self._take_batch(line["batch"], Path(line["path"]))
+            case "enrol":
+                await self._enrol(line)
+            case "session":
+                self._say(lines.session_changed(line))
+            case "leg":
+                self._say(lines.leg_changed(line))
+            case "recovered":
+                await self._fault(line["sentence"], feed=line["feed"])
+            case "fault":
+                await self._fault(line["sentence"], feed=line.get("feed"), site=line.get("site"))
+            case other:
+                _LOG.warning("the node told of %r, which this agent does not know", other)
+
+    async def _count(self, line: Line) -> None:
+        traffic = lines.traffic_seen(line, self._accounts.transports)
+        self._say(traffic)
+        counted, minutes = self._accounts.count(traffic)
+        if counted or minutes:
+            await self._ledger.write(partial(_keep_counts, counted=counted, minutes=minutes))
+
+    async def _enrol(self, line: Line) -> None:
+        token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]
+        try:
+            site = await self._ledger.write(lambda book: book.tokens.consume(token, credential, peer=peer))
+        except DownburstError as error:
+            await self._node.request("enrol-answer", ask=line["ask"], ok=False, sentence=error.sentence, code="token")
+            return
+        # The node must know the credential before the receiver, which shows it at once.
+        await self._apply_sites()
+        await self._node.request("enrol-answer", ask=line["ask"], ok=True, site=site.name)
+        self._bus.publish(SitesChanged())
+
+    async def _load_waiting_batches(self) -> None:
+        for path in sorted(self._settings.batch_dir.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
+            await self._take_batch(path.stem, path)
+
+    async def _take_batch(self, batch: str, path: Path) -> None:
+        if not await asyncio.to_thread(path.exists):
+            return
+        self._say(BatchReady(batch, path))
+        try:
+            await self._load_batch(path)
+        except (ValueError, KeyError, TypeError):
+            _LOG.exception("batch %s can't be understood", path)
+            await asyncio.to_thread(path.rename, path.with_suffix(".bad"))
+            await self._fault(
+                f"the batch of receipts {path.name} can't be understood and was put aside as .bad",
+                next_step="after an upgrade that can read it, rename it back to .json and start the hub again",
+            )
+            return
+        await self._node.request("batch-loaded", batch=batch)
+
+    async def _mourn(self, reason: str) -> None:
+        self._say(NodeChanged(self._clock.now(), running=False, restarts=self.restarts, reason=reason))
+        await self._fault(
+            f"{reason}; it is being restarted",
+            next_step="nothing acknowledged is lost; if this repeats, read the hub's log",
+        )
+
+    async def _fault(
+        self, sentence: str, *, feed: str | None = None, site: str | None = None, next_step: str = ""
+    ) -> None:
+        fault = Fault(self._clock.now(), sentence, feed=feed, site=site, next_step=next_step)
+        _LOG.warning("%s", sentence)
+        with suppress(Failure):
+            await self._ledger.write(lambda book: book.faults.add(fault))
+        self._say(FaultSeen(fault.at, sentence, feed=feed, site=site, next_step=next_step))
+
+    def _say(self, event: Event) -> None:
+        self._live.apply(event)
+        self._bus.publish(event)
+
+
+def _keep_counts(book: Book, *, counted: list[LegCounters], minutes: list[TrafficMinute]) -> None:
+    book.legs.count(counted)
+    book.traffic.add(minutes)
+
+
+_LOG = logging.getLogger("downburst.agent")
+# A product of gigabytes is read, hashed and written before it is acknowledged.
+INGEST_S = 600.0

@@ -1,0 +1,183 @@
+"""The lines spoken with the node, from and to the words of the model; nothing else knows their shape."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from downburst.clock import from_us, to_us
+from downburst.events import (
+    FeedTraffic,
+    LegChanged,
+    LegTraffic,
+    SessionChanged,
+    SessionTraffic,
+    SiteProgress,
+    TrafficSeen,
+)
+from downburst.model import (
+    Acknowledgement,
+    Credential,
+    Feed,
+    Leg,
+    Plan,
+    Product,
+    Site,
+    Subscription,
+    Transport,
+)
+
+Line = dict[str, Any]
+
+
+def feeds_job(feeds: Iterable[Feed]) -> Line:
+    """The whole set of feeds."""
+    return {"feeds": [_feed(feed) for feed in feeds]}
+
+
+def sites_job(
+    sites: Iterable[Site], credentials: Sequence[Credential], subscriptions: Sequence[Subscription]
+) -> Line:
+    """The whole set of sites with what each may show and wants; feeds outside the allow list are left out."""
+    return {"sites": [_site(site, credentials, subscriptions) for site in sites]}
+
+
+def plan_job(plan: Plan) -> Line:
+    """One plan, as far as the node needs to know it."""
+    return {"feed": plan.feed, "version": plan.version, "legs": [_leg(leg) for leg in plan.legs]}
+
+
+def ingest_job(path: str, product: Product, *, digest: object, remove: bool) -> Line:
+    """One complete file that is to become a product."""
+    return {
+        "path": path,
+        "feed": product.feed,
+        "product_id": product.product_id,
+        "created_us": None if product.created_at is None else to_us(product.created_at),
+        "origin": product.origin,
+        "digest": digest,
+        "remove": remove,
+    }
+
+
+def acknowledgement(answer: Line) -> Acknowledgement:
+    """What became of an ingested file."""
+    return Acknowledgement(
+        size_bytes=int(answer["size"]),
+        digest=str(answer["digest"]),
+        sequence=answer.get("sequence"),
+        epoch=answer.get("epoch"),
+        stored_at=_instant(answer.get("stored_us")),
+        created_at=_instant(answer.get("created_us")),
+        duplicate_of=answer.get("duplicate_of"),
+    )
+
+
+def session_changed(line: Line) -> SessionChanged:
+    """A site came, went or was refused."""
+    return SessionChanged(
+        site=line["site"],
+        state=line["state"],
+        at=from_us(line["at_us"]),
+        peer=line["peer"],
+        reason=line.get("reason"),
+        software=line.get("software"),
+    )
+
+
+def leg_changed(line: Line) -> LegChanged:
+    """A site joined or left a leg, or did not hear it."""
+    return LegChanged(
+        feed=line["feed"],
+        leg=line["leg"],
+        site=line["site"],
+        state=line["state"],
+        at=from_us(line["at_us"]),
+        after=line.get("after"),
+        reason=line.get("reason"),
+    )
+
+
+def traffic_seen(line: Line, transports: Mapping[int, Transport]) -> TrafficSeen:
+    """A second of counters; `transports` says how each leg travels."""
+    return TrafficSeen(
+        from_us=line["from_us"],
+        to_us=line["to_us"],
+        feeds=tuple(
+            FeedTraffic(feed["feed"], feed["products"], feed["bytes"], tuple(feed["sizes"]), feed["head"])
+            for feed in line["feeds"]
+        ),
+        legs=tuple(_leg_traffic(leg, transports) for leg in line["legs"]),
+        sessions=tuple(_session_traffic(session) for session in line["sessions"]),
+        control_bytes=line["control_bytes"],
+    )
+
+
+def _feed(feed: Feed) -> Line:
+    return {
+        "feed": feed.name,
+        "class": feed.feed_class.value,
+        "retention_hours": feed.retention_hours,
+        "retention_bytes": feed.retention_bytes,
+        "durability": feed.durability.value,
+        "duplicate_rule": feed.duplicate_rule.value,
+        "max_product_bytes": feed.max_product_bytes,
+        "unicast_leg": feed.unicast_leg,
+    }
+
+
+def _site(site: Site, credentials: Sequence[Credential], subscriptions: Sequence[Subscription]) -> Line:
+    wishes = [wish for wish in subscriptions if wish.site == site.name and site.may_take(wish.feed)]
+    return {
+        "site": site.name,
+        "credentials": [_credential(credential) for credential in credentials if credential.site == site.name],
+        "subscriptions": [_subscription(wish) for wish in wishes],
+        "interface": site.multicast_interface,
+        "active": site.active,
+    }
+
+
+def _credential(credential: Credential) -> Line:
+    expires = credential.expires_at
+    return {"sha256": credential.sha256, "expires_us": None if expires is None else to_us(expires)}
+
+
+def _subscription(wish: Subscription) -> Line:
+    return {"feed": wish.feed, "pattern": wish.pattern, "not_pattern": wish.not_pattern}
+
+
+def _leg(leg: Leg) -> Line:
+    line: Line = {"leg": leg.leg, "transport": leg.transport.value, "sites": list(leg.sites)}
+    if leg.group is not None:
+        line |= {"group": leg.group, "port": leg.port, "rate_bps": leg.rate_bps}
+    return line
+
+
+def _leg_traffic(leg: Line, transports: Mapping[int, Transport]) -> LegTraffic:
+    return LegTraffic(
+        leg=leg["leg"],
+        feed=leg["feed"],
+        egress_bytes=leg["egress_bytes"],
+        repair_bytes=leg["repair_bytes"],
+        products=leg["products"],
+        product_bytes=leg["product_bytes"],
+        sites=leg["sites"],
+        backlog_bytes=leg["backlog_bytes"],
+        transport=transports.get(leg["leg"], Transport.UNICAST),
+    )
+
+
+def _session_traffic(session: Line) -> SessionTraffic:
+    return SessionTraffic(
+        site=session["site"],
+        clock_offset_us=session.get("clock_offset_us"),
+        clock_bound_us=session.get("clock_bound_us"),
+        round_trip_us=session.get("round_trip_us"),
+        feeds=tuple(
+            SiteProgress(feed["feed"], feed["settled_to"], feed["pending"], Transport(feed["transport"]), feed["leg"])
+            for feed in session["feeds"]
+        ),
+    )
+
+
+def _instant(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else from_us(microseconds)

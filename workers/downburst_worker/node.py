@@ -1,0 +1,257 @@
+"""The node as a child process: JSON lines in and out, answers as futures, restarted when it dies.
+
+The child's end of file on stdin is its order to stop, so that it can't outlive this process, however that ends.
+"""
+
+import asyncio
+import json
+import logging
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from downburst.clock import Clock
+from downburst.errors import DownburstError, Failure, NodeAway, from_node
+
+Line = dict[str, Any]
+
+
+class NodeProcess:
+    """Keeps one node running, and speaks with it."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        clock: Clock,
+        on_ready: Callable[[], Awaitable[None]],
+        on_event: Callable[[Line], Awaitable[None]],
+        on_death: Callable[[str], Awaitable[None]],
+        answer_s: float = 30.0,
+    ) -> None:
+        self._argv = tuple(argv)
+        self._clock = clock
+        self._on_ready = on_ready
+        self._on_event = on_event
+        self._on_death = on_death
+        self._answer_s = answer_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._waiting: dict[int, asyncio.Future[Line]] = {}
+        self._events: asyncio.Queue[Line] = asyncio.Queue(maxsize=EVENTS_WAITING)
+        self._last_words: deque[str] = deque(maxlen=5)
+        self._next_id = 0
+        self._stopping = False
+        self.restarts = 0
+        self.running = False
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while it runs."""
+        return None if self._process is None else self._process.pid
+
+    async def start(self) -> None:
+        """Starts the child and waits until it is ready; raises why if the first start fails."""
+        first = asyncio.get_running_loop().create_future()
+        self._keeper = asyncio.create_task(self._keep(first), name="node-keeper")
+        await first
+
+    async def stop(self) -> None:
+        """Ends the child: end of its input, then SIGTERM, then SIGKILL; returns when it is gone."""
+        self._stopping = True
+        if self._process is not None:
+            await _end(self._process)
+        if self._keeper is not None:
+            self._keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._keeper
+
+    async def request(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
+        """Sends one job and waits for its answer; a refusal is raised as the error it stands for."""
+        process = self._process
+        if process is None or process.stdin is None or process.stdin.is_closing():
+            raise NodeAway("the node is not running; it is being restarted, try again in some seconds")
+        self._next_id += 1
+        job = self._next_id
+        answer: asyncio.Future[Line] = asyncio.get_running_loop().create_future()
+        self._waiting[job] = answer
+        try:
+            process.stdin.write(json.dumps({"id": job, "do": do, **fields}).encode() + b"\n")
+            await process.stdin.drain()
+            line = await asyncio.wait_for(answer, timeout_s or self._answer_s)
+        except TimeoutError:
+            raise NodeAway(f"the node did not answer {do!r} in time; it may be overloaded, try again") from None
+        except (ConnectionError, RuntimeError):
+            raise NodeAway(f"the node ended before it took {do!r}; try again in some seconds") from None
+        finally:
+            del self._waiting[job]
+        return _accepted(line)
+
+    async def _keep(self, first: asyncio.Future[None]) -> None:
+        backoff_s = FIRST_BACKOFF_S
+        while not self._stopping:
+            began = self._clock.monotonic_s()
+            reason = await self._live_once(first)
+            if self._stopping:
+                return
+            if not first.done() or first.cancelled():
+                return
+            if first.exception() is not None:
+                return
+            self.restarts += 1
+            await self._on_death(reason)
+            if self._clock.monotonic_s() - began > HEALTHY_S:
+                backoff_s = FIRST_BACKOFF_S
+            await asyncio.sleep(backoff_s * random.uniform(0.5, 1.5))  # noqa: S311
+            backoff_s = min(backoff_s * 2, LAST_BACKOFF_S)
+
+    async def _live_once(self, first: asyncio.Future[None]) -> str:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=LONGEST_LINE_BYTES,
+                start_new_session=True,
+            )
+        except OSError as error:
+            reason = f"{self._argv[0]} can't be started: {error.strerror}"
+            _fail(first, Failure(f"the node {reason}; check the setting `node` (DOWNBURST_NODE)"))
+            return reason
+        self._process = process
+        tasks = [asyncio.create_task(work) for work in (self._hear(process), self._log(process), self._handle())]
+        ready = asyncio.create_task(self._make_ready(process, first))
+        try:
+            await process.wait()
+            await asyncio.wait(tasks[:2], timeout=DRAIN_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._events.join(), DRAIN_S)
+        finally:
+            self._process = None
+            self.running = False
+            self._abandon()
+            await _cancel([ready, *tasks])
+            if process.returncode is None:
+                process.kill()
+        return self._cause_of_death(process, first)
+
+    async def _make_ready(self, process: asyncio.subprocess.Process, first: asyncio.Future[None]) -> None:
+        try:
+            await self._on_ready()
+        except DownburstError as error:
+            if not isinstance(error, NodeAway):
+                self._last_words.append(error.sentence)
+                _fail(first, error)
+            # Without its start and settings the child is of no use: let the keeper try afresh.
+            await _end(process)
+            return
+        self.running = True
+        if not first.done():
+            first.set_result(None)
+
+    def _cause_of_death(self, process: asyncio.subprocess.Process, first: asyncio.Future[None]) -> str:
+        words = f": {self._last_words[-1]}" if self._last_words else ""
+        code = process.returncode or 0
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        reason = f"the node ended {how}{words}"
+        _fail(first, Failure(f"{reason}; correct this and start the hub again"))
+        return reason
+
+    async def _hear(self, process: asyncio.subprocess.Process) -> None:
+        if process.stdout is None:
+            return
+        try:
+            async for raw in process.stdout:
+                self._line(raw)
+        except ValueError:
+            _LOG.exception("the node wrote a line longer than %d bytes; it is restarted", LONGEST_LINE_BYTES)
+            process.kill()
+
+    def _line(self, raw: bytes) -> None:
+        try:
+            line = json.loads(raw)
+            answered = line.get("answer")
+        except (ValueError, AttributeError):
+            _LOG.warning("the node wrote a line that is no JSON object: %.200r", raw)
+            return
+        if answered is None:
+            self._queue(line)
+            return
+        waiting = self._waiting.get(answered)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(line)
+
+    def _queue(self, line: Line) -> None:
+        try:
+            self._events.put_nowait(line)
+        except asyncio.QueueFull:
+            _LOG.error("event %s of the node dropped: %d are waiting", line.get("event"), EVENTS_WAITING)
+
+    async def _handle(self) -> None:
+        while True:
+            line = await self._events.get()
+            try:
+                await self._on_event(line)
+            except DownburstError as error:
+                _LOG.warning("event %s of the node: %s", line.get("event"), error.sentence)
+            except (KeyError, TypeError, ValueError):
+                _LOG.exception("event of the node that can't be understood: %.500r", line)
+            finally:
+                self._events.task_done()
+
+    async def _log(self, process: asyncio.subprocess.Process) -> None:
+        if process.stderr is None:
+            return
+        with suppress(ValueError):
+            async for raw in process.stderr:
+                text = raw.decode(errors="replace").rstrip()
+                if text:
+                    self._last_words.append(text)
+                    _LOG.info("%s", text)
+
+    def _abandon(self) -> None:
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(NodeAway("the node ended before it answered; try again in some seconds"))
+
+
+def _accepted(line: Line) -> Line:
+    if line.get("ok") is True:
+        return line
+    raise from_node(str(line.get("code", "")), str(line.get("error", "the node refused")), line.get("position"))
+
+
+def _fail(first: asyncio.Future[None], error: DownburstError) -> None:
+    if not first.done():
+        first.set_exception(error)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
+    for last_resort in (process.terminate, process.kill):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), STOP_S)
+            return
+        with suppress(ProcessLookupError):
+            last_resort()
+    await process.wait()
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+_LOG = logging.getLogger("downburst.node")
+FIRST_BACKOFF_S = 0.25
+LAST_BACKOFF_S = 15.0
+HEALTHY_S = 60.0
+STOP_S = 8.0
+DRAIN_S = 2.0
+EVENTS_WAITING = 10_000
+LONGEST_LINE_BYTES = 16 * 1024 * 1024
