@@ -1,0 +1,123 @@
+"""What the scheduler knows of the way to each site: measured round trips, ceilings, groups heard, share taken."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from downburst.events import LegChanged, SessionTraffic
+from downburst.model import Settled, Site, Subscription
+from downburst_scheduler.options import SiteInput
+from downburst_scheduler.queueing import Path
+
+
+class SitePaths:
+    """Follows sessions and legs; asked for each site of each feed."""
+
+    def __init__(self, retry: timedelta) -> None:
+        self._retry = retry
+        self._round_trip_s: dict[str, float] = {}
+        self._deaf_until: dict[str, datetime] = {}
+        self._shares = MatchShares()
+
+    def sessions_seen(self, sessions: Iterable[SessionTraffic]) -> None:
+        """Takes the round trips of connected sites."""
+        for session in sessions:
+            if session.round_trip_us is not None:
+                self._round_trip_s[session.site] = session.round_trip_us / 1e6
+
+    def leg_changed(self, event: LegChanged) -> None:
+        """A site that never heard a group is served by unicast for the retry time."""
+        if event.state == "never-heard":
+            self._deaf_until[event.site] = event.at + self._retry
+
+    def arrived(self, feed: str, size_bytes: int) -> None:
+        """Counts what came into a feed, against which the sites' shares are measured."""
+        self._shares.arrived(feed, size_bytes)
+
+    def settled(self, reports: Iterable[Settled], *, caught_up: frozenset[tuple[str, str]]) -> None:
+        """Takes what sites stored; only of those (site, feed) that have caught up."""
+        self._shares.settled(reports, caught_up=caught_up)
+
+    def keep(self, sites: Iterable[str]) -> None:
+        """Forgets every site but these."""
+        kept = set(sites)
+        self._round_trip_s = {site: value for site, value in self._round_trip_s.items() if site in kept}
+        self._deaf_until = {site: until for site, until in self._deaf_until.items() if site in kept}
+        self._shares.keep(kept)
+
+    def site(
+        self, site: Site, feed: str, wishes: Iterable[Subscription], *, now: datetime, in_group: bool
+    ) -> SiteInput:
+        """What a decision about `feed` must know of a site."""
+        path = Path(
+            round_trip_s=self._round_trip_s.get(site.name, 0.0),
+            access_bps=_access_bps(site, now.hour),
+            share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
+        )
+        return SiteInput(site.name, path, self._no_multicast(site, now), in_group)
+
+    def _no_multicast(self, site: Site, now: datetime) -> str | None:
+        if not site.multicast:
+            return f"{site.name} is not to be served by multicast"
+        until = self._deaf_until.get(site.name)
+        if until is not None and now < until:
+            return f"{site.name} heard no group and is tried again at {until:%H:%M} UTC"
+        return None
+
+
+class MatchShares:
+    """The share of a feed's bytes that each site stores, over the last volumes that are large enough to tell."""
+
+    def __init__(self) -> None:
+        self._arrived: dict[str, int] = {}
+        self._at_start: dict[tuple[str, str], tuple[int, int]] = {}
+        self._shares: dict[tuple[str, str], float] = {}
+
+    def arrived(self, feed: str, size_bytes: int) -> None:
+        """Counts bytes that came into a feed."""
+        self._arrived[feed] = self._arrived.get(feed, 0) + size_bytes
+
+    def settled(self, reports: Iterable[Settled], *, caught_up: frozenset[tuple[str, str]]) -> None:
+        """Compares what sites stored with what arrived since the last time; a site that lags starts afresh."""
+        stored: dict[tuple[str, str], int] = {}
+        for report in reports:
+            key = (report.site, report.feed)
+            stored[key] = stored.get(key, 0) + report.stored_bytes
+        for key, stored_bytes in stored.items():
+            self._compare(key, stored_bytes, caught_up=key in caught_up)
+
+    def share(self, site: str, feed: str) -> float:
+        """The measured share; 1 until it is known."""
+        return self._shares.get((site, feed), 1.0)
+
+    def keep(self, sites: set[str]) -> None:
+        """Forgets every site but these."""
+        self._at_start = {key: value for key, value in self._at_start.items() if key[0] in sites}
+        self._shares = {key: value for key, value in self._shares.items() if key[0] in sites}
+
+    def _compare(self, key: tuple[str, str], stored_bytes: int, *, caught_up: bool) -> None:
+        arrived_bytes = self._arrived.get(key[1], 0)
+        start = self._at_start.get(key)
+        if not caught_up:
+            self._at_start.pop(key, None)
+        elif start is None:
+            self._at_start[key] = (stored_bytes, arrived_bytes)
+        elif arrived_bytes - start[1] >= TELLING_BYTES:
+            measured = (stored_bytes - start[0]) / (arrived_bytes - start[1])
+            self._shares[key] = min(max(measured, SMALLEST_SHARE), 1.0)
+            self._at_start[key] = (stored_bytes, arrived_bytes)
+
+
+def _access_bps(site: Site, hour: int) -> float | None:
+    limits = [site.access_rate_bps] if site.access_rate_bps else []
+    if site.ceiling_mbps_by_hour:
+        limits.append(site.ceiling_mbps_by_hour[hour % len(site.ceiling_mbps_by_hour)] * 1e6)
+    return min((limit for limit in limits if limit > 0), default=None)
+
+
+def _takes_all(wish: Subscription) -> bool:
+    return wish.not_pattern is None and wish.pattern in ("", ".*", "^", "^.*", "^.*$", ".")
+
+
+TELLING_BYTES = 1_000_000
+SMALLEST_SHARE = 0.001
+"""A site that takes next to nothing still costs headers."""

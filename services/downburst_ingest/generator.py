@@ -1,0 +1,233 @@
+"""Feeds made up from statistics, so that a demonstration or a load test needs no download.
+
+NGRID follows the published hour of 15 June 2015 (28,166 products, 12.3 Mb/s): most products small, one in ten a
+megabyte or so, one in ten thousand tens of megabytes; sizes that resemble their neighbours'; bursts between
+silences of a second or two, and one burst in twenty that goes on for a quarter of a minute. The other feeds stand
+for what shares a hub with it: steady radar chunks, a comb of radar products, a trickle of text, rare warnings.
+
+The same seed gives the same products. Time is in seconds since the feed began; nothing here reads a clock.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count, islice
+from statistics import NormalDist
+
+import numpy as np
+
+from downburst.model import FeedClass
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedProduct:
+    """A product that is due `at_s` seconds after its feed began."""
+
+    at_s: float
+    product_id: str
+    size_bytes: int
+
+
+Products = Iterator[GeneratedProduct]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedFeed:
+    """A feed with the statistics of a real one."""
+
+    name: str
+    feed_class: FeedClass
+    make: Callable[[np.random.Generator], Products]
+
+    def products(self, *, seed: int) -> Products:
+        """An endless stream in time order; feeds of one seed are independent of each other."""
+        return self.make(np.random.default_rng([seed, *self.name.encode()]))
+
+
+def built_in_feeds() -> tuple[GeneratedFeed, ...]:
+    """The feeds of a demonstration, the busiest first."""
+    return (
+        GeneratedFeed("NGRID", FeedClass.GRID, ngrid),
+        GeneratedFeed("NEXRAD2", FeedClass.OBSERVATION, nexrad2),
+        GeneratedFeed("NEXRAD3", FeedClass.OBSERVATION, nexrad3),
+        GeneratedFeed("IDS|DDPLUS", FeedClass.OBSERVATION, text),
+        GeneratedFeed("WARNINGS", FeedClass.WARNING, warnings),
+    )
+
+
+def ngrid(random: np.random.Generator) -> Products:
+    """Model grids from the satellite broadcast: 12 Mb/s on average, in bursts."""
+    sizes = _NGRID_SIZES.stream(random)
+    for number, at_s in enumerate(_ngrid_times(random)):
+        model = _MODELS[number // 40 % len(_MODELS)]
+        field = f"{model}/#212/201506150000F{number % 85:03d}/TMP/500 hPa PRES"
+        yield GeneratedProduct(at_s, f"YZCA98 KWBG 150000 !grib2/ncep/{field}! {number:07d}", next(sizes))
+
+
+def nexrad2(random: np.random.Generator, *, radars: int = 20) -> Products:
+    """Chunks of radar volumes: each radar sends one about every six seconds, all day long."""
+    turn = [random.uniform(0, _CHUNK_PERIOD_S) for _ in range(radars)]
+    for number in count():
+        radar = min(range(radars), key=turn.__getitem__)
+        size = int(random.lognormal(math.log(85_000), 0.45)) + 24
+        name = f"L2-BZIP2/K{_letters(radar)}/20240418000000/{number // radars // 60 % 999:03d}/{number:07d}/I/V06/0"
+        yield GeneratedProduct(turn[radar], name, size)
+        turn[radar] += _CHUNK_PERIOD_S * random.uniform(0.85, 1.15)
+
+
+def nexrad3(random: np.random.Generator) -> Products:
+    """Radar products as a comb: every two seconds some tens of them within half a second."""
+    number, tooth_s = 0, 0.0
+    while True:
+        products = max(1, round(random.normal(_TOOTH_PRODUCTS, 7)))
+        for at_s in np.sort(random.uniform(0, 0.5, products)):
+            size = min(int(random.lognormal(9.3, 1.15)) + 120, 300_000)
+            name = f"SDUS5{number % 7} K{_letters(number % 150)} 112259 /pN0R{_letters(number % 150)} {number:07d}"
+            yield GeneratedProduct(tooth_s + float(at_s), name, size)
+            number += 1
+        tooth_s += 1.9
+
+
+def text(random: np.random.Generator) -> Products:
+    """Bulletins of 1.5 kB on average, a dozen a second, independent of each other."""
+    at_s = 0.0
+    for number in count():
+        at_s += random.exponential(1 / 12)
+        size = min(int(random.lognormal(math.log(850), 1.05)) + 40, 60_000)
+        yield GeneratedProduct(at_s, f"SAUS{number % 90:02d} K{_letters(number % 400)} 231200 {number:07d}", size)
+
+
+def warnings(random: np.random.Generator) -> Products:
+    """Warnings: one weather system after the other sets off a handful."""
+    number, at_s = 0, 0.0
+    while True:
+        at_s += random.exponential(6.0)
+        for _ in range(1 + int(random.geometric(0.6))):
+            at_s += random.uniform(0.05, 0.4)
+            kind = _WARNING_KINDS[int(random.integers(len(_WARNING_KINDS)))]
+            size = min(int(random.lognormal(7.6, 0.5)) + 200, 40_000)
+            yield GeneratedProduct(at_s, f"{kind}5{number % 10} K{_letters(number % 120)} 231215 {number:06d}", size)
+            number += 1
+
+
+@dataclass(frozen=True, slots=True)
+class SizeModel:
+    """Sizes with a lognormal body, a bounded Pareto tail and rare giants, each like the one before.
+
+    The body is a lognormal with one width below the median and another above it, up to the quantile `tail_from`.
+    """
+
+    median_bytes: float
+    spread_below: float
+    spread_above: float
+    tail_from: float
+    tail_exponent: float
+    tail_end_bytes: float
+    giants: float
+    """Share of products beyond the tail."""
+    giant_end_bytes: float
+    likeness: float
+    """Correlation of a size with the one before it, on the normal scale."""
+
+    def stream(self, random: np.random.Generator) -> Iterator[int]:
+        """Sizes in bytes, without end."""
+        noise = math.sqrt(1 - self.likeness**2)
+        level = random.normal()
+        while True:
+            yield max(1, int(self.at_quantile(_NORMAL.cdf(level))))
+            level = self.likeness * level + noise * random.normal()
+
+    def at_quantile(self, quantile: float) -> float:
+        """The size that a share of `quantile` of all products stays below."""
+        quantile = min(max(quantile, 1e-9), 1 - 1e-9)
+        if quantile < self.tail_from:
+            return self._body(quantile)
+        giants_from = 1 - self.giants
+        if quantile < giants_from:
+            share = (quantile - self.tail_from) / (giants_from - self.tail_from)
+            return _bounded_pareto(share, self._body(self.tail_from), self.tail_end_bytes, self.tail_exponent)
+        share = (quantile - giants_from) / self.giants
+        return _bounded_pareto(share, self.tail_end_bytes, self.giant_end_bytes, 0.2)
+
+    def _body(self, quantile: float) -> float:
+        level = _NORMAL.inv_cdf(quantile)
+        spread = self.spread_below if level < 0 else self.spread_above
+        return self.median_bytes * math.exp(spread * level)
+
+
+def until(products: Products, *, seconds: float) -> Products:
+    """The products due before `seconds`."""
+    for product in products:
+        if product.at_s >= seconds:
+            return
+        yield product
+
+
+def _ngrid_times(random: np.random.Generator) -> Iterator[float]:
+    at_s, mood = 0.0, 0.0
+    while True:
+        mood = 0.8 * mood + 0.6 * random.normal()
+        yield at_s
+        for gap_s in islice(_gaps_in_burst(random), _burst_products(random, mood=mood) - 1):
+            at_s += gap_s
+            yield at_s
+        at_s += _silence_s(random)
+
+
+def _burst_products(random: np.random.Generator, *, mood: float) -> int:
+    """Mostly a dozen; one burst in twenty has hundreds, more often when the last ones were large."""
+    long_burst = random.random() < _LONG_BURSTS * math.exp(0.9 * mood - 0.405)
+    if long_burst:
+        return int(min(100 + random.lognormal(math.log(170), 1.1), 2_000))
+    return 1 + int(random.poisson(13 * math.exp(0.35 * mood - 0.06)))
+
+
+def _gaps_in_burst(random: np.random.Generator) -> Iterator[float]:
+    """Milliseconds mostly, short ones in runs, with a long tail below the second that would part two bursts.
+
+    Each burst has a density of its own: some come as fast as the link carries them.
+    """
+    level = random.normal()
+    middle_s = 0.007 * math.exp(_DENSITY_SPREAD * random.normal())
+    while True:
+        level = _GAP_LIKENESS * level + math.sqrt(1 - _GAP_LIKENESS**2) * random.normal()
+        gap_s = middle_s * math.exp((0.9 if level < 0 else 2.4) * level)
+        if gap_s < 0.999:
+            yield gap_s
+
+
+def _silence_s(random: np.random.Generator) -> float:
+    if random.random() < 0.03:
+        return float(min(2.0 + random.exponential(4.0), 60.0))
+    return float(1.0 + 0.99 * random.beta(2.2, 1.2))
+
+
+def _bounded_pareto(share: float, low: float, high: float, exponent: float) -> float:
+    ratio = (low / high) ** exponent
+    return float(low * (1 - share * (1 - ratio)) ** (-1 / exponent))
+
+
+def _letters(number: int) -> str:
+    """Three capital letters that stand for `number`, as in a station's name."""
+    return "".join(chr(ord("A") + number // 26**place % 26) for place in (2, 1, 0))
+
+
+_NORMAL = NormalDist()
+_MODELS = ("NAM_84", "GFS_90", "RAP_130", "NAM_84", "RTMA_184")
+_WARNING_KINDS = ("WFUS", "WUUS", "WWUS", "WGUS")
+_CHUNK_PERIOD_S = 6.0
+_TOOTH_PRODUCTS = 16
+_LONG_BURSTS = 0.04
+_GAP_LIKENESS = 0.85
+_DENSITY_SPREAD = 0.9
+_NGRID_SIZES = SizeModel(
+    median_bytes=39_000,
+    spread_below=0.80,
+    spread_above=1.55,
+    tail_from=0.9,
+    tail_exponent=0.4,
+    tail_end_bytes=6e6,
+    giants=1.2e-4,
+    giant_end_bytes=54e6,
+    likeness=0.7,
+)

@@ -1,0 +1,128 @@
+"""Brings the node's batches into the ledger, each once, and answers how late products were.
+
+The batch's id is kept in the transaction that keeps its contents, so a batch that is handed over again, after a crash
+between the ledger and the node's acknowledgement, changes nothing. Quantiles of any selection come from merged
+sketches, never from averaged quantiles. Negative latencies are shown as they are and said to be a clock's fault.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from downburst.bus import Bus
+from downburst.clock import Clock, SystemClock, to_us
+from downburst.events import BatchLoaded
+from downburst.ledger import Ledger
+from downburst.model import LatencyKind, SketchRow, Transport
+from downburst.sketch import LatencySketch
+from downburst_latency.batch import parse_batch
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySelection:
+    """Which latencies are asked for; None stands for all."""
+
+    kind: LatencyKind = LatencyKind.DISTRIBUTION
+    feed: str | None = None
+    site: str | None = None
+    transport: Transport | None = None
+    minutes: int = 60
+    """How far to look back from the current minute, which counts as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyFigures:
+    """Latencies of a selection."""
+
+    count: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    max_ms: float
+    min_ms: float
+    mean_ms: float
+    negative: int
+    bound_ms: float | None
+    """The largest bound of the clock offsets behind the values; None if no clock was measured."""
+
+    @property
+    def flag(self) -> str | None:
+        """What a reader must know before trusting the figures."""
+        if self.negative:
+            values = "1 value is" if self.negative == 1 else f"{self.negative} values are"
+            return f"{values} negative: a clock is wrong by at least {-self.min_ms:.3g} ms"
+        if self.bound_ms is not None and self.bound_ms > self.p50_ms / 2:
+            return f"the clocks are known to within {self.bound_ms:.3g} ms only, which is over half of the median"
+        return None
+
+
+class LatencyService:
+    """Loads batches and answers questions about latency."""
+
+    def __init__(self, ledger: Ledger, *, bus: Bus | None = None, clock: Clock | None = None) -> None:
+        self._ledger = ledger
+        self._bus = bus
+        self._clock = clock or SystemClock()
+
+    async def load(self, path: Path) -> bool:
+        """Keeps a batch file's contents; False if they were kept before. ValueError: the file can't be understood."""
+        batch = parse_batch(await asyncio.to_thread(path.read_text, encoding="utf-8"))
+        fresh = await self._ledger.write(lambda book: book.batches.load(batch))
+        if fresh and self._bus is not None:
+            self._bus.publish(BatchLoaded(batch.id))
+        return fresh
+
+    async def latency(self, selection: LatencySelection | None = None) -> LatencyFigures | None:
+        """The figures of a selection; None if nothing was measured in it."""
+        return figures_of(await self._rows(selection or LatencySelection()))
+
+    async def by_site(
+        self, selection: LatencySelection | None = None
+    ) -> dict[tuple[str, str, Transport], LatencyFigures]:
+        """The figures of each feed, site and transport in a selection."""
+        rows = await self._rows(selection or LatencySelection())
+        groups: dict[tuple[str, str, Transport], list[SketchRow]] = {}
+        for row in rows:
+            groups.setdefault((row.feed, row.site, row.transport), []).append(row)
+        return {key: figures for key, some in sorted(groups.items()) if (figures := figures_of(some)) is not None}
+
+    async def by_minute(self, selection: LatencySelection | None = None) -> dict[int, LatencyFigures]:
+        """The figures of each minute (since 1970) in a selection, oldest first."""
+        groups: dict[int, list[SketchRow]] = {}
+        for row in await self._rows(selection or LatencySelection()):
+            groups.setdefault(row.minute, []).append(row)
+        return {
+            minute: figures for minute, some in sorted(groups.items()) if (figures := figures_of(some)) is not None
+        }
+
+    async def _rows(self, wanted: LatencySelection) -> list[SketchRow]:
+        since_minute = to_us(self._clock.now()) // 60_000_000 - wanted.minutes + 1
+        return await self._ledger.read(
+            lambda book: book.latency.rows(
+                since_minute=since_minute,
+                feed=wanted.feed,
+                site=wanted.site,
+                transport=wanted.transport,
+                kind=wanted.kind,
+            )
+        )
+
+
+def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:
+    """The figures of rows of one kind; None if they hold no value."""
+    sketch = LatencySketch.of_rows(rows)
+    p50, p95, p99, mean = (*(sketch.quantile_ms(share) for share in (0.5, 0.95, 0.99)), sketch.mean_ms())
+    if p50 is None or p95 is None or p99 is None or mean is None:
+        return None
+    return LatencyFigures(
+        count=sketch.count,
+        p50_ms=p50,
+        p95_ms=p95,
+        p99_ms=p99,
+        max_ms=sketch.max_ms,
+        min_ms=sketch.min_ms,
+        mean_ms=mean,
+        negative=sketch.negative,
+        bound_ms=sketch.bound_ms,
+    )

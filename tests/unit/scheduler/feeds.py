@@ -1,0 +1,35 @@
+"""Arrivals for tests: hand-made ones, a steady feed, and the recorded NGRID hour where it is at hand."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from downburst.trace import parse
+from downburst_scheduler.traffic import Arrivals
+
+
+def arrivals(*products: tuple[float, float], span_s: float | None = None) -> Arrivals:
+    """Products as (second, bytes)."""
+    at_s = np.array([at for at, _ in products], dtype=np.float64)
+    sizes = np.array([size for _, size in products], dtype=np.float64)
+    return Arrivals(at_s, sizes, span_s or max(float(at_s[-1]) if len(at_s) else 0.0, 1.0))
+
+
+def steady(*, products: int = 600, size_bytes: float = 100_000, every_s: float = 0.5) -> Arrivals:
+    """A product of one size at even distances: 1.6 Mb/s by default."""
+    return Arrivals(
+        np.arange(products, dtype=np.float64) * every_s, np.full(products, float(size_bytes)), products * every_s
+    )
+
+
+@cache
+def ngrid_hour() -> Arrivals:
+    """The recorded hour; skips where the shared data are not at hand."""
+    root = Path(os.environ.get("DOWNBURST_DATA", Path(__file__).parents[4] / "shared" / "data"))
+    trace = root / "traces" / "ngrid-20150615T00-1h.txt"
+    if not trace.is_file():
+        pytest.skip(f"the recorded NGRID hour is not at {trace}; name its directory in DOWNBURST_DATA")
+    return Arrivals.of_trace(parse(trace))

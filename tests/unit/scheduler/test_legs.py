@@ -1,0 +1,51 @@
+"""Legs of a plan, and the addresses of groups."""
+
+from ipaddress import IPv4Address, IPv4Network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from downburst.model import Leg, Transport
+from downburst.settings import MulticastSettings
+from downburst_scheduler.legs import group_address, group_leg, legs_of
+from downburst_scheduler.options import Option
+
+GROUP = group_leg(32, MulticastSettings(), rate_bps=400_000_000)
+
+
+def chosen(multicast: tuple[str, ...], unicast: tuple[str, ...]) -> Option:
+    return Option(Transport.MULTICAST, True, "", multicast_sites=multicast, unicast_sites=unicast)
+
+
+def test_address_and_port_follow_from_the_number() -> None:
+    assert (GROUP.group, GROUP.port, GROUP.rate_bps) == ("239.77.0.32", 17_032, 400_000_000)
+
+
+def test_a_mixed_plan_has_both_legs_with_their_sites_in_order() -> None:
+    unicast, group = legs_of(chosen(("c", "b"), ("a",)), unicast_leg=7, group=GROUP)
+    assert unicast == Leg(7, Transport.UNICAST, ("a",))
+    assert (group.leg, group.transport, group.sites, group.group) == (
+        32,
+        Transport.MULTICAST,
+        ("b", "c"),
+        "239.77.0.32",
+    )
+
+
+def test_a_group_for_all_leaves_no_unicast_leg_and_no_site_leaves_an_empty_one() -> None:
+    assert [leg.leg for leg in legs_of(chosen(("a", "b"), ()), unicast_leg=7, group=GROUP)] == [32]
+    assert legs_of(chosen((), ()), unicast_leg=7, group=None) == (Leg(7, Transport.UNICAST, ()),)
+
+
+@pytest.mark.parametrize("network", ["239.77.0.0/16", "239.77.0.0/30", "239.77.0.5/32"])
+def test_every_leg_has_a_group_inside_the_network(network: str) -> None:
+    inside = IPv4Network(network)
+    groups = [group_address(leg, inside) for leg in range(1, 200_000, 37)]
+    assert all(IPv4Address(group) in inside for group in groups)
+
+
+@given(st.integers(1, 2**31), st.integers(1, 65_534))
+def test_legs_that_are_near_in_number_never_share_a_group(leg: int, distance: int) -> None:
+    network = IPv4Network("239.77.0.0/16")
+    assert group_address(leg, network) != group_address(leg + distance, network)

@@ -1,0 +1,377 @@
+"""The loop on a real ledger: from events to plans, over restarts and changes."""
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from downburst.bus import Bus
+from downburst.clock import FakeClock, to_us
+from downburst.errors import DiskFull
+from downburst.events import (
+    Event,
+    FaultSeen,
+    FeedTraffic,
+    LegChanged,
+    LegTraffic,
+    PinChanged,
+    PlanMade,
+    SessionTraffic,
+    SiteProgress,
+    SitesChanged,
+    SubscriptionsChanged,
+    TrafficSeen,
+)
+from downburst.ledger import Ledger
+from downburst.model import Batch, Feed, Plan, Settled, Site, Subscription, Transport
+from downburst.settings import MulticastSettings, SchedulerSettings, Settings
+from downburst_scheduler.loop import SchedulerLoop
+from factories import sketch_row
+from unit.scheduler.feeds import ngrid_hour
+
+SIZES = (100_000,) * 10
+"""Eight megabits a second."""
+
+
+@dataclass
+class Hub:
+    """A hub's parts around the scheduler, with a clock that is moved by hand."""
+
+    ledger: Ledger
+    settings: Settings
+    clock: FakeClock
+    bus: Bus = field(default_factory=Bus)
+    heard: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._listening = self.bus.subscribe(PlanMade, FaultSeen)
+        self.loop = SchedulerLoop(bus=self.bus, ledger=self.ledger, settings=self.settings, clock=self.clock)
+
+    async def restart(self) -> None:
+        self.loop = SchedulerLoop(bus=self.bus, ledger=self.ledger, settings=self.settings, clock=self.clock)
+        await self.loop.start()
+
+    def add(self, feed: str, *sites: str, pattern: str = ".*") -> None:
+        with self.ledger.transaction() as book:
+            if book.feeds.find(feed) is None:
+                book.feeds.add(Feed(feed))
+            for site in sites:
+                if book.sites.find(site) is None:
+                    book.sites.add(Site(site))
+                book.subscriptions.add(Subscription(0, site, feed, pattern))
+
+    async def seconds(
+        self, count: int, *, sizes: tuple[int, ...] = SIZES, feed: str = "NGRID", **legs: object
+    ) -> None:
+        for _ in range(count):
+            self.clock.advance(1)
+            await self.loop.handle(self.traffic(sizes, feed, **legs))
+
+    def traffic(self, sizes: tuple[int, ...], feed: str, **other: object) -> TrafficSeen:
+        now_us = to_us(self.clock.now())
+        feeds = (FeedTraffic(feed, len(sizes), sum(sizes), sizes, head=1),) if sizes else ()
+        given_ = {"legs": (), "sessions": (), "control_bytes": 0} | other
+        return TrafficSeen(now_us - 1_000_000, now_us, feeds, **given_)  # type: ignore[arg-type]
+
+    def plan(self, feed: str = "NGRID") -> Plan:
+        with self.ledger.transaction(writes=False) as book:
+            found = book.plans.current(feed)
+        assert found is not None
+        return found
+
+    def history(self, feed: str = "NGRID") -> list[Plan]:
+        with self.ledger.transaction(writes=False) as book:
+            return book.plans.history(feed)[::-1]
+
+    async def published(self) -> list[Event]:
+        self._listening.close()
+        return [event async for event in self._listening]
+
+
+@pytest.fixture
+def hub(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> Hub:
+    settings = Settings(data_dir=tmp_path, scheduler=SchedulerSettings(step_s=10, window_s=120, dwell_s=60))
+    return Hub(ledger, settings, clock)
+
+
+FIVE = ("a", "b", "c", "d", "e")
+
+
+async def test_a_feed_starts_on_unicast_and_goes_to_multicast_when_three_looks_agree(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    first = hub.plan()
+    assert (first.version, first.transport) == (1, Transport.UNICAST)
+    assert first.reason.startswith("unicast: no traffic measured yet")
+    await hub.seconds(29)
+    assert hub.plan().version == 1
+    await hub.seconds(1)
+    second = hub.plan()
+    assert (second.version, second.transport) == (2, Transport.MULTICAST)
+    assert "5 sites would cost 40.1 Mb/s by unicast" in second.reason
+    (leg,) = second.legs
+    assert (leg.sites, leg.rate_bps) == (FIVE, 400_000_000)
+    assert leg.group is not None
+    assert leg.group.startswith("239.77.0.")
+
+
+async def test_what_is_stored_is_said_and_nothing_else(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(200)
+    said = [event.plan for event in await hub.published() if isinstance(event, PlanMade)]
+    assert [(plan.version, plan.transport.value) for plan in said] == [(1, "unicast"), (2, "multicast")]
+
+
+async def test_a_feed_with_one_site_stays_on_unicast_and_says_why_once_measured(hub: Hub) -> None:
+    hub.add("TEXT", "a")
+    await hub.loop.start()
+    await hub.seconds(100, feed="TEXT")
+    plan = hub.plan("TEXT")
+    assert (plan.version, plan.transport) == (2, Transport.UNICAST)
+    assert "1 site costs" in plan.reason
+    assert "multicast is not possible: a group needs at least 2 sites" in plan.reason
+    assert [candidate.feasible for candidate in plan.candidates] == [True, False, False, False]
+
+
+async def test_windows_and_dwell_shrink_with_the_time_scale(tmp_path: Path, hub: Hub) -> None:
+    hub.settings = hub.settings.model_copy(update={"time_scale": 10.0})
+    hub.add("NGRID", *FIVE)
+    await hub.restart()
+    await hub.seconds(3)
+    assert hub.plan().transport is Transport.MULTICAST
+
+
+async def test_a_new_site_joins_the_existing_leg_at_once(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    before = hub.plan()
+    hub.add("NGRID", "f")
+    await hub.loop.handle(SubscriptionsChanged())
+    after = hub.plan()
+    assert (after.version, after.legs[0].leg) == (before.version + 1, before.legs[0].leg)
+    assert "f" in after.legs[0].sites
+
+
+async def test_a_site_that_never_heard_the_group_gets_copies_until_the_retry_time_is_over(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    leg = hub.plan().legs[0].leg
+    await hub.loop.handle(LegChanged("NGRID", leg, "c", "never-heard", hub.clock.now()))
+    mixed = hub.plan()
+    assert [(one.transport.value, one.sites) for one in mixed.legs] == [
+        ("unicast", ("c",)),
+        ("multicast", ("a", "b", "d", "e")),
+    ]
+    assert "c heard no group" in mixed.reason
+    hub.clock.advance(30 * 60)
+    await hub.seconds(20)
+    (group,) = hub.plan().legs
+    assert (group.leg, group.sites) == (leg, FIVE)
+
+
+async def test_sites_that_left_or_may_not_take_the_feed_are_in_no_leg(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    with hub.ledger.transaction() as book:
+        book.sites.remove("a")
+        book.sites.change(Site("b", allow=("TEXT",)))
+        book.sites.change(Site("c", active=False))
+        book.sites.change(Site("d", multicast=False))
+    await hub.loop.handle(SitesChanged())
+    assert [(leg.transport.value, leg.sites) for leg in hub.plan().legs] == [("unicast", ("d", "e"))]
+
+
+async def test_a_pin_is_followed_at_once_and_its_end_leaves_it_to_the_figures(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    with hub.ledger.transaction() as book:
+        book.pins.set("NGRID", Transport.MULTICAST, by="alice")
+    await hub.loop.handle(PinChanged("NGRID"))
+    pinned = hub.plan()
+    assert (pinned.transport, pinned.pinned) == (Transport.MULTICAST, True)
+    assert "pinned by alice" in pinned.reason
+    with hub.ledger.transaction() as book:
+        book.pins.set("NGRID", Transport.UNICAST, by="bob")
+    await hub.loop.handle(PinChanged("NGRID"))
+    assert hub.plan().transport is Transport.UNICAST
+    with hub.ledger.transaction() as book:
+        book.pins.remove("NGRID")
+    await hub.loop.handle(PinChanged("NGRID"))
+    await hub.seconds(100)
+    assert (hub.plan().transport, hub.plan().pinned) == (Transport.MULTICAST, False)
+
+
+async def test_every_group_has_a_leg_of_its_own(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    numbers = []
+    for transport in (Transport.MULTICAST, Transport.UNICAST) * 3:
+        with hub.ledger.transaction() as book:
+            book.pins.set("NGRID", transport, by="alice")
+        await hub.loop.handle(PinChanged("NGRID"))
+        numbers += [leg.leg for leg in hub.plan().legs if leg.transport is Transport.MULTICAST]
+    assert len(set(numbers)) == 3
+
+
+async def test_after_a_restart_versions_go_on_and_the_group_is_another_one(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    before = hub.plan()
+    await hub.restart()
+    after = hub.plan()
+    assert (after.version, after.transport) == (before.version + 1, Transport.MULTICAST)
+    assert after.legs[0].leg > before.legs[0].leg
+    assert "no product came since the hub was started" in after.reason
+    await hub.seconds(10)
+    assert "5 sites would cost" in hub.plan().reason
+
+
+async def test_a_restart_without_a_group_changes_nothing(hub: Hub) -> None:
+    hub.add("TEXT", "a")
+    await hub.loop.start()
+    await hub.seconds(60, feed="TEXT")
+    before = hub.history("TEXT")
+    await hub.restart()
+    assert hub.history("TEXT") == before
+
+
+async def test_quiet_spells_make_no_plans(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    await hub.seconds(400, sizes=())
+    await hub.seconds(40)
+    assert [plan.transport.value for plan in hub.history()] == ["unicast", "multicast"]
+
+
+async def test_what_other_feeds_send_is_not_free(hub: Hub) -> None:
+    hub.settings = hub.settings.model_copy(
+        update={"egress_capacity_bps": 10e6, "multicast": MulticastSettings(enabled=False)}
+    )
+    hub.add("NGRID", "a")
+    hub.add("TEXT", "a")
+    await hub.restart()
+    for _ in range(40):
+        hub.clock.advance(1)
+        event = hub.traffic(SIZES, "NGRID")
+        text = FeedTraffic("TEXT", 1, 1_000, (1_000,), 1)
+        await hub.loop.handle(TrafficSeen(event.from_us, event.to_us, (*event.feeds, text), (), (), 0))
+    assert hub.plan("TEXT").figures["free_egress_bps"] == pytest.approx(10e6 - 8e6, rel=0.02)
+    assert "multicast is switched off in this hub's settings" in hub.plan("TEXT").reason
+
+
+async def test_measured_latency_is_set_beside_the_prediction(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    minute = to_us(hub.clock.now()) // 60_000_000
+    row = sketch_row([40.0] * 100, site="a", minute=minute, transport=Transport.MULTICAST)
+    with hub.ledger.transaction() as book:
+        book.batches.load(Batch("b1", sketches=(row,)))
+    version = hub.plan().version
+    await hub.seconds(60)
+    plan = hub.plan()
+    predicted = plan.figures["predicted_p99_ms"]
+    assert isinstance(predicted, float)
+    assert plan.version == version
+    assert plan.figures["measured_over_predicted_p99"] == pytest.approx(40 / predicted, rel=0.02)
+
+
+async def test_measured_repair_enters_the_price_of_a_group(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    leg = LegTraffic(hub.plan().legs[0].leg, "NGRID", 1_150_000, 100_000, 10, 1_000_000, 5, 0, Transport.MULTICAST)
+    await hub.seconds(20, legs=(leg,))
+    hub.add("NGRID", "f")
+    await hub.loop.handle(SubscriptionsChanged())
+    assert hub.plan().figures["repair_share"] == pytest.approx(0.1)
+
+
+async def test_a_site_whose_pattern_takes_little_is_found_out_and_stays_on_unicast(hub: Hub) -> None:
+    hub.add("NGRID", "a", "b", "c")
+    hub.add("NGRID", "little", pattern="^YHWB")
+    await hub.loop.start()
+    progress = SiteProgress("NGRID", settled_to=1, pending=0, transport=Transport.UNICAST, leg=1)
+    sessions = (SessionTraffic("little", 0, 500, 20_000, (progress,)),)
+    for number in range(4):
+        with hub.ledger.transaction() as book:
+            book.batches.load(Batch(f"b{number}", settled=(Settled("NGRID", "e", "little", 1, 1, 6_000_000),)))
+        await hub.seconds(60, sessions=sessions)
+    legs = {leg.transport.value: leg.sites for leg in hub.plan().legs}
+    assert legs == {"multicast": ("a", "b", "c"), "unicast": ("little",)}
+    assert "little takes 10% of the feed" in hub.plan().reason
+
+
+@pytest.mark.parametrize(("speed", "minutes", "sites", "latest_s"), [(10, 10, 8, 6), (1, 60, 5, 60)])
+async def test_the_recorded_feed_changes_once_and_soon(
+    hub: Hub, speed: int, minutes: int, sites: int, latest_s: float
+) -> None:
+    """With the settings as they come: the played ten minutes of the demo, and the whole hour as it was."""
+    hub.settings = Settings(data_dir=hub.settings.data_dir, time_scale=speed)
+    hub.add("NGRID", *(f"site-{number}" for number in range(sites)))
+    await hub.restart()
+    started = hub.clock.now()
+    for sizes in played_seconds(speed, minutes):
+        await hub.seconds(1, sizes=sizes)
+    first, second = hub.history()
+    assert (first.transport, second.transport) == (Transport.UNICAST, Transport.MULTICAST)
+    assert (second.made_at - started).total_seconds() <= latest_s
+
+
+def played_seconds(speed: int, minutes: int) -> list[tuple[int, ...]]:
+    """What came in each real second of a play."""
+    recorded = ngrid_hour()
+    seconds: list[list[int]] = [[] for _ in range(minutes * 60 // speed)]
+    for at_s, size in zip(recorded.at_s, recorded.size_bytes, strict=True):
+        if int(at_s / speed) < len(seconds):
+            seconds[int(at_s / speed)].append(int(size))
+    return [tuple(sizes) for sizes in seconds]
+
+
+async def test_run_follows_the_bus_until_cancelled(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    plans = hub.bus.subscribe(PlanMade)
+    running = asyncio.create_task(hub.loop.run())
+    first = await asyncio.wait_for(plans.next(), 10)
+    assert isinstance(first, PlanMade)
+    assert first.plan.transport is Transport.UNICAST
+    second = asyncio.create_task(plans.next())
+    async with asyncio.timeout(10):
+        while not second.done():
+            hub.clock.advance(10)
+            hub.bus.publish(hub.traffic(SIZES, "NGRID"))
+            await asyncio.sleep(0.001)
+    made = second.result()
+    assert isinstance(made, PlanMade)
+    assert made.plan.transport is Transport.MULTICAST
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_fault_of_the_ledger_is_said_and_made_good_at_the_next_look(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+
+    async def full(_: object) -> None:
+        raise DiskFull("the disk that holds the ledger is full; free some space and try again")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(hub.ledger, "write", full)
+        await hub.seconds(30)
+    assert hub.plan().version == 1
+    await hub.seconds(10)
+    assert hub.plan().transport is Transport.MULTICAST
+    faults = [event.sentence for event in await hub.published() if isinstance(event, FaultSeen)]
+    assert faults == [
+        "the scheduler could not finish a look: the disk that holds the ledger is full; free some space and try again"
+    ]

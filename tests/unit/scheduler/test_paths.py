@@ -1,0 +1,109 @@
+"""What the scheduler learns of sites: round trips, ceilings, groups that were not heard, shares of a feed."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import pytest
+
+from downburst.events import LegChanged, SessionTraffic
+from downburst.model import Settled, Site, Subscription
+from downburst_scheduler.options import SiteInput
+from downburst_scheduler.paths import MatchShares, SitePaths
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PART = [Subscription(1, "unl.edu", "NGRID", "^YHWB")]
+KEY = ("unl.edu", "NGRID")
+
+
+def known(
+    paths: SitePaths, site: Site | None = None, wishes: list[Subscription] | None = None, *, at: datetime = NOON
+) -> SiteInput:
+    return paths.site(site or Site("unl.edu"), "NGRID", PART if wishes is None else wishes, now=at, in_group=False)
+
+
+def leg(state: Literal["joined", "left", "never-heard"], site: str = "unl.edu") -> LegChanged:
+    return LegChanged("NGRID", 7, site, state, NOON)
+
+
+def stored(size_bytes: int, epoch: str = "a1") -> Settled:
+    return Settled("NGRID", epoch, "unl.edu", settled_to=1, stored=1, stored_bytes=size_bytes)
+
+
+def test_nothing_is_assumed_of_an_unknown_site() -> None:
+    site = known(SitePaths(timedelta(minutes=30)))
+    assert (site.path.round_trip_s, site.path.access_bps, site.path.share, site.no_multicast) == (
+        0.0,
+        None,
+        1.0,
+        None,
+    )
+
+
+def test_the_newest_round_trip_counts_and_a_missing_one_changes_nothing() -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    for round_trip_us in (80_000, 70_000, None):
+        paths.sessions_seen([SessionTraffic("unl.edu", None, None, round_trip_us, ())])
+    assert known(paths).path.round_trip_s == 0.07
+
+
+def test_the_lower_of_access_rate_and_the_hours_ceiling_holds() -> None:
+    by_hour = tuple([100.0] * 12 + [20.0] + [0.0] * 11)
+    site = Site("unl.edu", access_rate_bps=50e6, ceiling_mbps_by_hour=by_hour)
+    paths = SitePaths(timedelta(minutes=30))
+    assert known(paths, site).path.access_bps == 20e6
+    assert known(paths, site, at=NOON - timedelta(hours=1)).path.access_bps == 50e6
+
+
+def test_a_site_that_heard_no_group_is_tried_again_after_the_retry_time() -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    paths.leg_changed(leg("joined"))
+    assert known(paths).no_multicast is None
+    paths.leg_changed(leg("never-heard"))
+    assert known(paths).no_multicast == "unl.edu heard no group and is tried again at 12:30 UTC"
+    assert known(paths, Site("psu.edu")).no_multicast is None
+    assert known(paths, at=NOON + timedelta(minutes=31)).no_multicast is None
+
+
+def test_a_site_may_be_kept_from_multicast() -> None:
+    site = Site("unl.edu", multicast=False)
+    assert known(SitePaths(timedelta(minutes=30)), site).no_multicast == "unl.edu is not to be served by multicast"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "not_pattern", "share"), [(".*", None, 1.0), (".*", "^Y", 0.25), ("^YHWB", None, 0.25)]
+)
+def test_a_pattern_for_everything_needs_no_measurement(pattern: str, not_pattern: str | None, share: float) -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    wishes = [Subscription(1, "unl.edu", "NGRID", pattern, not_pattern)]
+    paths.settled([stored(0)], caught_up=frozenset([KEY]))
+    paths.arrived("NGRID", 4_000_000)
+    paths.settled([stored(1_000_000)], caught_up=frozenset([KEY]))
+    assert known(paths, wishes=wishes).path.share == share
+    paths.keep([])
+    assert known(paths, wishes=wishes).path.share == 1.0
+
+
+def test_a_share_is_measured_only_while_the_site_keeps_up() -> None:
+    shares = MatchShares()
+    shares.settled([stored(0)], caught_up=frozenset([KEY]))
+    shares.arrived("NGRID", 5_000_000)
+    shares.settled([stored(0)], caught_up=frozenset())
+    shares.settled([stored(0)], caught_up=frozenset([KEY]))
+    assert shares.share(*KEY) == 1.0, "what was stored while the site was away says nothing"
+    shares.arrived("NGRID", 2_000_000)
+    shares.settled([stored(1_500_000), stored(500_000, epoch="b2")], caught_up=frozenset([KEY]))
+    assert shares.share(*KEY) == 1.0, "epochs add up"
+
+
+def test_little_traffic_says_nothing_and_backfill_does_not_exceed_everything() -> None:
+    shares = MatchShares()
+    shares.settled([stored(0)], caught_up=frozenset([KEY]))
+    shares.arrived("NGRID", 999_999)
+    shares.settled([stored(0)], caught_up=frozenset([KEY]))
+    assert shares.share(*KEY) == 1.0
+    shares.arrived("NGRID", 1_000_000)
+    shares.settled([stored(200_000)], caught_up=frozenset([KEY]))
+    assert shares.share(*KEY) == pytest.approx(0.1, rel=0.01)
+    shares.arrived("NGRID", 1_000_000)
+    shares.settled([stored(9_000_000)], caught_up=frozenset([KEY]))
+    assert shares.share(*KEY) == 1.0
