@@ -3,11 +3,10 @@
 Nothing here knows Python parts of the product, so a system test that uses it proves the data plane alone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue
+import random
 import secrets
 import shutil
 import signal
@@ -15,10 +14,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from downburst.file_names import decode
 
@@ -52,7 +52,7 @@ def node_binary() -> str:
     return found
 
 
-def wait_for(what: str, probe: Callable[[], T], seconds: float = 30.0) -> T:
+def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 30.0) -> T:
     """Waits until ``probe`` returns something true; fails after ``seconds`` without it."""
     give_up = time.monotonic() + seconds
     while True:
@@ -82,19 +82,21 @@ class HubNode:
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self) -> HubNode:
+    def start(self) -> Self:
         """Starts the process; at a second start on the same directory feeds, sites and credentials are told again."""
         self.directory.mkdir(parents=True, exist_ok=True)
         (self.directory / "spool").mkdir(exist_ok=True)
-        self.process = subprocess.Popen(  # noqa: S603
-            [*self.prefix, node_binary(), "--log-format", "plain", "hub"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self.directory / "hub.log").open("ab"),
-            text=True,
-            bufsize=1,
-        )
-        threading.Thread(target=self._read, daemon=True).start()
+        with (self.directory / "hub.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*self.prefix, node_binary(), "--log-format", "plain", "hub"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                bufsize=1,
+            )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         answer = self.do(
             "start",
             name="hub",
@@ -193,9 +195,7 @@ class HubNode:
 
     def unicast(self, feed: str, version: int, leg: int, sites: Sequence[str]) -> None:
         """Moves sites of a feed to unicast."""
-        self.do(
-            "plan", feed=feed, version=version, legs=[{"leg": leg, "transport": "unicast", "sites": list(sites)}]
-        )
+        self.do("plan", feed=feed, version=version, legs=[{"leg": leg, "transport": "unicast", "sites": list(sites)}])
 
     def wait_event(self, seconds: float = 30.0, **wanted: Any) -> Line:
         """Waits until an event with these fields has come."""
@@ -203,7 +203,11 @@ class HubNode:
         def found() -> Line | None:
             return next((e for e in list(self.events) if all(e.get(k) == v for k, v in wanted.items())), None)
 
-        return wait_for(f"event {wanted}", found, seconds)  # type: ignore[return-value]
+        return wait_for(f"event {wanted}", found, seconds)
+
+    def events_named(self, name: str) -> list[Line]:
+        """All events of this name so far."""
+        return [event for event in list(self.events) if event["event"] == name]
 
     def wait_connected(self, *sites: str) -> None:
         """Waits until all these sites have a session."""
@@ -221,12 +225,24 @@ class HubNode:
         """Ends the process as a power cut of the process would."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(timeout=10)
+        self._close()
 
     def stop(self) -> int:
         """Ends the process as the agent does: the end of its stdin. Returns the exit code."""
-        if self.process.poll() is None and self.process.stdin:
+        if self.process.stdin and not self.process.stdin.closed:
             self.process.stdin.close()
-        return self.process.wait(timeout=20)
+        code = self.process.wait(timeout=20)
+        self._close()
+        return code
+
+    def _close(self) -> None:
+        self._reader.join(timeout=10)
+        for waiting in list(self._answers.values()):
+            waiting.put({"ok": False, "code": "gone", "error": "the node ended before it answered"})
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe and not pipe.closed:
+                with suppress(BrokenPipeError):
+                    pipe.close()
 
     def _read(self) -> None:
         assert self.process.stdout
@@ -242,7 +258,9 @@ class HubNode:
     def _enrol(self, line: Line) -> None:
         name = self.tokens.pop(line["secret_sha256"], None)
         if name is None:
-            self.do("enrol-answer", ask=line["ask"], ok=False, sentence="the token is unknown or used; ask for another")
+            self.do(
+                "enrol-answer", ask=line["ask"], ok=False, sentence="the token is unknown or used; ask for another"
+            )
             return
         self.credentials.setdefault(name, []).append(line["credential_sha256"])
         self.tell_sites()
@@ -263,18 +281,19 @@ class SiteNode:
         """Where the token is looked for."""
         return self.directory / "token"
 
-    def start(self) -> SiteNode:
+    def start(self) -> Self:
         """Starts the process; a second start takes up where the first ended."""
         self.directory.mkdir(parents=True, exist_ok=True)
         argv = [node_binary(), "--log-format", "plain", "receive", "--hub", self.hub, "--dir", str(self.directory)]
         if self.token_file.exists():
             argv += ["--token-file", str(self.token_file)]
-        self.process = subprocess.Popen(  # noqa: S603
-            [*self.prefix, *argv, *self.arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=(self.directory / "site.log").open("ab"),
-        )
+        with (self.directory / "site.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*self.prefix, *argv, *self.arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
         return self
 
     def kill(self) -> None:
@@ -292,6 +311,11 @@ class SiteNode:
         """What the process said."""
         return (self.directory / "site.log").read_text()
 
+    def wait_received(self, products: int, seconds: float = 30.0) -> dict[tuple[str, int], tuple[str, str]]:
+        """Waits until so many files stand; returns them all."""
+        wait_for(f"{products} files in {self.directory}", lambda: len(self.received()) >= products, seconds)
+        return self.received()
+
     def received(self) -> dict[tuple[str, int], tuple[str, str]]:
         """Every file that stands: (feed, sequence) to (id, SHA-256 of the bytes). Two files of one product fail."""
         found: dict[tuple[str, int], tuple[str, str]] = {}
@@ -304,3 +328,53 @@ class SiteNode:
             assert key not in found, f"{key} was received twice"
             found[key] = (name.product_id, sha256(path.read_bytes()).hexdigest())
         return found
+
+
+Subscribe = Callable[..., SiteNode]
+"""Starts a receiving site: name, feed, and optionally pattern and not_pattern."""
+
+
+class Play:
+    """Puts products into a hub, from a thread if asked, and keeps what was acknowledged."""
+
+    def __init__(self, hub: HubNode, feed: str, seed: int) -> None:
+        self.hub, self.feed, self.random = hub, feed, random.Random(seed)
+        self.acknowledged: dict[tuple[str, int], tuple[str, str]] = {}
+        self.count = 0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def put(self) -> None:
+        """Puts one product of a size between nothing and 300 kB, small ones more often."""
+        self.count += 1
+        content = self.random.randbytes(int(300_000 * self.random.random() ** 4))
+        product_id = f"product {self.count}"
+        answer = self.hub.put(self.feed, product_id, content)
+        key = (self.feed, answer["sequence"])
+        assert key not in self.acknowledged, f"sequence {key} was given twice"
+        self.acknowledged[key] = (product_id, sha256(content).hexdigest())
+
+    def start(self) -> Self:
+        """Goes on until `finish`, or until the hub is gone."""
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        return self
+
+    def wait_for_more(self, products: int) -> None:
+        """Waits until so many more products were put."""
+        goal = self.count + products
+        wait_for(f"{products} more products", lambda: self.count >= goal)
+
+    def finish(self) -> None:
+        """Stops after the product in hand."""
+        self._stop.set()
+        if self._thread:
+            self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.put()
+            except (NodeError, BrokenPipeError, ValueError):
+                return

@@ -195,6 +195,26 @@ mod tests {
     }
 
     #[test]
+    fn agrees_with_the_golden_names() {
+        let golden = include_str!("../../../../tests/golden/names.json");
+        let golden: serde_json::Value = serde_json::from_str(golden).unwrap();
+        let check = |kind: &str, text: &str| match kind {
+            "feed" => FeedName::parse(text).map(|_| ()),
+            "product_id" => ProductId::parse(text).map(|_| ()),
+            _ => SiteName::parse(text).map(|_| ()),
+        };
+        for kind in ["feed", "product_id", "site"] {
+            for good in golden[kind]["good"].as_array().unwrap() {
+                assert_eq!(check(kind, good.as_str().unwrap()), Ok(()), "{kind} {good}");
+            }
+            for bad in golden[kind]["bad"].as_array().unwrap() {
+                let error = check(kind, bad[0].as_str().unwrap()).unwrap_err().to_string();
+                assert!(error.contains(bad[1].as_str().unwrap()), "{kind} {bad}: {error}");
+            }
+        }
+    }
+
+    #[test]
     fn sites_are_host_like() {
         assert!(SiteName::parse("unl.edu").is_ok());
         for bad in ["", "-a", "UNL", "a b", "a/b"] {

@@ -1,0 +1,46 @@
+"""Says when the machine is too busy for a timing to mean anything."""
+
+import os
+import time
+from dataclasses import dataclass
+
+from kit.capabilities import skip
+
+
+@dataclass(frozen=True)
+class Busyness:
+    """How busy the machine is: load average of the last minute per core, and how late a sleeper is woken."""
+
+    load_per_core: float
+    lag_p99_ms: float
+
+    def reason(self, *, max_load_per_core: float, max_lag_ms: float) -> str:
+        """Say in a sentence what is too high; empty when nothing is."""
+        if self.load_per_core > max_load_per_core:
+            return f"load average is {self.load_per_core:.1f} per core, more than {max_load_per_core:.1f}"
+        if self.lag_p99_ms > max_lag_ms:
+            return f"sleepers wake {self.lag_p99_ms:.1f} ms late (p99), more than {max_lag_ms:.1f} ms"
+        return ""
+
+
+def measure(*, samples: int = 200) -> Busyness:
+    """Measure for about a millisecond per sample."""
+    lags_ms = sorted(_lag_ms() for _ in range(samples))
+    cores = len(os.sched_getaffinity(0))
+    return Busyness(os.getloadavg()[0] / cores, lags_ms[int(samples * 0.99) - 1])
+
+
+def needs_quiet_machine(*, max_load_per_core: float = 1.5, max_lag_ms: float = 5.0, wait_s: float = 60.0) -> None:
+    """Wait for the machine to calm down, and skip the running test with the reason if it does not."""
+    until_s = time.monotonic() + wait_s
+    while reason := measure().reason(max_load_per_core=max_load_per_core, max_lag_ms=max_lag_ms):
+        if time.monotonic() > until_s:
+            skip(f"too busy to judge a timing: {reason} after waiting {wait_s:.0f} s")
+        time.sleep(1)
+
+
+def _lag_ms() -> float:
+    asleep_ms = 1.0
+    started_s = time.perf_counter()
+    time.sleep(asleep_ms / 1000)
+    return (time.perf_counter() - started_s) * 1000 - asleep_ms

@@ -1,0 +1,172 @@
+"""A lab of hosts: network namespaces on one bridge, which has a namespace of its own.
+
+Nothing is made in the machine's own namespace, so its interfaces, rules and routes are never touched, and rules that
+filter bridged traffic there (a Docker engine's, for one) do not reach the lab. Names carry the process id of the test
+run; a lab is deleted by name at the end, at exit, and by the next run if the process was killed.
+"""
+
+import atexit
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+
+class Lab:
+    """Hosts with one interface each (`eth0`, 10.77.0.x) on a common bridge; multicast goes to every host."""
+
+    def __init__(self, hosts: Sequence[str]) -> None:
+        self.hosts = tuple(hosts)
+        self.wires = 0
+        self._prefix = f"db{os.getpid()}x{secrets.token_hex(2)}"
+        self._switch = f"{self._prefix}-switch"
+
+    def __enter__(self) -> Self:
+        sweep_abandoned_labs()
+        atexit.register(self.close)
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill what runs in the lab and delete it; may be called again."""
+        atexit.unregister(self.close)
+        delete_namespaces(name for name in namespaces() if name.startswith(f"{self._prefix}-"))
+
+    def namespace(self, host: str) -> str:
+        """Name of the host's network namespace."""
+        if host not in self.hosts:
+            raise ValueError(f"no host '{host}' in this lab; it has {', '.join(self.hosts)}")
+        return f"{self._prefix}-{host}"
+
+    def address(self, host: str) -> str:
+        """IPv4 address of the host's `eth0`."""
+        return f"10.77.0.{self.hosts.index(host) + 1}"
+
+    def command(self, host: str, argv: Sequence[str]) -> list[str]:
+        """Command line that runs argv inside the host; the process is argv itself, not a wrapper."""
+        return ["ip", "netns", "exec", self.namespace(host), *argv]
+
+    def run(self, host: str, argv: Sequence[str], **options: Any) -> subprocess.Popen[str]:
+        """Start argv inside the host, with the options of Popen."""
+        return subprocess.Popen(self.command(host, argv), text=True, **options)
+
+    def output(self, host: str, argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
+        """Run argv inside the host to its end and return what it printed."""
+        return _output(self.command(host, argv), given=given, timeout_s=timeout_s)
+
+    def loss(self, host: str, percent: float, *, protocols: Sequence[str] = ("udp",)) -> None:
+        """Drop this share of the packets that reach the host, at random; 0 takes the loss away."""
+        below = round(percent * 1000)
+        protocol_set = ", ".join(protocols)
+        rule = (
+            f"meta l4proto {{ {protocol_set} }} numgen random mod 100000 <= {below - 1} counter drop;"
+            if below
+            else ""
+        )
+        chain = f"chain input {{ type filter hook input priority -300; {rule} }};"
+        rules = f"table inet lab_loss {{}}\ndelete table inet lab_loss\ntable inet lab_loss {{ {chain} }}\n"
+        self.output(host, ["nft", "-f", "-"], given=rules)
+
+    def lost_packets(self, host: str) -> int:
+        """Count the packets that `loss` has dropped at the host since it was set."""
+        listed = json.loads(self.output(host, ["nft", "-j", "list", "table", "inet", "lab_loss"]))
+        rules = [entry["rule"]["expr"] for entry in listed["nftables"] if "rule" in entry]
+        return sum(part["counter"]["packets"] for rule in rules for part in rule if "counter" in part)
+
+    def rate(
+        self, host: str, *, down_bps: int | None = None, up_bps: int | None = None, buffer_bytes: int = 250_000
+    ) -> None:
+        """Limit what reaches the host (down) and what it sends (up), in Ethernet-frame bits per second."""
+        _limit(self._switch, self._port(host), down_bps, buffer_bytes)
+        _limit(self.namespace(host), "eth0", up_bps, buffer_bytes)
+
+    def _build(self) -> None:
+        _ip("netns", "add", self._switch)
+        _ip("-n", self._switch, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0", "stp_state", "0")
+        _ip("-n", self._switch, "link", "set", "br0", "up")
+        for host in self.hosts:
+            self._attach(host)
+
+    def _attach(self, host: str) -> None:
+        inside, port = self.namespace(host), self._port(host)
+        _ip("netns", "add", inside)
+        veth = ("type", "veth", "peer", "name", port, "netns", self._switch)
+        _ip("-n", inside, "link", "add", "eth0", *veth)
+        # One segment per packet: loss, rate and buffer then act on frames, as on a cable, and not on 64 KB bundles.
+        _ip("-n", inside, "link", "set", "eth0", "gso_max_segs", "1", "up")
+        _ip("-n", self._switch, "link", "set", port, "gso_max_segs", "1", "master", "br0", "up")
+        _ip("-n", inside, "link", "set", "lo", "up")
+        _ip("-n", inside, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
+        _ip("-n", inside, "route", "add", "224.0.0.0/4", "dev", "eth0")
+
+    def _port(self, host: str) -> str:
+        return f"port{self.hosts.index(host)}"
+
+
+def namespaces() -> list[str]:
+    """Names of all network namespaces of the machine."""
+    root = Path("/run/netns")
+    return sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+
+
+def sweep_abandoned_labs() -> None:
+    """Delete labs whose test run is dead."""
+    delete_namespaces(name for name in namespaces() if _is_abandoned(name))
+
+
+def delete_namespaces(names: Iterable[str]) -> None:
+    """Kill every process inside the namespaces and delete them."""
+    for name in list(names):
+        pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False)
+        for pid in pids.stdout.split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def _is_abandoned(name: str) -> bool:
+    match = _LAB_NAME.match(name)
+    return bool(match) and not Path(f"/proc/{match[1]}").exists() if match else False
+
+
+def _limit(namespace: str, device: str, rate_bps: int | None, buffer_bytes: int) -> None:
+    subprocess.run(["tc", "-n", namespace, "qdisc", "del", "dev", device, "root"], capture_output=True, check=False)
+    if rate_bps is None:
+        return
+    tc = ("tc", "-n", namespace)
+    rate = ("rate", f"{rate_bps}bit", "ceil", f"{rate_bps}bit", "burst", "3200", "quantum", "1514")
+    _output([*tc, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "10"])
+    _output([*tc, "class", "add", "dev", device, "parent", "1:", "classid", "1:10", "htb", *rate])
+    _output(
+        [*tc, "qdisc", "add", "dev", device, "parent", "1:10", "handle", "10:", "bfifo", "limit", str(buffer_bytes)]
+    )
+
+
+def _ip(*arguments: str) -> str:
+    return _output(["ip", *arguments])
+
+
+def _output(argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
+    done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=timeout_s, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"'{' '.join(argv)}' ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+_LAB_NAME = re.compile(r"^db(\d+)x[0-9a-z]+(-.+)?$")

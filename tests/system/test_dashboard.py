@@ -1,0 +1,227 @@
+"""The page in a real browser, served by a real hub with a real site."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from kit.capabilities import needs
+from kit.node import node_binary
+
+pytestmark = [pytest.mark.system, pytest.mark.browser]
+PATIENCE_MS = 60_000
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Hub:
+    """`downburst hub` as a child, with a client for its api."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.http, self.sites = "127.0.0.1:0", "127.0.0.1:0"
+        self.receivers: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> Self:
+        argv = [str(Path(sys.executable).with_name("downburst")), "hub", "--data-dir", str(self.data_dir)]
+        argv += ["--http", self.http, "--sites", self.sites]
+        environment = {**os.environ, "DOWNBURST_NODE": node_binary()}
+        self.process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment)
+        self.http, self.sites = self._addresses()
+        self.client = httpx.Client(base_url=f"http://{self.http}", timeout=10)
+        return self
+
+    def stop(self, *, how: signal.Signals = signal.SIGTERM) -> None:
+        self.client.close()
+        self.process.send_signal(how)
+        self.process.wait(timeout=60)
+        self.reader.join()
+
+    def receive(self, site: str, directory: Path) -> None:
+        token = self.post(f"sites/{site}/tokens")["token"]
+        directory.mkdir()
+        (directory / "token").write_text(token)
+        argv = [node_binary(), "receive", "--hub", self.sites, "--dir", str(directory)]
+        argv += ["--token-file", str(directory / "token")]
+        self.receivers.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL))
+
+    def post(self, path: str, **fields: object) -> dict[str, str]:
+        answer = self.client.post(f"/v1/{path}", json=fields)
+        assert answer.is_success, answer.text
+        made: dict[str, str] = answer.json()
+        return made
+
+    def put(self, feed: str, product_id: str, content: bytes) -> None:
+        answer = self.client.put(f"/v1/feeds/{feed}/products/{product_id}", content=content)
+        assert answer.status_code == 201, answer.text
+
+    def close(self) -> None:
+        children: list[subprocess.Popen[bytes] | subprocess.Popen[str]] = [*self.receivers, self.process]
+        for process in children:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(timeout=60)
+        self.client.close()
+
+    def _addresses(self) -> tuple[str, str]:
+        """Read the log to the line that tells both addresses; keep reading, so that the pipe never fills."""
+        log = self.process.stderr
+        assert log is not None
+        seen = []
+        for line in log:
+            seen.append(line)
+            if found := re.search(r"page and api at http://(\S+), sites connect to (\S+)", line):
+                self.reader = threading.Thread(target=lambda: [None for _ in log] and log.close(), daemon=True)
+                self.reader.start()
+                return found[1], found[2]
+        raise AssertionError(f"the hub ended before it listened: {''.join(seen)}")
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    needs("chromium")
+    assert (ROOT / "services/dashboard/dist/index.html").exists(), "the page is not built; run: make setup"
+    started = Hub(tmp_path / "hub").start()
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    needs("chromium")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.set_default_timeout(PATIENCE_MS)
+    expect.set_options(timeout=PATIENCE_MS)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    assert errors == []
+
+
+def a_site_that_receives(hub: Hub, directory: Path) -> None:
+    hub.post("feeds", feed="TEST", **{"class": "observation"})
+    hub.post("sites", site="near.example", organisation="<b onmouseover=alert(1)>Near</b>")
+    hub.post("sites/near.example/subscriptions", feed="TEST")
+    hub.receive("near.example", directory)
+
+
+def test_an_empty_hub_says_what_to_do_next(hub: Hub, page: Page) -> None:
+    page.goto(f"http://{hub.http}/")
+    expect(page.get_by_role("heading", name="What to do next")).to_be_visible()
+    expect(page.get_by_text("downburst feeds add NGRID --class grid")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is wrong")).to_be_visible()
+    hub.post("feeds", feed="TEST")
+    expect(page.get_by_test_id("feed TEST")).to_be_visible()
+    expect(page.get_by_text("downburst put TEST my/first/product ./file")).to_be_visible()
+
+
+def test_what_flows_is_on_the_page_without_a_reload(hub: Hub, page: Page, tmp_path: Path) -> None:
+    page.goto(f"http://{hub.http}/")
+    a_site_that_receives(hub, tmp_path / "near")
+    site = page.get_by_test_id("site near.example")
+    expect(site).to_contain_text("up to date")
+    expect(site).to_contain_text("<b onmouseover=alert(1)>Near</b>")
+    for number in range(20):
+        hub.put("TEST", f"product-{number}", os.urandom(20_000))
+    feed = page.get_by_test_id("feed TEST")
+    expect(feed).to_contain_text("20 products")
+    expect(feed).to_contain_text("unicast")
+    expect(site.locator("[data-label=Stored]")).to_have_text("20")
+    expect(site.locator("[data-label='Clock offset ± bound']")).to_contain_text("±")
+    for label in ("p50", "p99", "Worst"):
+        expect(feed.locator(f"[data-label={label}]")).to_have_text(re.compile(r"^\s*\u2212?[\d.]+ (ms|s)\s*$"))
+    feed.get_by_role("link", name="TEST").click()
+    expect(page).to_have_url(re.compile("#latency=TEST$"))
+    expect(page.get_by_role("heading", name="TEST, per minute")).to_be_in_viewport()
+    expect(page.get_by_role("img", name=re.compile("Latency of TEST per minute"))).to_be_visible()
+
+
+def test_a_site_that_is_away_is_wrong_and_a_hub_that_is_away_is_told(hub: Hub, page: Page, tmp_path: Path) -> None:
+    a_site_that_receives(hub, tmp_path / "near")
+    page.goto(f"http://{hub.http}/")
+    expect(page.get_by_test_id("site near.example")).to_contain_text("up to date")
+    hub.receivers[0].terminate()
+    expect(page.get_by_test_id("faults")).to_contain_text("near.example")
+    expect(page.get_by_test_id("faults")).to_contain_text("Next:")
+    hub.stop(how=signal.SIGKILL)
+    expect(page.get_by_test_id("link")).to_contain_text("The hub does not answer")
+    expect(page.get_by_test_id("feed TEST")).to_be_visible()
+    hub.start()
+    expect(page.get_by_test_id("link")).to_be_empty()
+
+
+def test_without_events_the_page_asks(hub: Hub, page: Page) -> None:
+    page.route("**/v1/events", lambda route: route.abort())
+    page.goto(f"http://{hub.http}/")
+    expect(page.get_by_test_id("link")).to_contain_text("asks the hub each second")
+    hub.post("feeds", feed="LATER")
+    expect(page.get_by_test_id("feed LATER")).to_be_visible()
+
+
+def test_the_page_is_read_aloud_and_used_by_keyboard(hub: Hub, page: Page, tmp_path: Path) -> None:
+    a_site_that_receives(hub, tmp_path / "near")
+    page.goto(f"http://{hub.http}/")
+    expect(page.get_by_test_id("site near.example")).to_be_visible()
+    for table in page.locator("table.cards").all():
+        expect(table.locator("caption")).not_to_be_empty()
+        assert table.locator("thead th").count() == table.locator("thead th[scope=col]").count() > 0
+        assert table.locator("tbody th[scope=row]").count() == table.locator("tbody tr").count()
+    assert page.locator("[aria-live=polite]").count() == 2
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the feeds")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert (
+        page.evaluate(
+            "document.activeElement.closest('section')?.ariaLabelledByElements?.[0].id ?? "
+            "document.activeElement.closest('section')?.getAttribute('aria-labelledby')"
+        )
+        == "feeds-title"
+    )
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+def test_the_page_fits_its_screen(hub: Hub, browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+    a_site_that_receives(hub, tmp_path / "near")
+    dark = scheme == "dark"
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme="dark" if dark else "light")
+    page = context.new_page()
+    page.goto(f"http://{hub.http}/")
+    page.get_by_test_id("site near.example").wait_for(timeout=PATIENCE_MS)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, re.findall(r"\d+", ground)[:3])) / 3
+    assert brightness < 60 if dark else brightness > 200
+    context.close()
+
+
+def test_the_page_fetches_nothing_from_elsewhere(hub: Hub, page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"http://{hub.http}/")
+    expect(page.get_by_role("heading", name="Sites")).to_be_visible()
+    deadline_s = time.monotonic() + PATIENCE_MS / 1000
+    while not any("/v1/events" in url for url in asked):
+        assert time.monotonic() < deadline_s, asked
+        page.wait_for_timeout(50)
+    assert [url for url in asked if not url.startswith(f"http://{hub.http}/")] == []
