@@ -65,12 +65,16 @@ class SitePaths:
 
 
 class MatchShares:
-    """The share of a feed's bytes that each site stores, over the last volumes that are large enough to tell."""
+    """The share of a feed's bytes that each site stores: over everything so far, what is longer ago weighing less.
+
+    One burst of what a site wants, or does not want, says little about the feed, and a share that swings would move
+    the site between its legs.
+    """
 
     def __init__(self) -> None:
         self._arrived: dict[str, int] = {}
         self._at_start: dict[tuple[str, str], tuple[int, int]] = {}
-        self._shares: dict[tuple[str, str], float] = {}
+        self._weighed: dict[tuple[str, str], tuple[float, float]] = {}
 
     def arrived(self, feed: str, size_bytes: int) -> None:
         """Counts bytes that came into a feed."""
@@ -87,12 +91,13 @@ class MatchShares:
 
     def share(self, site: str, feed: str) -> float:
         """The measured share; 1 until it is known."""
-        return self._shares.get((site, feed), 1.0)
+        stored_bytes, arrived_bytes = self._weighed.get((site, feed), (1.0, 1.0))
+        return min(max(stored_bytes / arrived_bytes, SMALLEST_SHARE), 1.0)
 
     def keep(self, sites: set[str]) -> None:
         """Forgets every site but these."""
         self._at_start = {key: value for key, value in self._at_start.items() if key[0] in sites}
-        self._shares = {key: value for key, value in self._shares.items() if key[0] in sites}
+        self._weighed = {key: value for key, value in self._weighed.items() if key[0] in sites}
 
     def _compare(self, key: tuple[str, str], stored_bytes: int, *, caught_up: bool) -> None:
         arrived_bytes = self._arrived.get(key[1], 0)
@@ -102,8 +107,11 @@ class MatchShares:
         elif start is None:
             self._at_start[key] = (stored_bytes, arrived_bytes)
         elif arrived_bytes - start[1] >= TELLING_BYTES:
-            measured = (stored_bytes - start[0]) / (arrived_bytes - start[1])
-            self._shares[key] = min(max(measured, SMALLEST_SHARE), 1.0)
+            stored, arrived = self._weighed.get(key, (0.0, 0.0))
+            self._weighed[key] = (
+                stored * FADING + stored_bytes - start[0],
+                arrived * FADING + arrived_bytes - start[1],
+            )
             self._at_start[key] = (stored_bytes, arrived_bytes)
 
 
@@ -119,5 +127,7 @@ def _takes_all(wish: Subscription) -> bool:
 
 
 TELLING_BYTES = 1_000_000
+FADING = 0.98
+"""Per comparison: the volume of fifty comparisons ago weighs a third."""
 SMALLEST_SHARE = 0.001
 """A site that takes next to nothing still costs headers."""

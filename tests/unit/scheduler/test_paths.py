@@ -107,3 +107,18 @@ def test_little_traffic_says_nothing_and_backfill_does_not_exceed_everything() -
     shares.arrived("NGRID", 1_000_000)
     shares.settled([stored(9_000_000)], caught_up=frozenset([KEY]))
     assert shares.share(*KEY) == 1.0
+
+
+def test_one_burst_of_what_a_site_does_not_want_moves_its_share_little() -> None:
+    shares = MatchShares()
+    shares.settled([stored(0)], caught_up=frozenset([KEY]))
+    taken = 0
+    for burst in range(40):
+        taken += 1_000_000 if burst % 4 == 0 else 0
+        shares.arrived("NGRID", 2_000_000 if burst % 2 == 0 else 1_500_000)
+        shares.settled([stored(taken)], caught_up=frozenset([KEY]))
+    before = shares.share(*KEY)
+    assert before == pytest.approx(10 / 70, rel=0.25)
+    shares.arrived("NGRID", 3_000_000)
+    shares.settled([stored(taken + 3_000_000)], caught_up=frozenset([KEY]))
+    assert shares.share(*KEY) < 0.25, "a burst of nothing but wanted products is one burst"

@@ -1,0 +1,138 @@
+"""The chart: values that document themselves, a schema that refuses the rest, templates that use what there is."""
+
+import copy
+import itertools
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+CHART = Path(__file__).resolve().parents[3] / "charts" / "downburst"
+TEMPLATES = sorted((CHART / "templates").iterdir())
+OPEN_ENDED = {"hub.settings", "resources", "nodeSelector", "tolerations", "imagePullSecrets"}
+
+
+@pytest.fixture(scope="module")
+def values() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    return jsonschema_rs.Draft7Validator(json.loads((CHART / "values.schema.json").read_text()))
+
+
+def test_the_defaults_are_valid(values: dict[str, Any], schema: Any) -> None:
+    schema.validate(values)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("replicas", 2),
+        ("image.digest", "sha256:0"),
+        ("image.repository", ""),
+        ("image.pullPolicy", "Sometimes"),
+        ("hub.settings", {"LD_PRELOAD": "x"}),
+        ("hub.settings", {"DOWNBURST_EGRESS_CAPACITY_BPS": 1000}),
+        ("hub.stopSeconds", 0),
+        ("sites.port", 70_000),
+        ("sites.service.type", "ExternalName"),
+        ("persistence.size", "a lot"),
+        ("multicast.hostNetwork", True),
+        ("resources.request", {}),
+    ],
+)
+def test_a_wrong_value_is_refused(path: str, value: object, values: dict[str, Any], schema: Any) -> None:
+    assert not schema.is_valid(with_value(values, path, value))
+
+
+def test_multicast_on_the_hosts_network_needs_its_interface(values: dict[str, Any], schema: Any) -> None:
+    wanted = with_value(values, "multicast", {"hostNetwork": True, "interface": "192.0.2.7"})
+    schema.validate(wanted)
+
+
+def test_each_value_is_explained_in_a_sentence() -> None:
+    lines = (CHART / "values.yaml").read_text().splitlines()
+    block = ""
+    for before, line in itertools.pairwise(lines):
+        if key := re.match(r"^([A-Za-z]+):", line):
+            block = key[1]
+        # What stands inside `resources` is Kubernetes' own; the block is explained as a whole.
+        explained = block != "resources" or bool(key)
+        if explained and re.match(r"^ *[A-Za-z]+: *\S", line):
+            assert re.match(r'^ *# .*[."]$', before), f"no sentence above: {line}"
+
+
+def test_templates_use_each_value_and_no_other(values: dict[str, Any]) -> None:
+    text = "\n".join(path.read_text() for path in TEMPLATES)
+    used = set(re.findall(r"\.Values\.([A-Za-z.]+)", text))
+    assert used == set(leaves(values))
+
+
+def test_template_actions_are_balanced() -> None:
+    for path in TEMPLATES:
+        words = re.findall(r"\{\{-? *(if|with|range|define|end|else)\b", path.read_text())
+        depth = 0
+        for word in words:
+            depth += {"end": -1, "else": 0}.get(word, 1)
+            assert depth >= 0, path.name
+        assert depth == 0, path.name
+
+
+def test_chart_and_distribution_have_the_same_version() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    project = (CHART.parents[1] / "pyproject.toml").read_text()
+    assert f'version = "{chart["appVersion"]}"' in project
+    assert chart["apiVersion"] == "v2"
+
+
+@pytest.mark.parametrize(
+    ("settings", "host_network"),
+    [((), False), (("multicast.hostNetwork=true", "multicast.interface=192.0.2.7"), True)],
+)
+def test_the_chart_renders(settings: tuple[str, ...], host_network: bool) -> None:
+    if shutil.which("helm") is None:
+        pytest.skip("helm is not installed: the chart's values and templates are checked, its rendering is not")
+    options = [word for setting in settings for word in ("--set", setting)]
+    rendered = subprocess.run(
+        ["helm", "template", "ldm", str(CHART), *options], capture_output=True, text=True, check=True
+    ).stdout
+    objects = {(item["kind"], item["metadata"]["name"]): item for item in yaml.safe_load_all(rendered)}
+    assert set(objects) == {
+        ("StatefulSet", "ldm-downburst"),
+        ("Service", "ldm-downburst-sites"),
+        ("Service", "ldm-downburst-http"),
+    }
+    pod = objects["StatefulSet", "ldm-downburst"]["spec"]["template"]["spec"]
+    environment = {entry["name"]: entry["value"] for entry in pod["containers"][0]["env"]}
+    assert pod.get("hostNetwork", False) is host_network
+    assert environment["DOWNBURST_MULTICAST__ENABLED"] == str(host_network).lower()
+    assert ("DOWNBURST_MULTICAST__INTERFACE" in environment) is host_network
+
+
+def with_value(values: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    changed = copy.deepcopy(values)
+    *parents, last = path.split(".")
+    inner = changed
+    for name in parents:
+        inner = inner[name]
+    inner[last] = value
+    return changed
+
+
+def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, dict) and path not in OPEN_ENDED and not path.endswith("annotations"):
+            yield from leaves(value, f"{path}.")
+        else:
+            yield path

@@ -1,0 +1,131 @@
+"""docker-compose.yml, the Dockerfile and the lock files say what can be checked without a Docker engine."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = compose["services"]
+    return found
+
+
+def test_one_hub_and_two_sites_run_the_same_image(services: dict[str, dict[str, Any]]) -> None:
+    assert set(services) == {"hub", "enrol", "site-a", "site-b"}
+    assert {service["image"] for service in services.values()} == {"downburst:local"}
+    assert {service["build"] for service in services.values()} == {"."}
+
+
+def test_what_services_use_is_declared(compose: dict[str, Any], services: dict[str, dict[str, Any]]) -> None:
+    used = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
+    assert used == set(compose["volumes"])
+    for service in services.values():
+        assert set(service["networks"]) <= set(compose["networks"])
+        assert set(service.get("depends_on", {})) <= set(services)
+
+
+def test_services_start_after_what_they_need(services: dict[str, dict[str, Any]]) -> None:
+    assert services["enrol"]["depends_on"] == {"hub": {"condition": "service_healthy"}}
+    assert services["enrol"]["restart"] == "no"
+    for site in ("site-a", "site-b"):
+        assert services[site]["depends_on"] == {"enrol": {"condition": "service_completed_successfully"}}
+
+
+def test_only_the_page_is_published_and_only_to_this_machine(services: dict[str, dict[str, Any]]) -> None:
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert published == {"hub": ["127.0.0.1:${DOWNBURST_HTTP_PORT:-7371}:7371"]}
+
+
+def test_each_site_reads_the_token_that_enrol_writes(services: dict[str, dict[str, Any]]) -> None:
+    script = services["enrol"]["command"][-1]
+    assert services["enrol"]["volumes"] == ["tokens:/var/lib/downburst-tokens"]
+    assert "cd /var/lib/downburst-tokens" in script
+    for site in ("site-a", "site-b"):
+        assert site in script
+        assert f"/tokens/{site}" in services[site]["command"]
+        assert "tokens:/tokens:ro" in services[site]["volumes"]
+
+
+def test_groups_leave_by_the_address_that_the_hub_has(compose: dict[str, Any]) -> None:
+    hub = compose["services"]["hub"]
+    address = hub["networks"]["downburst"]["ipv4_address"]
+    assert hub["environment"]["DOWNBURST_MULTICAST__INTERFACE"] == address
+    assert compose["networks"]["downburst"]["ipam"]["config"] == [{"subnet": address.rsplit(".", 1)[0] + ".0/24"}]
+
+
+def test_what_the_image_copies_exists_and_is_not_ignored() -> None:
+    admitted = [line[1:] for line in lines_of(".dockerignore") if line.startswith("!")]
+    copied = [source for line in lines_of("Dockerfile") for source in copied_sources(line)]
+    assert copied
+    for source in copied:
+        assert (ROOT / source).exists(), source
+        assert any(source == name or source.startswith(f"{name}/") for name in admitted), source
+
+
+def test_the_image_needs_no_frontend_of_its_own_and_drops_root() -> None:
+    lines = lines_of("Dockerfile")
+    assert not [line for line in lines if line.startswith("# syntax")]
+    assert "USER downburst" in lines
+    assert lines.index("USER downburst") < lines.index('CMD ["downburst", "hub"]')
+
+
+@pytest.mark.parametrize("extra", ["requirements-image.lock", "requirements-build.lock"])
+def test_the_locks_agree(extra: str) -> None:
+    versions = locked("requirements.lock") | locked("requirements-build.lock")
+    assert locked(extra).items() <= versions.items()
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "requirements.lock",
+        "requirements-image.lock",
+        "requirements-build.lock",
+        "services/dashboard/package-lock.json",
+        ".npmrc",
+        "services/dashboard/.npmrc",
+        "pyproject.toml",
+    ],
+)
+def test_no_lock_or_setting_names_where_packages_come_from(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    assert '"resolved"' not in text
+    # The first lines of a Python lock repeat the command that made it.
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    assert not re.search(r"index-url|find-links|registry *=|https?://\S*(pypi|npmjs|/simple)", body)
+
+
+def test_the_lock_of_the_page_names_the_packages_of_every_platform() -> None:
+    packages = json.loads((ROOT / "services/dashboard/package-lock.json").read_text())["packages"]
+    named = {path.rsplit("node_modules/", 1)[-1] for path in packages}
+    optional = {name for package in packages.values() for name in package.get("optionalDependencies", {})}
+    assert len(optional) > 20
+    assert optional - named == set(), "npm ci refuses a lock that lacks them; pin a version that is complete"
+
+
+def lines_of(name: str) -> list[str]:
+    return [line.strip() for line in (ROOT / name).read_text().splitlines() if line.strip()]
+
+
+def copied_sources(line: str) -> list[str]:
+    words = line.split()
+    if words[0] != "COPY" or words[1].startswith("--from"):
+        return []
+    return [word.rstrip("/") for word in words[1:-1]]
+
+
+def locked(name: str) -> dict[str, str]:
+    return dict(re.findall(r"^([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?==([^ \\]+)", (ROOT / name).read_text(), re.MULTILINE))

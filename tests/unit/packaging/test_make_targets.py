@@ -1,0 +1,42 @@
+"""The stable commands: listed by `make help`, and honest where they are not built."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+STABLE = {"help", "setup", "demo", "test", "lint", "nightly", "test-cluster", "compose-smoke", "bench"}
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+
+
+def test_help_lists_every_target_with_its_description() -> None:
+    listed = dict(line.split(None, 1) for line in make("--no-print-directory", "help").stdout.splitlines())
+    defined = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(listed) == defined
+    assert set(listed) >= STABLE
+
+
+@pytest.mark.parametrize("target", ["test-cluster", "bench", "bench-multicast"])
+def test_what_is_not_built_says_so_and_fails(target: str) -> None:
+    done = make(target)
+    assert done.returncode == 2
+    assert "distributed hub" in done.stderr
+
+
+def test_scripts_stop_at_the_first_error_or_say_why_not() -> None:
+    for script in sorted((ROOT / "scripts").glob("*.sh")):
+        text = script.read_text()
+        if script.name == "steps.sh":
+            continue
+        assert re.search(r"^set -[e]?uo pipefail$", text, re.MULTILINE), script.name
+        assert script.stat().st_mode & 0o111, f"{script.name} can't be executed"
+
+
+def test_continuous_integration_runs_the_test_command() -> None:
+    assert "exec make test" in (ROOT / ".ci" / "run").read_text()
+    assert "make test" in (ROOT / "CONTRIBUTING.md").read_text()
