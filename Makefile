@@ -1,0 +1,60 @@
+# Every target sets up what it needs; a second run finds it done. `make help` lists all.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test demo test lint unit sim contract integration system nightly test-cluster compose-smoke \
+	bench lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
+
+setup: ## Prepare all that the demo needs: Debian packages, .venv, downburst-node, dashboard
+	@scripts/setup.sh demo
+
+setup-test: ## Prepare all that the tests need as well: iproute2, nftables, ping, shellcheck, Chromium
+	@scripts/setup.sh test
+
+demo: setup ## Run a hub, five sites and several feeds on this machine; options by ARGS="..."
+	@.venv/bin/downburst demo $(ARGS)
+
+test: setup-test ## Run all of the tests: lint, unit, sim, contract, integration, system
+	@scripts/test.sh
+
+lint: setup-test ## Run ruff, mypy, import-linter, rustfmt, clippy, svelte-check, shellcheck
+	@scripts/test.sh lint
+
+unit: setup-test ## Run the unit tests of Python, the crates and the dashboard
+	@scripts/test.sh unit
+
+sim: setup-test ## Run the protocols in simulated networks
+	@scripts/test.sh sim
+
+contract: setup-test ## Run the suites that every implementation of a port must pass
+	@scripts/test.sh contract
+
+integration: setup-test ## Run the hub with the real node on the loopback interface
+	@scripts/test.sh integration
+
+system: setup-test ## Run real processes in network namespaces and a browser; best as root
+	@scripts/test.sh system
+
+nightly: setup-test ## Run the tests that take minutes
+	@scripts/test.sh nightly
+
+test-cluster: ## Tell that cluster tests come with the distributed hub
+	@echo "There is no cluster test: it comes with the distributed hub (Kafka, PostgreSQL, Kubernetes)." >&2; exit 2
+
+compose-smoke: ## Build the image, start docker-compose.yml and see a product arrive at both sites
+	@scripts/compose-smoke.sh
+
+bench: ## Tell that the side-by-side measurements come with the distributed hub
+	@echo "There is no bench: the side-by-side measurements come with the distributed hub." >&2; exit 2
+
+bench-%: bench
+	@:
+
+lock: setup ## Make the lock files anew
+	@scripts/lock.sh
+
+clean: ## Remove what set-up and tests made: .venv, .cache, dist, node_modules, workers/target
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf services/dashboard/dist services/dashboard/node_modules workers/target

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Prepares everything that the demo (no argument) or the tests ("test") need. A second run finds it all done.
+set -euo pipefail
+# shellcheck source=scripts/steps.sh
+source "$(dirname "$0")/steps.sh"
+
+NETWORK_HINT="If a download failed, check the network (or the mirror settings of the tool named above) and run it again."
+
+main() {
+    local purpose=${1:-demo}
+    exec 9>"$ROOT/.cache/setup.lock"
+    flock 9
+    echo "Setting up ($purpose)"
+    packages cc=build-essential
+    python
+    rust_and_node
+    python_environment
+    node_binary
+    dashboard
+    if [[ $purpose == test ]]; then
+        optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
+    fi
+    echo "Set-up is complete."
+}
+
+# packages COMMAND=PACKAGE...: installs the Debian packages of commands that are missing.
+packages() {
+    local missing
+    missing=$(missing_packages "$@")
+    [[ -z $missing ]] && return
+    command -v apt-get >/dev/null || fail "Missing: $missing." "Install these with this system's package manager."
+    # shellcheck disable=SC2086
+    step apt "Debian packages: $missing" "Run by hand: sudo apt-get update && sudo apt-get install $missing" \
+        install_packages $missing
+}
+
+optional_packages() {
+    local missing
+    missing=$(missing_packages "$@")
+    [[ -z $missing ]] && return
+    printf '  Debian packages for the tests: %s ... ' "$missing"
+    # shellcheck disable=SC2086
+    if command -v apt-get >/dev/null && install_packages $missing >"$LOGS/apt-test.log" 2>&1; then
+        echo "done"
+    else
+        printf 'not installed (%s); tests that need them will be skipped and say so\n' "$LOGS/apt-test.log"
+    fi
+}
+
+missing_packages() {
+    local pair
+    for pair in "$@"; do
+        command -v "${pair%%=*}" >/dev/null || [[ -x /usr/sbin/${pair%%=*} ]] || printf '%s ' "${pair#*=}"
+    done
+}
+
+install_packages() {
+    as_root apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ca-certificates "$@"
+}
+
+python() {
+    local candidate
+    for candidate in ${PYTHON:-} python3.11 python3.12 python3.13 python3; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            PYTHON=$candidate
+            "$PYTHON" -c 'import ensurepip' 2>/dev/null || packages no-ensurepip=python3-venv
+            return
+        fi
+    done
+    fail "Python 3.11 or later was not found." "Install it (Debian 12: apt-get install python3 python3-venv), or name one with PYTHON=/path/to/python."
+}
+
+rust_and_node() {
+    at_least 1.88 "$(cargo --version 2>/dev/null | cut -d' ' -f2)" ||
+        fail "Rust 1.88 or later was not found (cargo: $(cargo --version 2>/dev/null || echo none))." \
+            "Install it with rustup (https://rustup.rs), or update it with: rustup update stable"
+    at_least 20.19 "$(node --version 2>/dev/null | tr -d v)" ||
+        fail "Node 20.19 or later was not found (node: $(node --version 2>/dev/null || echo none))." \
+            "Install a current Node with npm (https://nodejs.org); Debian 12's own package is too old."
+}
+
+at_least() {
+    [[ -n $2 && $(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n1) == "$1" ]]
+}
+
+python_environment() {
+    local input
+    input=$(digest requirements.lock requirements-build.lock)
+    if [[ ! -x $VENV_PYTHON ]] || ! is_current python-packages "$input"; then
+        [[ -x $VENV_PYTHON ]] || step venv "virtual environment .venv" "Is python3-venv installed?" \
+            "$PYTHON" -m venv "$ROOT/.venv"
+        "$VENV_PYTHON" -m pip --version >/dev/null 2>&1 ||
+            step pip "pip in .venv" "Remove .venv and run it again." "$VENV_PYTHON" -m ensurepip
+        step python-packages "Python packages of requirements.lock" "$NETWORK_HINT" \
+            "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --require-hashes \
+            -r "$ROOT/requirements.lock" -r "$ROOT/requirements-build.lock"
+        stamp python-packages "$input"
+    fi
+    input=$(digest pyproject.toml)
+    if [[ ! -x $ROOT/.venv/bin/downburst ]] || ! is_current python-self "$input"; then
+        step python-self "downburst itself, editable" "Remove .venv and run it again." \
+            "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --no-deps --no-build-isolation -e "$ROOT"
+        stamp python-self "$input"
+    fi
+}
+
+node_binary() {
+    local input sentence="downburst-node"
+    input=$(digest workers/crates workers/Cargo.toml workers/Cargo.lock)
+    [[ -x $TARGET/release/downburst-node && -x $TARGET/release/downburst-wire ]] && is_current node "$TARGET $input" && return
+    [[ -x $TARGET/release/downburst-node ]] || sentence+=" (a few minutes the first time)"
+    step node "$sentence" "$NETWORK_HINT" \
+        cargo build --release --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET" \
+        -p downburst-node -p downburst-wire
+    stamp node "$TARGET $input"
+}
+
+dashboard() {
+    local input home=$ROOT/services/dashboard
+    input=$(digest services/dashboard/package-lock.json)
+    if [[ ! -d $home/node_modules ]] || ! is_current dashboard-packages "$input"; then
+        step dashboard-packages "dashboard's packages" "$NETWORK_HINT" npm ci --prefix "$home" --no-audit --no-fund
+        stamp dashboard-packages "$input"
+    fi
+    input=$(digest services/dashboard/package-lock.json services/dashboard/src services/dashboard/index.html \
+        services/dashboard/vite.config.ts services/dashboard/public)
+    if [[ ! -f $home/dist/index.html ]] || ! is_current dashboard "$input"; then
+        step dashboard "dashboard" "Remove services/dashboard/node_modules and run it again." npm run build --prefix "$home"
+        stamp dashboard "$input"
+    fi
+}
+
+main "$@"

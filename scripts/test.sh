@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Runs the named parts of the tests (all of them without a name), goes on after a failure, and ends with a summary, the
+# reasons of skipped tests and the closing line of every pytest run.
+set -uo pipefail
+# shellcheck source=scripts/steps.sh
+source "$(dirname "$0")/steps.sh"
+
+ALL_PARTS=(lint unit sim contract integration system)
+SUMMARY=() PYTEST_LINES=() SKIPPED=() FAILED=0
+BIN=$ROOT/.venv/bin
+MANIFEST=$ROOT/workers/Cargo.toml
+export CARGO_TARGET_DIR=$TARGET
+
+main() {
+    cd "$ROOT" || exit 1
+    local part
+    for part in "${@:-${ALL_PARTS[@]}}"; do
+        run_part "$part"
+    done
+    close
+    exit "$FAILED"
+}
+
+run_part() {
+    case $1 in
+    lint) part_lint ;;
+    unit) part_unit ;;
+    sim) part_sim ;;
+    contract) run_pytest contract tests/contract -n 2 ;;
+    integration) run_pytest integration tests/integration -n 2 ;;
+    # One at a time: these measure, and use the whole machine.
+    system) run_pytest system tests/system -m "not nightly" ;;
+    nightly) run_pytest nightly tests -m nightly ;;
+    *) fail "There is no part '$1' of the tests." "The parts are: ${ALL_PARTS[*]} nightly" ;;
+    esac
+}
+
+part_lint() {
+    check lint "ruff check" "$BIN/ruff" check .
+    check lint "ruff format" "$BIN/ruff" format --check .
+    check lint "mypy" "$BIN/mypy"
+    check lint "import layers" "$BIN/lint-imports"
+    check lint "cargo fmt" cargo fmt --manifest-path "$MANIFEST" --all --check
+    check lint "clippy" cargo clippy --manifest-path "$MANIFEST" --workspace --locked --all-targets -- -D warnings
+    check lint "dashboard types" npm run check --silent --prefix services/dashboard
+    if command -v shellcheck >/dev/null; then
+        check lint "shellcheck" shellcheck --external-sources scripts/*.sh .ci/run
+    else
+        SKIPPED+=("SKIPPED shellcheck: it is not installed; apt-get install shellcheck")
+    fi
+}
+
+part_unit() {
+    run_pytest unit tests/unit -n 2
+    check unit "crates" cargo test --manifest-path "$MANIFEST" --workspace --exclude downburst-sim --locked --quiet
+    check unit "dashboard" npm test --silent --prefix services/dashboard
+}
+
+part_sim() {
+    check sim "simulated networks" cargo test --manifest-path "$MANIFEST" -p downburst-sim --locked --quiet
+}
+
+run_pytest() {
+    local part=$1 folder=$2
+    if [[ -z $(find "$folder" -name 'test_*.py' -print -quit) ]]; then
+        SUMMARY+=("$(printf '%-12s %-22s %s' "$part" pytest "no tests in $folder")")
+        return
+    fi
+    shift 2
+    check "$part" "pytest" "$VENV_PYTHON" -m pytest "$folder" "$@"
+    PYTEST_LINES+=("$part: $(grep -E '^=+ .* in [0-9.]+s.*=+$' "$LOGS/test-$part-pytest.log" | tail -n1)")
+    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-$part-pytest.log")
+}
+
+# check PART NAME COMMAND...: runs the command with its output on screen and in a log, and notes how it went.
+check() {
+    local part=$1 name=$2 started=$SECONDS word=passed log
+    shift 2
+    log=$LOGS/test-$part-${name// /-}.log
+    printf '\n── %s: %s\n' "$part" "$name"
+    "$@" 2>&1 </dev/null | tee "$log"
+    if [[ ${PIPESTATUS[0]} -ne 0 ]]; then
+        word="FAILED ($log)"
+        FAILED=1
+    fi
+    SUMMARY+=("$(printf '%-12s %-22s %s in %d s' "$part" "$name" "$word" $((SECONDS - started)))")
+}
+
+close() {
+    if ((${#SKIPPED[@]})); then
+        printf '\n── not judged on this machine\n'
+        printf '%s\n' "${SKIPPED[@]}"
+    fi
+    printf '\n── summary (%d s)\n' "$SECONDS"
+    printf '%s\n' "${SUMMARY[@]}"
+    printf '%s\n' "${PYTEST_LINES[@]}"
+}
+
+main "$@"

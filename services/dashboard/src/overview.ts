@@ -1,0 +1,145 @@
+/** The document of `GET /v1/overview`, which the event `overview` carries too. `null` means: not measured. */
+export interface Overview {
+  hub: { name: string; version: string; started_at: string; uptime_s: number; node: NodeState }
+  now: string
+  faults: Fault[]
+  throughput: Throughput
+  feeds: Feed[]
+  sites: Site[]
+}
+
+export interface NodeState {
+  running: boolean
+  restarts: number
+}
+
+export interface Fault {
+  at: string
+  sentence: string
+  feed: string | null
+  site: string | null
+  next: string | null
+}
+
+export interface Throughput {
+  in_bps: number
+  out_bps: number
+  unicast_equivalent_bps: number
+  egress_bytes: number
+  unicast_equivalent_bytes: number
+}
+
+export interface Feed {
+  feed: string
+  class: string
+  products: number
+  bytes: number
+  rate_bps: number
+  rate_history: number[]
+  mean_bps: number | null
+  peak_1s_bps: number | null
+  peak_60s_bps: number | null
+  silent_share: number | null
+  fan_out: number
+  head: number
+  plan: Plan | null
+  latency: Latency
+  objective_ms: number | null
+}
+
+export interface Plan {
+  version: number
+  transport: string
+  reason: string
+  since: string
+  pinned: boolean
+  legs: Leg[]
+  candidates: Candidate[]
+}
+
+export interface Leg {
+  leg: number
+  transport: string
+  sites: number
+  egress_bytes: number
+  products: number
+  bytes: number
+}
+
+export interface Candidate {
+  transport: string
+  feasible: boolean
+  reason: string
+  egress_bps: number | null
+  predicted_p99_ms: number | null
+}
+
+export interface Latency {
+  distribution_ms: Quantiles | null
+  end_to_end_ms: Quantiles | null
+  history: Minute[]
+}
+
+export interface Quantiles {
+  p50: number | null
+  p95: number | null
+  p99: number | null
+  max: number | null
+  count: number
+  negative: number
+  bound: number | null
+}
+
+export interface Minute {
+  minute: string
+  p50: number | null
+  p99: number | null
+}
+
+export interface Site {
+  site: string
+  organisation: string | null
+  connected: boolean
+  since: string | null
+  behind_products: number | null
+  behind_s: number | null
+  clock_offset_ms: number | null
+  clock_bound_ms: number | null
+  round_trip_ms: number | null
+  stored: number
+  last_receipt: string | null
+  feeds: SiteFeed[]
+}
+
+export interface SiteFeed {
+  feed: string
+  transport: string | null
+  settled_to: number
+  pending: number
+}
+
+/** Reads the text of an overview; throws a sentence when it is something else. */
+export function parseOverview(text: string): Overview {
+  const found: unknown = JSON.parse(text)
+  if (!isRecord(found)) throw new Error('The hub sent something that is not an overview.')
+  const missing = REQUIRED.filter(([key, check]) => !check(found[key])).map(([key]) => key)
+  if (missing.length > 0) throw new Error(`The hub's overview lacks ${missing.join(', ')}.`)
+  return found as unknown as Overview
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isTime(value: unknown): boolean {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value))
+}
+
+const REQUIRED: [string, (value: unknown) => boolean][] = [
+  ['hub', isRecord],
+  ['now', isTime],
+  ['faults', Array.isArray],
+  ['throughput', isRecord],
+  ['feeds', Array.isArray],
+  ['sites', Array.isArray],
+]

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+
+import { recorded } from './fixtures/recorded'
+import { parseOverview } from './overview'
+import { faultsInOrder, feedsInOrder, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, transportsOf } from './view'
+
+test('an overview that was overtaken is dropped', () => {
+  const shown = recorded()
+  const late = recorded({ now: '2026-03-14T15:09:20Z' })
+  const next = recorded({ now: '2026-03-14T15:09:27Z' })
+  expect(newer(null, late)).toBe(late)
+  expect(newer(shown, late)).toBe(shown)
+  expect(newer(shown, next)).toBe(next)
+})
+
+test('a hub that was started again is shown even if its clock went back', () => {
+  const shown = recorded()
+  const again = recorded({ now: '2026-03-14T15:00:00Z', hub: { ...shown.hub, started_at: '2026-03-14T14:59:59Z' } })
+  expect(newer(shown, again)).toBe(again)
+})
+
+test('the oldest fault, the most urgent feed and the first name come first', () => {
+  const { faults, feeds, sites } = recorded()
+  expect(faultsInOrder(faults).map((fault) => fault.feed ?? fault.site)).toEqual(['CONDUIT', 'noaa.gov'])
+  expect(feedsInOrder(feeds).map((feed) => feed.feed)).toEqual([
+    'WARNINGS',
+    'IDS|DDPLUS',
+    'NEXRAD2',
+    'NGRID',
+    'CONDUIT',
+    'SATELLITE',
+  ])
+  expect(sitesInOrder(sites)[0]?.site).toBe('new.example')
+})
+
+test('a feed of an unknown class goes last, not away', () => {
+  const [one, ...others] = recorded().feeds
+  expect(one).toBeDefined()
+  if (one) expect(feedsInOrder([{ ...one, class: 'other' }, ...others]).at(-1)?.class).toBe('other')
+})
+
+test('the saving is that of the bytes, and shows when multicast cost more', () => {
+  const { throughput } = recorded()
+  expect(saving(throughput).share).toBeCloseTo(0.7607, 4)
+  expect(saving({ ...throughput, egress_bytes: 120, unicast_equivalent_bytes: 100 })).toEqual({ share: -0.2, bytes: -20 })
+  expect(saving({ ...throughput, unicast_equivalent_bytes: 0, egress_bytes: 0 }).share).toBeNull()
+})
+
+test('an objective is met, missed or not judged', () => {
+  const measured = { p50: 1, p95: 2, p99: 3, max: 4, count: 10, negative: 0, bound: null }
+  expect(meetsObjective(measured, 3)).toBe(true)
+  expect(meetsObjective(measured, 2.9)).toBe(false)
+  expect(meetsObjective(measured, null)).toBeNull()
+  expect(meetsObjective({ ...measured, count: 0 }, 3)).toBeNull()
+  expect(meetsObjective(null, 3)).toBeNull()
+})
+
+test('the state of a site is one word', () => {
+  const states = Object.fromEntries(recorded().sites.map((site) => [site.site, siteState(site)]))
+  expect(states).toEqual({
+    'unl.edu': 'up to date',
+    'wisc.edu': 'up to date',
+    'ucar.edu': 'catching up',
+    'noaa.gov': 'away',
+    'ou.edu': 'up to date',
+    'new.example': 'never seen',
+  })
+})
+
+test('the feeds of a site are told by transport', () => {
+  const [site] = recorded().sites
+  expect(site).toBeDefined()
+  if (!site) return
+  expect(transportsOf(site)).toEqual([
+    ['multicast', ['NGRID', 'NEXRAD2']],
+    ['unicast', ['IDS|DDPLUS', 'WARNINGS']],
+  ])
+  const unsent = site.feeds.map((feed) => ({ ...feed, transport: null }))
+  expect(transportsOf({ ...site, feeds: unsent })).toEqual([['', ['NGRID', 'NEXRAD2', 'IDS|DDPLUS', 'WARNINGS']]])
+})
+
+test('an empty hub says each next step, a running one says none', () => {
+  const { feeds, sites } = recorded()
+  expect(nextSteps(recorded({ feeds: [], sites: [] }))).toEqual(['add-feed', 'add-site', 'subscribe', 'connect', 'put'])
+  expect(nextSteps(recorded({ sites: sites.filter((site) => site.site === 'new.example') }))).toEqual(['connect'])
+  expect(nextSteps(recorded({ feeds: feeds.map((feed) => ({ ...feed, products: 0 })) }))).toEqual(['put'])
+  expect(nextSteps(recorded())).toEqual([])
+})
+
+test('what is no overview is refused with a sentence', () => {
+  expect(() => parseOverview('[]')).toThrow('not an overview')
+  expect(() => parseOverview('{"now": "2026-03-14T15:09:26Z", "hub": {}, "feeds": [], "sites": {}}')).toThrow(
+    'lacks faults, throughput, sites',
+  )
+  expect(() => parseOverview('<html>')).toThrow()
+})

@@ -1,0 +1,84 @@
+/** What the page derives from an overview: which one to show, in what order, and what deserves attention. */
+import type { Fault, Feed, Overview, Quantiles, Site, Throughput } from './overview'
+
+/** Chooses between the overview on screen and one that arrived; an answer that was overtaken is dropped. */
+export function newer(shown: Overview | null, arrived: Overview): Overview {
+  if (shown === null) return arrived
+  if (shown.hub.started_at !== arrived.hub.started_at) return arrived
+  return Date.parse(arrived.now) >= Date.parse(shown.now) ? arrived : shown
+}
+
+/** Faults, the oldest first: what has been wrong the longest is read first. */
+export function faultsInOrder(faults: Fault[]): Fault[] {
+  return faults.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))
+}
+
+/** Feeds by class, the most urgent first, then by name. */
+export function feedsInOrder(feeds: Feed[]): Feed[] {
+  return feeds.toSorted((one, other) => urgency(one) - urgency(other) || one.feed.localeCompare(other.feed))
+}
+
+/** Sites by name. */
+export function sitesInOrder(sites: Site[]): Site[] {
+  return sites.toSorted((one, other) => one.site.localeCompare(other.site))
+}
+
+/** What multicast saves: the share of the unicast-equivalent that did not have to be sent; negative if it cost more. */
+export interface Saving {
+  share: number | null
+  bytes: number
+}
+
+export function saving(throughput: Throughput): Saving {
+  const { egress_bytes, unicast_equivalent_bytes } = throughput
+  const saved = unicast_equivalent_bytes - egress_bytes
+  return { share: unicast_equivalent_bytes > 0 ? saved / unicast_equivalent_bytes : null, bytes: saved }
+}
+
+/** Says whether a feed meets its latency objective; `null` where nothing was measured. */
+export function meetsObjective(quantiles: Quantiles | null, objective_ms: number | null): boolean | null {
+  if (quantiles === null || quantiles.p99 === null || objective_ms === null || quantiles.count === 0) return null
+  return quantiles.p99 <= objective_ms
+}
+
+/** One word for what a site is doing. */
+export type SiteState = 'up to date' | 'catching up' | 'away' | 'never seen'
+
+export function siteState(site: Site): SiteState {
+  if (!site.connected) return site.last_receipt === null && site.stored === 0 ? 'never seen' : 'away'
+  return (site.behind_products ?? 0) > BEHIND_PRODUCTS || (site.behind_s ?? 0) > BEHIND_SECONDS
+    ? 'catching up'
+    : 'up to date'
+}
+
+/** The feeds of a site by the transport that brings them; an empty name where nothing was sent yet. */
+export function transportsOf(site: Site): [string, string[]][] {
+  const groups = new Map<string, string[]>()
+  for (const { feed, transport } of site.feeds) {
+    groups.set(transport ?? '', [...(groups.get(transport ?? '') ?? []), feed])
+  }
+  return [...groups].toSorted(([one], [other]) => one.localeCompare(other))
+}
+
+/** What an operator does next on a hub that lacks something; empty when nothing is missing. */
+export type Step = 'add-feed' | 'add-site' | 'subscribe' | 'connect' | 'put'
+
+export function nextSteps(overview: Overview): Step[] {
+  const steps: Step[] = []
+  if (overview.feeds.length === 0) steps.push('add-feed')
+  if (overview.sites.length === 0) steps.push('add-site')
+  if (overview.feeds.every((feed) => feed.fan_out === 0)) steps.push('subscribe')
+  if (!overview.sites.some((site) => site.connected || site.last_receipt !== null)) steps.push('connect')
+  if (overview.feeds.every((feed) => feed.products === 0)) steps.push('put')
+  return steps
+}
+
+function urgency(feed: Feed): number {
+  const rank = CLASSES.indexOf(feed.class)
+  return rank < 0 ? CLASSES.length : rank
+}
+
+const CLASSES = ['warning', 'observation', 'grid', 'bulk']
+// A few products are always under way at a site that keeps up.
+const BEHIND_PRODUCTS = 20
+const BEHIND_SECONDS = 5

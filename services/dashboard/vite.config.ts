@@ -1,0 +1,16 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { defineConfig } from 'vitest/config'
+
+import { recordedHub } from './recorded-hub'
+
+// `npm run dev` plays a recorded overview; DOWNBURST_HUB=http://127.0.0.1:7371 npm run dev shows a real hub.
+const hub = process.env['DOWNBURST_HUB']
+
+export default defineConfig({
+  // Relative addresses work behind a proxy that serves the hub under a path.
+  base: './',
+  plugins: [svelte(), ...(hub ? [] : [recordedHub()])],
+  server: hub ? { proxy: { '/v1': hub } } : {},
+  build: { target: 'es2022', sourcemap: false },
+  test: { include: ['src/**/*.test.ts'] },
+})
