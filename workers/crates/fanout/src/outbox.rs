@@ -1,0 +1,221 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use downburst_model::{Class, FeedName, Lane};
+
+use crate::line::{Line, Waiting};
+
+/// The queue of one site's stream.
+///
+/// Control frames go first. Then warnings, always. The other classes share by weight (observation 8, grid 4, bulk 2), so that
+/// none starves; a class that was silent goes at once. Within a class live products go before the others, which keep a ninth.
+/// Products of one class and lane go one after the other.
+#[derive(Debug)]
+pub struct Outbox<C> {
+    limits: Limits,
+    control: VecDeque<(Bytes, C)>,
+    control_bytes: usize,
+    lines: BTreeMap<Class, Line>,
+    level: u64,
+    taken: BTreeMap<(FeedName, bool), usize>,
+    last_ticket: u32,
+}
+
+/// How much an [`Outbox`] holds. Each product counts [`PARCEL_OVERHEAD_BYTES`] more than its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Live products of one feed, in bytes.
+    pub live_bytes: usize,
+    /// Products of the other lanes of one feed, in bytes.
+    pub late_bytes: usize,
+}
+
+/// A product to be sent.
+#[derive(Clone, Debug)]
+pub struct Parcel {
+    /// Its feed, whose room it takes.
+    pub feed: FeedName,
+    /// Its priority.
+    pub class: Class,
+    /// Live goes before the other lanes of its class.
+    pub lane: Lane,
+    /// Its bytes, shared with the log.
+    pub bytes: Bytes,
+}
+
+/// What goes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next<C> {
+    /// A whole control frame with the mark it was pushed with.
+    Control(Bytes, C),
+    /// A part of a product.
+    Slice(Slice),
+}
+
+/// A part of a product; the parts of one product come in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// What [`Outbox::push`] answered.
+    pub ticket: u32,
+    /// Where the bytes begin.
+    pub offset: u64,
+    /// The bytes; empty for an empty product only.
+    pub bytes: Bytes,
+    /// True for the first slice of the product.
+    pub first: bool,
+    /// True for the last slice of the product; its room is free again.
+    pub last: bool,
+}
+
+impl<C> Outbox<C> {
+    /// Makes an empty queue.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            control: VecDeque::new(),
+            control_bytes: 0,
+            lines: BTreeMap::new(),
+            level: 0,
+            taken: BTreeMap::new(),
+            last_ticket: 0,
+        }
+    }
+
+    /// Queues a control frame; it passes every product.
+    pub fn push_control(&mut self, frame: Bytes, mark: C) {
+        self.control_bytes = self.control_bytes.saturating_add(frame.len());
+        self.control.push_back((frame, mark));
+    }
+
+    /// Queues a product and answers the ticket its slices will carry. The owner asks [`room_bytes`](Self::room_bytes) before
+    /// it reads the product; a product larger than the room is taken as long as there is any.
+    pub fn push(&mut self, parcel: Parcel) -> u32 {
+        self.last_ticket = self.last_ticket.wrapping_add(1);
+        let waiting = Waiting {
+            ticket: self.last_ticket,
+            feed: parcel.feed,
+            live: parcel.lane == Lane::Live,
+            bytes: parcel.bytes,
+            sent: 0,
+        };
+        let taken = self.taken.entry((waiting.feed.clone(), waiting.live)).or_default();
+        *taken = taken.saturating_add(cost_bytes(&waiting));
+        let line = self.lines.entry(parcel.class).or_default();
+        if line.is_empty() {
+            line.turn.rejoin(self.level);
+        }
+        line.push(waiting);
+        self.last_ticket
+    }
+
+    /// How many more bytes of a feed may be queued.
+    pub fn room_bytes(&self, feed: &FeedName, lane: Lane) -> usize {
+        let live = lane == Lane::Live;
+        let limit = if live { self.limits.live_bytes } else { self.limits.late_bytes };
+        limit.saturating_sub(self.taken.get(&(feed.clone(), live)).copied().unwrap_or(0))
+    }
+
+    /// Bytes of the control frames that wait.
+    pub fn control_bytes(&self) -> usize {
+        self.control_bytes
+    }
+
+    /// True if nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.control.is_empty() && self.lines.values().all(Line::is_empty)
+    }
+
+    /// Takes back the products of which nothing was sent and whose ticket is `unwanted`; answers their tickets.
+    pub fn withdraw(&mut self, mut unwanted: impl FnMut(u32) -> bool) -> Vec<u32> {
+        let gone: Vec<Waiting> =
+            self.lines.values_mut().flat_map(|line| line.withdraw(&mut unwanted)).collect();
+        for waiting in &gone {
+            self.release(waiting);
+        }
+        gone.iter().map(|waiting| waiting.ticket).collect()
+    }
+
+    /// Takes what goes next.
+    pub fn take(&mut self) -> Option<Next<C>> {
+        if let Some((frame, mark)) = self.control.pop_front() {
+            self.control_bytes = self.control_bytes.saturating_sub(frame.len());
+            return Some(Next::Control(frame, mark));
+        }
+        let class = self.next_class()?;
+        let line = self.lines.get_mut(&class)?;
+        let level = line.turn.level();
+        let mut waiting = line.take()?;
+        let slice = cut(&mut waiting);
+        line.charge(waiting.live, slice.bytes.len(), class_cost(class));
+        if class != Class::Warning {
+            self.level = self.level.max(level);
+        }
+        if slice.last {
+            self.release(&waiting);
+        } else {
+            line.resume(waiting);
+        }
+        Some(Next::Slice(slice))
+    }
+
+    fn next_class(&self) -> Option<Class> {
+        let mut waiting = self.lines.iter().filter(|(_, line)| !line.is_empty());
+        let (first, line) = waiting.next()?;
+        if *first == Class::Warning {
+            return Some(*first);
+        }
+        std::iter::once((first, line))
+            .chain(waiting)
+            .min_by_key(|(class, line)| (line.turn.level(), **class))
+            .map(|(class, _)| *class)
+    }
+
+    fn release(&mut self, waiting: &Waiting) {
+        let key = (waiting.feed.clone(), waiting.live);
+        let left = self.taken.get(&key).map_or(0, |taken| taken.saturating_sub(cost_bytes(waiting)));
+        if left == 0 {
+            self.taken.remove(&key);
+        } else {
+            self.taken.insert(key, left);
+        }
+    }
+}
+
+impl Default for Limits {
+    /// 16 MiB of live products and 4 MiB of others per feed: some seconds of a site's line, shared with the log's pages.
+    fn default() -> Self {
+        Self { live_bytes: 16 << 20, late_bytes: 4 << 20 }
+    }
+}
+
+fn cut(waiting: &mut Waiting) -> Slice {
+    let start = waiting.sent;
+    let end = start.saturating_add(SLICE_BYTES).min(waiting.bytes.len());
+    waiting.sent = end;
+    Slice {
+        ticket: waiting.ticket,
+        offset: start as u64,
+        bytes: waiting.bytes.slice(start..end),
+        first: start == 0,
+        last: end == waiting.bytes.len(),
+    }
+}
+
+fn cost_bytes(waiting: &Waiting) -> usize {
+    waiting.bytes.len().saturating_add(PARCEL_OVERHEAD_BYTES)
+}
+
+/// The reciprocal of a class's weight.
+fn class_cost(class: Class) -> u64 {
+    match class {
+        Class::Warning | Class::Observation => 1,
+        Class::Grid => 2,
+        Class::Bulk => 4,
+    }
+}
+
+/// The largest slice: 5 ms of a 100 Mb/s line, which is how long a more urgent product waits for the line.
+pub const SLICE_BYTES: usize = 64 << 10;
+
+/// What a product counts besides its bytes, so that empty ones are bounded too.
+pub const PARCEL_OVERHEAD_BYTES: usize = 1 << 10;

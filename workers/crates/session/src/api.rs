@@ -1,0 +1,340 @@
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use downburst_model::{
+    Epoch, FeedName, Lane, LegId, ProductInfo, ProductKey, RangeSet, Sequence, SiteName, WallMicros,
+};
+
+use crate::{
+    ClockOffset, FeedPosition, Frontier, Hello, LegJoin, LegLeft, Proof, Receipt, Refused, Subscription,
+};
+
+// ---- the hub's half ----------------------------------------------------------------------------------------------------------
+
+/// What a [`HubSession`](crate::HubSession) is told.
+#[derive(Debug)]
+pub enum HubInput {
+    /// Bytes from the site.
+    Bytes(Bytes),
+    /// The transport takes this many more bytes. `Write` outputs never exceed what was granted in total by more than one frame.
+    Room(usize),
+    /// Answer to [`HubOutput::Authenticate`]: the site may come in.
+    Admit {
+        /// Its name.
+        site: SiteName,
+        /// Its subscriptions, already reduced to what its allow list covers.
+        subscriptions: Vec<Subscription>,
+    },
+    /// Answer to [`HubOutput::Authenticate`]: it may not. Also ends an admitted session (revoked, replaced, hub stops).
+    Refuse(Refused),
+    /// The site's subscriptions changed; the whole set.
+    Subscriptions(Vec<Subscription>),
+    /// A feed's log as it is. Given for every subscribed feed after `Admit` or `Subscriptions`, and again when a head moves.
+    Feed {
+        /// The feed.
+        feed: FeedName,
+        /// The life of its log.
+        epoch: Epoch,
+        /// The last sequence in the log; 0 if there is none.
+        head: Sequence,
+        /// The leg id under which unicast deliveries of this feed are counted.
+        unicast_leg: LegId,
+    },
+    /// Answer to [`HubOutput::Read`].
+    Entries {
+        /// The feed.
+        feed: FeedName,
+        /// As in the request.
+        after: Sequence,
+        /// Everything the log holds in `after+1..=read_to`, in order: at least one entry, unless there is none.
+        entries: Vec<Entry>,
+        /// How far the log was read.
+        read_to: Sequence,
+    },
+    /// Answer to [`HubOutput::FindTime`].
+    FoundTime {
+        /// The feed.
+        feed: FeedName,
+        /// The last sequence stored before the asked time; 0 if none.
+        after: Sequence,
+    },
+    /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
+    JoinLeg(LegJoin),
+    /// Take the site off the leg; unicast takes over.
+    LeaveLeg(LegId),
+    /// A packet of the leg that the site asked for.
+    Repair {
+        /// The leg.
+        leg: LegId,
+        /// The life of the leg.
+        leg_epoch: u64,
+        /// Packet number.
+        packet: u64,
+        /// The packet in clear.
+        payload: Bytes,
+    },
+    /// Packets of the leg that can't be repaired.
+    PacketsGone {
+        /// The leg.
+        leg: LegId,
+        /// The life of the leg.
+        leg_epoch: u64,
+        /// Packet numbers.
+        packets: RangeSet,
+    },
+}
+
+/// One entry read from the hub's log.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The product.
+    pub info: ProductInfo,
+    /// Its bytes, shared with the log. `None`: evicted, only the memory of it is left.
+    pub bytes: Option<Bytes>,
+}
+
+/// What a [`HubSession`](crate::HubSession) asks for.
+#[derive(Debug)]
+pub enum HubOutput {
+    /// Send these bytes.
+    Write {
+        /// Whole frames or parts of frames, in order.
+        bytes: Bytes,
+        /// What they are, for the egress account.
+        purpose: Purpose,
+    },
+    /// Decide on this site; answer with `Admit` or `Refuse`.
+    Authenticate(Proof),
+    /// Read the log; answer with `Entries`. At most one read per feed is out.
+    Read {
+        /// The feed.
+        feed: FeedName,
+        /// Entries behind this.
+        after: Sequence,
+        /// Not beyond this.
+        to: Sequence,
+        /// Stop after about this many product bytes.
+        limit_bytes: usize,
+    },
+    /// Find the place of a time in the log; answer with `FoundTime`.
+    FindTime {
+        /// The feed.
+        feed: FeedName,
+        /// Hub's wall clock.
+        time: WallMicros,
+    },
+    /// Something the rest of the hub wants to know.
+    Event(HubEvent),
+    /// Close the connection once what was written is out.
+    Close,
+}
+
+/// What bytes on the wire were for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Hello, legs, clock, heads.
+    Control,
+    /// A product (or a slice of one) by unicast.
+    Product {
+        /// The feed.
+        feed: FeedName,
+        /// The leg it is counted under.
+        leg: LegId,
+    },
+    /// Repair of a multicast leg, or a product the leg failed to bring.
+    Repair {
+        /// The leg.
+        leg: LegId,
+    },
+}
+
+/// News of a session for the rest of the hub.
+#[derive(Debug)]
+pub enum HubEvent {
+    /// The site said hello.
+    Hello(Hello),
+    /// First byte of a unicast product was written.
+    FirstByte {
+        /// The product.
+        key: ProductKey,
+    },
+    /// A unicast product was written whole.
+    Sent {
+        /// The product.
+        key: ProductKey,
+        /// The leg it is counted under.
+        leg: LegId,
+        /// Why it travelled.
+        lane: Lane,
+        /// Bytes.
+        size: u64,
+    },
+    /// The site hears the leg; its unicast ends behind `after`.
+    LegJoined {
+        /// The leg.
+        leg: LegId,
+        /// Its coverage begins behind this.
+        after: Sequence,
+    },
+    /// The site left the leg; unicast serves it.
+    LegLeft(LegLeft),
+    /// The site lacks packets of a leg: pass it to the leg's sender.
+    Nak {
+        /// The leg.
+        leg: LegId,
+        /// The life of the leg.
+        leg_epoch: u64,
+        /// Packet numbers.
+        packets: RangeSet,
+    },
+    /// Products ended at the site.
+    Receipts {
+        /// The site's clock.
+        clock: Option<ClockOffset>,
+        /// What ended.
+        items: Vec<Receipt>,
+    },
+    /// Where the site stands.
+    Frontier(Frontier),
+    /// The site broke the protocol; the sentence says how. `Close` follows.
+    Violation(String),
+    /// Nothing came from the site for the liveness limit. `Close` follows.
+    Dead,
+}
+
+// ---- the site's half ---------------------------------------------------------------------------------------------------------
+
+/// What a [`SiteSession`](crate::SiteSession) is told.
+#[derive(Debug)]
+pub enum SiteInput {
+    /// A connection to the hub stands; say hello with this proof.
+    Connected(Proof),
+    /// Bytes from the hub.
+    Bytes(Bytes),
+    /// The connection is gone. Legs end, half-received products are abandoned, frontiers stay.
+    Disconnected,
+    /// A datagram from the group of a leg.
+    Datagram {
+        /// The leg.
+        leg: LegId,
+        /// The datagram.
+        bytes: Bytes,
+    },
+    /// The group can't be joined.
+    JoinFailed {
+        /// The leg.
+        leg: LegId,
+        /// One sentence.
+        reason: String,
+    },
+    /// Answer to [`SiteOutput::Complete`]: how it ended.
+    Settled {
+        /// The product.
+        key: ProductKey,
+        /// What became of it.
+        result: StoreResult,
+        /// Site's wall clock when that was certain.
+        at: WallMicros,
+    },
+}
+
+/// What became of a complete product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreResult {
+    /// Digest good, in the site's log.
+    Stored,
+    /// The site held it already, by duplicate key.
+    Held,
+    /// The bytes did not match the digest, and were dropped: it begins again from the first byte, and is rejected after three
+    /// failures.
+    DigestMismatch,
+    /// The site could not store it (disk full, say), and dropped the bytes: it begins again after a pause.
+    Failed(String),
+}
+
+/// What a [`SiteSession`](crate::SiteSession) asks for.
+#[derive(Debug)]
+pub enum SiteOutput {
+    /// Send these bytes to the hub.
+    Write(Bytes),
+    /// Listen to a group; datagrams come as [`SiteInput::Datagram`].
+    JoinGroup(LegJoin),
+    /// Stop listening.
+    LeaveGroup(LegId),
+    /// A product begins to come in. Blocks follow, in any order, possibly repeated, from several legs at once.
+    Begin(ProductInfo),
+    /// Bytes of a product that was begun.
+    Block {
+        /// The product.
+        key: ProductKey,
+        /// Where in it.
+        offset: u64,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// All bytes are there: verify and store, then say [`SiteInput::Settled`].
+    Complete {
+        /// The product.
+        info: ProductInfo,
+        /// Site's wall clock when the last byte came.
+        last_byte: WallMicros,
+    },
+    /// The product will not be completed from these bytes: drop them.
+    Abandon(ProductKey),
+    /// Keep this where it survives a restart, soon; what is lost of it is asked again.
+    Checkpoint(FeedPosition),
+    /// News for the log file and for people.
+    Event(SiteEvent),
+    /// Close the connection.
+    Close,
+}
+
+/// News of a site.
+#[derive(Debug)]
+pub enum SiteEvent {
+    /// The hub let the site in under this name.
+    Welcome {
+        /// The site's name at the hub.
+        site: SiteName,
+        /// The hub's name.
+        hub: String,
+    },
+    /// The hub refused.
+    Refused(Refused),
+    /// The whole set of subscriptions.
+    Subscriptions(Vec<Subscription>),
+    /// The clock was compared.
+    Clock(ClockOffset),
+    /// A leg is heard.
+    LegJoined {
+        /// The leg.
+        leg: LegId,
+        /// The feed it carries.
+        feed: FeedName,
+    },
+    /// A leg ended.
+    LegLeft {
+        /// The leg.
+        leg: LegId,
+        /// Why.
+        reason: String,
+    },
+    /// A product was rejected or expired.
+    Lost {
+        /// Which.
+        key: ProductKey,
+        /// Why.
+        reason: String,
+    },
+    /// The hub broke the protocol; the sentence says how. `Close` follows.
+    Violation(String),
+    /// Nothing came from the hub for the liveness limit. `Close` follows.
+    Dead,
+}
+
+/// What a site knows when it starts: read by the driver from the state directory and the site's log.
+#[derive(Clone, Debug, Default)]
+pub struct SiteState {
+    /// The last checkpoints, with what the log stored since added to them.
+    pub feeds: BTreeMap<FeedName, FeedPosition>,
+}

@@ -1,0 +1,204 @@
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use downburst_fanout::SLICE_BYTES;
+use downburst_model::LegId;
+use thiserror::Error;
+
+use crate::{
+    ClockReply, ClockRequest, Covered, Expired, FeedStart, Frontier, Hello, LegJoin, LegJoined, LegLeave,
+    LegLeft, Nak, PacketsGone, ProductBegin, Receipts, Refused, Subscriptions, Want, Welcome,
+};
+
+/// What a frame holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    Message(Message),
+    Slice { transfer: u32, offset: u64, bytes: Bytes },
+    Repair { leg: LegId, leg_epoch: u64, packet: u64, payload: Bytes },
+}
+
+macro_rules! messages {
+    ($($kind:literal => $name:ident,)*) => {
+        /// A CBOR message of the session.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub(crate) enum Message {
+            $($name($name),)*
+        }
+
+        impl Message {
+            /// The message as a frame.
+            pub(crate) fn encode(&self) -> Bytes {
+                match self {
+                    $(Self::$name(body) => framed($kind, &minicbor::to_vec(body).unwrap_or_default()),)*
+                }
+            }
+
+            fn decode(kind: u8, body: &[u8]) -> Result<Option<Self>, FrameError> {
+                match kind {
+                    $($kind => minicbor::decode(body)
+                        .map(|message| Some(Self::$name(message)))
+                        .map_err(|error| FrameError::Body { kind, reason: error.to_string() }),)*
+                    _ => Ok(None),
+                }
+            }
+        }
+
+        $(impl From<$name> for Message {
+            fn from(message: $name) -> Self {
+                Self::$name(message)
+            }
+        })*
+    };
+}
+
+messages! {
+    1 => Hello,
+    2 => Welcome,
+    3 => Refused,
+    4 => Subscriptions,
+    5 => FeedStart,
+    6 => ProductBegin,
+    7 => Covered,
+    8 => Expired,
+    9 => LegJoin,
+    10 => LegJoined,
+    11 => LegLeave,
+    12 => LegLeft,
+    13 => Nak,
+    14 => PacketsGone,
+    15 => Want,
+    16 => Receipts,
+    17 => ClockRequest,
+    18 => ClockReply,
+    19 => Frontier,
+}
+
+/// Why a stream of frames can't be read on. The peer is at fault.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(crate) enum FrameError {
+    #[error("the body of a frame of kind {kind} can't be read: {reason}")]
+    Body { kind: u8, reason: String },
+    #[error("a frame of kind {kind} has {bytes} bytes; the limit is {limit}")]
+    TooLong { kind: u8, bytes: usize, limit: usize },
+    #[error("a frame of kind {kind} is too short")]
+    TooShort { kind: u8 },
+}
+
+/// Cuts a stream into frames, however it is split. Frames of an unknown kind are skipped.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    buffer: BytesMut,
+}
+
+impl Decoder {
+    /// Takes the next bytes of the stream.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame. After an error the stream is lost.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame>, FrameError> {
+        while let Some((kind, body)) = self.next_raw()? {
+            if let Some(frame) = decode(kind, body)? {
+                return Ok(Some(frame));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Forgets what was begun.
+    pub(crate) fn reset(&mut self) {
+        self.buffer = BytesMut::new();
+    }
+
+    fn next_raw(&mut self) -> Result<Option<(u8, Bytes)>, FrameError> {
+        let mut header = self.buffer.as_ref();
+        let (Ok(kind), Ok(length)) = (header.try_get_u8(), header.try_get_u32()) else {
+            return Ok(None);
+        };
+        let (bytes, limit) = (usize::try_from(length).unwrap_or(usize::MAX), body_limit(kind));
+        if bytes > limit {
+            return Err(FrameError::TooLong { kind, bytes, limit });
+        }
+        if header.len() < bytes {
+            return Ok(None);
+        }
+        self.buffer.advance(HEADER_BYTES);
+        Ok(Some((kind, self.buffer.split_to(bytes).freeze())))
+    }
+}
+
+/// The head of a slice frame; its bytes follow as they are.
+pub(crate) fn slice_header(transfer: u32, offset: u64, bytes: usize) -> Bytes {
+    let mut frame = BytesMut::with_capacity(HEADER_BYTES + SLICE_FIELDS_BYTES);
+    put_header(&mut frame, SLICE, SLICE_FIELDS_BYTES.saturating_add(bytes));
+    frame.put_u32(transfer);
+    frame.put_u64(offset);
+    frame.freeze()
+}
+
+/// A packet of a multicast leg, in clear, for one site.
+pub(crate) fn repair_frame(leg: LegId, leg_epoch: u64, packet: u64, payload: &[u8]) -> Bytes {
+    let body = REPAIR_FIELDS_BYTES.saturating_add(payload.len());
+    let mut frame = BytesMut::with_capacity(HEADER_BYTES.saturating_add(body));
+    put_header(&mut frame, REPAIR, body);
+    frame.put_u32(leg.0);
+    frame.put_u64(leg_epoch);
+    frame.put_u64(packet);
+    frame.put_slice(payload);
+    frame.freeze()
+}
+
+fn framed(kind: u8, body: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(HEADER_BYTES.saturating_add(body.len()));
+    put_header(&mut frame, kind, body.len());
+    frame.put_slice(body);
+    frame.freeze()
+}
+
+fn put_header(frame: &mut BytesMut, kind: u8, body_bytes: usize) {
+    frame.put_u8(kind);
+    frame.put_u32(u32::try_from(body_bytes).unwrap_or(u32::MAX));
+}
+
+fn decode(kind: u8, mut body: Bytes) -> Result<Option<Frame>, FrameError> {
+    let short = |_| FrameError::TooShort { kind };
+    match kind {
+        SLICE => {
+            let transfer = body.try_get_u32().map_err(short)?;
+            let offset = body.try_get_u64().map_err(short)?;
+            Ok(Some(Frame::Slice { transfer, offset, bytes: body }))
+        }
+        REPAIR => {
+            let leg = LegId(body.try_get_u32().map_err(short)?);
+            let leg_epoch = body.try_get_u64().map_err(short)?;
+            let packet = body.try_get_u64().map_err(short)?;
+            Ok(Some(Frame::Repair { leg, leg_epoch, packet, payload: body }))
+        }
+        _ => Ok(Message::decode(kind, &body)?.map(Frame::Message)),
+    }
+}
+
+fn body_limit(kind: u8) -> usize {
+    match kind {
+        SLICE => SLICE_FIELDS_BYTES + SLICE_BYTES,
+        REPAIR => REPAIR_FIELDS_BYTES + DATAGRAM_LIMIT_BYTES,
+        _ => MESSAGE_LIMIT_BYTES,
+    }
+}
+
+/// Kind of a slice frame: transfer (4 bytes), offset (8 bytes), bytes of the product.
+const SLICE: u8 = 32;
+
+/// Kind of a repair frame: leg (4 bytes), life of the leg (8 bytes), packet number (8 bytes), the packet in clear.
+const REPAIR: u8 = 33;
+
+const HEADER_BYTES: usize = 5;
+const SLICE_FIELDS_BYTES: usize = 12;
+const REPAIR_FIELDS_BYTES: usize = 20;
+const DATAGRAM_LIMIT_BYTES: usize = 64 << 10;
+
+/// Longest body of a message: the longest legal one, a hello with many ranges, stays below it by construction.
+pub(crate) const MESSAGE_LIMIT_BYTES: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests;

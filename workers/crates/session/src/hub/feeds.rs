@@ -1,0 +1,285 @@
+use downburst_model::{Epoch, FeedName, LegId, Micros, Now, ProductKey, Sequence, WallMicros};
+
+use super::HubSession;
+use super::serve::{Delivery, Reading, Serve, Step};
+use crate::spans::Spans;
+use crate::{Entry, FeedHead, FeedPosition, HubOutput, LegJoin, Purpose};
+
+/// A subscribed feed.
+#[derive(Debug)]
+pub(crate) enum Feed {
+    /// The log is searched for the place to begin.
+    Searching { epoch: Epoch, head: Sequence, unicast_leg: LegId, position: FeedPosition },
+    /// The site was told where the feed begins.
+    Serving(Serve),
+}
+
+/// A read that was not answered yet.
+#[derive(Debug)]
+pub(crate) struct ReadOut {
+    reading: Reading,
+    /// The feed was dropped or began again meanwhile: the answer is worth nothing.
+    stale: bool,
+}
+
+impl Feed {
+    pub(super) fn deadline(&self) -> Option<Micros> {
+        match self {
+            Self::Searching { .. } => None,
+            Self::Serving(serve) => serve.deadline(),
+        }
+    }
+
+    fn epoch(&self) -> Epoch {
+        match self {
+            Self::Searching { epoch, .. } => *epoch,
+            Self::Serving(serve) => serve.epoch,
+        }
+    }
+}
+
+impl HubSession {
+    pub(super) fn take_feed(&mut self, feed: FeedName, epoch: Epoch, head: Sequence, unicast_leg: LegId) {
+        if !self.patterns.has(&feed) {
+            return;
+        }
+        match self.feeds.get_mut(&feed).filter(|known| known.epoch() == epoch) {
+            Some(Feed::Searching { head: known, .. }) => *known = head.max(*known),
+            Some(Feed::Serving(serve)) => {
+                serve.unicast_leg = unicast_leg;
+                serve.head_moved(head);
+            }
+            None => self.begin_feed(feed, epoch, head, unicast_leg),
+        }
+    }
+
+    pub(super) fn take_found_time(&mut self, feed: &FeedName, after: Sequence) {
+        let Some(outstanding) = self.searches.get_mut(feed) else {
+            return;
+        };
+        *outstanding = outstanding.saturating_sub(1);
+        if *outstanding > 0 {
+            return;
+        }
+        self.searches.remove(feed);
+        match self.feeds.remove(feed) {
+            Some(Feed::Searching { epoch, head, unicast_leg, position }) => {
+                let after = after.0.min(head.0);
+                self.serve_feed(feed, epoch, head, unicast_leg, after, Some(position));
+            }
+            Some(serving) => {
+                self.feeds.insert(feed.clone(), serving);
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn take_entries(
+        &mut self,
+        now: Now,
+        feed: &FeedName,
+        after: Sequence,
+        entries: Vec<Entry>,
+        read_to: Sequence,
+    ) {
+        let Some(read) = self.reads.remove(feed).filter(|read| !read.stale && read.reading.after == after.0)
+        else {
+            return;
+        };
+        let Some(Feed::Serving(serve)) = self.feeds.get_mut(feed) else {
+            return;
+        };
+        let patterns = &self.patterns;
+        let steps = serve.take_entries(now.monotonic, read.reading, entries, read_to.0, |info| {
+            patterns.want(&info.key.feed, info.id.as_str())
+        });
+        for step in steps {
+            self.take_step(feed, step);
+        }
+    }
+
+    pub(super) fn sent(&mut self, key: &ProductKey) {
+        if let Some(serve) = self.serving(&key.feed, key.epoch) {
+            serve.sent(key.sequence.0);
+        }
+    }
+
+    pub(super) fn offer_leg(&mut self, join: LegJoin) {
+        let (feed, served) = (join.feed.clone(), self.served_epoch(&join.feed));
+        let messages = self.offers.offer(join);
+        self.send_all(messages);
+        if let Some(epoch) = served {
+            self.release_offers(&feed, epoch);
+        }
+    }
+
+    /// Offers the legs that waited for the feed.
+    pub(super) fn release_offers(&mut self, feed: &FeedName, epoch: Epoch) {
+        let messages = self.offers.release(feed, epoch);
+        self.send_all(messages);
+    }
+
+    /// Where the logs of the feeds that are served end.
+    pub(super) fn heads(&self) -> Vec<FeedHead> {
+        self.feeds
+            .values()
+            .filter_map(|feed| match feed {
+                Feed::Serving(serve) => Some(serve.head()),
+                Feed::Searching { .. } => None,
+            })
+            .collect()
+    }
+
+    pub(super) fn drop_feed(&mut self, feed: &FeedName) {
+        self.parcels.take_back(&mut self.outbox, feed, 0);
+        self.feeds.remove(feed);
+        if let Some(read) = self.reads.get_mut(feed) {
+            read.stale = true;
+        }
+    }
+
+    /// Ends unicast of a feed where its legs begin, or lets it go on where none does.
+    pub(super) fn follow_coverage(&mut self, feed: &FeedName, epoch: Epoch) {
+        let after = self.offers.coverage(feed, epoch);
+        if let Some(serve) = self.serving(feed, epoch) {
+            serve.leave_to_legs(after);
+        }
+    }
+
+    /// Takes back what a leg brings that the site began to hear.
+    pub(super) fn leave_to_leg(&mut self, feed: &FeedName, epoch: Epoch, after: u64) {
+        if self.serving(feed, epoch).is_none() {
+            return;
+        }
+        let gone = self.parcels.take_back(&mut self.outbox, feed, after);
+        let Some(serve) = self.serving(feed, epoch) else {
+            return;
+        };
+        serve.leg_began(after);
+        for item in gone.iter().filter(|item| item.info.key.epoch == epoch) {
+            serve.taken_back(item.previous, item.info.key.sequence.0);
+        }
+    }
+
+    pub(super) fn serving(&mut self, feed: &FeedName, epoch: Epoch) -> Option<&mut Serve> {
+        match self.feeds.get_mut(feed) {
+            Some(Feed::Serving(serve)) if serve.epoch == epoch => Some(serve),
+            _ => None,
+        }
+    }
+
+    pub(super) fn served_epoch(&self, feed: &FeedName) -> Option<Epoch> {
+        match self.feeds.get(feed) {
+            Some(Feed::Serving(serve)) => Some(serve.epoch),
+            _ => None,
+        }
+    }
+
+    /// Flushes what was held back and asks for what there is room for.
+    pub(super) fn advance_feeds(&mut self, now: Now) {
+        let mut covered = Vec::new();
+        for (feed, state) in &mut self.feeds {
+            let Feed::Serving(serve) = state else {
+                continue;
+            };
+            covered.extend(serve.due_cover(now.monotonic));
+            if self.reads.contains_key(feed) {
+                continue;
+            }
+            let outbox = &self.outbox;
+            if let Some(reading) = serve.next_read(|lane| outbox.room_bytes(feed, lane) > 0) {
+                self.outputs.push_back(read(feed, reading, outbox.room_bytes(feed, reading.lane)));
+                self.reads.insert(feed.clone(), ReadOut { reading, stale: false });
+            }
+        }
+        for message in covered {
+            self.send(message);
+        }
+    }
+
+    /// Decides where a feed begins: at the site's frontier; in a foreign epoch some minutes before the newest product it
+    /// holds; for a fresh subscription at the head.
+    fn begin_feed(&mut self, feed: FeedName, epoch: Epoch, head: Sequence, unicast_leg: LegId) {
+        let position = self.known_position(&feed);
+        self.drop_feed(&feed);
+        match position {
+            Some(position) if position.epoch == epoch => {
+                let after = position.settled.frontier();
+                self.serve_feed(&feed, epoch, head, unicast_leg, after, Some(position));
+            }
+            Some(position) => {
+                let time = WallMicros(position.newest_stored.0.saturating_sub(FOREIGN_OVERLAP_US));
+                self.outputs.push_back(HubOutput::FindTime { feed: feed.clone(), time });
+                *self.searches.entry(feed.clone()).or_default() += 1;
+                self.feeds.insert(feed, Feed::Searching { epoch, head, unicast_leg, position });
+            }
+            None => self.serve_feed(&feed, epoch, head, unicast_leg, head.0, None),
+        }
+    }
+
+    /// Where the site stands: from its hello, once; later, if the log began anew, from what it said in this session.
+    fn known_position(&mut self, feed: &FeedName) -> Option<FeedPosition> {
+        let said = self.positions.remove(feed);
+        match self.feeds.get(feed) {
+            Some(Feed::Searching { position, .. }) => Some(position.clone()),
+            Some(Feed::Serving(serve)) => Some(FeedPosition {
+                feed: feed.clone(),
+                epoch: serve.epoch,
+                settled: Default::default(),
+                newest_stored: serve.newest_stored,
+            }),
+            None => said,
+        }
+    }
+
+    fn serve_feed(
+        &mut self,
+        feed: &FeedName,
+        epoch: Epoch,
+        head: Sequence,
+        unicast_leg: LegId,
+        after: u64,
+        position: Option<FeedPosition>,
+    ) {
+        let serve = Serve::new(feed.clone(), epoch, head, unicast_leg, after, position);
+        self.send(serve.start_message(after));
+        self.feeds.insert(feed.clone(), Feed::Serving(serve));
+        self.release_offers(feed, epoch);
+    }
+
+    fn take_step(&mut self, feed: &FeedName, step: Step) {
+        match step {
+            Step::Covered(covered) => self.send(covered),
+            Step::Expired(expired) => self.send(expired),
+            Step::Product(delivery) => self.queue(feed, delivery),
+        }
+    }
+
+    fn queue(&mut self, feed: &FeedName, delivery: Delivery) {
+        let Some(Feed::Serving(serve)) = self.feeds.get(feed) else {
+            return;
+        };
+        let leg = serve.unicast_leg;
+        let purpose = match self.offers.of_feed(feed).filter(|_| delivery.wanted) {
+            Some(leg) => Purpose::Repair { leg },
+            None => Purpose::Product { feed: feed.clone(), leg },
+        };
+        self.parcels.push(&mut self.outbox, delivery, leg, purpose);
+    }
+}
+
+fn read(feed: &FeedName, reading: Reading, room_bytes: usize) -> HubOutput {
+    HubOutput::Read {
+        feed: feed.clone(),
+        after: Sequence(reading.after),
+        to: Sequence(reading.to),
+        limit_bytes: room_bytes.min(READ_BYTES),
+    }
+}
+
+/// How far before the newest product a site holds a log of another epoch is sent again (the overlap is dropped there by
+/// duplicate key): hubs' clocks and orders of arrival differ by less.
+const FOREIGN_OVERLAP_US: i64 = 600_000_000;
+
+/// How much one read brings, about.
+const READ_BYTES: usize = 1 << 20;

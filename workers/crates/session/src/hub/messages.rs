@@ -1,0 +1,87 @@
+use downburst_model::Now;
+
+use super::HubSession;
+use crate::frame::Message;
+use crate::{ClockReply, Frontier, HubEvent, LegJoined, LegLeft, Outcome, Receipt, Receipts, Want};
+
+impl HubSession {
+    /// Takes a message of an admitted site.
+    pub(super) fn take_message(&mut self, now: Now, message: Message) {
+        match message {
+            Message::ClockRequest(request) => {
+                self.send(ClockReply { request_sent: request.sent, received: now.wall, sent: now.wall })
+            }
+            Message::Frontier(frontier) => self.take_frontier(frontier),
+            Message::LegJoined(joined) => self.take_leg_joined(&joined),
+            Message::LegLeft(left) => self.take_leg_left(left),
+            Message::Nak(nak) => {
+                if self.offers.has(nak.leg, nak.leg_epoch) {
+                    self.event(HubEvent::Nak {
+                        leg: nak.leg,
+                        leg_epoch: nak.leg_epoch,
+                        packets: nak.packets,
+                    });
+                }
+            }
+            Message::Receipts(receipts) => self.take_receipts(receipts),
+            Message::Want(want) => self.take_want(&want),
+            _ => self.violation("the site sent a frame that only a hub sends, or a second hello".to_owned()),
+        }
+    }
+
+    fn take_frontier(&mut self, frontier: Frontier) {
+        if let Some(serve) = self.serving(&frontier.feed, frontier.epoch) {
+            serve.acknowledge(0, frontier.settled_to.0);
+        }
+        self.event(HubEvent::Frontier(frontier));
+    }
+
+    fn take_leg_joined(&mut self, joined: &LegJoined) {
+        let Some((join, messages)) = self.offers.joined(joined.leg, joined.leg_epoch, joined.after.0) else {
+            return;
+        };
+        self.send_all(messages);
+        self.follow_coverage(&join.feed, join.epoch);
+        self.leave_to_leg(&join.feed, join.epoch, joined.after.0);
+        self.event(HubEvent::LegJoined { leg: joined.leg, after: joined.after });
+    }
+
+    fn take_leg_left(&mut self, left: LegLeft) {
+        let Some((join, covered_after)) = self.offers.left(left.leg) else {
+            return;
+        };
+        self.follow_coverage(&join.feed, join.epoch);
+        if let Some(after) = covered_after
+            && let Some(serve) = self.serving(&join.feed, join.epoch)
+        {
+            serve.leg_ended(left.known_to.map_or(after, |known| known.0.max(after)));
+        }
+        if let Some(epoch) = self.served_epoch(&join.feed) {
+            self.release_offers(&join.feed, epoch);
+        }
+        self.event(HubEvent::LegLeft(left));
+    }
+
+    fn take_want(&mut self, want: &Want) {
+        if let Some(serve) = self.serving(&want.feed, want.epoch) {
+            serve.want(&want.sequences);
+        }
+    }
+
+    fn take_receipts(&mut self, receipts: Receipts) {
+        for receipt in &receipts.items {
+            self.note_receipt(receipt);
+        }
+        self.event(HubEvent::Receipts { clock: receipts.clock, items: receipts.items });
+    }
+
+    fn note_receipt(&mut self, receipt: &Receipt) {
+        let key = &receipt.key;
+        if let Some(serve) = self.serving(&key.feed, key.epoch) {
+            serve.acknowledge(key.sequence.0, key.sequence.0);
+            if matches!(receipt.outcome, Outcome::Stored | Outcome::Held) {
+                serve.newest_stored = serve.newest_stored.max(receipt.hub_stored);
+            }
+        }
+    }
+}

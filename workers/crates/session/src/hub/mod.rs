@@ -1,0 +1,287 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use downburst_fanout::{Limits, Next, Outbox};
+use downburst_model::{Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
+
+use crate::frame::{Decoder, Frame, Message, repair_frame};
+use crate::patterns::Patterns;
+use crate::{
+    FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose, RefusalCode, Refused,
+    Subscription, Subscriptions, VERSION, Welcome,
+};
+use feeds::Feed;
+use offers::Offers;
+use parcels::Parcels;
+
+mod feeds;
+mod messages;
+mod offers;
+mod parcels;
+mod serve;
+
+#[cfg(test)]
+mod tests;
+
+/// The hub's half of a session: one per connection of a site.
+///
+/// | state          | input              | next           | says                                            |
+/// |----------------|--------------------|----------------|-------------------------------------------------|
+/// | greeting       | hello              | authenticating | `Authenticate`                                  |
+/// | authenticating | `Admit`            | active         | welcome, subscriptions, `Event(Hello)`          |
+/// | authenticating | `Refuse`           | closed         | refused, `Close`                                |
+/// | active         | `Refuse`           | closed         | refused, `Close`                                |
+/// | any            | malformed frame    | closed         | `Event(Violation)`, refused, `Close`            |
+/// | any            | silence            | closed         | `Event(Dead)`, `Close`                          |
+#[derive(Debug)]
+pub struct HubSession {
+    hub_name: String,
+    state: State,
+    heard: Option<Micros>,
+    decoder: Decoder,
+    outbox: Outbox<Purpose>,
+    parcels: Parcels,
+    room_bytes: i64,
+    positions: BTreeMap<FeedName, FeedPosition>,
+    patterns: Patterns,
+    feeds: BTreeMap<FeedName, Feed>,
+    /// What was told of the logs before the site was let in.
+    early: BTreeMap<FeedName, (Epoch, Sequence, LegId)>,
+    reads: BTreeMap<FeedName, feeds::ReadOut>,
+    /// Times that are looked for; only the last answer for a feed counts.
+    searches: BTreeMap<FeedName, u32>,
+    offers: Offers,
+    outputs: VecDeque<HubOutput>,
+}
+
+#[derive(Debug)]
+enum State {
+    Greeting,
+    Authenticating(Box<Hello>),
+    Active,
+    Closed,
+}
+
+impl HubSession {
+    /// Makes the hub's half of a connection that was just accepted.
+    pub fn new(hub_name: String) -> Self {
+        Self {
+            hub_name,
+            state: State::Greeting,
+            heard: None,
+            decoder: Decoder::default(),
+            outbox: Outbox::new(Limits::default()),
+            parcels: Parcels::default(),
+            room_bytes: 0,
+            positions: BTreeMap::new(),
+            patterns: Patterns::default(),
+            feeds: BTreeMap::new(),
+            early: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            searches: BTreeMap::new(),
+            offers: Offers::default(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    fn admit(&mut self, site: SiteName, subscriptions: Vec<Subscription>) {
+        match std::mem::replace(&mut self.state, State::Active) {
+            State::Authenticating(hello) => {
+                self.send(Welcome { version: VERSION, site, hub: self.hub_name.clone() });
+                self.positions = hello.feeds.iter().map(|it| (it.feed.clone(), it.clone())).collect();
+                self.event(HubEvent::Hello(*hello));
+                self.subscribe(subscriptions);
+                for (feed, (epoch, head, unicast_leg)) in std::mem::take(&mut self.early) {
+                    self.take_feed(feed, epoch, head, unicast_leg);
+                }
+            }
+            state => self.state = state,
+        }
+    }
+
+    fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
+        self.patterns = Patterns::compile(&subscriptions);
+        let gone: Vec<FeedName> =
+            self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
+        for feed in gone {
+            self.drop_feed(&feed);
+        }
+        let heads = self.heads();
+        self.send(Subscriptions { items: subscriptions, heads });
+    }
+
+    fn repair(&mut self, leg: LegId, leg_epoch: u64, packet: u64, payload: &[u8]) {
+        // A repair that finds the line full is dropped: the site asks again when it still lacks the packet.
+        if self.is_active() && self.outbox.control_bytes() < REPAIR_QUEUE_BYTES {
+            self.outbox.push_control(repair_frame(leg, leg_epoch, packet, payload), Purpose::Repair { leg });
+        }
+    }
+
+    fn take_bytes(&mut self, now: Now, bytes: &Bytes) {
+        self.heard = Some(now.monotonic);
+        self.decoder.push(bytes);
+        while !self.is_closed() {
+            match self.decoder.next() {
+                Ok(Some(frame)) => self.take_frame(now, frame),
+                Ok(None) => return,
+                Err(error) => self.violation(error.to_string()),
+            }
+        }
+    }
+
+    fn take_frame(&mut self, now: Now, frame: Frame) {
+        match (&self.state, frame) {
+            (State::Greeting, Frame::Message(Message::Hello(hello))) => self.take_hello(hello),
+            (State::Active, Frame::Message(message)) => self.take_message(now, message),
+            _ => self.violation("the site sent a frame that has no place here".to_owned()),
+        }
+    }
+
+    fn take_hello(&mut self, hello: Hello) {
+        if !hello.versions.contains(&VERSION) {
+            return self.refuse(Refused {
+                code: RefusalCode::Version,
+                sentence: format!(
+                    "this hub speaks version {VERSION} of the session; install a node that does"
+                ),
+            });
+        }
+        self.outputs.push_back(HubOutput::Authenticate(hello.proof.clone()));
+        self.state = State::Authenticating(Box::new(hello));
+    }
+
+    /// Fills the outputs with what is due.
+    fn advance(&mut self, now: Now) {
+        if self.is_closed() {
+            return;
+        }
+        let heard = *self.heard.get_or_insert(now.monotonic);
+        if now.monotonic >= heard.plus(LIVENESS_LIMIT) {
+            self.event(HubEvent::Dead);
+            return self.close();
+        }
+        if self.outbox.control_bytes() > CONTROL_QUEUE_BYTES {
+            return self.violation("the site asks and does not read the answers".to_owned());
+        }
+        self.advance_feeds(now);
+        if self.outputs.is_empty() && self.room_bytes > 0 {
+            self.write_next();
+        }
+    }
+
+    fn write_next(&mut self) {
+        match self.outbox.take() {
+            Some(Next::Control(bytes, purpose)) => self.write(bytes, purpose),
+            Some(Next::Slice(slice)) => self.write_slice(slice),
+            None => {}
+        }
+    }
+
+    fn write(&mut self, bytes: Bytes, purpose: Purpose) {
+        self.room_bytes = self.room_bytes.saturating_sub(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
+        self.outputs.push_back(HubOutput::Write { bytes, purpose });
+    }
+
+    fn send(&mut self, message: impl Into<Message>) {
+        self.outbox.push_control(message.into().encode(), Purpose::Control);
+    }
+
+    fn send_all(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            self.send(message);
+        }
+    }
+
+    fn event(&mut self, event: HubEvent) {
+        self.outputs.push_back(HubOutput::Event(event));
+    }
+
+    fn violation(&mut self, sentence: String) {
+        self.event(HubEvent::Violation(sentence.clone()));
+        self.refuse(Refused { code: RefusalCode::Protocol, sentence });
+    }
+
+    fn refuse(&mut self, refused: Refused) {
+        // The last frame goes whatever the room: it may exceed what was granted by one frame.
+        self.write(Message::from(refused).encode(), Purpose::Control);
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.outputs.push_back(HubOutput::Close);
+        self.state = State::Closed;
+    }
+
+    fn is_active(&self) -> bool {
+        matches!(self.state, State::Active)
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+}
+
+impl Machine for HubSession {
+    type Input = HubInput;
+    type Output = HubOutput;
+
+    fn handle(&mut self, now: Now, input: HubInput) {
+        self.heard.get_or_insert(now.monotonic);
+        if self.is_closed() {
+            return;
+        }
+        match input {
+            HubInput::Bytes(bytes) => self.take_bytes(now, &bytes),
+            HubInput::Room(bytes) => {
+                self.room_bytes = self.room_bytes.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
+            }
+            HubInput::Admit { site, subscriptions } => self.admit(site, subscriptions),
+            HubInput::Refuse(refused) => self.refuse(refused),
+            HubInput::Subscriptions(subscriptions) if self.is_active() => self.subscribe(subscriptions),
+            HubInput::Feed { feed, epoch, head, unicast_leg } if self.is_active() => {
+                self.take_feed(feed, epoch, head, unicast_leg);
+            }
+            HubInput::Feed { feed, epoch, head, unicast_leg } => {
+                self.early.insert(feed, (epoch, head, unicast_leg));
+            }
+            HubInput::Entries { feed, after, entries, read_to } => {
+                self.take_entries(now, &feed, after, entries, read_to);
+            }
+            HubInput::FoundTime { feed, after } => self.take_found_time(&feed, after),
+            HubInput::JoinLeg(join) if self.is_active() => self.offer_leg(join),
+            HubInput::LeaveLeg(leg) => {
+                let messages = self.offers.leave(leg);
+                self.send_all(messages);
+            }
+            HubInput::Repair { leg, leg_epoch, packet, payload } => {
+                self.repair(leg, leg_epoch, packet, &payload);
+            }
+            HubInput::PacketsGone { leg, leg_epoch, packets } if self.is_active() => {
+                self.send(crate::PacketsGone { leg, leg_epoch, packets });
+            }
+            HubInput::Subscriptions(_) | HubInput::JoinLeg(_) | HubInput::PacketsGone { .. } => {}
+        }
+    }
+
+    fn poll(&mut self, now: Now) -> Option<HubOutput> {
+        if self.outputs.is_empty() {
+            self.advance(now);
+        }
+        self.outputs.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        if self.is_closed() {
+            return None;
+        }
+        let liveness = self.heard.map(|heard| heard.plus(LIVENESS_LIMIT));
+        let covers = self.feeds.values().filter_map(Feed::deadline);
+        covers.chain(liveness).min()
+    }
+}
+
+/// Repairs wait in the outbox up to this.
+const REPAIR_QUEUE_BYTES: usize = 4 << 20;
+
+/// A site whose answers pile up beyond this is cut off.
+const CONTROL_QUEUE_BYTES: usize = 16 << 20;

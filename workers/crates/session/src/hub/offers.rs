@@ -1,0 +1,159 @@
+use std::collections::BTreeMap;
+
+use downburst_model::{Epoch, FeedName, LegId};
+
+use crate::frame::Message;
+use crate::{LegJoin, LegLeave};
+
+/// The multicast legs offered to one site.
+///
+/// | state   | offer of the same leg           | leave asked        | site: joined     | site: left             |
+/// |---------|---------------------------------|--------------------|------------------|------------------------|
+/// | held    | replaces it                     | forgotten          | -                | -                      |
+/// | offered | other life: leave, then offer   | LegLeave, leaving  | joined           | forgotten              |
+/// | joined  | other life: leave, then offer   | LegLeave, leaving  | -                | forgotten, unicast     |
+/// | leaving | kept, offered when left         | kept offer dropped | counts as joined | forgotten, then offers |
+///
+/// The site answers every LegJoin with exactly one LegLeft, unless the connection ends. The legs of a feed change make-before-break:
+/// the older one is left when the newer one is joined; an older one that was not joined yet is left at once.
+#[derive(Debug, Default)]
+pub(crate) struct Offers {
+    legs: BTreeMap<LegId, Offer>,
+}
+
+#[derive(Debug)]
+struct Offer {
+    join: LegJoin,
+    state: State,
+    /// Where the leg's coverage begins, once the site hears it.
+    after: Option<u64>,
+    then: Option<LegJoin>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The feed is not started in the leg's epoch yet.
+    Held,
+    Offered,
+    Joined,
+    Leaving,
+}
+
+impl Offers {
+    /// Takes an offer; it goes out by [`release`](Self::release).
+    pub(crate) fn offer(&mut self, join: LegJoin) -> Vec<Message> {
+        let mut messages = self.leave_others(&join, |state| state != State::Joined);
+        match self.legs.get_mut(&join.leg) {
+            Some(offer) if offer.state == State::Leaving => offer.then = Some(join),
+            Some(offer) if offer.state != State::Held && offer.join.leg_epoch == join.leg_epoch => {}
+            Some(offer) if offer.state != State::Held => {
+                offer.then = Some(join);
+                messages.extend(offer.leave());
+            }
+            _ => self.hold(join),
+        }
+        messages
+    }
+
+    /// Offers what waited for its feed to start in this epoch.
+    pub(crate) fn release(&mut self, feed: &FeedName, epoch: Epoch) -> Vec<Message> {
+        let waiting = self.legs.values_mut().filter(|offer| {
+            offer.state == State::Held && offer.join.feed == *feed && offer.join.epoch == epoch
+        });
+        waiting
+            .map(|offer| {
+                offer.state = State::Offered;
+                offer.join.clone().into()
+            })
+            .collect()
+    }
+
+    /// Takes the site off a leg.
+    pub(crate) fn leave(&mut self, leg: LegId) -> Vec<Message> {
+        match self.legs.get_mut(&leg) {
+            Some(offer) if offer.state == State::Held => {
+                self.legs.remove(&leg);
+                Vec::new()
+            }
+            Some(offer) => {
+                offer.then = None;
+                offer.leave().into_iter().collect()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// The site hears the leg. Answers whether that is a leg of ours, and what to say.
+    pub(crate) fn joined(
+        &mut self,
+        leg: LegId,
+        leg_epoch: u64,
+        after: u64,
+    ) -> Option<(LegJoin, Vec<Message>)> {
+        let offer = self.legs.get_mut(&leg).filter(|offer| {
+            offer.join.leg_epoch == leg_epoch && offer.state != State::Held && offer.after.is_none()
+        })?;
+        offer.after = Some(after);
+        let join = offer.join.clone();
+        if offer.state == State::Leaving {
+            return Some((join, Vec::new()));
+        }
+        offer.state = State::Joined;
+        let messages = self.leave_others(&join, |state| state == State::Joined);
+        Some((join, messages))
+    }
+
+    /// The site left the leg. Answers what it was, and where its coverage began.
+    pub(crate) fn left(&mut self, leg: LegId) -> Option<(LegJoin, Option<u64>)> {
+        let offer = self.legs.remove(&leg).filter(|offer| offer.state != State::Held)?;
+        if let Some(next) = offer.then {
+            self.hold(next);
+        }
+        Some((offer.join, offer.after))
+    }
+
+    /// True if the leg, in this life, is offered to the site.
+    pub(crate) fn has(&self, leg: LegId, leg_epoch: u64) -> bool {
+        self.legs
+            .get(&leg)
+            .is_some_and(|offer| offer.join.leg_epoch == leg_epoch && offer.state != State::Held)
+    }
+
+    /// Behind which sequence the legs the site hears bring everything.
+    pub(crate) fn coverage(&self, feed: &FeedName, epoch: Epoch) -> Option<u64> {
+        self.legs
+            .values()
+            .filter(|offer| offer.join.feed == *feed && offer.join.epoch == epoch)
+            .filter_map(|offer| offer.after)
+            .min()
+    }
+
+    /// A leg that carries the feed for the site: what repairs are counted under.
+    pub(crate) fn of_feed(&self, feed: &FeedName) -> Option<LegId> {
+        self.legs
+            .iter()
+            .find(|(_, offer)| offer.join.feed == *feed && offer.after.is_some())
+            .map(|(leg, _)| *leg)
+    }
+
+    fn hold(&mut self, join: LegJoin) {
+        self.legs.insert(join.leg, Offer { join, state: State::Held, after: None, then: None });
+    }
+
+    fn leave_others(&mut self, join: &LegJoin, which: impl Fn(State) -> bool) -> Vec<Message> {
+        let others: Vec<LegId> = self
+            .legs
+            .values()
+            .filter(|offer| offer.join.feed == join.feed && offer.join.leg != join.leg && which(offer.state))
+            .map(|offer| offer.join.leg)
+            .collect();
+        others.into_iter().flat_map(|leg| self.leave(leg)).collect()
+    }
+}
+
+impl Offer {
+    fn leave(&mut self) -> Option<Message> {
+        let told = std::mem::replace(&mut self.state, State::Leaving) == State::Leaving;
+        (!told).then(|| LegLeave { leg: self.join.leg }.into())
+    }
+}

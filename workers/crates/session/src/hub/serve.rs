@@ -1,0 +1,301 @@
+use downburst_model::{Epoch, FeedName, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, WallMicros};
+
+use crate::spans::Spans;
+use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart};
+
+/// What one site is owed of one feed by unicast.
+///
+/// Every number of the log is in one of these states: *owed* (to be read from the log), *queued* (in the outbox), *left to a leg*
+/// (above `leg_after`), or *said* (sent, covered, expired, or settled at the site before). Numbers become owed when the head
+/// moves, when a leg ends and when the site wants them; ranges read from the log leave the set.
+#[derive(Debug)]
+pub(crate) struct Serve {
+    pub(crate) epoch: Epoch,
+    pub(crate) unicast_leg: LegId,
+    /// The hub's stored stamp of the newest product the site is known to hold.
+    pub(crate) newest_stored: WallMicros,
+    feed: FeedName,
+    head: u64,
+    /// The head when the session began to serve the feed: what lies up to here is backfill.
+    began_at: u64,
+    live: RangeSet,
+    late: RangeSet,
+    queued: RangeSet,
+    /// Owed because the site asked.
+    wanted: RangeSet,
+    /// Settled at the site, as far as it said so.
+    settled: RangeSet,
+    /// A multicast leg brings everything behind this.
+    leg_after: Option<u64>,
+    cover: Option<Cover>,
+}
+
+/// What follows from reading the log.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Covered(Covered),
+    Expired(Expired),
+    Product(Delivery),
+}
+
+/// A product to be queued.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) info: ProductInfo,
+    pub(crate) bytes: bytes::Bytes,
+    pub(crate) previous: u64,
+    pub(crate) lane: Lane,
+    pub(crate) wanted: bool,
+}
+
+/// A range to be read from the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub(crate) lane: Lane,
+    pub(crate) after: u64,
+    pub(crate) to: u64,
+}
+
+/// Numbers without anything for the site, held back a moment so that many become one message.
+#[derive(Clone, Copy, Debug)]
+struct Cover {
+    from: u64,
+    to: u64,
+    since: Micros,
+}
+
+impl Serve {
+    /// Begins behind `after`: what the site reported settled beyond it is not owed.
+    pub(crate) fn new(
+        feed: FeedName,
+        epoch: Epoch,
+        head: Sequence,
+        unicast_leg: LegId,
+        after: u64,
+        position: Option<FeedPosition>,
+    ) -> Self {
+        let newest_stored = position.as_ref().map(|position| position.newest_stored).unwrap_or_default();
+        let settled = position.filter(|position| position.epoch == epoch).map(|position| position.settled);
+        let mut serve = Self {
+            epoch,
+            unicast_leg,
+            newest_stored,
+            feed,
+            head: head.0,
+            began_at: head.0,
+            live: RangeSet::new(),
+            late: RangeSet::new(),
+            queued: RangeSet::new(),
+            wanted: RangeSet::new(),
+            settled: settled.unwrap_or_default(),
+            leg_after: None,
+            cover: None,
+        };
+        serve.owe_unsettled(after.saturating_add(1), head.0);
+        serve
+    }
+
+    /// The message that begins the feed at the site.
+    pub(crate) fn start_message(&self, after: u64) -> FeedStart {
+        FeedStart { feed: self.feed.clone(), epoch: self.epoch, after: Sequence(after) }
+    }
+
+    /// The end of the log, as far as this session was told.
+    pub(crate) fn head(&self) -> FeedHead {
+        FeedHead { feed: self.feed.clone(), epoch: self.epoch, head: Sequence(self.head) }
+    }
+
+    /// The log grew.
+    pub(crate) fn head_moved(&mut self, head: Sequence) {
+        if head.0 > self.head {
+            let before = std::mem::replace(&mut self.head, head.0);
+            self.owe_unsettled(before.saturating_add(1), self.unicast_to());
+        }
+    }
+
+    /// Legs bring everything behind `after` (`None`: no leg does).
+    pub(crate) fn leave_to_legs(&mut self, after: Option<u64>) {
+        self.leg_after = after;
+    }
+
+    /// A leg that the site began to hear brings everything behind `after`: it is owed no more.
+    pub(crate) fn leg_began(&mut self, after: u64) {
+        for set in [&mut self.live, &mut self.late, &mut self.wanted] {
+            set.remove(after.saturating_add(1), u64::MAX);
+        }
+    }
+
+    /// A leg ended; what it announced without a hole ends at `known_to`.
+    pub(crate) fn leg_ended(&mut self, known_to: u64) {
+        // The leg may be ahead of what this session was told of the log.
+        self.settled.insert(self.head.saturating_add(1), known_to);
+        self.owe_unsettled(known_to.saturating_add(1), self.unicast_to());
+    }
+
+    /// A product that was queued for nothing was taken back; what it said about the numbers before it was not sent.
+    pub(crate) fn taken_back(&mut self, previous: u64, sequence: u64) {
+        self.queued.remove(sequence, sequence);
+        self.owe_unsettled(previous.saturating_add(1), sequence.min(self.unicast_to()));
+    }
+
+    /// A product was sent whole.
+    pub(crate) fn sent(&mut self, sequence: u64) {
+        self.queued.remove(sequence, sequence);
+    }
+
+    /// The site asks for these numbers. Those on their way are not read again.
+    pub(crate) fn want(&mut self, numbers: &RangeSet) {
+        let mut asked: RangeSet = numbers.within(1, self.head).into_iter().collect();
+        asked.subtract(&self.queued);
+        self.wanted.add(&asked);
+        self.owe(&asked);
+    }
+
+    /// The site said that these are settled.
+    pub(crate) fn acknowledge(&mut self, first: u64, last: u64) {
+        if self.settled.range_count() < SETTLED_RANGES {
+            self.settled.insert(first, last);
+        }
+        for set in [&mut self.live, &mut self.late, &mut self.wanted] {
+            set.remove(first, last);
+        }
+    }
+
+    /// What to read next, if the lane has room.
+    pub(crate) fn next_read(&self, room: impl Fn(Lane) -> bool) -> Option<Reading> {
+        [(Lane::Live, &self.live), (Lane::Backfill, &self.late)]
+            .into_iter()
+            .filter(|(lane, owed)| !owed.is_empty() && room(*lane))
+            .find_map(|(lane, owed)| {
+                let (first, last) = owed.iter().next()?;
+                let to = last.min(first.saturating_add(READ_NUMBERS));
+                Some(Reading { lane, after: first.saturating_sub(1), to })
+            })
+    }
+
+    /// Takes what the log holds between `reading.after` and `read_to`. What is no longer owed is passed over.
+    pub(crate) fn take_entries(
+        &mut self,
+        now: Micros,
+        reading: Reading,
+        entries: Vec<Entry>,
+        read_to: u64,
+        wants: impl Fn(&ProductInfo) -> bool,
+    ) -> Vec<Step> {
+        let owed = if reading.lane == Lane::Live { &mut self.live } else { &mut self.late };
+        let parts = owed.within(reading.after.saturating_add(1), read_to.min(reading.to));
+        for (first, last) in &parts {
+            owed.remove(*first, *last);
+        }
+        let epoch = self.epoch;
+        let mut entries = entries.into_iter().filter(|entry| entry.info.key.epoch == epoch).peekable();
+        let mut steps = Vec::new();
+        for (first, last) in parts {
+            while entries.next_if(|entry| entry.info.key.sequence.0 < first).is_some() {}
+            let inside = std::iter::from_fn(|| entries.next_if(|entry| entry.info.key.sequence.0 <= last));
+            let matching = inside.filter(|entry| wants(&entry.info)).collect();
+            self.take_part(now, reading.lane, (first, last), matching, &mut steps);
+        }
+        steps
+    }
+
+    /// The held range, once it was held long enough.
+    pub(crate) fn due_cover(&mut self, now: Micros) -> Option<Covered> {
+        let cover = self.cover.take_if(|cover| now >= cover.since.plus(COVER_HOLD))?;
+        Some(self.covered(cover))
+    }
+
+    /// When [`due_cover`](Self::due_cover) has something to say.
+    pub(crate) fn deadline(&self) -> Option<Micros> {
+        self.cover.map(|cover| cover.since.plus(COVER_HOLD))
+    }
+
+    fn take_part(
+        &mut self,
+        now: Micros,
+        lane: Lane,
+        (first, last): (u64, u64),
+        matching: Vec<Entry>,
+        steps: &mut Vec<Step>,
+    ) {
+        let mut next = first;
+        let mut expired = RangeSet::new();
+        for entry in matching {
+            let sequence = entry.info.key.sequence.0;
+            if sequence < next {
+                continue;
+            }
+            self.hold_cover(now, next, sequence.saturating_sub(1), steps);
+            next = sequence.saturating_add(1);
+            match entry.bytes {
+                Some(bytes) => {
+                    let previous = self.previous_of(sequence);
+                    let wanted = self.wanted.contains(sequence);
+                    self.queued.insert(sequence, sequence);
+                    steps.push(Step::Product(Delivery { info: entry.info, bytes, previous, lane, wanted }));
+                }
+                None => {
+                    expired.insert(sequence, sequence);
+                }
+            }
+        }
+        self.hold_cover(now, next, last, steps);
+        self.wanted.remove(first, last);
+        if !expired.is_empty() {
+            let (feed, epoch) = (self.feed.clone(), self.epoch);
+            steps.push(Step::Expired(Expired { feed, epoch, sequences: expired }));
+        }
+    }
+
+    /// The `previous` of the product at `sequence`: it says what a held range that ends before it would say.
+    fn previous_of(&mut self, sequence: u64) -> u64 {
+        let before = sequence.saturating_sub(1);
+        self.cover.take_if(|cover| cover.to == before).map_or(before, |cover| cover.from.saturating_sub(1))
+    }
+
+    fn hold_cover(&mut self, now: Micros, from: u64, to: u64, steps: &mut Vec<Step>) {
+        if from > to {
+            return;
+        }
+        let held = self.cover.take();
+        self.cover = Some(match held {
+            Some(cover) if cover.to.saturating_add(1) == from => Cover { to, ..cover },
+            _ => Cover { from, to, since: now },
+        });
+        if let Some(cover) = held.filter(|cover| cover.to.saturating_add(1) != from) {
+            steps.push(Step::Covered(self.covered(cover)));
+        }
+    }
+
+    fn covered(&self, cover: Cover) -> Covered {
+        let (from, to) = (Sequence(cover.from), Sequence(cover.to));
+        Covered { feed: self.feed.clone(), epoch: self.epoch, from, to }
+    }
+
+    fn owe_unsettled(&mut self, first: u64, last: u64) {
+        let unsettled: RangeSet = self.settled.gaps(first.max(1), last).collect();
+        self.owe(&unsettled);
+    }
+
+    fn owe(&mut self, numbers: &RangeSet) {
+        let mut numbers = numbers.clone();
+        numbers.subtract(&self.queued);
+        for (first, last) in numbers.iter() {
+            self.late.insert(first, last.min(self.began_at));
+            self.live.insert(first.max(self.began_at.saturating_add(1)), last);
+        }
+    }
+
+    fn unicast_to(&self) -> u64 {
+        self.leg_after.map_or(self.head, |after| after.min(self.head))
+    }
+}
+
+/// How long a range without anything for the site waits for the next one. It delays a frontier, never a product.
+const COVER_HOLD: Micros = Micros::from_millis(100);
+
+/// How many numbers one read spans at most, so that no answer is long, however small the products are.
+const READ_NUMBERS: u64 = 4_096;
+
+/// How many ranges the hub remembers of what a site has. Beyond it, the site is sent what it may hold, and passes it over.
+const SETTLED_RANGES: usize = 65_536;

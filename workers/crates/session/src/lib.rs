@@ -1,0 +1,20 @@
+//! The session between a hub and one site.
+//!
+//! [`HubSession`] is the hub's half: one per connection. [`SiteSession`] is the site's half, and it is the whole protocol logic of a
+//! receiving site: it holds the frontiers, a VCMTP receiver per multicast leg, and what is asked again. Both are machines without
+//! sockets, clock, disk or threads: the `node` crate drives them with a TLS stream, UDP sockets and the product log; the `sim` crate
+//! drives the same machines in virtual time.
+#![forbid(unsafe_code)]
+
+mod api;
+mod frame;
+mod hub;
+mod message;
+mod patterns;
+mod site;
+mod spans;
+
+pub use api::*;
+pub use hub::HubSession;
+pub use message::*;
+pub use site::SiteSession;

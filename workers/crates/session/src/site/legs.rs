@@ -1,0 +1,185 @@
+use bytes::Bytes;
+use downburst_model::{FeedName, Lane, LegId, Micros, Now, ProductInfo, Transport};
+use downburst_vcmtp::{ReceiverInput, ReceiverOutput};
+
+use super::assembly::Source;
+use super::leg::Leg;
+use super::{Link, SiteSession};
+use crate::{LegJoin, LegJoined, LegLeft, Nak, SiteEvent, SiteOutput};
+
+impl SiteSession {
+    /// Listens to a leg, or says why not: every `LegJoin` is answered by one `LegLeft`, in the end.
+    pub(super) fn join_leg(&mut self, now: Now, join: LegJoin) {
+        if let Some(known) = self.legs.get(&join.leg) {
+            if known.join.leg_epoch == join.leg_epoch {
+                return;
+            }
+            self.end_leg(now, join.leg, "the leg began anew");
+        }
+        let track = self.tracks.get(&join.feed).filter(|track| track.started);
+        if track.is_none_or(|track| track.epoch != join.epoch) {
+            let reason = "the feed was not begun here in the leg's epoch".to_owned();
+            return self.send(LegLeft { leg: join.leg, known_to: None, reason });
+        }
+        self.outputs.push_back(SiteOutput::JoinGroup(join.clone()));
+        self.legs.insert(join.leg, Leg::new(now, join));
+    }
+
+    pub(super) fn join_failed(&mut self, now: Now, leg: LegId, reason: &str) {
+        self.end_leg(now, leg, reason);
+    }
+
+    /// Gives a leg's receiver an input. A repair for another life of the leg is ignored.
+    pub(super) fn tell_leg(&mut self, now: Now, id: LegId, leg_epoch: Option<u64>, input: ReceiverInput) {
+        let leg = self.legs.get_mut(&id);
+        let Some(leg) = leg.filter(|leg| leg_epoch.is_none_or(|epoch| epoch == leg.join.leg_epoch)) else {
+            return;
+        };
+        let repaired = matches!(input, ReceiverInput::Repair { .. });
+        let outputs = leg.handle(now, input);
+        self.take_leg_outputs(now, id, outputs, repaired);
+    }
+
+    /// Lets the receivers do what is due, and leaves legs that are not heard.
+    pub(super) fn advance_legs(&mut self, now: Now) {
+        let due = |leg: &Leg| leg.deadline().is_some_and(|at| at <= now.monotonic);
+        let ids: Vec<LegId> = self.legs.iter().filter(|(_, leg)| due(leg)).map(|(id, _)| *id).collect();
+        for id in ids {
+            let outputs = self.legs.get_mut(&id).map(|leg| leg.poll(now)).unwrap_or_default();
+            self.take_leg_outputs(now, id, outputs, false);
+            if self.legs.get(&id).is_some_and(|leg| leg.is_mute(now)) {
+                self.end_leg(now, id, "nothing was heard of the leg's group");
+            }
+        }
+    }
+
+    pub(super) fn end_legs(&mut self, now: Now, which: impl Fn(&FeedName) -> bool, reason: &str) {
+        let ids: Vec<LegId> =
+            self.legs.iter().filter(|(_, leg)| which(&leg.join.feed)).map(|(id, _)| *id).collect();
+        for id in ids {
+            self.end_leg(now, id, reason);
+        }
+    }
+
+    pub(super) fn end_leg(&mut self, now: Now, id: LegId, reason: &str) {
+        let Some(leg) = self.legs.remove(&id) else {
+            return;
+        };
+        let track = self.tracks.get_mut(&leg.join.feed).filter(|track| track.epoch == leg.join.epoch);
+        let known_to = leg.accounted_to().zip(track.as_deref()).map(|(known, track)| track.known_to(known));
+        self.outputs.push_back(SiteOutput::LeaveGroup(id));
+        self.event(SiteEvent::LegLeft { leg: id, reason: reason.to_owned() });
+        if self.link == Link::Up {
+            let known_to = known_to.map(downburst_model::Sequence);
+            self.send(LegLeft { leg: id, known_to, reason: reason.to_owned() });
+        }
+        let track = self.tracks.get_mut(&leg.join.feed).filter(|track| track.epoch == leg.join.epoch);
+        if let Some(track) = track {
+            track.leg_ended(now, id, known_to.unwrap_or(0), &mut self.outputs);
+        }
+    }
+
+    fn take_leg_outputs(&mut self, now: Now, id: LegId, outputs: Vec<ReceiverOutput>, repaired: bool) {
+        for output in outputs {
+            let source = Source { leg: id, transport: Transport::Multicast };
+            match output {
+                ReceiverOutput::Joined { after } => self.leg_joined(id, after),
+                ReceiverOutput::Announce { previous, info } => {
+                    self.leg_announced(now, source, previous.0, info)
+                }
+                ReceiverOutput::Block { sequence, offset, bytes } => {
+                    self.leg_block(now, source, (sequence.0, offset), &bytes, repaired);
+                }
+                ReceiverOutput::Head { previous, head } => self.leg_head(now, id, previous.0, head.0),
+                ReceiverOutput::Nak(packets) => {
+                    if let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) {
+                        self.send(Nak { leg: id, leg_epoch, packets });
+                    }
+                }
+                ReceiverOutput::GaveUp(_) => self.leg_gave_up(now, id),
+                ReceiverOutput::Silent => self.end_leg(now, id, "the leg fell silent"),
+            }
+        }
+    }
+
+    fn leg_joined(&mut self, id: LegId, after: downburst_model::Sequence) {
+        let Some(leg) = self.legs.get_mut(&id) else {
+            return;
+        };
+        leg.joined(after.0);
+        let (feed, leg_epoch) = (leg.join.feed.clone(), leg.join.leg_epoch);
+        self.event(SiteEvent::LegJoined { leg: id, feed });
+        self.send(LegJoined { leg: id, leg_epoch, after });
+    }
+
+    fn leg_announced(&mut self, now: Now, source: Source, previous: u64, info: ProductInfo) {
+        let Some(leg) = self.legs.get_mut(&source.leg) else {
+            return;
+        };
+        let Some(track) = self.tracks.get_mut(&leg.join.feed) else {
+            return;
+        };
+        let number = info.key.sequence.0;
+        if info.key.feed != leg.join.feed || info.key.epoch != leg.join.epoch || previous >= number {
+            return;
+        }
+        // Above the limit the number stays a hole of the leg, and is asked once there is room.
+        if track.pending_count() >= PENDING_PRODUCTS {
+            leg.gave_up_at = Some(now.monotonic);
+            return;
+        }
+        leg.account(previous, number);
+        track.cover(now, previous.saturating_add(1), number.saturating_sub(1), &mut self.outputs);
+        if !self.patterns.want(&info.key.feed, info.id.as_str()) {
+            track.pass(now, number, info.id);
+        } else if let Some(assembly) = track.announce(now, info, Lane::Live, source, &mut self.outputs) {
+            assembly.legs.insert(source.leg);
+        }
+        self.watch(now, source.leg);
+    }
+
+    fn leg_block(&mut self, now: Now, source: Source, at: (u64, u64), bytes: &Bytes, repaired: bool) {
+        let feed = self.legs.get(&source.leg).map(|leg| &leg.join.feed);
+        if let Some(track) = feed.and_then(|feed| self.tracks.get_mut(feed)) {
+            track.block(now, source, at, bytes, repaired, &mut self.outputs);
+        }
+    }
+
+    fn leg_head(&mut self, now: Now, id: LegId, previous: u64, head: u64) {
+        let Some(leg) = self.legs.get_mut(&id) else {
+            return;
+        };
+        leg.account(previous, head);
+        if let Some(track) = self.tracks.get_mut(&leg.join.feed) {
+            track.cover(now, previous.saturating_add(1), head, &mut self.outputs);
+        }
+        self.watch(now, id);
+    }
+
+    /// Holes in the manifest are asked at once; products that lack bytes get the time to be brought by what was not lost.
+    fn leg_gave_up(&mut self, now: Now, id: LegId) {
+        let Some(leg) = self.legs.get_mut(&id) else {
+            return;
+        };
+        leg.gave_up_at = Some(now.monotonic);
+        let holes = leg.holes();
+        if let Some(track) = self.tracks.get_mut(&leg.join.feed) {
+            track.ask_unknown(now, holes);
+        }
+        self.watch(now, id);
+    }
+
+    fn watch(&mut self, now: Now, id: LegId) {
+        let lost = self.legs.get(&id).is_some_and(|leg| leg.lost_lately(now));
+        self.scan_within(now, if lost { HOLE_GRACE } else { QUIET_SCAN });
+    }
+}
+
+/// How long a hole may stay in the manifest after packets were lost for good: what is late is no hole.
+const HOLE_GRACE: Micros = Micros::from_millis(200);
+
+/// How soon products that stopped coming are looked for where nothing was lost.
+const QUIET_SCAN: Micros = Micros::from_secs(5);
+
+/// How many announced products of a feed may be on their way at once.
+const PENDING_PRODUCTS: usize = 16_384;

@@ -1,0 +1,70 @@
+use downburst_model::Now;
+use downburst_vcmtp::ReceiverInput;
+
+use super::SiteSession;
+use super::track::Track;
+use crate::frame::Message;
+use crate::{Covered, Expired, FeedStart, SiteEvent, SiteOutput};
+
+impl SiteSession {
+    /// Takes a message of a hub that let the site in.
+    pub(super) fn take_message(&mut self, now: Now, message: Message) {
+        match message {
+            Message::Subscriptions(subscriptions) => self.subscribed(now, subscriptions),
+            Message::FeedStart(start) => self.start_feed(now, start),
+            Message::ProductBegin(begin) => self.begin_product(now, begin),
+            Message::Covered(covered) => self.take_covered(now, &covered),
+            Message::Expired(expired) => self.take_expired(now, &expired),
+            Message::LegJoin(join) => self.join_leg(now, join),
+            Message::LegLeave(leave) => self.end_leg(now, leave.leg, "the hub asked"),
+            Message::PacketsGone(gone) => {
+                self.tell_leg(now, gone.leg, Some(gone.leg_epoch), ReceiverInput::Gone(gone.packets));
+            }
+            Message::ClockReply(reply) => {
+                if let Some(offset) = self.clock.reply(now, &reply) {
+                    self.event(SiteEvent::Clock(offset));
+                }
+            }
+            _ => self.violation(
+                now,
+                "the hub sent a frame that only a site sends, or a second welcome".to_owned(),
+            ),
+        }
+    }
+
+    fn start_feed(&mut self, now: Now, start: FeedStart) {
+        let FeedStart { feed, epoch, after } = start;
+        if !self.patterns.has(&feed) {
+            return;
+        }
+        let known = self.tracks.get(&feed).map(|track| track.epoch);
+        if known.is_some_and(|known| known != epoch) {
+            self.transfers.forget(&feed);
+            self.end_legs(now, |name| *name == feed, "the hub's log of the feed began anew");
+        }
+        let track = self.tracks.entry(feed.clone()).or_insert_with(|| Track::new(feed, epoch));
+        track.start(now, epoch, after.0, &mut self.outputs);
+        if known != Some(epoch) {
+            self.outputs.push_back(SiteOutput::Checkpoint(track.position()));
+        }
+    }
+
+    fn take_covered(&mut self, now: Now, covered: &Covered) {
+        let track =
+            self.tracks.get_mut(&covered.feed).filter(|track| track.started && track.epoch == covered.epoch);
+        if let Some(track) = track {
+            track.cover(now, covered.from.0, covered.to.0, &mut self.outputs);
+        }
+    }
+
+    fn take_expired(&mut self, now: Now, expired: &Expired) {
+        let track =
+            self.tracks.get_mut(&expired.feed).filter(|track| track.started && track.epoch == expired.epoch);
+        let Some(track) = track else {
+            return;
+        };
+        for receipt in track.expire(now, &expired.sequences, &mut self.outputs) {
+            self.receipts.push(now, receipt);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use downburst_model::{FeedName, LegId, Machine, Micros, Now, RangeSet};
+use downburst_vcmtp::ReceiverInput;
+
+use crate::frame::{Decoder, Frame, Message};
+use crate::patterns::Patterns;
+use crate::{
+    FeedPosition, Hello, LIVENESS_LIMIT, Proof, Receipts, SiteEvent, SiteInput, SiteOutput, SiteState,
+    Subscriptions, VERSION, Want,
+};
+use clock::Clock;
+use leg::Leg;
+use report::Batch;
+use track::Track;
+use transfers::Transfers;
+
+mod asks;
+mod assembly;
+mod clock;
+mod leg;
+mod legs;
+mod messages;
+mod passed;
+mod report;
+mod track;
+mod transfers;
+
+#[cfg(test)]
+mod tests;
+
+/// The site's half of a session, over as many connections as it takes: the protocol logic of a receiving site.
+///
+/// | link     | input           | next     | says                                                              |
+/// |----------|-----------------|----------|-------------------------------------------------------------------|
+/// | down     | `Connected`     | greeting | hello with the positions of all feeds                             |
+/// | greeting | welcome         | up       | `Event(Welcome)`, four clock requests                             |
+/// | greeting | refused         | down     | `Event(Refused)`, `Close`                                         |
+/// | any      | malformed frame | down     | `Event(Violation)`, `Close`                                       |
+/// | any      | silence         | down     | `Event(Dead)`, `Close`                                            |
+/// | any      | `Disconnected`  | down     | legs end, half-received products are abandoned, `Checkpoint`      |
+#[derive(Debug)]
+pub struct SiteSession {
+    software: String,
+    link: Link,
+    heard: Micros,
+    decoder: Decoder,
+    patterns: Patterns,
+    tracks: BTreeMap<FeedName, Track>,
+    transfers: Transfers,
+    legs: BTreeMap<LegId, Leg>,
+    clock: Clock,
+    receipts: Batch,
+    scan_at: Option<Micros>,
+    outputs: VecDeque<SiteOutput>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Down,
+    Greeting,
+    Up,
+}
+
+impl SiteSession {
+    /// Makes the site's half from what the site knew when it stopped. `software` is told to the hub, for people.
+    pub fn new(software: String, state: SiteState) -> Self {
+        let tracks = state.feeds.into_iter().map(|(feed, position)| (feed, Track::from_position(position)));
+        Self {
+            software,
+            link: Link::Down,
+            heard: Micros(0),
+            decoder: Decoder::default(),
+            patterns: Patterns::default(),
+            tracks: tracks.collect(),
+            transfers: Transfers::default(),
+            legs: BTreeMap::new(),
+            clock: Clock::default(),
+            receipts: Batch::default(),
+            scan_at: None,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Where the site stands in each feed.
+    pub fn positions(&self) -> Vec<FeedPosition> {
+        self.tracks.values().map(Track::position).collect()
+    }
+
+    fn connected(&mut self, now: Now, proof: Proof) {
+        self.end_session(now);
+        self.link = Link::Greeting;
+        self.heard = now.monotonic;
+        let hello = Hello {
+            versions: vec![VERSION],
+            software: self.software.clone(),
+            proof,
+            feeds: self.hello_positions(),
+        };
+        self.send(hello);
+    }
+
+    /// What the hello says of each feed: ranges far up are left out where there are too many of them. They are sent again and
+    /// passed over, since this side knows them.
+    fn hello_positions(&self) -> Vec<FeedPosition> {
+        let ranges = HELLO_RANGES / self.tracks.len().max(1);
+        let mut positions = self.positions();
+        for position in &mut positions {
+            position.settled = position.settled.iter().take(ranges.max(1)).collect();
+        }
+        positions
+    }
+
+    fn disconnected(&mut self, now: Now) {
+        self.end_session(now);
+        self.checkpoint_all();
+    }
+
+    /// Ends what lives no longer than a connection.
+    fn end_session(&mut self, now: Now) {
+        self.link = Link::Down;
+        self.decoder.reset();
+        self.clock.stop();
+        self.transfers.clear();
+        self.scan_at = None;
+        self.end_legs(now, |_| true, "the connection ended");
+        for track in self.tracks.values_mut() {
+            track.end(now, &mut self.outputs);
+        }
+    }
+
+    fn subscribed(&mut self, now: Now, subscriptions: Subscriptions) {
+        let Subscriptions { items, heads } = subscriptions;
+        self.patterns = Patterns::compile(&items);
+        let patterns = self.patterns.clone();
+        self.end_legs(now, |feed| !patterns.has(feed), "the feed is not subscribed");
+        for (feed, track) in &mut self.tracks {
+            if !patterns.has(feed) {
+                self.transfers.forget(feed);
+                track.end(now, &mut self.outputs);
+            }
+        }
+        for head in heads {
+            let track = self.tracks.get_mut(&head.feed).filter(|track| track.epoch == head.epoch);
+            if let Some(track) = track {
+                track.reconsider(now, head.head.0, |id| patterns.want(&head.feed, id));
+            }
+        }
+        self.event(SiteEvent::Subscriptions(items));
+    }
+
+    fn take_bytes(&mut self, now: Now, bytes: &Bytes) {
+        if self.link == Link::Down {
+            return;
+        }
+        self.heard = now.monotonic;
+        self.decoder.push(bytes);
+        while self.link != Link::Down {
+            match self.decoder.next() {
+                Ok(Some(frame)) => self.take_frame(now, frame),
+                Ok(None) => return,
+                Err(error) => self.violation(now, error.to_string()),
+            }
+        }
+    }
+
+    fn take_frame(&mut self, now: Now, frame: Frame) {
+        match (self.link, frame) {
+            (_, Frame::Message(Message::Refused(refused))) => {
+                self.event(SiteEvent::Refused(refused));
+                self.close(now);
+            }
+            (Link::Greeting, Frame::Message(Message::Welcome(welcome))) => {
+                self.link = Link::Up;
+                self.clock.start(now);
+                self.event(SiteEvent::Welcome { site: welcome.site, hub: welcome.hub });
+            }
+            (Link::Up, Frame::Message(message)) => self.take_message(now, message),
+            (Link::Up, Frame::Slice { transfer, offset, bytes }) => {
+                self.take_slice(now, transfer, offset, &bytes);
+            }
+            (Link::Up, Frame::Repair { leg, leg_epoch, packet, payload }) => {
+                let input = ReceiverInput::Repair { packet, payload };
+                self.tell_leg(now, leg, Some(leg_epoch), input);
+            }
+            _ => self.violation(now, "the hub sent a frame that has no place before its welcome".to_owned()),
+        }
+    }
+
+    /// Does what is due.
+    fn advance(&mut self, now: Now) {
+        if self.link != Link::Down && now.monotonic >= self.heard.plus(LIVENESS_LIMIT) {
+            self.event(SiteEvent::Dead);
+            self.close(now);
+        }
+        self.advance_legs(now);
+        self.report(now);
+        if self.link == Link::Up {
+            self.scan(now);
+            self.ask(now);
+            if let Some(request) = self.clock.due(now) {
+                self.send(request);
+            }
+            while let Some(items) = self.receipts.due(now) {
+                self.send(Receipts { clock: self.clock.offset(), items });
+            }
+        }
+    }
+
+    fn report(&mut self, now: Now) {
+        let mut frontiers = Vec::new();
+        for track in self.tracks.values_mut().filter(|track| track.started || self.link == Link::Down) {
+            if track.take_report(now) {
+                self.outputs.push_back(SiteOutput::Checkpoint(track.position()));
+                frontiers.push(track.frontier());
+            }
+        }
+        if self.link == Link::Up {
+            for frontier in frontiers {
+                self.send(frontier);
+            }
+        }
+    }
+
+    fn checkpoint_all(&mut self) {
+        for track in self.tracks.values_mut() {
+            if track.take_change() {
+                self.outputs.push_back(SiteOutput::Checkpoint(track.position()));
+            }
+        }
+    }
+
+    /// Looks for products that stopped coming.
+    fn scan(&mut self, now: Now) {
+        if self.scan_at.take_if(|at| *at <= now.monotonic).is_none() {
+            return;
+        }
+        let legs = &self.legs;
+        for track in self.tracks.values_mut() {
+            track.ask_stalled(now, |leg| legs.get(&leg).and_then(|leg| leg.gave_up_at));
+        }
+        for leg in self.legs.values().filter(|leg| leg.lost_lately(now)) {
+            if let Some(track) = self.tracks.get_mut(&leg.join.feed) {
+                track.ask_unknown(now, leg.holes());
+            }
+        }
+        let awaited = self.tracks.values().any(|track| track.pending_count() > 0);
+        if awaited || self.legs.values().any(|leg| leg.lost_lately(now)) {
+            self.scan_at = Some(now.monotonic.plus(SCAN_INTERVAL));
+        }
+    }
+
+    /// Has stalled products looked for, within `length` at the latest.
+    fn scan_within(&mut self, now: Now, length: Micros) {
+        let at = now.monotonic.plus(length);
+        self.scan_at = Some(self.scan_at.map_or(at, |known| known.min(at)));
+    }
+
+    fn ask(&mut self, now: Now) {
+        let wants: Vec<Want> = self
+            .tracks
+            .iter_mut()
+            .filter(|(_, track)| track.started)
+            .map(|(feed, track)| (feed, track.epoch, track.due_asks(now)))
+            .filter(|(_, _, sequences)| !sequences.is_empty())
+            .map(|(feed, epoch, sequences): (&FeedName, _, RangeSet)| Want {
+                feed: feed.clone(),
+                epoch,
+                sequences,
+            })
+            .collect();
+        for want in wants {
+            self.send(want);
+        }
+    }
+
+    fn send(&mut self, message: impl Into<Message>) {
+        self.outputs.push_back(SiteOutput::Write(message.into().encode()));
+    }
+
+    fn event(&mut self, event: SiteEvent) {
+        self.outputs.push_back(SiteOutput::Event(event));
+    }
+
+    fn violation(&mut self, now: Now, sentence: String) {
+        self.event(SiteEvent::Violation(sentence));
+        self.close(now);
+    }
+
+    fn close(&mut self, now: Now) {
+        self.end_session(now);
+        self.outputs.push_back(SiteOutput::Close);
+    }
+}
+
+impl Machine for SiteSession {
+    type Input = SiteInput;
+    type Output = SiteOutput;
+
+    fn handle(&mut self, now: Now, input: SiteInput) {
+        match input {
+            SiteInput::Connected(proof) => self.connected(now, proof),
+            SiteInput::Bytes(bytes) => self.take_bytes(now, &bytes),
+            SiteInput::Disconnected => self.disconnected(now),
+            SiteInput::Datagram { leg, bytes } => {
+                self.tell_leg(now, leg, None, ReceiverInput::Datagram(bytes));
+            }
+            SiteInput::JoinFailed { leg, reason } => self.join_failed(now, leg, &reason),
+            SiteInput::Settled { key, result, at } => {
+                let track = self.tracks.get_mut(&key.feed);
+                let receipt = track.and_then(|track| track.settle(now, &key, result, at, &mut self.outputs));
+                if let Some(receipt) = receipt {
+                    self.receipts.push(now, receipt);
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Now) -> Option<SiteOutput> {
+        if self.outputs.is_empty() {
+            self.advance(now);
+        }
+        self.outputs.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        let reports = self
+            .tracks
+            .values()
+            .filter(|track| track.started || self.link == Link::Down)
+            .filter_map(Track::report_deadline);
+        let legs = self.legs.values().filter_map(Leg::deadline);
+        let asks =
+            self.tracks.values().filter(|track| track.started).filter_map(|track| track.asks.deadline());
+        let link = (self.link != Link::Down).then(|| self.heard.plus(LIVENESS_LIMIT));
+        let up = [self.clock.deadline(), self.receipts.deadline(), self.scan_at];
+        let up = up.into_iter().flatten().chain(asks).filter(|_| self.link == Link::Up);
+        reports.chain(legs).chain(link).chain(up).min()
+    }
+}
+
+/// How many ranges a hello carries: at 20 bytes each they stay within a frame.
+const HELLO_RANGES: usize = 32_768;
+
+/// How often products that stopped coming are looked for.
+const SCAN_INTERVAL: Micros = Micros::from_secs(1);

@@ -1,0 +1,498 @@
+use downburst_model::{
+    Class, Digest, Epoch, Lane, LegId, Origin, ProductId, ProductInfo, ProductKey, Sequence, SiteName,
+    WallMicros,
+};
+use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput, SenderOutput};
+use proptest::prelude::*;
+
+use super::*;
+use crate::frame::slice_header;
+use crate::{
+    ClockReply, Covered, Expired, FeedStart, Frontier, LegJoin, LegJoined, LegLeave, LegLeft, Outcome,
+    ProductBegin, Receipt, StoreResult, Subscription, Welcome,
+};
+
+const EPOCH: Epoch = Epoch(7);
+
+fn at(millis: u64) -> Now {
+    Now { monotonic: Micros::from_millis(millis), wall: WallMicros(9_000_000 + millis as i64 * 1_000) }
+}
+
+fn feed() -> FeedName {
+    FeedName::parse("CONDUIT").unwrap()
+}
+
+fn info(sequence: u64, id: &str, size: u64) -> ProductInfo {
+    ProductInfo {
+        key: ProductKey { feed: feed(), epoch: EPOCH, sequence: Sequence(sequence) },
+        id: ProductId::parse(id).unwrap(),
+        origin: Origin::parse("hub").unwrap(),
+        created: WallMicros(1),
+        stored: WallMicros(sequence as i64),
+        size,
+        digest: Digest([0; 32]),
+        class: Class::Grid,
+    }
+}
+
+fn begin(sequence: u64, previous: u64, size: u64) -> ProductBegin {
+    ProductBegin {
+        info: info(sequence, "x", size),
+        previous: Some(Sequence(previous)),
+        lane: Lane::Live,
+        leg: LegId(1),
+        transfer: sequence as u32,
+    }
+}
+
+fn join(leg: u32) -> LegJoin {
+    LegJoin {
+        leg: LegId(leg),
+        feed: feed(),
+        epoch: EPOCH,
+        leg_epoch: 1,
+        group: "239.0.0.1".to_owned(),
+        port: 5_000,
+        key: LegKey { id: 1, secret: [1; 32] },
+        interface: String::new(),
+        rate_bps: 1_000_000_000,
+    }
+}
+
+/// A site session whose writes are read as frames.
+struct Bench {
+    site: SiteSession,
+    decoder: Decoder,
+    others: Vec<SiteOutput>,
+    millis: u64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let site = SiteSession::new("test".to_owned(), SiteState::default());
+        Self { site, decoder: Decoder::default(), others: Vec::new(), millis: 0 }
+    }
+
+    /// A site that is let in, wants `^x`, and begins behind 0.
+    fn started() -> Self {
+        let mut bench = Self::new();
+        bench.connect();
+        bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(0) });
+        bench.messages();
+        bench
+    }
+
+    fn connect(&mut self) {
+        self.decoder.reset();
+        let name = SiteName::parse("oslo").unwrap();
+        let proof = Proof::Credential { site: name.clone(), secret: "s".to_owned() };
+        self.site.handle(at(self.millis), SiteInput::Connected(proof));
+        self.say(Welcome { version: VERSION, site: name, hub: "hub".to_owned() });
+        let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None };
+        self.say(Subscriptions { items: vec![wish], heads: vec![] });
+    }
+
+    fn say(&mut self, message: impl Into<Message>) {
+        self.bytes(message.into().encode());
+    }
+
+    fn bytes(&mut self, bytes: Bytes) {
+        self.site.handle(at(self.millis), SiteInput::Bytes(bytes));
+    }
+
+    fn slice(&mut self, transfer: u32, offset: u64, bytes: &'static [u8]) {
+        self.bytes(slice_header(transfer, offset, bytes.len()));
+        self.bytes(Bytes::from_static(bytes));
+    }
+
+    fn settled(&mut self, sequence: u64, result: StoreResult) {
+        let key = info(sequence, "x", 0).key;
+        self.site.handle(at(self.millis), SiteInput::Settled { key, result, at: at(self.millis).wall });
+    }
+
+    fn messages(&mut self) -> Vec<Message> {
+        while let Some(output) = self.site.poll(at(self.millis)) {
+            match output {
+                SiteOutput::Write(bytes) => self.decoder.push(&bytes),
+                other => self.others.push(other),
+            }
+        }
+        let frames = std::iter::from_fn(|| self.decoder.next().unwrap());
+        frames
+            .filter_map(|frame| if let Frame::Message(message) = frame { Some(message) } else { None })
+            .collect()
+    }
+
+    /// Lets time pass and answers what was said meanwhile.
+    fn wait(&mut self, millis: u64) -> Vec<Message> {
+        let (end, mut said) = (self.millis + millis, self.messages());
+        while let Some(next) = self.site.deadline().filter(|at| *at <= Micros::from_millis(end)) {
+            self.millis = self.millis.max(next.0.div_ceil(1_000));
+            said.extend(self.messages());
+        }
+        self.millis = end;
+        said
+    }
+
+    fn count(&mut self, which: impl Fn(&SiteOutput) -> bool) -> usize {
+        let said = self.messages();
+        assert!(said.iter().all(|message| !matches!(message, Message::Hello(_))));
+        self.others.iter().filter(|output| which(output)).count()
+    }
+
+    fn position(&self) -> FeedPosition {
+        self.site.positions().remove(0)
+    }
+
+    fn ranges(&self) -> Vec<(u64, u64)> {
+        self.position().settled.iter().collect()
+    }
+}
+
+fn receipts(messages: &[Message]) -> Vec<Receipt> {
+    let items = messages.iter().filter_map(|message| match message {
+        Message::Receipts(receipts) => Some(receipts.items.clone()),
+        _ => None,
+    });
+    items.flatten().collect()
+}
+
+fn wants(messages: &[Message]) -> Vec<Vec<(u64, u64)>> {
+    let wants = messages.iter().filter_map(|message| match message {
+        Message::Want(want) => Some(want.sequences.iter().collect()),
+        _ => None,
+    });
+    wants.collect()
+}
+
+fn is_complete(output: &SiteOutput) -> bool {
+    matches!(output, SiteOutput::Complete { .. })
+}
+
+#[test]
+fn a_product_by_unicast_is_begun_written_completed_and_settled() {
+    let mut bench = Bench::started();
+    bench.say(begin(3, 0, 5));
+    bench.slice(3, 0, b"win");
+    assert_eq!(bench.count(is_complete), 0);
+    assert_eq!(bench.ranges(), [(0, 2)]);
+    bench.slice(3, 3, b"dy");
+    assert_eq!(bench.count(is_complete), 1);
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Begin(_))), 1);
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Block { .. })), 2);
+    bench.settled(3, StoreResult::Stored);
+    let said = bench.wait(300);
+    let receipt = &receipts(&said)[0];
+    assert_eq!((receipt.outcome, receipt.leg, receipt.size), (Outcome::Stored, LegId(1), 5));
+    let frontier = Frontier { feed: feed(), epoch: EPOCH, settled_to: Sequence(3), pending: 0 };
+    assert!(said.contains(&frontier.into()));
+    assert_eq!(bench.position().newest_stored, WallMicros(3));
+    let kept = bench.others.iter().rev().find_map(|output| match output {
+        SiteOutput::Checkpoint(position) => Some(position.clone()),
+        _ => None,
+    });
+    assert_eq!(kept, Some(bench.position()));
+}
+
+#[test]
+fn an_empty_product_is_complete_at_once() {
+    let mut bench = Bench::started();
+    bench.say(begin(1, 0, 0));
+    assert_eq!(bench.count(is_complete), 1);
+}
+
+#[test]
+fn what_is_settled_or_being_stored_is_passed_over() {
+    let mut bench = Bench::started();
+    bench.say(begin(1, 0, 2));
+    bench.slice(1, 0, b"ab");
+    bench.say(ProductBegin { transfer: 9, ..begin(1, 0, 2) });
+    bench.slice(9, 0, b"ab");
+    bench.settled(1, StoreResult::Stored);
+    bench.say(ProductBegin { transfer: 10, ..begin(1, 0, 2) });
+    bench.slice(10, 0, b"ab");
+    assert_eq!(bench.count(is_complete), 1);
+}
+
+#[test]
+fn covered_settles_what_is_not_on_its_way() {
+    let mut bench = Bench::started();
+    bench.say(begin(3, 2, 5));
+    bench.say(Covered { feed: feed(), epoch: EPOCH, from: Sequence(1), to: Sequence(9) });
+    assert_eq!(bench.ranges(), [(0, 2), (4, 9)]);
+    bench.say(Covered { feed: feed(), epoch: Epoch(8), from: Sequence(3), to: Sequence(99) });
+    assert_eq!(bench.ranges(), [(0, 2), (4, 9)]);
+}
+
+#[test]
+fn a_digest_failure_is_asked_again_twice_and_then_rejected() {
+    let mut bench = Bench::started();
+    for attempt in 1..=3 {
+        bench.say(ProductBegin { transfer: attempt, ..begin(1, 0, 2) });
+        bench.slice(attempt, 0, b"ab");
+        assert_eq!(bench.count(is_complete), attempt as usize);
+        bench.settled(1, StoreResult::DigestMismatch);
+        let said = bench.wait(100);
+        if attempt < 3 {
+            assert_eq!(wants(&said), [[(1, 1)]]);
+        } else {
+            assert_eq!(wants(&said), [[]; 0]);
+            assert_eq!(receipts(&said)[0].outcome, Outcome::Rejected);
+        }
+    }
+    assert_eq!(bench.ranges(), [(0, 1)]);
+}
+
+#[test]
+fn what_could_not_be_stored_is_asked_after_a_pause_and_again() {
+    let mut bench = Bench::started();
+    bench.say(begin(1, 0, 0));
+    bench.settled(1, StoreResult::Failed("full".to_owned()));
+    assert_eq!(wants(&bench.wait(4_900)), [[]; 0]);
+    assert_eq!(wants(&bench.wait(200)), [[(1, 1)]]);
+    assert_eq!(wants(&bench.wait(3_800)), [[]; 0]);
+    assert_eq!(wants(&bench.wait(300)), [[(1, 1)]]);
+}
+
+#[test]
+fn the_end_of_a_session_drops_what_is_half_received_and_keeps_the_rest() {
+    let mut bench = Bench::started();
+    bench.say(begin(1, 0, 2));
+    bench.slice(1, 0, b"ab");
+    bench.say(begin(2, 1, 2));
+    bench.slice(2, 0, b"a");
+    bench.site.handle(at(0), SiteInput::Disconnected);
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Abandon(key) if key.sequence.0 == 2)), 1);
+    bench.settled(1, StoreResult::Stored);
+    assert_eq!(bench.ranges(), [(0, 1)]);
+    bench.connect();
+    let said = bench.wait(100);
+    assert!(matches!(&said[0], Message::Hello(hello) if hello.feeds == [bench.position()]));
+    assert_eq!(receipts(&said).len(), 1, "the receipt waited for a connection");
+}
+
+#[test]
+fn another_epoch_begins_anew_and_is_kept_at_once() {
+    let mut bench = Bench::started();
+    bench.say(Covered { feed: feed(), epoch: EPOCH, from: Sequence(1), to: Sequence(50) });
+    bench.wait(300);
+    bench.others.clear();
+    bench.say(FeedStart { feed: feed(), epoch: Epoch(8), after: Sequence(4) });
+    bench.messages();
+    let kept = |output: &SiteOutput| matches!(output, SiteOutput::Checkpoint(position) if position.epoch == Epoch(8));
+    assert_eq!(bench.count(kept), 1);
+    assert_eq!(bench.ranges(), [(0, 4)]);
+}
+
+#[test]
+fn expired_numbers_are_settled_named_and_receipted() {
+    let mut bench = Bench::started();
+    bench.say(Expired { feed: feed(), epoch: EPOCH, sequences: [(1, 2)].into_iter().collect() });
+    let said = bench.wait(100);
+    assert_eq!(
+        receipts(&said).iter().map(|receipt| receipt.outcome).collect::<Vec<_>>(),
+        [Outcome::Expired; 2]
+    );
+    assert_eq!(bench.ranges(), [(0, 2)]);
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Event(SiteEvent::Lost { .. }))), 2);
+}
+
+/// The datagrams a leg's sender makes of these products.
+fn datagrams(after: u64, products: &[(u64, &str, &'static [u8])]) -> Vec<Bytes> {
+    let key = LegKey { id: 1, secret: [1; 32] };
+    let config = SenderConfig::new(LegId(100), 1, key, Sequence(after), 1_000_000_000);
+    let (mut sender, mut out) = (Sender::new(config), Vec::new());
+    for (sequence, id, bytes) in products {
+        let product = SenderInput::Product {
+            info: info(*sequence, id, bytes.len() as u64),
+            bytes: Bytes::from_static(bytes),
+        };
+        sender.handle(at(0), product);
+        while let Some(output) = sender.poll(at(0)) {
+            if let SenderOutput::Datagram(bytes) = output {
+                out.push(bytes);
+            }
+        }
+    }
+    out
+}
+
+fn hear(bench: &mut Bench, datagram: &Bytes) {
+    let input = SiteInput::Datagram { leg: LegId(100), bytes: datagram.clone() };
+    bench.site.handle(at(bench.millis), input);
+}
+
+#[test]
+fn a_leg_is_joined_announces_and_is_left_with_what_is_known() {
+    let mut bench = Bench::started();
+    bench.say(join(100));
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::JoinGroup(_))), 1);
+    let packets = datagrams(4, &[(5, "x", b"abc"), (6, "y", b"abc"), (8, "x", b"abc"), (9, "x", b"abc")]);
+    hear(&mut bench, &packets[0]);
+    let joined = LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(4) };
+    assert!(bench.messages().contains(&joined.into()));
+    hear(&mut bench, &packets[1]);
+    hear(&mut bench, &packets[3]);
+    assert_eq!(bench.count(is_complete), 2, "5 is wanted, 6 is not, 8 is lost, 9 is wanted");
+    bench.say(LegLeave { leg: LegId(100) });
+    let said = bench.messages();
+    let left = LegLeft { leg: LegId(100), known_to: Some(Sequence(6)), reason: "the hub asked".to_owned() };
+    assert!(said.contains(&left.into()), "{said:?}");
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::LeaveGroup(_))), 1);
+    assert_eq!(bench.ranges(), [(0, 0), (6, 6)]);
+}
+
+#[test]
+fn what_a_leg_left_unfinished_is_asked_at_once() {
+    let mut bench = Bench::started();
+    bench.say(join(100));
+    let packets = datagrams(0, &[(1, "x", &[7; 5_000])]);
+    assert!(packets.len() > 2);
+    hear(&mut bench, &packets[0]);
+    bench.messages();
+    bench.say(LegLeave { leg: LegId(100) });
+    assert_eq!(wants(&bench.messages()), [[(1, 1)]]);
+    bench.say(ProductBegin { previous: None, ..begin(1, 0, 5_000) });
+    bench.slice(1, 0, &[7; 5_000]);
+    assert_eq!(bench.count(is_complete), 1);
+    bench.settled(1, StoreResult::Stored);
+    let said = bench.wait(100);
+    assert!(receipts(&said)[0].size == 5_000 && receipts(&said)[0].leg == LegId(1));
+}
+
+#[test]
+fn a_product_that_comes_on_two_ways_is_stored_once() {
+    let mut bench = Bench::started();
+    bench.say(join(100));
+    let packets = datagrams(0, &[(1, "x", b"abcdef"), (2, "x", b"abcdef")]);
+    hear(&mut bench, &packets[0]);
+    bench.say(begin(2, 1, 6));
+    bench.slice(2, 0, b"abc");
+    hear(&mut bench, &packets[1]);
+    bench.slice(2, 3, b"def");
+    bench.messages();
+    let bytes: usize = bench
+        .others
+        .iter()
+        .map(|output| match output {
+            SiteOutput::Block { key, bytes, .. } if key.sequence.0 == 2 => bytes.len(),
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(bytes, 6, "no byte is written twice");
+    assert_eq!(bench.count(is_complete), 2);
+}
+
+#[test]
+fn a_leg_that_is_not_heard_is_left_after_five_seconds() {
+    let mut bench = Bench::started();
+    bench.say(join(100));
+    assert!(!bench.wait(4_999).iter().any(|message| matches!(message, Message::LegLeft(_))));
+    let left = |message: &Message| matches!(message, Message::LegLeft(left) if left.known_to.is_none());
+    assert!(bench.wait(2).iter().any(left));
+}
+
+#[test]
+fn every_leg_join_is_answered_by_one_leg_left() {
+    let mut bench = Bench::started();
+    bench.say(LegJoin { epoch: Epoch(1), ..join(99) });
+    bench.say(join(100));
+    bench.say(join(101));
+    bench
+        .site
+        .handle(at(0), SiteInput::JoinFailed { leg: LegId(100), reason: "no such interface".to_owned() });
+    bench
+        .site
+        .handle(at(0), SiteInput::JoinFailed { leg: LegId(100), reason: "no such interface".to_owned() });
+    bench.say(LegJoin { leg_epoch: 2, ..join(101) });
+    bench.say(LegLeave { leg: LegId(101) });
+    bench.say(LegLeave { leg: LegId(101) });
+    let left: Vec<u32> = bench
+        .messages()
+        .into_iter()
+        .filter_map(|message| if let Message::LegLeft(left) = message { Some(left.leg.0) } else { None })
+        .collect();
+    assert_eq!(left, [99, 100, 101, 101]);
+}
+
+#[test]
+fn the_clock_is_compared_four_times_at_once_and_the_shortest_round_trip_counts() {
+    let mut bench = Bench::new();
+    bench.connect();
+    let mut requests = 0;
+    for round_trip in [40, 10, 30, 20] {
+        let said = bench.messages();
+        let request = said.iter().rev().find_map(|message| match message {
+            Message::ClockRequest(request) => Some(*request),
+            _ => None,
+        });
+        let Some(request) = request else { break };
+        requests += 1;
+        // The hub is 2 s behind; all of the delay beyond 5 ms lies on the way back.
+        let hub = WallMicros(request.sent.0 - 2_000_000 + 5_000);
+        bench.millis += round_trip;
+        bench.say(ClockReply { request_sent: request.sent, received: hub, sent: hub });
+    }
+    bench.messages();
+    assert_eq!(requests, 4);
+    let last = bench.others.iter().rev().find_map(|output| match output {
+        SiteOutput::Event(SiteEvent::Clock(offset)) => Some(*offset),
+        _ => None,
+    });
+    let last = last.unwrap();
+    assert_eq!((last.offset_us, last.round_trip_us, last.bound_us), (2_000_000, 10_000, 5_000));
+    assert!(!bench.wait(4_000).iter().any(|message| matches!(message, Message::ClockRequest(_))));
+    assert!(bench.wait(1_100).iter().any(|message| matches!(message, Message::ClockRequest(_))));
+}
+
+#[test]
+fn a_silent_hub_is_dead() {
+    let mut bench = Bench::started();
+    bench.wait(14_990);
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Close)), 0);
+    bench.wait(20);
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Event(SiteEvent::Dead))), 1);
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Close)), 1);
+}
+
+#[test]
+fn slices_that_do_not_follow_are_a_violation() {
+    for (transfer, offset, bytes) in [(9, 0, &b"a"[..]), (1, 1, b"a"), (1, 0, b"abc"), (1, 0, b"")] {
+        let mut bench = Bench::started();
+        bench.say(begin(1, 0, 2));
+        bench.slice(transfer, offset, bytes);
+        assert_eq!(bench.count(|output| matches!(output, SiteOutput::Event(SiteEvent::Violation(_)))), 1);
+        assert_eq!(bench.count(|output| matches!(output, SiteOutput::Close)), 1);
+    }
+}
+
+proptest! {
+    /// Whatever a hub sends, the site neither panics nor talks for ever.
+    #[test]
+    fn no_bytes_from_a_hub_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..12)) {
+        for mut bench in [Bench::new(), Bench::started()] {
+            for piece in &pieces {
+                bench.bytes(piece.clone().into());
+                bench.messages();
+            }
+        }
+    }
+
+    /// Extreme numbers in the messages of a hub are survived.
+    #[test]
+    fn extreme_numbers_are_survived(numbers in prop::collection::vec(prop_oneof![0u64..50, Just(u64::MAX), Just(u64::MAX - 1), any::<u64>()], 8)) {
+        let mut bench = Bench::started();
+        bench.say(begin(numbers[0], numbers[1], numbers[2]));
+        bench.say(Covered { feed: feed(), epoch: EPOCH, from: Sequence(numbers[3]), to: Sequence(numbers[4]) });
+        let sequences = [(numbers[5].min(numbers[6]), numbers[6])].into_iter().collect();
+        bench.say(Expired { feed: feed(), epoch: EPOCH, sequences });
+        bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(numbers[7]) });
+        bench.say(ClockReply {
+            request_sent: WallMicros(numbers[0] as i64),
+            received: WallMicros(numbers[1] as i64),
+            sent: WallMicros(numbers[2] as i64),
+        });
+        bench.wait(20_000);
+        prop_assert!(bench.position().settled.contains(0));
+    }
+}

@@ -1,0 +1,474 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use downburst_model::{
+    Epoch, FeedName, Lane, LegId, Micros, Now, ProductId, ProductInfo, ProductKey, RangeSet, Sequence,
+    WallMicros,
+};
+
+use super::asks::Asks;
+use super::assembly::{Assembly, Source};
+use super::passed::Passed;
+use crate::spans::Spans;
+use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput, StoreResult};
+
+/// Where a site stands in one feed.
+///
+/// A number is *settled* (stored, held, rejected, expired, or not for this site), *pending* (announced, bytes awaited), *waiting*
+/// (complete, being stored) or unknown. Only the settled ones outlive a session.
+#[derive(Debug)]
+pub(crate) struct Track {
+    pub(crate) epoch: Epoch,
+    /// The hub said in this session where the feed begins.
+    pub(crate) started: bool,
+    pub(crate) asks: Asks,
+    feed: FeedName,
+    settled: RangeSet,
+    newest_stored: WallMicros,
+    pending: BTreeMap<u64, Assembly>,
+    waiting: BTreeMap<(Epoch, u64), Assembly>,
+    passed: Passed,
+    report_at: Option<Micros>,
+    reported_at: Option<Micros>,
+}
+
+type Outputs = VecDeque<SiteOutput>;
+
+impl Track {
+    pub(crate) fn new(feed: FeedName, epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            started: false,
+            asks: Asks::default(),
+            feed,
+            settled: RangeSet::new(),
+            newest_stored: WallMicros::default(),
+            pending: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            passed: Passed::default(),
+            report_at: None,
+            reported_at: None,
+        }
+    }
+
+    pub(crate) fn from_position(position: FeedPosition) -> Self {
+        let FeedPosition { feed, epoch, settled, newest_stored } = position;
+        Self { settled, newest_stored, ..Self::new(feed, epoch) }
+    }
+
+    /// What outlives the session.
+    pub(crate) fn position(&self) -> FeedPosition {
+        FeedPosition {
+            feed: self.feed.clone(),
+            epoch: self.epoch,
+            settled: self.settled.clone(),
+            newest_stored: self.newest_stored,
+        }
+    }
+
+    pub(crate) fn frontier(&self) -> Frontier {
+        Frontier {
+            feed: self.feed.clone(),
+            epoch: self.epoch,
+            settled_to: Sequence(self.settled.frontier()),
+            pending: (self.pending.len() as u64).saturating_add(self.waiting.len() as u64),
+        }
+    }
+
+    /// The hub begins the feed. In a foreign epoch everything but what is being stored is forgotten.
+    pub(crate) fn start(&mut self, now: Now, epoch: Epoch, after: u64, out: &mut Outputs) {
+        if epoch != self.epoch {
+            self.end(now, out);
+            self.epoch = epoch;
+            self.settled = RangeSet::new();
+            self.report_at = None;
+        }
+        self.started = true;
+        self.cover(now, 0, after, out);
+    }
+
+    /// The session ended, or the feed was unsubscribed: what was half received is dropped. What was passed over lately is left for
+    /// the hub to look at again.
+    pub(crate) fn end(&mut self, now: Now, out: &mut Outputs) {
+        for (_, assembly) in std::mem::take(&mut self.pending) {
+            abandon(&assembly, out);
+        }
+        self.asks.clear();
+        let recent = self.passed.take_recent(now);
+        if !recent.is_empty() {
+            self.settled.subtract(&recent);
+            self.changed(now);
+        }
+        self.started = false;
+    }
+
+    /// Settles what is not on its way: nothing for this site lies in `from..=to` but what was announced.
+    pub(crate) fn cover(&mut self, now: Now, from: u64, to: u64, out: &mut Outputs) {
+        if from > to {
+            return;
+        }
+        let mut kept: RangeSet = self
+            .waiting
+            .range((self.epoch, from)..=(self.epoch, to))
+            .map(|((_, at), _)| (*at, *at))
+            .collect();
+        let mut dropped = Vec::new();
+        for (number, assembly) in self.pending.range(from..=to) {
+            let expected = assembly.transfers > 0 || (!assembly.legs.is_empty() && !self.asks.has(*number));
+            if expected {
+                kept.insert(*number, *number);
+            } else {
+                dropped.push(*number);
+            }
+        }
+        for number in dropped {
+            self.drop_pending(number, out);
+        }
+        for (first, last) in kept.gaps(from, to) {
+            self.settled.insert(first, last);
+        }
+        self.changed(now);
+    }
+
+    /// The hub lost these. Answers what can be said of them.
+    pub(crate) fn expire(&mut self, now: Now, numbers: &RangeSet, out: &mut Outputs) -> Vec<Receipt> {
+        let mut receipts = Vec::new();
+        for (first, last) in numbers.iter() {
+            let unsettled = self.settled.gaps(first, last).flat_map(|(a, b)| a..=b).take(LOST_NAMED);
+            let lost: Vec<u64> =
+                unsettled.filter(|number| !self.waiting.contains_key(&(self.epoch, *number))).collect();
+            for number in lost {
+                let assembly = self.pending.remove(&number);
+                receipts.push(self.lose(
+                    now,
+                    number,
+                    assembly,
+                    Outcome::Expired,
+                    "the hub no longer has it",
+                    out,
+                ));
+            }
+            self.cover(now, first, last, out);
+        }
+        receipts
+    }
+
+    /// A product exists that this site wants. Answers it if its bytes are awaited.
+    pub(crate) fn announce(
+        &mut self,
+        now: Now,
+        info: ProductInfo,
+        lane: Lane,
+        source: Source,
+        out: &mut Outputs,
+    ) -> Option<&mut Assembly> {
+        let number = info.key.sequence.0;
+        if self.is_over(number) {
+            return None;
+        }
+        let assembly = self.pending.entry(number).or_insert_with(|| Assembly::new(now, info, lane, source));
+        if assembly.is_complete() {
+            self.complete(number, out);
+            return None;
+        }
+        self.pending.get_mut(&number)
+    }
+
+    /// The product is not for this site, as it knows.
+    pub(crate) fn pass(&mut self, now: Now, number: u64, id: ProductId) {
+        if !self.is_over(number) && !self.pending.contains_key(&number) {
+            self.passed.push(now, number, id);
+            self.settled.insert(number, number);
+            self.changed(now);
+        }
+    }
+
+    /// The subscription changed for everything behind `head`: what a leg announced meanwhile is asked if it is wanted after all.
+    pub(crate) fn reconsider(&mut self, now: Now, head: u64, wants: impl Fn(&str) -> bool) {
+        let wanted = self.passed.take_wanted(head, wants);
+        if self.started && !wanted.is_empty() {
+            self.settled.subtract(&wanted);
+            self.asks.add(wanted, now.monotonic);
+            self.changed(now);
+        }
+    }
+
+    /// Takes bytes of a pending product; of another they are ignored.
+    pub(crate) fn block(
+        &mut self,
+        now: Now,
+        source: Source,
+        (number, offset): (u64, u64),
+        bytes: &Bytes,
+        repaired: bool,
+        out: &mut Outputs,
+    ) {
+        let Some(assembly) = self.pending.get_mut(&number) else {
+            return;
+        };
+        let parts = assembly.add(now, source, offset, bytes);
+        if parts.is_empty() {
+            return;
+        }
+        assembly.repaired |= repaired;
+        begin(assembly, out);
+        for (offset, bytes) in parts {
+            out.push_back(SiteOutput::Block { key: assembly.info.key.clone(), offset, bytes });
+        }
+        if assembly.is_complete() {
+            self.complete(number, out);
+        }
+    }
+
+    /// A transfer of the session ended; if that did not complete the product, it is asked again.
+    pub(crate) fn transfer_ended(&mut self, now: Now, number: u64) {
+        let Some(assembly) = self.pending.get_mut(&number) else {
+            return;
+        };
+        assembly.transfers = assembly.transfers.saturating_sub(1);
+        if assembly.transfers == 0 && (assembly.legs.is_empty() || self.asks.has(number)) {
+            self.asks.add(one(number), now.monotonic);
+        }
+    }
+
+    /// A leg ended that announced everything up to `known_to`: what it did not finish is asked, what lies behind comes anew.
+    pub(crate) fn leg_ended(&mut self, now: Now, leg: LegId, known_to: u64, out: &mut Outputs) {
+        let mut orphans = RangeSet::new();
+        for (number, assembly) in &mut self.pending {
+            if assembly.legs.remove(&leg) && !assembly.has_source() {
+                orphans.insert(*number, *number);
+            }
+        }
+        for (first, last) in orphans.within(known_to.saturating_add(1), u64::MAX) {
+            (first..=last).for_each(|number| self.drop_pending(number, out));
+        }
+        self.asks.add(orphans.within(0, known_to).into_iter().collect(), now.monotonic);
+    }
+
+    /// How the driver's attempt to store a product ended. Answers the receipt, if that was the end of it.
+    pub(crate) fn settle(
+        &mut self,
+        now: Now,
+        key: &ProductKey,
+        result: StoreResult,
+        at: WallMicros,
+        out: &mut Outputs,
+    ) -> Option<Receipt> {
+        let mut assembly = self.waiting.remove(&(key.epoch, key.sequence.0))?;
+        match result {
+            StoreResult::Stored => Some(self.store(now, &assembly, Outcome::Stored, at)),
+            StoreResult::Held => Some(self.store(now, &assembly, Outcome::Held, at)),
+            StoreResult::Failed(_) => {
+                self.retry(now, assembly, STORE_PAUSE);
+                None
+            }
+            StoreResult::DigestMismatch => {
+                assembly.failures = assembly.failures.saturating_add(1);
+                assembly.begun = false;
+                if assembly.failures < DIGEST_FAILURES {
+                    self.retry(now, assembly, Micros(0));
+                    return None;
+                }
+                let reason = "its bytes did not match its digest three times";
+                Some(self.lose(now, key.sequence.0, Some(assembly), Outcome::Rejected, reason, out))
+            }
+        }
+    }
+
+    /// Asks for products whose leg lost packets for good and that got nothing since, and for those that got nothing for long.
+    pub(crate) fn ask_stalled(&mut self, now: Now, gave_up_at: impl Fn(LegId) -> Option<Micros>) {
+        let stalled = |assembly: &Assembly| {
+            let quiet = now.monotonic.since(assembly.progressed_at);
+            let lost = assembly.legs.iter().filter_map(|leg| gave_up_at(*leg)).max();
+            let suspect =
+                lost.is_some_and(|lost| now.monotonic.since(lost) >= STALL && lost >= assembly.announced_at);
+            assembly.transfers == 0
+                && (assembly.legs.is_empty() || (suspect && quiet >= STALL) || quiet >= LONG_STALL)
+        };
+        let numbers = self.pending.iter().filter(|(_, assembly)| stalled(assembly));
+        let numbers = numbers.map(|(number, _)| (*number, *number)).collect();
+        self.ask_once(now, numbers);
+    }
+
+    /// Asks for numbers of which nothing is known.
+    pub(crate) fn ask_unknown(&mut self, now: Now, mut numbers: RangeSet) {
+        numbers.subtract(&self.settled);
+        for number in self.unsettled() {
+            numbers.remove(number, number);
+        }
+        self.ask_once(now, numbers);
+    }
+
+    /// The numbers to ask from the hub at `now`.
+    pub(crate) fn due_asks(&mut self, now: Now) -> RangeSet {
+        if self.asks.deadline().is_none_or(|at| at > now.monotonic) {
+            return RangeSet::new();
+        }
+        let mut over = self.settled.clone();
+        self.waiting.keys().filter(|(epoch, _)| *epoch == self.epoch).for_each(|(_, number)| {
+            over.insert(*number, *number);
+        });
+        let coming = self.pending.iter().filter(|(_, assembly)| {
+            assembly.transfers > 0
+                || (!assembly.legs.is_empty() && now.monotonic.since(assembly.progressed_at) < STALL)
+        });
+        let coming = coming.map(|(number, _)| (*number, *number)).collect();
+        self.asks.due(now.monotonic, &over, &coming)
+    }
+
+    /// How far everything is known without a hole, from `known` on, which a leg announced.
+    pub(crate) fn known_to(&self, known: u64) -> u64 {
+        let mut to = known;
+        while let Some(next) = to.checked_add(1) {
+            match self.settled.end_of_range_at(next) {
+                Some(end) => to = end,
+                None if self.is_over(next) || self.pending.contains_key(&next) => to = next,
+                None => break,
+            }
+        }
+        to
+    }
+
+    pub(crate) fn pending_count(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// True after a change, once in a reporting interval.
+    pub(crate) fn take_report(&mut self, now: Now) -> bool {
+        let due = self.report_at.take_if(|at| *at <= now.monotonic).is_some();
+        if due {
+            self.reported_at = Some(now.monotonic);
+        }
+        due
+    }
+
+    /// True if something changed since the last report, which counts as made.
+    pub(crate) fn take_change(&mut self) -> bool {
+        self.report_at.take().is_some()
+    }
+
+    pub(crate) fn report_deadline(&self) -> Option<Micros> {
+        self.report_at
+    }
+
+    fn complete(&mut self, number: u64, out: &mut Outputs) {
+        let Some(mut assembly) = self.pending.remove(&number) else {
+            return;
+        };
+        begin(&mut assembly, out);
+        out.push_back(SiteOutput::Complete { info: assembly.info.clone(), last_byte: assembly.last_byte });
+        self.waiting.insert((assembly.info.key.epoch, number), assembly);
+    }
+
+    fn store(&mut self, now: Now, assembly: &Assembly, outcome: Outcome, at: WallMicros) -> Receipt {
+        let key = &assembly.info.key;
+        self.newest_stored = self.newest_stored.max(assembly.info.stored);
+        if key.epoch == self.epoch {
+            self.settled.insert(key.sequence.0, key.sequence.0);
+        }
+        self.changed(now);
+        assembly.receipt(outcome, at)
+    }
+
+    /// Awaits a product once more from the start. After the end of a session the next one brings it by itself.
+    fn retry(&mut self, now: Now, mut assembly: Assembly, pause: Micros) {
+        let key = assembly.info.key.clone();
+        if !self.started || key.epoch != self.epoch || self.settled.contains(key.sequence.0) {
+            return;
+        }
+        assembly.restart(now);
+        assembly.legs.clear();
+        assembly.transfers = 0;
+        self.pending.insert(key.sequence.0, assembly);
+        self.asks.add(one(key.sequence.0), now.monotonic.plus(pause));
+    }
+
+    fn lose(
+        &mut self,
+        now: Now,
+        number: u64,
+        assembly: Option<Assembly>,
+        outcome: Outcome,
+        reason: &str,
+        out: &mut Outputs,
+    ) -> Receipt {
+        let key = ProductKey { feed: self.feed.clone(), epoch: self.epoch, sequence: Sequence(number) };
+        let receipt = match assembly {
+            Some(assembly) => {
+                abandon(&assembly, out);
+                assembly.receipt(outcome, now.wall)
+            }
+            None => Receipt::undescribed(key.clone(), outcome, now.wall),
+        };
+        if receipt.key == key {
+            self.settled.insert(number, number);
+        }
+        self.changed(now);
+        out.push_back(SiteOutput::Event(SiteEvent::Lost {
+            key: receipt.key.clone(),
+            reason: reason.to_owned(),
+        }));
+        receipt
+    }
+
+    fn ask_once(&mut self, now: Now, numbers: RangeSet) {
+        let numbers = self.asks.known(numbers);
+        if !numbers.is_empty() {
+            self.asks.add(numbers, now.monotonic);
+        }
+    }
+
+    fn drop_pending(&mut self, number: u64, out: &mut Outputs) {
+        if let Some(assembly) = self.pending.remove(&number) {
+            abandon(&assembly, out);
+        }
+    }
+
+    fn is_over(&self, number: u64) -> bool {
+        self.settled.contains(number) || self.waiting.contains_key(&(self.epoch, number))
+    }
+
+    fn unsettled(&self) -> Vec<u64> {
+        let waiting = self.waiting.keys().filter(|(epoch, _)| *epoch == self.epoch);
+        self.pending.keys().copied().chain(waiting.map(|(_, number)| *number)).collect()
+    }
+
+    fn changed(&mut self, now: Now) {
+        let earliest = self.reported_at.map_or(now.monotonic, |at| at.plus(REPORT_INTERVAL));
+        self.report_at.get_or_insert(earliest.max(now.monotonic));
+    }
+}
+
+fn begin(assembly: &mut Assembly, out: &mut Outputs) {
+    if !std::mem::replace(&mut assembly.begun, true) {
+        out.push_back(SiteOutput::Begin(assembly.info.clone()));
+    }
+}
+
+fn abandon(assembly: &Assembly, out: &mut Outputs) {
+    if assembly.begun {
+        out.push_back(SiteOutput::Abandon(assembly.info.key.clone()));
+    }
+}
+
+fn one(number: u64) -> RangeSet {
+    [(number, number)].into_iter().collect()
+}
+
+/// How often a checkpoint is kept and a frontier is told while something changes.
+const REPORT_INTERVAL: Micros = Micros::from_millis(250);
+
+/// A product that got nothing for this long after its leg lost packets for good is asked from the session.
+const STALL: Micros = Micros::from_secs(2);
+
+/// A product that got nothing for this long is asked from the session whatever its leg says.
+const LONG_STALL: Micros = Micros::from_secs(30);
+
+/// How long a product that could not be stored waits until it is asked again.
+const STORE_PAUSE: Micros = Micros::from_secs(5);
+
+/// How often a product may fail its digest.
+const DIGEST_FAILURES: u8 = 3;
+
+/// How many lost products of one range are named one by one.
+const LOST_NAMED: usize = 4_096;

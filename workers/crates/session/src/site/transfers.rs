@@ -1,0 +1,95 @@
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use downburst_model::{FeedName, Now, ProductKey, Transport};
+
+use super::SiteSession;
+use super::assembly::Source;
+use crate::ProductBegin;
+
+/// The products that the session is bringing, by transfer number.
+#[derive(Debug, Default)]
+pub(crate) struct Transfers {
+    open: BTreeMap<u32, Transfer>,
+}
+
+#[derive(Debug)]
+struct Transfer {
+    key: ProductKey,
+    size: u64,
+    next: u64,
+    source: Source,
+    /// False where the site has the product already: the slices are passed over.
+    wanted: bool,
+}
+
+impl Transfers {
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    /// Passes over what still comes of a feed.
+    pub(crate) fn forget(&mut self, feed: &FeedName) {
+        for transfer in self.open.values_mut().filter(|transfer| transfer.key.feed == *feed) {
+            transfer.wanted = false;
+        }
+    }
+}
+
+impl SiteSession {
+    pub(super) fn begin_product(&mut self, now: Now, begin: ProductBegin) {
+        let ProductBegin { info, previous, lane, leg, transfer } = begin;
+        let source = Source { leg, transport: Transport::Unicast };
+        let (key, size) = (info.key.clone(), info.size);
+        let track = self.tracks.get_mut(&key.feed).filter(|track| track.started && track.epoch == key.epoch);
+        let mut wanted = false;
+        if let Some(track) = track {
+            if let Some(previous) = previous {
+                let from = previous.0.saturating_add(1);
+                track.cover(now, from, key.sequence.0.saturating_sub(1), &mut self.outputs);
+            }
+            if let Some(assembly) = track.announce(now, info, lane, source, &mut self.outputs) {
+                assembly.transfers = assembly.transfers.saturating_add(1);
+                assembly.repaired |= !assembly.legs.is_empty();
+                wanted = true;
+            }
+        }
+        if size == 0 {
+            return;
+        }
+        if self.transfers.open.len() >= OPEN_TRANSFERS {
+            return self.violation(now, "the hub began too many products at once".to_owned());
+        }
+        self.transfers.open.insert(transfer, Transfer { key, size, next: 0, source, wanted });
+    }
+
+    pub(super) fn take_slice(&mut self, now: Now, number: u32, offset: u64, bytes: &Bytes) {
+        let Some(transfer) = self.transfers.open.get_mut(&number) else {
+            return self.violation(
+                now,
+                format!("the hub sent a slice of the transfer {number}, which it did not begin"),
+            );
+        };
+        let next = offset.saturating_add(bytes.len() as u64);
+        if transfer.next != offset || next > transfer.size || bytes.is_empty() {
+            return self
+                .violation(now, format!("a slice of the transfer {number} does not follow the one before"));
+        }
+        transfer.next = next;
+        let ended = next == transfer.size;
+        let (key, source, wanted) = (transfer.key.clone(), transfer.source, transfer.wanted);
+        if ended {
+            self.transfers.open.remove(&number);
+        }
+        let track = self.tracks.get_mut(&key.feed).filter(|track| wanted && track.epoch == key.epoch);
+        if let Some(track) = track {
+            track.block(now, source, (key.sequence.0, offset), bytes, false, &mut self.outputs);
+            if ended {
+                track.transfer_ended(now, key.sequence.0);
+            }
+        }
+    }
+}
+
+/// A hub sends one product per class and lane at a time.
+const OPEN_TRANSFERS: usize = 64;

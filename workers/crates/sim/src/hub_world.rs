@@ -1,0 +1,255 @@
+//! A whole hub and its sites in virtual time: logs, sessions, multicast legs, stores, on a network that loses, delays and breaks.
+//!
+//! The world is the driver of the machines, as the node is in earnest: it reads logs, carries bytes and datagrams, stores products,
+//! keeps checkpoints. What it checks while it runs: bytes are whole, products are begun before their bytes, completed once, and no
+//! machine keeps it busy without time passing. What it checks at the end is [`HubWorld::verdict`].
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A broken invariant ends the run with its reason.
+
+use bytes::Bytes;
+use downburst_model::{Class, FeedName, LegId, Micros, Now, WallMicros};
+use downburst_session::Subscription;
+
+use crate::net::{Dice, LinkConfig};
+use hub::Hub;
+use site::Site;
+
+mod drive;
+mod hub;
+mod oracle;
+mod site;
+
+/// The world.
+pub struct HubWorld {
+    now: Micros,
+    dice: Dice,
+    hub: Hub,
+    sites: Vec<Site>,
+    steps: u64,
+    stuck: u32,
+}
+
+/// What the world is made of.
+#[derive(Clone, Debug)]
+pub struct WorldConfig {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// The feeds.
+    pub feeds: Vec<FeedName>,
+    /// One per site.
+    pub sites: Vec<SiteConfig>,
+}
+
+/// One site.
+#[derive(Clone, Debug)]
+pub struct SiteConfig {
+    /// What it wants at first.
+    pub subscriptions: Vec<Subscription>,
+    /// The session's way from the hub, bits per second.
+    pub rate_bps: u64,
+    /// One way, for the session.
+    pub delay: Micros,
+    /// The way of datagrams.
+    pub link: LinkConfig,
+    /// Probability that an attempt to store fails its digest.
+    pub bad_digest: f64,
+    /// Probability that an attempt to store fails for another reason.
+    pub store_failure: f64,
+    /// Site's clock minus the hub's, microseconds.
+    pub clock_us: i64,
+}
+
+/// What to publish.
+#[derive(Clone, Copy, Debug)]
+pub struct Publish {
+    /// Its class.
+    pub class: Class,
+    /// Its bytes.
+    pub size: usize,
+    /// The letter its id begins with, for patterns.
+    pub kind: char,
+}
+
+impl HubWorld {
+    /// A world in which every site connects at once.
+    pub fn new(config: WorldConfig) -> Self {
+        let sites = config.sites.into_iter().enumerate();
+        Self {
+            now: Micros(0),
+            dice: Dice::new(config.seed, 0),
+            hub: Hub::new(&config.feeds, config.seed),
+            sites: sites.map(|(index, site)| Site::new(index, site, config.seed)).collect(),
+            steps: 0,
+            stuck: 0,
+        }
+    }
+
+    /// How often time moved on: idle machines let it move far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Micros {
+        self.now
+    }
+
+    /// Stores a product at the hub.
+    pub fn publish(&mut self, feed: &FeedName, publish: Publish) {
+        let clocks = self.clocks();
+        let bytes: Vec<u8> = (0..publish.size).map(|_| self.dice.below(256) as u8).collect();
+        let info = self.hub.append(clocks, feed, publish, Bytes::from(bytes));
+        for site in &mut self.sites {
+            let begun = site.session.positions().iter().any(|position| position.feed == *feed);
+            site.oracle.published(&info, begun);
+        }
+        self.tell_head(feed);
+    }
+
+    /// Drops the bytes of all but the last `keep` products of a feed.
+    pub fn evict(&mut self, feed: &FeedName, keep: usize) {
+        for id in self.hub.evict(feed, keep) {
+            for site in &mut self.sites {
+                site.oracle.evicted(feed, &id);
+            }
+        }
+    }
+
+    /// Begins a multicast leg for a feed.
+    pub fn start_leg(&mut self, feed: &FeedName, rate_bps: u64, repair_window_bytes: u64) -> LegId {
+        self.hub.start_leg(feed, rate_bps, repair_window_bytes)
+    }
+
+    /// Plans a site's feed onto a leg, or off it.
+    pub fn plan(&mut self, site: usize, feed: &FeedName, leg: Option<LegId>) {
+        let Some(site) = self.sites.get_mut(site) else { return };
+        let before = match leg {
+            Some(leg) => site.plan.insert(feed.clone(), leg),
+            None => site.plan.remove(feed),
+        };
+        let clocks = site_clocks(self.now);
+        match (before, leg) {
+            (_, Some(leg)) => self.hub.offer(clocks, site, leg),
+            (Some(leg), None) => site.tell_hub(clocks, downburst_session::HubInput::LeaveLeg(leg)),
+            (None, None) => {}
+        }
+    }
+
+    /// Changes what a site wants.
+    pub fn subscribe(&mut self, site: usize, subscriptions: Vec<Subscription>) {
+        let clocks = self.clocks();
+        let Some(site) = self.sites.get_mut(site) else { return };
+        site.oracle.subscribed(&subscriptions);
+        site.subscriptions.clone_from(&subscriptions);
+        site.tell_hub(clocks, downburst_session::HubInput::Subscriptions(subscriptions));
+        self.hub.tell_feeds(clocks, site);
+    }
+
+    /// Breaks a site's connection; it comes back after `pause`.
+    pub fn cut(&mut self, site: usize, pause: Micros) {
+        let (now, clocks) = (self.now, self.clocks());
+        if let Some(site) = self.sites.get_mut(site) {
+            site.cut(clocks, now.plus(pause));
+        }
+    }
+
+    /// Kills a site; it starts again from its last checkpoints after `pause`. Without its log only the checkpoints count.
+    pub fn restart_site(&mut self, site: usize, pause: Micros, with_log: bool) {
+        let now = self.now;
+        if let Some(site) = self.sites.get_mut(site) {
+            site.restart(now.plus(pause), with_log);
+        }
+    }
+
+    /// Kills the hub and starts it again on the same logs; legs begin another life.
+    pub fn restart_hub(&mut self, pause: Micros) {
+        let (now, clocks) = (self.now, self.clocks());
+        self.hub.restart();
+        for site in &mut self.sites {
+            site.cut(clocks, now.plus(pause));
+        }
+    }
+
+    /// The hub loses the log of a feed, and its sources send everything again: another epoch, other numbers, same products.
+    pub fn renew_log(&mut self, feed: &FeedName, pause: Micros) {
+        let clocks = self.clocks();
+        for info in self.hub.renew_log(clocks, feed) {
+            for site in &mut self.sites {
+                site.oracle.renamed(&info);
+            }
+        }
+        self.restart_hub(pause);
+    }
+
+    /// Lets time pass.
+    pub fn run_for(&mut self, length: Micros) {
+        let end = self.now.plus(length);
+        self.run_until(end);
+    }
+
+    /// Lets time pass until every site stands at the head of everything it subscribes, or until `limit` passed.
+    pub fn settle(&mut self, limit: Micros) -> bool {
+        let end = self.now.plus(limit);
+        while self.now < end {
+            self.run_for(Micros::from_millis(500));
+            if self.sites.iter().all(|site| self.hub.is_level(site)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What is wrong at the end: nothing, if every site has each product that it had to get, once, and none that it must not have.
+    pub fn verdict(&self) -> Vec<String> {
+        let mut wrong: Vec<String> = self.sites.iter().flat_map(Site::verdict).collect();
+        wrong.extend(
+            self.sites
+                .iter()
+                .filter(|site| !self.hub.is_level(site))
+                .map(|site| format!("{} is not at the head: {:?}", site.name, site.session.positions())),
+        );
+        wrong
+    }
+
+    /// Products a site stored, held because it had them, and lost.
+    pub fn counts(&self, site: usize) -> Counts {
+        self.sites.get(site).map(|site| site.counts).unwrap_or_default()
+    }
+
+    /// How many products of a site's log came by multicast, in whole or for most of their bytes.
+    pub fn multicast_receipts(&self) -> u64 {
+        self.hub.multicast_receipts
+    }
+
+    fn clocks(&self) -> Now {
+        site_clocks(self.now)
+    }
+
+    fn tell_head(&mut self, feed: &FeedName) {
+        let clocks = self.clocks();
+        for site in &mut self.sites {
+            self.hub.tell_feed(clocks, site, feed);
+        }
+    }
+}
+
+/// What became of products at a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Stored.
+    pub stored: u64,
+    /// Complete again, and dropped by duplicate key.
+    pub held: u64,
+    /// Rejected or expired.
+    pub lost: u64,
+    /// Legs that were heard.
+    pub joined: u64,
+    /// Legs that ended.
+    pub left: u64,
+}
+
+fn site_clocks(now: Micros) -> Now {
+    Now { monotonic: now, wall: WallMicros(BEGIN_US.saturating_add(now.0 as i64)) }
+}
+
+/// 2026-01-01 00:00 UTC.
+const BEGIN_US: i64 = 1_767_225_600_000_000;

@@ -1,0 +1,223 @@
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use downburst_model::{
+    Epoch, FeedName, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo, ProductKey, Sequence,
+};
+use downburst_session::{Entry, HubInput, LegJoin};
+use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput};
+
+use super::Publish;
+use super::site::Site;
+
+/// The hub: logs and legs. Its sessions live beside the sites they serve.
+pub(super) struct Hub {
+    pub(super) logs: BTreeMap<FeedName, Log>,
+    pub(super) legs: BTreeMap<LegId, SimLeg>,
+    pub(super) multicast_receipts: u64,
+    published: u64,
+    lives: u64,
+}
+
+/// A feed's log.
+pub(super) struct Log {
+    pub(super) epoch: Epoch,
+    entries: BTreeMap<u64, Entry>,
+    head: u64,
+    unicast_leg: LegId,
+}
+
+/// A multicast leg.
+pub(super) struct SimLeg {
+    pub(super) sender: Sender,
+    pub(super) join: LegJoin,
+    repair_window_bytes: u64,
+}
+
+impl Hub {
+    pub(super) fn new(feeds: &[FeedName], seed: u64) -> Self {
+        let log = |(index, feed): (usize, &FeedName)| {
+            let unicast_leg = LegId(index as u32 + 1);
+            let epoch = Epoch(seed.wrapping_mul(1_000) + index as u64);
+            (feed.clone(), Log { epoch, entries: BTreeMap::new(), head: 0, unicast_leg })
+        };
+        let logs = feeds.iter().enumerate().map(log).collect();
+        Self { logs, legs: BTreeMap::new(), multicast_receipts: 0, published: 0, lives: 1 }
+    }
+
+    pub(super) fn append(
+        &mut self,
+        now: Now,
+        feed: &FeedName,
+        publish: Publish,
+        bytes: Bytes,
+    ) -> ProductInfo {
+        self.published += 1;
+        let id = format!("{} product {}", publish.kind, self.published);
+        let log = self.logs.get_mut(feed).expect("the feed exists");
+        let info = log.describe(now, feed, &id, publish.class, &bytes);
+        log.entries.insert(log.head, Entry { info: info.clone(), bytes: Some(bytes.clone()) });
+        for leg in self.legs.values_mut().filter(|leg| leg.join.feed == *feed) {
+            leg.sender.handle(now, SenderInput::Product { info: info.clone(), bytes: bytes.clone() });
+        }
+        info
+    }
+
+    pub(super) fn evict(&mut self, feed: &FeedName, keep: usize) -> Vec<ProductId> {
+        let entries = &mut self.logs.get_mut(feed).expect("the feed exists").entries;
+        let drop = entries.len().saturating_sub(keep);
+        let gone = entries.values_mut().take(drop).filter(|entry| entry.bytes.is_some());
+        gone.map(|entry| {
+            entry.bytes = None;
+            entry.info.id.clone()
+        })
+        .collect()
+    }
+
+    pub(super) fn start_leg(&mut self, feed: &FeedName, rate_bps: u64, repair_window_bytes: u64) -> LegId {
+        let leg = LegId(100 + self.legs.len() as u32);
+        let join = LegJoin {
+            leg,
+            feed: feed.clone(),
+            epoch: Epoch(0),
+            leg_epoch: 0,
+            group: "239.1.1.1".to_owned(),
+            port: 5_000,
+            key: LegKey { id: 1, secret: [7; 32] },
+            interface: String::new(),
+            rate_bps,
+        };
+        let sim = self.begin_life(join, repair_window_bytes);
+        self.legs.insert(leg, sim);
+        leg
+    }
+
+    /// Offers a leg to a site, if the hub serves it.
+    pub(super) fn offer(&mut self, now: Now, site: &mut Site, leg: LegId) {
+        if let Some(leg) = self.legs.get(&leg) {
+            site.tell_hub(now, HubInput::JoinLeg(leg.join.clone()));
+        }
+    }
+
+    pub(super) fn tell_feed(&self, now: Now, site: &mut Site, feed: &FeedName) {
+        let subscribed = site.subscriptions.iter().any(|subscription| subscription.feed == *feed);
+        let Some(log) = self.logs.get(feed).filter(|_| subscribed && site.admitted) else {
+            return;
+        };
+        site.tell_hub(
+            now,
+            HubInput::Feed {
+                feed: feed.clone(),
+                epoch: log.epoch,
+                head: Sequence(log.head),
+                unicast_leg: log.unicast_leg,
+            },
+        );
+    }
+
+    pub(super) fn tell_feeds(&self, now: Now, site: &mut Site) {
+        for feed in self.logs.keys() {
+            self.tell_feed(now, site, feed);
+        }
+    }
+
+    /// Another life of the hub on the same logs.
+    pub(super) fn restart(&mut self) {
+        let legs = std::mem::take(&mut self.legs);
+        for (id, leg) in legs {
+            let leg = self.begin_life(leg.join, leg.repair_window_bytes);
+            self.legs.insert(id, leg);
+        }
+    }
+
+    /// The log begins anew with the same products under other numbers; answers them.
+    pub(super) fn renew_log(&mut self, now: Now, feed: &FeedName) -> Vec<ProductInfo> {
+        let log = self.logs.get_mut(feed).expect("the feed exists");
+        log.epoch = Epoch(log.epoch.0.wrapping_add(500_000_000));
+        log.head = 0;
+        for (_, entry) in std::mem::take(&mut log.entries) {
+            let Some(bytes) = entry.bytes else { continue };
+            let info = log.describe(now, feed, entry.info.id.as_str(), entry.info.class, &bytes);
+            log.entries.insert(log.head, Entry { info, bytes: Some(bytes) });
+        }
+        log.entries.values().map(|entry| entry.info.clone()).collect()
+    }
+
+    /// True if the site's frontier stands at the head of everything it subscribes.
+    pub(super) fn is_level(&self, site: &Site) -> bool {
+        let positions = site.session.positions();
+        site.subscriptions.iter().all(|subscription| {
+            let log = self.logs.get(&subscription.feed);
+            let position = positions.iter().find(|position| position.feed == subscription.feed);
+            log.zip(position).is_some_and(|(log, position)| {
+                position.epoch == log.epoch && position.settled.end_of_range_at(0) >= Some(log.head)
+            })
+        })
+    }
+
+    fn begin_life(&mut self, join: LegJoin, repair_window_bytes: u64) -> SimLeg {
+        self.lives += 1;
+        let log = self.logs.get(&join.feed).expect("the feed exists");
+        let mut key = join.key.clone();
+        key.secret[0] = self.lives as u8;
+        let join = LegJoin { epoch: log.epoch, leg_epoch: self.lives, key: key.clone(), ..join };
+        let mut config = SenderConfig::new(join.leg, self.lives, key, Sequence(log.head), join.rate_bps);
+        config.repair_window_bytes = repair_window_bytes;
+        SimLeg { sender: Sender::new(config), join, repair_window_bytes }
+    }
+}
+
+impl Log {
+    /// What `after+1..=to` holds, cut after about `limit_bytes`.
+    pub(super) fn read(&self, after: Sequence, to: Sequence, limit_bytes: usize) -> (Vec<Entry>, Sequence) {
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        for (number, entry) in self.entries.range(after.0.saturating_add(1)..=to.0) {
+            entries.push(entry.clone());
+            bytes += entry.bytes.as_ref().map_or(0, Bytes::len);
+            if bytes >= limit_bytes {
+                return (entries, Sequence(*number));
+            }
+        }
+        (entries, to)
+    }
+
+    /// The last product stored before `time`.
+    pub(super) fn find(&self, time: downburst_model::WallMicros) -> Sequence {
+        let before = self.entries.values().take_while(|entry| entry.info.stored < time).last();
+        before.map_or(Sequence(0), |entry| entry.info.key.sequence)
+    }
+
+    pub(super) fn entry(&self, sequence: Sequence) -> Option<&Entry> {
+        self.entries.get(&sequence.0)
+    }
+
+    /// Numbers rise by one to three, as they do after a writer's unclean start.
+    fn describe(
+        &mut self,
+        now: Now,
+        feed: &FeedName,
+        id: &str,
+        class: downburst_model::Class,
+        bytes: &[u8],
+    ) -> ProductInfo {
+        let digest = blake3::hash(bytes);
+        self.head += 1 + u64::from(digest.as_bytes()[0] < 32) * 2;
+        ProductInfo {
+            key: ProductKey { feed: feed.clone(), epoch: self.epoch, sequence: Sequence(self.head) },
+            id: ProductId::parse(id).expect("a legal id"),
+            origin: Origin::parse("hub.example").expect("a legal origin"),
+            created: now.wall,
+            stored: now.wall,
+            size: bytes.len() as u64,
+            digest: downburst_model::Digest(*digest.as_bytes()),
+            class,
+        }
+    }
+}
+
+impl SimLeg {
+    pub(super) fn deadline(&self) -> Option<Micros> {
+        self.sender.deadline()
+    }
+}

@@ -1,0 +1,253 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, SiteName, WallMicros};
+use downburst_session::{
+    FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState,
+    StoreResult, Subscription,
+};
+
+use super::oracle::Oracle;
+use super::{Counts, SiteConfig};
+use crate::net::{Dice, Link, Stream};
+
+/// A site, its connection, and the hub's session that serves it.
+pub(super) struct Site {
+    pub(super) name: String,
+    pub(super) index: usize,
+    pub(super) session: SiteSession,
+    pub(super) served: Option<HubSession>,
+    pub(super) admitted: bool,
+    pub(super) subscriptions: Vec<Subscription>,
+    pub(super) plan: BTreeMap<FeedName, LegId>,
+    pub(super) offer_again: BTreeMap<LegId, Micros>,
+    pub(super) down: Stream<Bytes>,
+    pub(super) up: Stream<Bytes>,
+    pub(super) groups: BTreeMap<LegId, Link<Bytes>>,
+    pub(super) connect_at: Option<Micros>,
+    pub(super) oracle: Oracle,
+    pub(super) counts: Counts,
+    /// The subscriptions as the site knows them.
+    heard: Vec<Subscription>,
+    config: SiteConfig,
+    dice: Dice,
+    joins: u64,
+    seed: u64,
+    spool: BTreeMap<ProductKey, Vec<u8>>,
+    storing: BTreeMap<(Micros, u64), (ProductInfo, StoreResult)>,
+    attempts: u64,
+    log: BTreeMap<(FeedName, String), ProductKey>,
+    checkpoints: BTreeMap<FeedName, FeedPosition>,
+}
+
+impl Site {
+    pub(super) fn new(index: usize, config: SiteConfig, seed: u64) -> Self {
+        let mut oracle = Oracle::default();
+        oracle.subscribed(&config.subscriptions);
+        Self {
+            name: format!("site-{index}"),
+            index,
+            session: SiteSession::new("sim".to_owned(), SiteState::default()),
+            served: None,
+            admitted: false,
+            subscriptions: config.subscriptions.clone(),
+            plan: BTreeMap::new(),
+            offer_again: BTreeMap::new(),
+            down: Stream::new(config.delay, Some(config.rate_bps)),
+            up: Stream::new(config.delay, None),
+            groups: BTreeMap::new(),
+            connect_at: Some(Micros(0)),
+            oracle,
+            counts: Counts::default(),
+            dice: Dice::new(seed, 1_000 + index as u64),
+            joins: 0,
+            heard: Vec::new(),
+            seed,
+            spool: BTreeMap::new(),
+            storing: BTreeMap::new(),
+            attempts: 0,
+            log: BTreeMap::new(),
+            checkpoints: BTreeMap::new(),
+            config,
+        }
+    }
+
+    /// The site's clocks at the hub's `now`.
+    pub(super) fn clocks(&self, now: Now) -> Now {
+        Now { wall: WallMicros(now.wall.0.saturating_add(self.config.clock_us)), ..now }
+    }
+
+    pub(super) fn tell_hub(&mut self, now: Now, input: HubInput) {
+        if let Some(hub) = &mut self.served {
+            hub.handle(now, input);
+        }
+    }
+
+    pub(super) fn connect(&mut self, now: Now) {
+        self.connect_at = None;
+        self.admitted = false;
+        let mut hub = HubSession::new("hub".to_owned());
+        hub.handle(now, HubInput::Room(ROOM_BYTES));
+        self.served = Some(hub);
+        let name = SiteName::parse(&self.name).expect("a legal name");
+        let proof = Proof::Credential { site: name, secret: "secret".to_owned() };
+        self.session.handle(self.clocks(now), SiteInput::Connected(proof));
+    }
+
+    pub(super) fn cut(&mut self, now: Now, again_at: Micros) {
+        self.drop_connection(again_at);
+        self.session.handle(self.clocks(now), SiteInput::Disconnected);
+    }
+
+    pub(super) fn restart(&mut self, again_at: Micros, with_log: bool) {
+        if self.heard != self.subscriptions {
+            self.oracle.died_unaware();
+        }
+        self.drop_connection(again_at);
+        self.spool.clear();
+        self.storing.clear();
+        self.groups.clear();
+        let mut feeds = self.checkpoints.clone();
+        for key in self.log.values().filter(|_| with_log) {
+            let position = feeds.get_mut(&key.feed).filter(|position| position.epoch == key.epoch);
+            if let Some(position) = position {
+                position.settled.insert(key.sequence.0, key.sequence.0);
+            }
+        }
+        self.session = SiteSession::new("sim".to_owned(), SiteState { feeds });
+    }
+
+    /// Carries bytes to the site, in pieces.
+    pub(super) fn deliver(&mut self, now: Now, mut bytes: Bytes) {
+        self.tell_hub(now, HubInput::Room(bytes.len()));
+        while !bytes.is_empty() {
+            let cut = 1 + self.dice.below(bytes.len() as u64) as usize;
+            let piece = bytes.split_to(cut);
+            self.session.handle(self.clocks(now), SiteInput::Bytes(piece));
+        }
+    }
+
+    /// Does what the session asks. Answers bytes for the hub.
+    pub(super) fn take_output(&mut self, now: Now, output: SiteOutput) {
+        match output {
+            SiteOutput::Write(bytes) => {
+                self.up.send(now.monotonic, bytes, 0);
+            }
+            SiteOutput::JoinGroup(join) => {
+                self.joins += 1;
+                let dice = Dice::new(self.seed, 10_000 + self.joins * 100 + self.index as u64);
+                self.groups.insert(join.leg, Link::new(self.config.link, dice));
+            }
+            SiteOutput::LeaveGroup(leg) => {
+                self.groups.remove(&leg);
+            }
+            SiteOutput::Begin(info) => self.begin(&info),
+            SiteOutput::Block { key, offset, bytes } => self.write(&key, offset, &bytes),
+            SiteOutput::Complete { info, .. } => self.complete(now, info),
+            SiteOutput::Abandon(key) => {
+                assert!(self.spool.remove(&key).is_some(), "{key:?} is abandoned and was not begun");
+            }
+            SiteOutput::Checkpoint(position) => {
+                self.checkpoints.insert(position.feed.clone(), position);
+            }
+            SiteOutput::Event(event) => self.take_event(event),
+            SiteOutput::Close => self.cut(now, now.monotonic.plus(Micros::from_millis(500))),
+        }
+    }
+
+    /// Ends the attempts to store that are due.
+    pub(super) fn store(&mut self, now: Now) {
+        while let Some(first) = self.storing.first_entry().filter(|first| first.key().0 <= now.monotonic) {
+            let (info, result) = first.remove();
+            let (key, result) = (info.key.clone(), self.append(&info, result));
+            let at = self.clocks(now).wall;
+            self.session.handle(self.clocks(now), SiteInput::Settled { key, result, at });
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Micros> {
+        let groups = self.groups.values().filter_map(Link::deadline);
+        let storing = self.storing.first_key_value().map(|((at, _), _)| *at);
+        let machines = [self.session.deadline(), self.served.as_ref().and_then(Machine::deadline)];
+        let streams = [self.down.deadline(), self.up.deadline(), storing, self.connect_at];
+        let again = self.offer_again.values().copied().min();
+        machines.into_iter().chain(streams).flatten().chain(groups).chain(again).min()
+    }
+
+    pub(super) fn verdict(&self) -> Vec<String> {
+        let stored: BTreeSet<&(FeedName, String)> = self.log.keys().collect();
+        self.oracle.verdict(&stored).into_iter().map(|wrong| format!("{}: {wrong}", self.name)).collect()
+    }
+
+    fn drop_connection(&mut self, again_at: Micros) {
+        self.served = None;
+        self.admitted = false;
+        self.offer_again.clear();
+        self.down.cut();
+        self.up.cut();
+        self.connect_at = Some(again_at);
+    }
+
+    fn begin(&mut self, info: &ProductInfo) {
+        let room = vec![0; info.size as usize];
+        assert!(self.spool.insert(info.key.clone(), room).is_none(), "{:?} is begun twice", info.key);
+    }
+
+    fn write(&mut self, key: &ProductKey, offset: u64, bytes: &[u8]) {
+        let spool = self.spool.get_mut(key).expect("a product is begun before its bytes");
+        let start = offset as usize;
+        spool
+            .get_mut(start..start + bytes.len())
+            .expect("a block lies inside its product")
+            .copy_from_slice(bytes);
+    }
+
+    fn complete(&mut self, now: Now, info: ProductInfo) {
+        let bytes = self.spool.remove(&info.key).expect("a product is begun before it is complete");
+        assert_eq!(blake3::hash(&bytes).as_bytes(), &info.digest.0, "the bytes of {:?} differ", info.key);
+        let result = if self.dice.chance(self.config.bad_digest) {
+            StoreResult::DigestMismatch
+        } else if self.dice.chance(self.config.store_failure) {
+            StoreResult::Failed("the disk is full".to_owned())
+        } else {
+            StoreResult::Stored
+        };
+        let at = now.monotonic.plus(Micros(self.dice.below(20_000)));
+        let doubled = self.storing.values().any(|(known, _)| known.key == info.key);
+        assert!(!doubled, "{:?} is complete twice", info.key);
+        self.attempts += 1;
+        self.storing.insert((at, self.attempts), (info, result));
+    }
+
+    fn append(&mut self, info: &ProductInfo, result: StoreResult) -> StoreResult {
+        if result != StoreResult::Stored {
+            return result;
+        }
+        let identity = (info.key.feed.clone(), info.id.as_str().to_owned());
+        if self.log.contains_key(&identity) {
+            self.counts.held += 1;
+            return StoreResult::Held;
+        }
+        self.counts.stored += 1;
+        self.log.insert(identity, info.key.clone());
+        StoreResult::Stored
+    }
+
+    fn take_event(&mut self, event: SiteEvent) {
+        match event {
+            SiteEvent::Violation(sentence) => panic!("{} says: {sentence}", self.name),
+            SiteEvent::Dead => panic!("{} takes the hub for dead", self.name),
+            SiteEvent::Lost { key, .. } => {
+                self.counts.lost += 1;
+                self.oracle.lost(&key);
+            }
+            SiteEvent::Subscriptions(items) => self.heard = items,
+            SiteEvent::LegJoined { .. } => self.counts.joined += 1,
+            SiteEvent::LegLeft { .. } => self.counts.left += 1,
+            SiteEvent::Welcome { .. } | SiteEvent::Refused(_) | SiteEvent::Clock(_) => {}
+        }
+    }
+}
+
+/// What a connection takes before its receiver reads: a socket's buffer.
+const ROOM_BYTES: usize = 128 << 10;

@@ -1,0 +1,355 @@
+//! One VCMTP sender, any number of receivers, datagrams over lossy links and requests and repairs over sessions.
+//!
+//! [`run`] plays a [`Scenario`] and checks what must hold whatever the network does; [`Report::faults`] lists what did not.
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use downburst_model::{
+    Class, Digest, Epoch, FeedName, LegId, Machine, Micros, NameError, Now, Origin, ProductId, ProductInfo,
+    ProductKey, Sequence, WallMicros,
+};
+use downburst_vcmtp::{
+    LegKey, ReceiverInput, ReceiverStats, Sender, SenderConfig, SenderInput, SenderOutput, SenderStats,
+};
+
+use crate::net::{Dice, LinkConfig, LinkStats};
+
+mod site;
+
+use site::Site;
+
+/// What is played.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Decides all that happens by chance.
+    pub seed: u64,
+    /// The leg's rate in Ethernet-frame bits per second.
+    pub rate_bps: u64,
+    /// The sender's driver comes up to this late to each deadline.
+    pub slack: Micros,
+    /// What is sent, in the order of time. Sequences rise by 1 to 3.
+    pub products: Vec<PlannedProduct>,
+    /// Who listens.
+    pub receivers: Vec<PlannedReceiver>,
+}
+
+/// A product to come.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannedProduct {
+    /// When the hub has it.
+    pub at: Micros,
+    /// Bytes.
+    pub size: usize,
+    /// Its class.
+    pub class: Class,
+}
+
+/// A receiving site.
+#[derive(Clone, Debug)]
+pub struct PlannedReceiver {
+    /// How datagrams reach it.
+    pub link: LinkConfig,
+    /// One way of its session.
+    pub session_delay: Micros,
+    /// The bottleneck of repairs by the session.
+    pub session_rate_bps: Option<u64>,
+    /// When it joins the group.
+    pub joins: Micros,
+    /// From when to when its process does nothing; its socket holds [`SOCKET_BYTES`] meanwhile.
+    pub paused: Option<(Micros, Micros)>,
+    /// When it vanishes without a word.
+    pub dies: Option<Micros>,
+}
+
+/// How it went.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// One for each planned receiver.
+    pub receivers: Vec<ReceiverReport>,
+    /// The sender's counters.
+    pub sender: SenderStats,
+    /// What did not hold, in sentences; empty if all is well.
+    pub faults: Vec<String>,
+    /// How often the sender's driver woke.
+    pub wakes: u64,
+}
+
+/// How it went for one receiver.
+#[derive(Clone, Debug, Default)]
+pub struct ReceiverReport {
+    /// Where its coverage begins.
+    pub joined: Option<Sequence>,
+    /// When each product was whole and right.
+    pub whole: BTreeMap<Sequence, Micros>,
+    /// Products it knows or should know and does not have.
+    pub lacking: Vec<Sequence>,
+    /// Its machine's counters.
+    pub stats: ReceiverStats,
+    /// Its link's counters.
+    pub link: LinkStats,
+}
+
+impl Default for PlannedReceiver {
+    /// On a clean link, from the start to the end.
+    fn default() -> Self {
+        Self {
+            link: LinkConfig::default(),
+            session_delay: Micros::from_millis(10),
+            session_rate_bps: None,
+            joins: Micros(0),
+            paused: None,
+            dies: None,
+        }
+    }
+}
+
+impl Report {
+    /// Bytes of repairs, to the group and by sessions, for each byte of products.
+    pub fn repair_share(&self) -> f64 {
+        let repairs = self.sender.group_repair_bytes + self.sender.site_repair_bytes;
+        repairs as f64 / self.sender.product_bytes.max(1) as f64
+    }
+
+    /// UDP payload handed out for each byte of products, repairs to the group included.
+    pub fn datagram_share(&self) -> f64 {
+        self.sender.datagram_bytes as f64 / self.sender.product_bytes.max(1) as f64
+    }
+}
+
+/// Plays a scenario to its end.
+pub fn run(scenario: Scenario) -> Result<Report, NameError> {
+    World::new(scenario)?.run()
+}
+
+/// What a paused receiver's socket holds.
+pub const SOCKET_BYTES: u64 = 4 << 20;
+
+struct World {
+    now: Micros,
+    sender: Sender,
+    wake: Option<(Micros, Micros)>,
+    slack: Micros,
+    dice: Dice,
+    coming: VecDeque<(Micros, ProductInfo, Bytes)>,
+    products: BTreeMap<Sequence, (Sequence, ProductInfo, Bytes)>,
+    sites: Vec<Site>,
+    frames: Vec<(Micros, u64)>,
+    rate_bps: u64,
+    depth_bytes: u64,
+    report: Report,
+}
+
+impl World {
+    fn new(scenario: Scenario) -> Result<Self, NameError> {
+        let Scenario { seed, rate_bps, slack, products, receivers } = scenario;
+        let key = LegKey { id: 1, secret: [7; 32] };
+        let config = SenderConfig::new(LEG, LEG_EPOCH, key.clone(), Sequence(0), rate_bps);
+        let mut dice = Dice::new(seed, 0);
+        let products = make_products(&products, &mut dice)?;
+        let mut previous = Sequence(0);
+        let catalogue = products.iter().map(|(_, info, bytes)| {
+            let before = std::mem::replace(&mut previous, info.key.sequence);
+            (info.key.sequence, (before, info.clone(), bytes.clone()))
+        });
+        let catalogue = catalogue.collect();
+        let sites = (1..).zip(receivers).map(|(number, plan)| Site::new(number, plan, seed, &key)).collect();
+        Ok(Self {
+            now: Micros(0),
+            depth_bytes: config.burst_bytes.max(rate_bps / 8 * 2 / 1_000),
+            sender: Sender::new(config),
+            wake: None,
+            slack,
+            dice,
+            coming: products.into(),
+            products: catalogue,
+            sites,
+            frames: Vec::new(),
+            rate_bps,
+            report: Report { receivers: vec![], sender: SenderStats::default(), faults: vec![], wakes: 0 },
+        })
+    }
+
+    fn run(mut self) -> Result<Report, NameError> {
+        self.poll_sender();
+        let mut end = None;
+        loop {
+            if end.is_none() && self.is_over() {
+                end = Some(self.now.plus(REST));
+                self.sites.iter_mut().for_each(|site| site.link.change(LinkConfig::default()));
+            }
+            let Some(next) = self.next_event().filter(|next| end.is_none_or(|end| *next <= end)) else {
+                break;
+            };
+            if next > RUN_LIMIT {
+                self.report.faults.push(format!("nothing was settled after {} s", RUN_LIMIT.0 / 1_000_000));
+                break;
+            }
+            self.now = self.now.max(next);
+            self.step();
+        }
+        self.fall_silent();
+        self.check_pacing();
+        self.report.sender = self.sender.stats();
+        for site in self.sites {
+            let (report, faults) = site.finish(&self.products);
+            self.report.receivers.push(report);
+            self.report.faults.extend(faults);
+        }
+        Ok(self.report)
+    }
+
+    fn next_event(&mut self) -> Option<Micros> {
+        let due = self.sender.deadline();
+        if self.wake.map(|(due, _)| due) != due {
+            self.wake = due.map(|due| (due, due.plus(Micros(self.dice.below(self.slack.0 + 1)))));
+        }
+        let product = self.coming.front().map(|(at, ..)| *at);
+        let sites = self.sites.iter().filter_map(|site| site.next_event(self.now));
+        sites.chain(product).chain(self.wake.map(|(_, wake)| wake)).min()
+    }
+
+    fn step(&mut self) {
+        let mut poll = self.wake.is_some_and(|(_, wake)| wake <= self.now);
+        self.report.wakes += u64::from(poll);
+        while self.coming.front().is_some_and(|(at, ..)| *at <= self.now) {
+            let Some((_, info, bytes)) = self.coming.pop_front() else { break };
+            self.sender.handle(clock(self.now), SenderInput::Product { info, bytes });
+            poll = true;
+        }
+        for site in &mut self.sites {
+            site.step(self.now, &self.products);
+            while let Some(packets) = site.up.receive(self.now) {
+                self.sender.handle(clock(self.now), SenderInput::Nak { site: site.number, packets });
+                poll = true;
+            }
+        }
+        if poll {
+            self.poll_sender();
+        }
+    }
+
+    fn poll_sender(&mut self) {
+        while let Some(output) = self.sender.poll(clock(self.now)) {
+            self.carry(output);
+        }
+        if self.sender.deadline().is_some_and(|due| due <= self.now) {
+            self.report.faults.push(format!("the sender's deadline stays at {:?}", self.now));
+        }
+    }
+
+    fn carry(&mut self, output: SenderOutput) {
+        match output {
+            SenderOutput::Datagram(bytes) => {
+                let frame_bytes = bytes.len() as u64 + 46;
+                self.frames.push((self.now, frame_bytes));
+                for site in self.sites.iter_mut().filter(|site| site.listens(self.now)) {
+                    site.link.send(self.now, bytes.clone(), frame_bytes);
+                }
+            }
+            SenderOutput::Repair { site, packet, payload } => {
+                let bytes = payload.len() as u64 + SESSION_OVERHEAD_BYTES;
+                self.reply(site, ReceiverInput::Repair { packet, payload }, bytes);
+            }
+            SenderOutput::Gone { site, packets } => {
+                self.reply(site, ReceiverInput::Gone(packets), SESSION_OVERHEAD_BYTES);
+            }
+            SenderOutput::FirstByte(_) | SenderOutput::Sent(_) => {}
+        }
+    }
+
+    fn reply(&mut self, site: u64, input: ReceiverInput, bytes: u64) {
+        let place = usize::try_from(site - 1).unwrap_or(usize::MAX);
+        if let Some(site) = self.sites.get_mut(place).filter(|site| site.lives(self.now)) {
+            site.down.send(self.now, input, bytes);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let sent = self.coming.is_empty() && self.sender.backlog_bytes() == 0;
+        sent && self
+            .sites
+            .iter()
+            .all(|site| !site.lives(self.now) || site.is_settled(self.now, &self.products))
+    }
+
+    /// The sender stops; whoever is left must fall silent and then have nothing more to do.
+    fn fall_silent(&mut self) {
+        let end = self.now.plus(Micros::from_secs(10));
+        loop {
+            let next = self.sites.iter().filter_map(|site| site.next_event(self.now)).min();
+            let Some(next) = next.filter(|next| *next <= end) else { break };
+            self.now = self.now.max(next);
+            for site in &mut self.sites {
+                site.step(self.now, &self.products);
+                site.up.cut();
+            }
+        }
+        for site in self.sites.iter().filter(|site| site.lives(self.now)) {
+            if let Some(due) = site.receiver.deadline() {
+                self.report.faults.push(format!("site {} still has a timer at {due:?}", site.number));
+            }
+        }
+    }
+
+    /// Over every stretch of time at most the rate (and 1 %) and one burst left.
+    fn check_pacing(&mut self) {
+        let allowed = |time: Micros| i128::from(self.rate_bps) * i128::from(time.0) * 101 / 800_000_000;
+        let (mut total, mut lowest, mut worst) = (0i128, i128::MAX, i128::MIN);
+        for (time, bytes) in &self.frames {
+            lowest = lowest.min(total - allowed(*time));
+            total += i128::from(*bytes);
+            worst = worst.max(total - allowed(*time) - lowest);
+        }
+        if worst > i128::from(self.depth_bytes) + 1 {
+            self.report.faults.push(format!("{worst} bytes left at once, {} may", self.depth_bytes));
+        }
+    }
+}
+
+/// Products with bytes of their own: each is another stretch of one random pool.
+fn make_products(
+    plan: &[PlannedProduct],
+    dice: &mut Dice,
+) -> Result<Vec<(Micros, ProductInfo, Bytes)>, NameError> {
+    let largest = plan.iter().map(|product| product.size).max().unwrap_or(0);
+    let pool: Bytes = (0..largest + plan.len()).map(|_| dice.below(256).to_le_bytes()[0]).collect();
+    let (feed, origin) = (FeedName::parse("NGRID")?, Origin::parse("idd.example.edu")?);
+    let mut sequence = 0;
+    let made = plan.iter().enumerate().map(|(place, product)| {
+        sequence += 1 + dice.below(3);
+        let bytes = pool.slice(place..place + product.size);
+        let info = ProductInfo {
+            key: ProductKey { feed: feed.clone(), epoch: Epoch(5), sequence: Sequence(sequence) },
+            id: ProductId::parse(&format!("SDUS54 KOUN 161540 /pN0RTLX {place}"))?,
+            origin: origin.clone(),
+            created: wall(product.at),
+            stored: wall(product.at),
+            size: bytes.len() as u64,
+            digest: Digest(*blake3::hash(&bytes).as_bytes()),
+            class: product.class,
+        };
+        Ok((product.at, info, bytes))
+    });
+    made.collect()
+}
+
+fn clock(now: Micros) -> Now {
+    Now { monotonic: now, wall: wall(now) }
+}
+
+fn wall(now: Micros) -> WallMicros {
+    WallMicros(i64::try_from(now.0).unwrap_or(i64::MAX))
+}
+
+const LEG: LegId = LegId(3);
+
+const LEG_EPOCH: u64 = 0x5eed;
+
+/// A frame of the session, its share of TLS, TCP and IP.
+const SESSION_OVERHEAD_BYTES: u64 = 90;
+
+/// When every product has arrived, packets may still be missing that hold nothing of any: they get this long, on clean links.
+const REST: Micros = Micros::from_secs(30);
+
+/// No scenario needs more virtual time.
+const RUN_LIMIT: Micros = Micros::from_secs(600);
