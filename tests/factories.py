@@ -108,9 +108,13 @@ class NodeStandIn:
     async def status(self) -> dict[str, Any]:
         return self._ask("status", {})
 
-    async def new_token(self, site: str, *, lifetime: timedelta) -> tuple[str, EnrolmentToken]:
+    async def new_token(
+        self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
+    ) -> tuple[str, EnrolmentToken]:
         hashed = sha256(site.encode()).hexdigest()
-        kept = await self._ledger.write(lambda book: book.tokens.add(site, hashed, lifetime=lifetime))
+        kept = await self._ledger.write(
+            lambda book: book.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=credential_lifetime)
+        )
         return f"dbt1.{self.ca_sha256}.secret", kept
 
     async def refresh(self) -> None:

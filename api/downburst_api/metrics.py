@@ -69,12 +69,13 @@ class _Hub(Collector):
 
     def _latency(self) -> Iterator[Metric]:
         labels = ("feed", "transport", "site", "kind")
-        delivery = HistogramMetricFamily("downburst_delivery_latency_seconds", _DELIVERY, labels=labels)
-        queueing = HistogramMetricFamily("downburst_queueing_seconds", _QUEUEING, labels=labels)
+        families = {
+            kind: HistogramMetricFamily(name, what, labels=labels) for kind, (name, what) in _LATENCIES.items()
+        }
         for values, histogram in self._latencies:
-            family = queueing if values[3] == LatencyKind.QUEUEING else delivery
+            family = families.get(LatencyKind(values[3]), families[LatencyKind.DISTRIBUTION])
             family.add_metric([*values], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
-        yield from (delivery, queueing)
+        yield from families.values()
 
     def _legs(self) -> Iterator[Metric]:
         labels = ("feed", "leg", "transport")
@@ -138,4 +139,8 @@ def _counter(name: str, help_text: str, value: float) -> CounterMetricFamily:
 
 
 _DELIVERY = "Latency of products at sites; kind says from where it counts. Negative values are in the first bucket."
-_QUEUEING = "Time from storage at the hub to the first byte sent"
+_LATENCIES = {
+    LatencyKind.DISTRIBUTION: ("downburst_delivery_latency_seconds", _DELIVERY),
+    LatencyKind.QUEUEING: ("downburst_queueing_seconds", "Time from storage at the hub to the first byte sent"),
+    LatencyKind.ACTION: ("downburst_action_seconds", "Time from storage at the site to the file that software sees"),
+}

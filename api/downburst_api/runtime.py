@@ -47,7 +47,9 @@ class Node(Protocol):
     async def status(self) -> dict[str, Any]:
         """What the node says of its feeds and sessions."""
 
-    async def new_token(self, site: str, *, lifetime: timedelta) -> tuple[str, EnrolmentToken]:
+    async def new_token(
+        self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
+    ) -> tuple[str, EnrolmentToken]:
         """An enrolment token, told once."""
 
     async def refresh(self) -> None:

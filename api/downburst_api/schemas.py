@@ -147,6 +147,8 @@ class TokenNew(_In):
     """How long an enrolment token lasts; the hub's setting `token_hours` if left out."""
 
     hours: Annotated[float, Field(gt=0, le=24 * 366)] | None = None
+    credential_days: Annotated[float, Field(gt=0, le=366 * 20)] | None = None
+    """How long the receiver's credential lasts; left out: until it is revoked."""
 
 
 class SubscriptionNew(_In):

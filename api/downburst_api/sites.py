@@ -67,7 +67,12 @@ async def remove_site(hub: Hub, site: str) -> None:
 async def add_token(hub: Hub, site: str, wanted: TokenNew | None = None) -> dict[str, Any]:
     """Makes a one-time enrolment token; its text is told here and never again."""
     hours = (wanted.hours if wanted else None) or hub.settings.token_hours
-    text, kept = await hub.node.new_token(site, lifetime=timedelta(hours=hours))
+    days = wanted.credential_days if wanted else None
+    text, kept = await hub.node.new_token(
+        site,
+        lifetime=timedelta(hours=hours),
+        credential_lifetime=None if days is None else timedelta(days=days),
+    )
     return {"token": text, **token_out(kept)}
 
 

@@ -55,6 +55,8 @@ class LatencyKind(StrEnum):
     """From creation at the origin to storage at the site."""
     QUEUEING = "queueing"
     """From storage at the hub to the first byte sent; the part of distribution that the hub itself makes."""
+    ACTION = "action"
+    """From storage at the site to the file that local software sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,8 @@ class EnrolmentToken:
     site: str
     created_at: datetime
     expires_at: datetime
+    credential_seconds: int | None = None
+    """How long the credential lasts that the token is traded for; None: until it is revoked."""
     used_at: datetime | None = None
     used_by: str | None = None
     used_peer: str | None = None

@@ -105,6 +105,7 @@ tokens = Table(
     Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
+    Column("credential_seconds", BigInteger),
     Column("used_at", Instant),
     Column("used_by", String(64)),
     Column("used_peer", Text),

@@ -300,3 +300,13 @@ def _wipe(url: str) -> None:
         metadata.drop_all(connection)
         connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
     engine.dispose()
+
+
+def test_a_credential_ends_when_its_token_said_so(book: Book, clock: FakeClock) -> None:
+    book.sites.add(Site("unl.edu"))
+    book.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=2))
+    book.tokens.consume("t", "c", peer="192.0.2.1:5")
+    (credential,) = book.credentials.of("unl.edu")
+    assert credential.expires_at == clock.now() + timedelta(days=2)
+    assert credential.usable_at(clock.now() + timedelta(days=1))
+    assert not credential.usable_at(clock.now() + timedelta(days=2))

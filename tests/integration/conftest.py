@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,10 +79,17 @@ class Starter:
         self.home = home
         self._stack = stack
 
-    def hub(self, *, http: str | None = None, sites: str | None = None, data_dir: Path | None = None) -> RunningHub:
+    def hub(
+        self,
+        *,
+        http: str | None = None,
+        sites: str | None = None,
+        data_dir: Path | None = None,
+        command: Sequence[str] = (),
+    ) -> RunningHub:
         http, sites = http or f"127.0.0.1:{free_port()}", sites or f"127.0.0.1:{free_port()}"
         directory = data_dir or self.home / "hub"
-        argv = [DOWNBURST, "hub", "--data-dir", str(directory), "--http", http, "--sites", sites]
+        argv = [*(command or [DOWNBURST]), "hub", "--data-dir", str(directory), "--http", http, "--sites", sites]
         process = self._start("hub", argv)
         client = self._stack.enter_context(httpx.Client(base_url=f"http://{http}", timeout=60))
         hub = RunningHub(directory, http, sites, process, client)

@@ -130,14 +130,18 @@ class Agent:
             return bool(answer.get("drained", True))
         return False
 
-    async def new_token(self, site: str, *, lifetime: timedelta) -> tuple[str, EnrolmentToken]:
+    async def new_token(
+        self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
+    ) -> tuple[str, EnrolmentToken]:
         """An enrolment token for a site: the text for its administrator, told once, and what is kept of it."""
         if not self.ca_sha256:
             raise NodeAway("the node has not started, so its certificate is not known; try again in some seconds")
         text = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
         # The receiver shows the hash of the text it was given, and never decodes it.
         hashed = sha256(text.encode()).hexdigest()
-        kept = await self._ledger.write(lambda book: book.tokens.add(site, hashed, lifetime=lifetime))
+        kept = await self._ledger.write(
+            lambda book: book.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=credential_lifetime)
+        )
         return f"dbt1.{self.ca_sha256}.{text}", kept
 
     async def refresh(self) -> None:

@@ -110,6 +110,9 @@ def token(
     site: Name,
     *,
     hours: Annotated[float | None, typer.Option(help="Hours that it lasts.")] = None,
+    credential_days: Annotated[
+        float | None, typer.Option(help="Days that the receiver's credential lasts; else until it is revoked.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it there, readable by you alone.")
     ] = None,
@@ -122,7 +125,9 @@ def token(
 
     Then, at the site: downburst-node receive --hub HOST:7370 --token-file unl.token --dir /data/downburst
     """
-    made = HubClient(hub).ask("POST", "v1", "sites", site, "tokens", json=given(hours=hours))
+    made = HubClient(hub).ask(
+        "POST", "v1", "sites", site, "tokens", json=given(hours=hours, credential_days=credential_days)
+    )
     if output is not None:
         _write_secret(output, made["token"])
         made["token"] = None

@@ -90,11 +90,16 @@ class Tokens:
         self._connection = connection
         self._clock = clock
 
-    def add(self, site: str, secret_sha256: str, *, lifetime: timedelta) -> EnrolmentToken:
-        """Keeps a token that enrols one receiver of a site."""
+    def add(
+        self, site: str, secret_sha256: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
+    ) -> EnrolmentToken:
+        """Keeps a token that enrols one receiver of a site; its credential lasts until revoked, or for a time."""
         Sites(self._connection, self._clock).one(site)
         begin = self._clock.now()
-        token = EnrolmentToken(secret_sha256, site, created_at=begin, expires_at=begin + lifetime)
+        seconds = None if credential_lifetime is None else round(credential_lifetime.total_seconds())
+        token = EnrolmentToken(
+            secret_sha256, site, created_at=begin, expires_at=begin + lifetime, credential_seconds=seconds
+        )
         self._connection.execute(insert(tokens).values(asdict(token)))
         return token
 
@@ -130,7 +135,8 @@ class Tokens:
         taken = self._connection.execute(unused.values(used_at=at, used_by=credential_sha256, used_peer=peer))
         if taken.rowcount != 1:
             raise Refused("this token was used by another receiver a moment ago; ask the operator for a new one")
-        credential = Credential(credential_sha256, token.site, created_at=at, peer=peer)
+        ends = None if token.credential_seconds is None else at + timedelta(seconds=token.credential_seconds)
+        credential = Credential(credential_sha256, token.site, created_at=at, peer=peer, expires_at=ends)
         self._connection.execute(insert(credentials).values(asdict(credential)))
 
 

@@ -195,6 +195,7 @@ def upgrade() -> None:
         sa.Column("site", sa.String(length=63), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.Column("credential_seconds", sa.BigInteger(), nullable=True),
         sa.Column("used_at", sa.BigInteger(), nullable=True),
         sa.Column("used_by", sa.String(length=64), nullable=True),
         sa.Column("used_peer", sa.Text(), nullable=True),

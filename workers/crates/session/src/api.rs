@@ -236,6 +236,13 @@ pub enum SiteInput {
         /// Site's wall clock when that was certain.
         at: WallMicros,
     },
+    /// Local software has a stored product. Goes into its receipt, if that has not left yet.
+    ActionDone {
+        /// The product.
+        key: ProductKey,
+        /// Site's wall clock when it was over.
+        at: WallMicros,
+    },
 }
 
 /// What became of a complete product.

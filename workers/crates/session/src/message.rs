@@ -397,6 +397,9 @@ pub struct Receipt {
     /// True if the bytes came by repair in part.
     #[n(11)]
     pub repaired: bool,
+    /// Site's clock: local software has it (a file stands). `None` if that was not over when the receipt left.
+    #[n(12)]
+    pub action_done: Option<WallMicros>,
 }
 
 impl Receipt {
@@ -415,6 +418,7 @@ impl Receipt {
             last_byte: at,
             site_stored: at,
             repaired: false,
+            action_done: None,
         }
     }
 }

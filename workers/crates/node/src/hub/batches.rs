@@ -136,6 +136,9 @@ impl Batches {
         if let Some(first_byte) = first_byte {
             self.add(site, receipt, "queueing", first_byte.0 - receipt.hub_stored.0, None);
         }
+        if let Some(done) = receipt.action_done {
+            self.add(site, receipt, "action", done.0.saturating_sub(receipt.site_stored.0), None);
+        }
         let Some(clock) = clock else { return };
         let stored_us = receipt.site_stored.0.saturating_sub(clock.offset_us);
         let bound_ms = Some(clock.bound_us as f64 / 1_000.0);
@@ -240,6 +243,7 @@ mod tests {
             last_byte: WallMicros(60_700_000),
             site_stored: WallMicros(60_800_000),
             repaired: false,
+            action_done: Some(WallMicros(60_803_000)),
         }
     }
 
@@ -264,6 +268,7 @@ mod tests {
         assert_eq!(of("distribution")["bound_ms"], 2.0);
         assert_eq!(of("end-to-end")["max_ms"], 700.0);
         assert_eq!(of("queueing")["max_ms"], 10.0);
+        assert_eq!(of("action")["max_ms"], 3.0);
         assert_eq!(of("distribution")["minute"], 1);
         assert_eq!(of("distribution")["transport"], "multicast");
         assert!(batches.take().is_none(), "a batch is handed over once");
@@ -272,7 +277,8 @@ mod tests {
     #[test]
     fn without_a_compared_clock_or_off_the_live_lane_there_is_no_distribution_latency() {
         let mut batches = Batches::new(1);
-        batches.receipt(&site(), &receipt(Outcome::Stored, Lane::Live), None, None);
+        let unfinished = Receipt { action_done: None, ..receipt(Outcome::Stored, Lane::Live) };
+        batches.receipt(&site(), &unfinished, None, None);
         let clock = ClockOffset { offset_us: 0, bound_us: 1, round_trip_us: 2 };
         batches.receipt(&site(), &receipt(Outcome::Stored, Lane::Backfill), Some(clock), None);
         let line = line(&mut batches);

@@ -263,6 +263,7 @@ impl Session {
             Ok((handle, commands, repairs)) => {
                 let site = line.site.clone();
                 self.tell(HubInput::Admit { site: site.clone(), subscriptions: subscriptions(line) });
+                self.told_heads.clear();
                 self.tell_heads();
                 self.hub.place_site(&site, &handle);
                 self.member = Some(Member { site, handle, commands, repairs });

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
 use super::assembly::Assemblies;
-use super::files::{self, Waker};
+use super::files::{self, Done, Waker};
 use super::group::{Datagrams, Group};
 use super::link::{Link, dial};
 use super::state::{Identity, StoredPosition, load_positions, save_position};
@@ -38,6 +38,7 @@ pub(super) struct Site {
     results: mpsc::UnboundedReceiver<Stored>,
     store_thread: std::thread::JoinHandle<()>,
     files: Waker,
+    done: mpsc::UnboundedReceiver<Done>,
     files_thread: std::thread::JoinHandle<()>,
     groups: BTreeMap<LegId, Group>,
     datagram_sender: mpsc::Sender<Datagrams>,
@@ -66,6 +67,7 @@ enum Woken {
     Flushed(std::io::Result<()>),
     Datagrams(Datagrams),
     Stored(Stored),
+    Done(Done),
     Retain,
     Deadline,
     Ended,
@@ -81,7 +83,8 @@ impl Site {
         let (state, feeds) = recover(&receive, &logs)?;
         let (result_sender, results) = mpsc::unbounded_channel();
         let (complete, store_thread) = store::start(Arc::clone(&logs), clock, result_sender)?;
-        let (files, files_thread) = files::start(Arc::clone(&logs), &receive.directory)?;
+        let (done_sender, done) = mpsc::unbounded_channel();
+        let (files, files_thread) = files::start(Arc::clone(&logs), &receive.directory, clock, done_sender)?;
         let (datagram_sender, datagrams) = mpsc::channel(DATAGRAM_BATCHES);
         let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
         Ok(Self {
@@ -95,6 +98,7 @@ impl Site {
             results,
             store_thread,
             files,
+            done,
             files_thread,
             groups: BTreeMap::new(),
             datagram_sender,
@@ -135,6 +139,7 @@ impl Site {
                 woken = wait_link(&mut link, &mut inbound, &self.out, self.flushed) => woken,
                 Some(datagrams) = self.datagrams.recv() => Woken::Datagrams(datagrams),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
+                Some(done) = self.done.recv() => Woken::Done(done),
                 _ = retain.tick() => Woken::Retain,
                 () = tokio::time::sleep_until(deadline) => Woken::Deadline,
                 () = &mut ended => Woken::Ended,
@@ -175,6 +180,7 @@ impl Site {
                 }
             }
             Woken::Stored(stored) => self.stored(stored),
+            Woken::Done(Done { key, at }) => self.tell(SiteInput::ActionDone { key, at }),
             Woken::Retain => self.retain(),
             Woken::Ended => self.ending = Some(Ending::Stopped),
         }

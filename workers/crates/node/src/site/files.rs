@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
-use downburst_model::{FeedName, Sequence};
+use downburst_model::{FeedName, ProductKey, Sequence, WallMicros};
+use tokio::sync::mpsc;
 
 use super::store::Logs;
+use crate::clock::Clock;
 use crate::file_names;
 
 /// Wakes the thread after an append.
@@ -27,16 +29,24 @@ impl Waker {
     }
 }
 
+/// A file stands.
+pub(super) struct Done {
+    pub(super) key: ProductKey,
+    pub(super) at: WallMicros,
+}
+
 /// Starts the thread. It ends when the last waker is dropped.
 pub(super) fn start(
     logs: Arc<Logs>,
     directory: &Path,
+    clock: Clock,
+    done: mpsc::UnboundedSender<Done>,
 ) -> Result<(Waker, std::thread::JoinHandle<()>), String> {
     let (sender, receiver) = bounded(1);
     let directory = directory.to_owned();
     let thread = std::thread::Builder::new()
         .name("files".to_owned())
-        .spawn(move || Files { logs, directory, cursors: BTreeMap::new() }.run(&receiver))
+        .spawn(move || Files { logs, directory, clock, done, cursors: BTreeMap::new() }.run(&receiver))
         .map_err(|error| format!("no thread to write files: {error}"))?;
     Ok((Waker(sender), thread))
 }
@@ -44,6 +54,8 @@ pub(super) fn start(
 struct Files {
     logs: Arc<Logs>,
     directory: PathBuf,
+    clock: Clock,
+    done: mpsc::UnboundedSender<Done>,
     cursors: BTreeMap<FeedName, Cursor>,
 }
 
@@ -82,6 +94,10 @@ impl Files {
                 log.read(cursor.done, log.head(), READ_BYTES, READ_ENTRIES).map_err(io::Error::other)?;
             for entry in &batch.entries {
                 cursor.show(&directory, feed, entry)?;
+                if let Some(source) = &entry.source {
+                    // The receiver lives as long as the site; nobody misses a stamp after it.
+                    let _ = self.done.send(Done { key: source.key.clone(), at: self.clock.wall() });
+                }
             }
             cursor.move_to(batch.read_to)?;
         }

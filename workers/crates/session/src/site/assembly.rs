@@ -103,6 +103,7 @@ impl Assembly {
             last_byte: self.last_byte,
             site_stored: at,
             repaired: self.repaired,
+            action_done: None,
         }
     }
 }

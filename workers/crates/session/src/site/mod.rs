@@ -314,6 +314,7 @@ impl Machine for SiteSession {
                     self.receipts.push(now, receipt);
                 }
             }
+            SiteInput::ActionDone { key, at } => self.receipts.action_done(&key, at),
         }
     }
 
