@@ -15,6 +15,7 @@ from downburst.live import LiveState
 from downburst.model import Acknowledgement, EnrolmentToken, Feed, Product
 from downburst.settings import Settings
 from downburst_api.histograms import Histograms
+from downburst_api.shared_overview import SharedOverview
 
 
 class Node(Protocol):
@@ -69,10 +70,12 @@ class Runtime:
     dashboard: Path | None = None
     started_at: datetime = field(init=False)
     histograms: Histograms = field(init=False, default_factory=Histograms)
+    overview: SharedOverview = field(init=False)
     _feeds: dict[str, Feed] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.started_at = self.clock.now()
+        self.overview = SharedOverview(self.clock)
 
     async def feed(self, name: str) -> Feed:
         """The feed, from memory: each upload asks, and feeds change only through this api."""

@@ -1,13 +1,11 @@
 """The page's live line: server-sent events, one overview a second for all who listen."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
-from fastapi.encoders import jsonable_encoder
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from downburst.bus import BusSubscription
@@ -44,7 +42,8 @@ async def overviews(hub: Runtime) -> AsyncGenerator[ServerSentEvent, None]:
     """The events that one page gets until the hub stops."""
     with hub.bus.subscribe(*_TELLING, limit=EVENTS_WAITING) as changes:
         while not changes.closed:
-            yield ServerSentEvent(event="overview", data=_json(await overview_of(hub)))
+            text = await hub.overview.text(lambda: overview_of(hub))
+            yield ServerSentEvent(event="overview", data=text)
             await _until_due(changes)
             lost = changes.take_dropped()
             if lost:
@@ -58,10 +57,6 @@ async def _until_due(changes: BusSubscription) -> None:
             await asyncio.sleep(SHORTEST_S)
             while isinstance(await changes.next(), TrafficSeen):
                 pass
-
-
-def _json(document: object) -> str:
-    return json.dumps(jsonable_encoder(document), separators=(",", ":"))
 
 
 _TELLING = (

@@ -1,4 +1,7 @@
-"""Batch files as the node writes them, read into the shared words; a file that can't be trusted is refused whole."""
+"""Batch files as the node writes them, read into the shared words.
+
+A file that can't be trusted is refused whole; a kind of latency that is not known here is passed over.
+"""
 
 import json
 import math
@@ -15,7 +18,8 @@ def parse_batch(text: str) -> Batch:
         line = json.loads(text)
         return Batch(
             id=_name(line["batch"]),
-            sketches=tuple(_sketch(sketch) for sketch in line["sketches"]),
+            # A node of a later release may measure more; what this release has no word for is no reason to lose the rest.
+            sketches=tuple(_sketch(sketch) for sketch in line["sketches"] if _name(sketch["kind"]) in _KINDS),
             exceptions=tuple(_exception(exception) for exception in line["exceptions"]),
             settled=tuple(_settled(report) for report in line["settled"]),
         )
@@ -87,3 +91,6 @@ def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError(f"{value!r} is no number")
     return float(value)
+
+
+_KINDS = frozenset(LatencyKind)

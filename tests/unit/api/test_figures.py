@@ -1,7 +1,9 @@
 """Plans, latency, overview, metrics, health: what was kept comes out."""
 
+import asyncio
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,6 +29,7 @@ from downburst.model import (
 )
 from downburst_api.histograms import OPEN_MINUTES, Histograms
 from downburst_api.latency import minute_of
+from downburst_api.shared_overview import OLDEST_S, SharedOverview
 from downburst_api.stream import overviews
 from factories import multicast, plan, settled, sketch_row, unicast
 from unit.api.conftest import Asked
@@ -209,3 +212,18 @@ def test_a_closed_minute_is_counted_once_and_a_late_row_of_an_open_one_too() -> 
 def _counted(histograms: Histograms, rows: list[SketchRow], *, now_minute: int) -> float:
     ((_, histogram),) = histograms.with_rows(rows, now_minute=now_minute)
     return histogram.cumulative()[-1][1]
+
+
+async def test_many_pages_cost_one_overview(clock: FakeClock) -> None:
+    made = 0
+
+    async def make() -> dict[str, Any]:
+        nonlocal made
+        made += 1
+        await asyncio.sleep(0)
+        return {"made": made}
+
+    shared = SharedOverview(clock)
+    assert set(await asyncio.gather(*(shared.text(make) for _ in range(50)))) == {'{"made":1}'}
+    clock.advance(OLDEST_S * 1.01)
+    assert await shared.text(make) == '{"made":2}'

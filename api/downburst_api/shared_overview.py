@@ -1,0 +1,33 @@
+"""The overview as text, made at most a few times a second however many pages ask."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi.encoders import jsonable_encoder
+
+from downburst.clock import Clock
+
+
+@dataclass(slots=True)
+class SharedOverview:
+    """Keeps the last text; who asks while one is being made waits for that one."""
+
+    clock: Clock
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _text: str = field(init=False, default="")
+    _made_at_s: float = field(init=False, default=-1.0)
+
+    async def text(self, make: Callable[[], Awaitable[dict[str, Any]]]) -> str:
+        """The overview as JSON, at most `OLDEST_S` old."""
+        async with self._lock:
+            if not self._text or self.clock.monotonic_s() - self._made_at_s >= OLDEST_S:
+                self._text = json.dumps(jsonable_encoder(await make()), separators=(",", ":"))
+                self._made_at_s = self.clock.monotonic_s()
+            return self._text
+
+
+OLDEST_S = 0.2
+"""Less than the shortest pause between two events, so that no event repeats the one before."""
