@@ -52,6 +52,9 @@ struct ReceiveArguments {
     /// How many bytes of each feed stay in this site's log.
     #[arg(long, default_value_t = 10_000_000_000)]
     retention_bytes: u64,
+    /// Keep products in this site's log only; write no file for each.
+    #[arg(long)]
+    no_files: bool,
     /// Shifts this site's wall clock by so many microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
@@ -105,6 +108,7 @@ impl From<ReceiveArguments> for Receive {
             directory: arguments.dir,
             retention_hours: arguments.retention_hours,
             retention_bytes: arguments.retention_bytes,
+            files: !arguments.no_files,
             wall_shift_us: arguments.shift_clock_us,
         }
     }

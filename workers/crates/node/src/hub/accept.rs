@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
+use super::strangers::Stranger;
 use super::{Hub, session};
 
 /// Takes connections of sites until the hub stops.
@@ -21,16 +22,8 @@ pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener, tls: TlsAccepto
         };
         match accepted {
             Ok((stream, peer)) => {
-                let (hub, tls) = (Arc::clone(&hub), tls.clone());
-                tokio::spawn(async move {
-                    let _ = stream.set_nodelay(true);
-                    let counted = Counted { stream, hub: Arc::clone(&hub) };
-                    match tokio::time::timeout(HANDSHAKE_LIMIT, tls.accept(counted)).await {
-                        Ok(Ok(stream)) => session::serve(hub, stream, peer).await,
-                        Ok(Err(error)) => tracing::info!(%peer, %error, "a TLS handshake failed"),
-                        Err(_) => tracing::info!(%peer, "a TLS handshake took too long"),
-                    }
-                });
+                let stranger = Stranger::accepted(&hub, peer);
+                tokio::spawn(greet(Arc::clone(&hub), stream, tls.clone(), stranger));
             }
             Err(error) => {
                 hub.fault(
@@ -40,6 +33,23 @@ pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener, tls: TlsAccepto
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
+    }
+}
+
+async fn greet(hub: Arc<Hub>, stream: TcpStream, tls: TlsAcceptor, mut stranger: Stranger) {
+    let _ = stream.set_nodelay(true);
+    let handshake = tls.accept(Counted { stream, hub: Arc::clone(&hub) });
+    let shaken = tokio::select! {
+        shaken = tokio::time::timeout(HANDSHAKE_LIMIT, handshake) => shaken,
+        () = stranger.put_out() => {
+            stranger.ended(PUT_OUT);
+            return;
+        }
+    };
+    match shaken {
+        Ok(Ok(stream)) => session::serve(hub, stream, stranger).await,
+        Ok(Err(error)) => drop(stranger.ended(&format!("the TLS handshake failed: {error}"))),
+        Err(_) => drop(stranger.ended("the TLS handshake took too long")),
     }
 }
 
@@ -92,6 +102,9 @@ impl AsyncWrite for Counted {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+/// Why a stranger had to go.
+pub(super) const PUT_OUT: &str = "it made room for others";
 
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);

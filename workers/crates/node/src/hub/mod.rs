@@ -8,9 +8,11 @@ mod feeds;
 mod jobs;
 mod leg;
 mod leg_rate;
+mod outbound;
 mod plans;
 mod roster;
 mod session;
+mod strangers;
 mod traffic;
 
 use std::collections::BTreeMap;

@@ -10,6 +10,7 @@ use downburst_session::{ClockOffset, LegJoin, RefusalCode, Refused, Subscription
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::lock;
+use super::strangers::Strangers;
 use crate::lines::{EnrolAnswer, SiteLine};
 
 /// Sites, sessions and open questions.
@@ -18,6 +19,7 @@ pub(super) struct Roster {
     sites: RwLock<Option<BTreeMap<SiteName, SiteLine>>>,
     sessions: Mutex<BTreeMap<SiteName, Handle>>,
     asks: Mutex<BTreeMap<u64, oneshot::Sender<EnrolAnswer>>>,
+    pub(super) strangers: Strangers,
     next_serial: AtomicU64,
     open: watch::Sender<usize>,
 }
@@ -76,6 +78,7 @@ impl Roster {
             sites: RwLock::default(),
             sessions: Mutex::default(),
             asks: Mutex::default(),
+            strangers: Strangers::default(),
             next_serial: AtomicU64::new(1),
             open: watch::Sender::new(0),
         }
@@ -192,11 +195,17 @@ impl Roster {
         }
     }
 
-    /// Opens a question to the agent.
-    pub(super) fn ask(&self, ask: u64) -> oneshot::Receiver<EnrolAnswer> {
+    /// Opens a question to the agent, unless too many are open.
+    pub(super) fn ask(&self, ask: u64) -> Result<oneshot::Receiver<EnrolAnswer>, Refused> {
+        let mut asks = lock(&self.asks);
+        asks.retain(|_, sender| !sender.is_closed());
+        if asks.len() >= ASKS_LIMIT {
+            let sentence = "too many tokens are being looked at; connect again in a moment".to_owned();
+            return Err(Refused { code: RefusalCode::Unavailable, sentence });
+        }
         let (sender, receiver) = oneshot::channel();
-        lock(&self.asks).insert(ask, sender);
-        receiver
+        asks.insert(ask, sender);
+        Ok(receiver)
     }
 
     pub(super) fn answer(&self, answer: EnrolAnswer) -> bool {
@@ -234,3 +243,6 @@ fn revoked(site: &SiteName) -> Refused {
 
 /// The keep-alive comes each 5 s; a session that missed one is taken for dead when its site knocks again.
 const ALIVE_WITHIN: Micros = Micros::from_secs(7);
+
+/// Anybody can show a token; the agent has other work.
+const ASKS_LIMIT: usize = 256;

@@ -4,26 +4,28 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use downburst_log::ProductLog as _;
-use downburst_model::{FeedName, LegId, Machine as _, ProductKey, Sequence, SiteName, WallMicros};
+use downburst_model::{FeedName, LegId, Machine as _, Micros, ProductKey, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    ClockOffset, Entry, HubEvent, HubInput, HubOutput, HubSession, LegLeft, Proof, Purpose, Receipt,
-    RefusalCode, Refused,
+    ClockOffset, Entry, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, LegLeft, Proof, Purpose,
+    Receipt, RefusalCode, Refused,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
 
-use super::accept::Counted;
+use super::accept::{Counted, PUT_OUT};
+use super::outbound::{OUT_LIMIT_BYTES, Outbound, Taken};
 use super::roster::{Command, Handle, Repair, subscriptions};
+use super::strangers::Stranger;
 use super::{Hub, lock};
 use crate::lines::{EnrolAnswer, Event, SiteLine};
 use crate::tls::sha256_hex;
 
 /// Serves one connection until either side ends it.
-pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, peer: SocketAddr) {
+pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: Stranger) {
     let (reader, writer) = tokio::io::split(stream);
     let mut machine = HubSession::new(hub.start.name.clone());
     machine.handle(hub.clock.now(), HubInput::Room(OUT_LIMIT_BYTES));
@@ -31,11 +33,11 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, peer: Socke
         appended: hub.appended.subscribe(),
         stopping: hub.stopping.subscribe(),
         hub,
-        peer,
+        peer: stranger.peer,
+        stranger: Some(stranger),
         machine,
-        out: BytesMut::with_capacity(OUT_LIMIT_BYTES),
-        flushed: true,
-        closing: false,
+        out: Outbound::new(),
+        closing: None,
         reason: None,
         software: None,
         enrolment: None,
@@ -49,10 +51,12 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, peer: Socke
 struct Session {
     hub: Arc<Hub>,
     peer: SocketAddr,
+    /// Until the site is let in.
+    stranger: Option<Stranger>,
     machine: HubSession,
-    out: BytesMut,
-    flushed: bool,
-    closing: bool,
+    out: Outbound,
+    /// Since when only what waits is sent.
+    closing: Option<Micros>,
     reason: Option<String>,
     software: Option<String>,
     enrolment: Option<Enrolment>,
@@ -79,8 +83,8 @@ struct Member {
 
 enum Woken {
     Read(std::io::Result<usize>),
-    Written(std::io::Result<usize>),
-    Flushed(std::io::Result<()>),
+    Sent(std::io::Result<Taken>),
+    PutOut,
     Enrolled(Option<EnrolAnswer>),
     Command(Option<Command>),
     Repair(Option<Repair>),
@@ -96,16 +100,9 @@ impl Session {
         mut writer: WriteHalf<TlsStream<Counted>>,
     ) {
         let mut inbound = BytesMut::with_capacity(IN_BYTES);
-        let opened = self.hub.clock.monotonic();
         loop {
             self.perform();
-            if self.closing && self.out.is_empty() && self.flushed {
-                break;
-            }
-            if self.member.is_none()
-                && self.hub.clock.monotonic().since(opened).0 > ADMISSION_LIMIT.as_micros() as u64
-            {
-                self.reason.get_or_insert_with(|| "the site did not prove who it is in time".to_owned());
+            if self.is_over() {
                 break;
             }
             inbound.reserve(IN_BYTES);
@@ -118,31 +115,50 @@ impl Session {
         self.leave();
     }
 
+    /// True when nothing is left to say, or the peer had all the time it may have.
+    fn is_over(&mut self) -> bool {
+        let now = self.hub.clock.monotonic();
+        if self.closing.is_some_and(|since| self.out.is_empty() || now.since(since) >= CLOSE_PATIENCE) {
+            return true;
+        }
+        let late = self.stranger.as_ref().is_some_and(Stranger::is_late);
+        let sentence = match (late, self.out.is_stuck(now, LIVENESS_LIMIT)) {
+            (false, false) => return false,
+            (true, _) => "the site did not prove who it is in time",
+            (false, true) => "the site did not read what was sent to it",
+        };
+        self.reason.get_or_insert_with(|| sentence.to_owned());
+        true
+    }
+
     async fn wait(
         &mut self,
         reader: &mut ReadHalf<TlsStream<Counted>>,
         writer: &mut WriteHalf<TlsStream<Counted>>,
         inbound: &mut BytesMut,
     ) -> Woken {
-        let deadline = self.machine.deadline().map_or(Duration::from_secs(1), |due| {
-            Duration::from_micros(due.since(self.hub.clock.monotonic()).0)
-        });
-        let deadline = Instant::now() + deadline.min(Duration::from_secs(1));
+        let deadline = self
+            .machine
+            .deadline()
+            .map_or(WAKE_INTERVAL, |due| Duration::from_micros(due.since(self.hub.clock.monotonic()).0));
+        let deadline =
+            Instant::now() + deadline.min(if self.closing.is_some() { CLOSE_LIMIT } else { WAKE_INTERVAL });
         let enrolment = self.enrolment.as_mut();
         let (commands, repairs) = match self.member.as_mut() {
             Some(member) => (Some(&mut member.commands), Some(&mut member.repairs)),
             None => (None, None),
         };
         // A site that is slow to take its bytes gets no further repairs queued; it asks again.
-        let takes_repairs = self.out.len() < OUT_LIMIT_BYTES;
+        let takes_repairs = self.out.has_room();
         tokio::select! {
-            read = reader.read_buf(inbound), if !self.closing => Woken::Read(read),
-            woken = send(writer, &self.out, self.flushed) => woken,
+            read = reader.read_buf(inbound), if self.closing.is_none() => Woken::Read(read),
+            taken = self.out.send(writer) => Woken::Sent(taken),
+            () = put_out(self.stranger.as_mut()) => Woken::PutOut,
             answer = maybe(enrolment.map(|enrolment| &mut enrolment.answer)) => Woken::Enrolled(answer.ok()),
             command = next(commands) => Woken::Command(command),
             repair = next_repair(repairs), if takes_repairs => Woken::Repair(repair),
             _ = self.appended.changed() => Woken::Appended,
-            _ = self.stopping.wait_for(|stop| *stop), if !self.closing => Woken::Stopping,
+            _ = self.stopping.wait_for(|stop| *stop), if self.closing.is_none() => Woken::Stopping,
             () = tokio::time::sleep_until(deadline) => Woken::Deadline,
         }
     }
@@ -156,15 +172,22 @@ impl Session {
                     lock(&member.handle.status).heard_at = self.hub.clock.monotonic();
                 }
                 let bytes = inbound.split().freeze();
+                if let Some(stranger) = &self.stranger {
+                    stranger.took(bytes.len());
+                }
                 self.tell(HubInput::Bytes(bytes));
             }
-            Woken::Written(Ok(written)) => {
-                self.out.advance(written);
-                self.flushed = false;
-                self.tell(HubInput::Room(written));
+            Woken::Sent(Ok(taken)) => {
+                self.out.taken(self.hub.clock.monotonic(), &taken);
+                if let Taken::Bytes(count) = taken {
+                    self.tell(HubInput::Room(count));
+                }
             }
-            Woken::Flushed(Ok(())) => self.flushed = true,
-            Woken::Read(Err(error)) | Woken::Written(Err(error)) | Woken::Flushed(Err(error)) => {
+            Woken::PutOut => {
+                self.reason.get_or_insert_with(|| PUT_OUT.to_owned());
+                return false;
+            }
+            Woken::Read(Err(error)) | Woken::Sent(Err(error)) => {
                 self.reason.get_or_insert_with(|| format!("the connection failed: {error}"));
                 return false;
             }
@@ -198,13 +221,13 @@ impl Session {
                     self.tell(HubInput::FoundTime { feed, after });
                 }
                 HubOutput::Event(event) => self.event(event),
-                HubOutput::Close => self.closing = true,
+                HubOutput::Close => self.closing = Some(self.hub.clock.monotonic()),
             }
         }
     }
 
     fn write(&mut self, bytes: &Bytes, purpose: &Purpose) {
-        self.out.extend_from_slice(bytes);
+        self.out.push(self.hub.clock.monotonic(), bytes);
         match purpose {
             Purpose::Control => {}
             Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, bytes.len(), false),
@@ -221,7 +244,10 @@ impl Session {
         match proof {
             Proof::Token { secret, credential_sha256 } => {
                 let ask = self.hub.next_ask();
-                let answer = self.hub.roster.ask(ask);
+                let answer = match self.hub.roster.ask(ask) {
+                    Ok(answer) => answer,
+                    Err(refused) => return self.refuse(refused),
+                };
                 self.enrolment = Some(Enrolment { credential_sha256: credential_sha256.clone(), answer });
                 let (secret_sha256, peer) = (sha256_hex(secret.as_bytes()), self.peer.to_string());
                 self.hub.event(&Event::Enrol { ask, secret_sha256, credential_sha256, peer });
@@ -267,6 +293,7 @@ impl Session {
                 self.tell_heads();
                 self.hub.place_site(&site, &handle);
                 self.member = Some(Member { site, handle, commands, repairs });
+                self.stranger = None;
                 self.tell_session("connected", None);
             }
             Err(refused) => self.refuse(refused),
@@ -275,9 +302,6 @@ impl Session {
 
     fn refuse(&mut self, refused: Refused) {
         self.reason = Some(refused.sentence.clone());
-        if self.member.is_none() {
-            self.tell_session("refused", Some(refused.sentence.clone()));
-        }
         self.tell(HubInput::Refuse(refused));
     }
 
@@ -437,14 +461,19 @@ impl Session {
             self.hub.roster.unregister(&member.site, member.handle.serial);
             self.tell_session("closed", self.reason.clone());
         }
+        if let Some(stranger) = &self.stranger {
+            let sentence = self.reason.as_deref().unwrap_or("it was closed by the other side");
+            if stranger.ended(sentence) && self.reason.is_some() {
+                self.tell_session("refused", self.reason.clone());
+            }
+        }
     }
 }
 
-async fn send(writer: &mut WriteHalf<TlsStream<Counted>>, out: &BytesMut, flushed: bool) -> Woken {
-    match (out.is_empty(), flushed) {
-        (false, _) => Woken::Written(writer.write(out).await),
-        (true, false) => Woken::Flushed(writer.flush().await),
-        (true, true) => std::future::pending().await,
+async fn put_out(stranger: Option<&mut Stranger>) {
+    match stranger {
+        Some(stranger) => stranger.put_out().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -469,15 +498,15 @@ async fn next_repair(repairs: Option<&mut mpsc::Receiver<Repair>>) -> Option<Rep
     }
 }
 
-/// What waits for the socket: enough for a fast path, little enough that a warning is not stuck behind it.
-const OUT_LIMIT_BYTES: usize = 256 << 10;
-
 const IN_BYTES: usize = 64 << 10;
 const READ_ENTRIES: usize = 256;
 const REPAIR_QUEUE: usize = 1_024;
 const FIRST_BYTES_KEPT: usize = 16_384;
-const ADMISSION_LIMIT: Duration = Duration::from_secs(15);
-const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+const WAKE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A peer that does not take its last words loses them: a revoked site is gone within a second, whatever it does.
+const CLOSE_PATIENCE: Micros = Micros::from_millis(400);
+const CLOSE_LIMIT: Duration = Duration::from_millis(400);
 
 /// Long against the time a site needs to find a leg silent, so that a broken group costs little.
 const OFFER_AGAIN: Duration = Duration::from_secs(15);

@@ -37,9 +37,9 @@ pub(super) struct Site {
     complete: crossbeam_channel::Sender<Complete>,
     results: mpsc::UnboundedReceiver<Stored>,
     store_thread: std::thread::JoinHandle<()>,
-    files: Waker,
+    files: Option<Waker>,
     done: mpsc::UnboundedReceiver<Done>,
-    files_thread: std::thread::JoinHandle<()>,
+    files_thread: Option<std::thread::JoinHandle<()>>,
     groups: BTreeMap<LegId, Group>,
     datagram_sender: mpsc::Sender<Datagrams>,
     datagrams: mpsc::Receiver<Datagrams>,
@@ -84,7 +84,9 @@ impl Site {
         let (result_sender, results) = mpsc::unbounded_channel();
         let (complete, store_thread) = store::start(Arc::clone(&logs), clock, result_sender)?;
         let (done_sender, done) = mpsc::unbounded_channel();
-        let (files, files_thread) = files::start(Arc::clone(&logs), &receive.directory, clock, done_sender)?;
+        let files =
+            receive.files.then(|| files::start(Arc::clone(&logs), &receive.directory, clock, done_sender));
+        let (files, files_thread) = files.transpose()?.unzip();
         let (datagram_sender, datagrams) = mpsc::channel(DATAGRAM_BATCHES);
         let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
         Ok(Self {
@@ -231,7 +233,9 @@ impl Site {
         let Stored { info, result, at, log_sequence } = stored;
         if let Some(sequence) = log_sequence {
             self.feeds.entry(info.key.feed.clone()).or_default().log_head = sequence;
-            self.files.wake();
+            if let Some(files) = &self.files {
+                files.wake();
+            }
         }
         if let StoreResult::Failed(sentence) = &result {
             tracing::error!(
@@ -367,7 +371,9 @@ impl Site {
         // What is on its way to the log gets there; its receipt follows the next hello.
         let _ = self.store_thread.join();
         drop(self.files);
-        let _ = self.files_thread.join();
+        if let Some(thread) = self.files_thread {
+            let _ = thread.join();
+        }
         for (feed, log) in self.logs.all() {
             if let Err(error) = log.close() {
                 tracing::error!(feed = feed.as_str(), "{error}");

@@ -28,6 +28,8 @@ pub struct Receive {
     pub retention_hours: f64,
     /// How many bytes per feed stay in the site's log.
     pub retention_bytes: u64,
+    /// Whether each product becomes a file below `received/`; without, the site's log is all there is.
+    pub files: bool,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
     pub wall_shift_us: i64,
 }

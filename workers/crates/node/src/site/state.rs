@@ -208,6 +208,7 @@ mod tests {
             directory: directory.to_owned(),
             retention_hours: 1.0,
             retention_bytes: 1,
+            files: true,
             wall_shift_us: 0,
         }
     }
