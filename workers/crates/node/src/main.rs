@@ -63,7 +63,12 @@ struct ReceiveArguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     start_logging(arguments.log_format);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    // A site is one task and its threads: a runtime on this thread wakes it without a detour. A hub has a task per session.
+    let mut builder = match arguments.role {
+        Role::Receive(_) => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(2, &format!("the process can't start: {error}")),
     };

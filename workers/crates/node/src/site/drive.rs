@@ -34,8 +34,10 @@ pub(super) struct Site {
     machine: SiteSession,
     assemblies: Assemblies,
     logs: Arc<Logs>,
-    complete: crossbeam_channel::Sender<Complete>,
-    results: mpsc::UnboundedReceiver<Stored>,
+    complete: crossbeam_channel::Sender<Vec<Complete>>,
+    /// Complete products that the thread has not been given yet.
+    batch: Vec<Complete>,
+    results: mpsc::UnboundedReceiver<Vec<Stored>>,
     store_thread: std::thread::JoinHandle<()>,
     files: Option<Waker>,
     done: mpsc::UnboundedReceiver<Done>,
@@ -66,7 +68,7 @@ enum Woken {
     Written(std::io::Result<usize>),
     Flushed(std::io::Result<()>),
     Datagrams(Datagrams),
-    Stored(Stored),
+    Stored(Vec<Stored>),
     Done(Done),
     Retain,
     Deadline,
@@ -97,6 +99,7 @@ impl Site {
             clock,
             logs,
             complete,
+            batch: Vec::new(),
             results,
             store_thread,
             files,
@@ -181,7 +184,7 @@ impl Site {
                     self.tell(SiteInput::Datagram { leg, bytes });
                 }
             }
-            Woken::Stored(stored) => self.stored(stored),
+            Woken::Stored(batch) => batch.into_iter().for_each(|stored| self.stored(stored)),
             Woken::Done(Done { key, at }) => self.tell(SiteInput::ActionDone { key, at }),
             Woken::Retain => self.retain(),
             Woken::Ended => self.ending = Some(Ending::Stopped),
@@ -203,8 +206,7 @@ impl Site {
                 SiteOutput::Block { key, offset, bytes } => self.assemblies.block(&key, offset, &bytes),
                 SiteOutput::Complete { info, last_byte } => {
                     if let Some(assembly) = self.assemblies.take(&info.key) {
-                        // The thread lives as long as the site.
-                        let _ = self.complete.send(Complete { info, last_byte, assembly });
+                        self.batch.push(Complete { info, last_byte, assembly });
                     }
                 }
                 SiteOutput::Abandon(key) => {
@@ -216,6 +218,10 @@ impl Site {
                 SiteOutput::Event(event) => self.event(event),
                 SiteOutput::Close => self.hang_up = true,
             }
+        }
+        if !self.batch.is_empty() {
+            // The thread lives as long as the site.
+            let _ = self.complete.send(std::mem::take(&mut self.batch));
         }
     }
 

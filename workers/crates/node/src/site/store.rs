@@ -82,20 +82,19 @@ impl Logs {
     }
 }
 
-/// Starts the thread; products in, results out, in order.
+/// Starts the thread; products in, results out, in order. They travel in the batches they came in: a wake-up per product would
+/// cost more than its storage.
 pub(super) fn start(
     logs: Arc<Logs>,
     clock: Clock,
-    results: mpsc::UnboundedSender<Stored>,
-) -> Result<(crossbeam_channel::Sender<Complete>, std::thread::JoinHandle<()>), String> {
-    let (sender, receiver) = crossbeam_channel::unbounded::<Complete>();
+    results: mpsc::UnboundedSender<Vec<Stored>>,
+) -> Result<(crossbeam_channel::Sender<Vec<Complete>>, std::thread::JoinHandle<()>), String> {
+    let (sender, receiver) = crossbeam_channel::unbounded::<Vec<Complete>>();
     let thread = std::thread::Builder::new()
         .name("store".to_owned())
         .spawn(move || {
-            for mut complete in receiver {
-                let (result, log_sequence) = store(&logs, clock, &complete);
-                complete.assembly.discard();
-                let stored = Stored { info: complete.info, result, at: clock.wall(), log_sequence };
+            for batch in receiver {
+                let stored = batch.into_iter().map(|complete| finish(&logs, clock, complete)).collect();
                 if results.send(stored).is_err() {
                     return;
                 }
@@ -103,6 +102,12 @@ pub(super) fn start(
         })
         .map_err(|error| format!("no thread to store products: {error}"))?;
     Ok((sender, thread))
+}
+
+fn finish(logs: &Logs, clock: Clock, mut complete: Complete) -> Stored {
+    let (result, log_sequence) = store(logs, clock, &complete);
+    complete.assembly.discard();
+    Stored { info: complete.info, result, at: clock.wall(), log_sequence }
 }
 
 fn store(logs: &Logs, clock: Clock, complete: &Complete) -> (StoreResult, Option<Sequence>) {
