@@ -48,3 +48,18 @@ def test_a_plan_that_is_older_than_the_last_is_refused(node: HubNode) -> None:
     node.unicast("NGRID", version=5, leg=3, sites=[])
     with pytest.raises(AssertionError, match="older than plan 5"):
         node.unicast("NGRID", version=4, leg=4, sites=[])
+
+
+def test_a_removed_feed_takes_its_legs_with_it(node: HubNode, subscribe: Subscribe) -> None:
+    node.feed("NGRID")
+    node.feed("TEXT")
+    subscribe("one", "NGRID")
+    node.wait_connected("one")
+    node.multicast("NGRID", version=9, leg=61, rate_bps=300_000_000, sites=["one"])
+    node.wait_event(event="leg", site="one", state="joined")
+    node.feeds = [feed for feed in node.feeds if feed["feed"] != "NGRID"]
+    node.do("feeds", feeds=node.feeds)
+    node.wait_event(event="leg", site="one", leg=61, state="left", seconds=30)
+    node.feed("NGRID")
+    node.unicast("NGRID", version=1, leg=3, sites=["one"])
+    assert node.put("TEXT", "still here", b"x")["sequence"] == 1

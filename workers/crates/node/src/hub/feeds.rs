@@ -59,6 +59,7 @@ impl Feeds {
             .collect();
         for feed in gone {
             self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&feed.name());
+            lock(&hub.plans).forget(&feed.name());
             feed.close();
         }
         let mut described = Vec::new();

@@ -114,6 +114,17 @@ impl Plans {
         self.running.get(&leg).map(|leg| leg.join.feed.clone())
     }
 
+    /// Ends everything of a feed that is no more.
+    pub(super) fn forget(&mut self, feed: &FeedName) {
+        self.versions.remove(feed);
+        let legs = self.lines.remove(feed).unwrap_or_default();
+        for line in legs {
+            if let Some(leg) = self.running.remove(&line.leg) {
+                leg.stop();
+            }
+        }
+    }
+
     pub(super) fn stop_all(&mut self) {
         for leg in self.running.values() {
             leg.stop();
