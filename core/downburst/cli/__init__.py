@@ -72,6 +72,7 @@ COMMANDS = {
     "play": "play:play",
     "demo": "demo:demo",
     "analyze": "analyze:analyze",
+    "log": "log:app",
     "migrate": "hub:migrate",
     "node-path": "hub:node_path",
 }

@@ -58,6 +58,12 @@ pub enum LogError {
         /// Its version.
         version: u32,
     },
+    /// The directory is no log, or its identity is lost.
+    #[error("{} holds no log that can be read: its file `identity` is missing or damaged; check the path, and if it is right, start the node, which makes the file anew from the segments", dir.display())]
+    NoLog {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The directory can't be written.
     #[error("the log directory {} can't be written: {source}; correct its owner or permissions, or choose another data directory", path.display())]
     NotWritable {

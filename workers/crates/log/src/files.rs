@@ -21,24 +21,39 @@ impl Listing {
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty() && self.indexes.is_empty()
     }
+
+    /// The first sequences of all parts of the log, in order.
+    pub(crate) fn bases(&self) -> Vec<u64> {
+        let mut bases: Vec<u64> = self.segments.iter().chain(&self.indexes).copied().collect();
+        bases.sort_unstable();
+        bases.dedup();
+        bases
+    }
 }
 
 /// Lists segments and indexes in order and deletes what an interrupted replacement left behind.
 pub(crate) fn list(dir: &Path) -> Result<Listing, LogError> {
-    let mut listing = Listing::default();
+    let (listing, leftovers) = look(dir)?;
+    leftovers.iter().try_for_each(|path| remove(path))?;
+    Ok(listing)
+}
+
+/// Lists segments and indexes in order, and what an interrupted or current replacement holds; changes nothing.
+pub(crate) fn look(dir: &Path) -> Result<(Listing, Vec<PathBuf>), LogError> {
+    let (mut listing, mut leftovers) = (Listing::default(), Vec::new());
     let entries = fs::read_dir(dir).map_err(|error| LogError::io("list", dir, error))?;
     for entry in entries {
         let path = entry.map_err(|error| LogError::io("list", dir, error))?.path();
         match (path.extension().and_then(|it| it.to_str()), base_of(&path)) {
             (Some(SEGMENT), Some(base)) => listing.segments.push(base),
             (Some(INDEX), Some(base)) => listing.indexes.push(base),
-            (Some(ASIDE), _) => remove(&path)?,
+            (Some(ASIDE), _) => leftovers.push(path),
             _ => {}
         }
     }
     listing.segments.sort_unstable();
     listing.indexes.sort_unstable();
-    Ok(listing)
+    Ok((listing, leftovers))
 }
 
 /// The segment file that begins with `base`.

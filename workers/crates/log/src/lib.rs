@@ -15,6 +15,9 @@
 //! segment is stepped over: the next record is found by its mark, its place and its checksum, and everything else in the
 //! file stays readable. A whole file is quarantined only when its own header can't be read or belongs elsewhere.
 //!
+//! [`LogReader`] reads the same files from any other process, beside the writer or after its end, without a lock and
+//! without changing anything.
+//!
 //! Limits: segments are mapped, so the directory must be on a local file system, and nobody else may shorten its files.
 //! A directory restored from a backup looks like the original one; the numbers given since the backup would be given
 //! again. Delete `identity`, all segments and all indexes after a restore, so that a fresh epoch begins. The bytes of
@@ -34,10 +37,14 @@ mod keys;
 mod maintenance;
 mod options;
 mod read;
+mod reader;
 mod record;
 mod recovery;
+mod scanner;
 mod segment;
 mod system;
+mod verify;
+mod walk;
 mod wmo;
 mod writer;
 
@@ -47,4 +54,7 @@ pub use api::{
 pub use error::LogError;
 pub use feed_log::FeedLog;
 pub use options::{DuplicateRule, Durability, LogOptions, Retention};
+pub use reader::{LogReader, LogSummary};
 pub use recovery::{Damage, Recovery};
+pub use verify::{Finding, Flaw, Verified};
+pub use walk::{Copied, Entries, StoredEntry};

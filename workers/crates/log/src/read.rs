@@ -9,6 +9,7 @@ use crate::{
     FeedLog, Forgotten, LogEntry, LogError, LogStat, ProductLog, ReadBatch,
     index::{Row, source_print},
     keys::{Likeness, is_same},
+    reader::describe,
     record::Header,
     segment::Segment,
 };
@@ -106,22 +107,7 @@ impl FeedLog {
     }
 
     pub(crate) fn info(&self, header: &Header) -> ProductInfo {
-        let metadata = &header.metadata;
-        let identity = &self.identity;
-        ProductInfo {
-            key: ProductKey {
-                feed: identity.feed.clone(),
-                epoch: identity.epoch,
-                sequence: Sequence(header.sequence),
-            },
-            id: metadata.id.clone(),
-            origin: metadata.origin.clone(),
-            created: metadata.created,
-            stored: metadata.stored,
-            size: header.size,
-            digest: metadata.digest,
-            class: metadata.class,
-        }
+        describe(&self.identity, header)
     }
 
     fn entry_of(&self, segment: &Segment, row: &Row) -> Result<Option<LogEntry>, LogError> {

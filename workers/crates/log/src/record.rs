@@ -113,6 +113,16 @@ pub(crate) fn decode(place: Place, bytes: &[u8]) -> Option<Header> {
     Some(Header { sequence, size, header_bytes, metadata })
 }
 
+/// True if `bytes` begin with a record whose mark alone is damaged.
+pub(crate) fn has_lost_mark(place: Place, bytes: &[u8]) -> bool {
+    let mut restored = bytes.to_vec();
+    match restored.first_chunk_mut() {
+        Some(mark) if *mark != MAGIC => *mark = MAGIC,
+        _ => return false,
+    }
+    decode(place, &restored).is_some()
+}
+
 /// True if `bytes` begin like a record.
 pub(crate) fn is_marked(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)

@@ -66,12 +66,9 @@ pub(crate) fn load(
     listing: &files::Listing,
     recovery: &mut Recovery,
 ) -> Result<Vec<Arc<Segment>>, LogError> {
-    let mut bases: Vec<u64> = listing.segments.iter().chain(&listing.indexes).copied().collect();
-    bases.sort_unstable();
-    bases.dedup();
     let mut segments: Vec<Arc<Segment>> = Vec::new();
     let mut last = 0;
-    for base in bases {
+    for base in listing.bases() {
         let has_bytes = listing.segments.binary_search(&base).is_ok();
         let Some(segment) = load_one(dir, identity, base, has_bytes, recovery)? else { continue };
         match (segment.first_row(), segment.last_row()) {

@@ -339,7 +339,7 @@ fn file_header(identity: &Identity, base: u64) -> Vec<u8> {
     header
 }
 
-fn partition_point(length: usize, before: impl Fn(usize) -> bool) -> usize {
+pub(crate) fn partition_point(length: usize, before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, length);
     while low < high {
         let middle = low + (high - low) / 2;

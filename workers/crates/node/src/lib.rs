@@ -10,6 +10,7 @@ mod clock;
 mod file_names;
 pub mod hub;
 mod lines;
+pub mod log_tools;
 mod recovery;
 mod signals;
 pub mod site;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use downburst_node::log_tools::LogTool;
 use downburst_node::site::{Ending, Receive};
 use tracing_subscriber::EnvFilter;
 
@@ -33,6 +34,9 @@ enum Role {
     /// Receive: connects to a hub and keeps what the operator subscribed this site to.
     #[command(after_help = RECEIVE_EXAMPLES)]
     Receive(ReceiveArguments),
+    /// Look into the product logs of a hub or a site; nothing is changed, and a running node is not disturbed.
+    #[command(subcommand)]
+    Log(LogTool),
 }
 
 #[derive(clap::Args)]
@@ -63,31 +67,37 @@ struct ReceiveArguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     start_logging(arguments.log_format);
-    // A site is one task and its threads: a runtime on this thread wakes it without a detour. A hub has a task per session.
-    let mut builder = match arguments.role {
-        Role::Receive(_) => tokio::runtime::Builder::new_current_thread(),
-        _ => tokio::runtime::Builder::new_multi_thread(),
-    };
-    let runtime = match builder.enable_all().build() {
+    match arguments.role {
+        Role::Hub => drive(hub()),
+        Role::Receive(arguments) => drive(receive(arguments)),
+        Role::Log(tool) => downburst_node::log_tools::run(&tool),
+    }
+}
+
+fn drive(role: impl Future<Output = ExitCode>) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(2, &format!("the process can't start: {error}")),
     };
-    let code = match arguments.role {
-        Role::Hub => {
-            match runtime.block_on(downburst_node::hub::run(tokio::io::stdin(), tokio::io::stdout())) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => fail(1, &format!("the lines of the agent ended with an error: {error}")),
-            }
-        }
-        Role::Receive(receive) => match runtime.block_on(downburst_node::site::run(receive.into())) {
-            Ending::Stopped => ExitCode::SUCCESS,
-            Ending::BadUse(sentence) => fail(2, &sentence),
-            Ending::Refused(sentence) => fail(3, &sentence),
-        },
-    };
+    let code = runtime.block_on(role);
     // A read of stdin can't be cancelled; it must not keep the process alive.
     runtime.shutdown_background();
     code
+}
+
+async fn hub() -> ExitCode {
+    match downburst_node::hub::run(tokio::io::stdin(), tokio::io::stdout()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(1, &format!("the lines of the agent ended with an error: {error}")),
+    }
+}
+
+async fn receive(arguments: ReceiveArguments) -> ExitCode {
+    match downburst_node::site::run(arguments.into()).await {
+        Ending::Stopped => ExitCode::SUCCESS,
+        Ending::BadUse(sentence) => fail(2, &sentence),
+        Ending::Refused(sentence) => fail(3, &sentence),
+    }
 }
 
 fn start_logging(format: LogFormat) {
