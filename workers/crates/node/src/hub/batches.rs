@@ -94,7 +94,7 @@ impl Batches {
         match receipt.outcome {
             Outcome::Stored => {
                 settled.stored += 1;
-                settled.stored_bytes += receipt.size;
+                settled.stored_bytes = settled.stored_bytes.saturating_add(receipt.size);
             }
             Outcome::Held => settled.duplicates += 1,
             Outcome::Rejected => settled.rejected += 1,
@@ -134,7 +134,7 @@ impl Batches {
         first_byte: Option<WallMicros>,
     ) {
         if let Some(first_byte) = first_byte {
-            self.add(site, receipt, "queueing", first_byte.0 - receipt.hub_stored.0, None);
+            self.add(site, receipt, "queueing", first_byte.0.saturating_sub(receipt.hub_stored.0), None);
         }
         if let Some(done) = receipt.action_done {
             self.add(site, receipt, "action", done.0.saturating_sub(receipt.site_stored.0), None);

@@ -111,7 +111,10 @@ impl Session {
                 break;
             }
         }
-        let _ = tokio::time::timeout(CLOSE_LIMIT, writer.shutdown()).await;
+        // A peer that left bytes unread would not take the end of the stream either.
+        if self.out.is_empty() {
+            let _ = tokio::time::timeout(CLOSE_LIMIT, writer.shutdown()).await;
+        }
         self.leave();
     }
 
@@ -121,11 +124,10 @@ impl Session {
         if self.closing.is_some_and(|since| self.out.is_empty() || now.since(since) >= CLOSE_PATIENCE) {
             return true;
         }
-        let late = self.stranger.as_ref().is_some_and(Stranger::is_late);
-        let sentence = match (late, self.out.is_stuck(now, LIVENESS_LIMIT)) {
-            (false, false) => return false,
-            (true, _) => "the site did not prove who it is in time",
-            (false, true) => "the site did not read what was sent to it",
+        let sentence = match &self.stranger {
+            Some(stranger) if stranger.is_late() => "the site did not prove who it is in time",
+            _ if self.out.is_stuck(now, LIVENESS_LIMIT) => "the site did not read what was sent to it",
+            _ => return false,
         };
         self.reason.get_or_insert_with(|| sentence.to_owned());
         true
@@ -137,12 +139,10 @@ impl Session {
         writer: &mut WriteHalf<TlsStream<Counted>>,
         inbound: &mut BytesMut,
     ) -> Woken {
-        let deadline = self
-            .machine
-            .deadline()
-            .map_or(WAKE_INTERVAL, |due| Duration::from_micros(due.since(self.hub.clock.monotonic()).0));
-        let deadline =
-            Instant::now() + deadline.min(if self.closing.is_some() { CLOSE_LIMIT } else { WAKE_INTERVAL });
+        let limit = if self.closing.is_some() { CLOSING_WAKE_INTERVAL } else { WAKE_INTERVAL };
+        let now = self.hub.clock.monotonic();
+        let due = self.machine.deadline().map_or(limit, |due| Duration::from_micros(due.since(now).0));
+        let deadline = Instant::now() + due.min(limit);
         let enrolment = self.enrolment.as_mut();
         let (commands, repairs) = match self.member.as_mut() {
             Some(member) => (Some(&mut member.commands), Some(&mut member.repairs)),
@@ -153,10 +153,10 @@ impl Session {
         tokio::select! {
             read = reader.read_buf(inbound), if self.closing.is_none() => Woken::Read(read),
             taken = self.out.send(writer) => Woken::Sent(taken),
-            () = put_out(self.stranger.as_mut()) => Woken::PutOut,
-            answer = maybe(enrolment.map(|enrolment| &mut enrolment.answer)) => Woken::Enrolled(answer.ok()),
-            command = next(commands) => Woken::Command(command),
-            repair = next_repair(repairs), if takes_repairs => Woken::Repair(repair),
+            () = or_never(self.stranger.as_mut().map(Stranger::put_out)) => Woken::PutOut,
+            answer = or_never(enrolment.map(|enrolment| &mut enrolment.answer)) => Woken::Enrolled(answer.ok()),
+            command = or_never(commands.map(mpsc::UnboundedReceiver::recv)) => Woken::Command(command),
+            repair = or_never(repairs.map(mpsc::Receiver::recv)), if takes_repairs => Woken::Repair(repair),
             _ = self.appended.changed() => Woken::Appended,
             _ = self.stopping.wait_for(|stop| *stop), if self.closing.is_none() => Woken::Stopping,
             () = tokio::time::sleep_until(deadline) => Woken::Deadline,
@@ -374,7 +374,7 @@ impl Session {
             }
             HubEvent::Receipts { clock, items } => self.receipts(clock, &items),
             HubEvent::Frontier(frontier) => {
-                if let Some(member) = &self.member {
+                if let Some(member) = self.member_of(&frontier.feed) {
                     lock(&self.hub.batches).frontier(&member.site, &frontier);
                     let stands = (frontier.settled_to, frontier.pending);
                     lock(&member.handle.status).frontiers.insert(frontier.feed, stands);
@@ -385,6 +385,11 @@ impl Session {
             }
             HubEvent::Dead => self.reason = Some("nothing was heard from the site".to_owned()),
         }
+    }
+
+    /// The site, if there is such a feed: a site can name what it likes.
+    fn member_of(&self, feed: &FeedName) -> Option<&Member> {
+        self.member.as_ref().filter(|_| self.hub.feeds.find(feed).is_some())
     }
 
     fn leg_joined(&self, leg: LegId, after: Sequence) {
@@ -437,9 +442,11 @@ impl Session {
         if clock.is_some() {
             lock(&member.handle.status).clock = clock;
         }
+        let known = items.iter().filter(|receipt| self.hub.feeds.find(&receipt.key.feed).is_some());
+        let known: Vec<&Receipt> = known.collect();
         let plans = lock(&self.hub.plans);
         let mut batches = lock(&self.hub.batches);
-        for receipt in items {
+        for receipt in known {
             let by_unicast = self.first_bytes.remove(&receipt.key);
             let first_byte = by_unicast.or_else(|| plans.first_byte(receipt.leg, receipt.key.sequence));
             batches.receipt(&member.site, receipt, clock, first_byte);
@@ -470,30 +477,9 @@ impl Session {
     }
 }
 
-async fn put_out(stranger: Option<&mut Stranger>) {
-    match stranger {
-        Some(stranger) => stranger.put_out().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn maybe<T>(receiver: Option<&mut oneshot::Receiver<T>>) -> Result<T, oneshot::error::RecvError> {
-    match receiver {
-        Some(receiver) => receiver.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next(commands: Option<&mut mpsc::UnboundedReceiver<Command>>) -> Option<Command> {
-    match commands {
-        Some(commands) => commands.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_repair(repairs: Option<&mut mpsc::Receiver<Repair>>) -> Option<Repair> {
-    match repairs {
-        Some(repairs) => repairs.recv().await,
+async fn or_never<F: Future>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
         None => std::future::pending().await,
     }
 }
@@ -503,6 +489,7 @@ const READ_ENTRIES: usize = 256;
 const REPAIR_QUEUE: usize = 1_024;
 const FIRST_BYTES_KEPT: usize = 16_384;
 const WAKE_INTERVAL: Duration = Duration::from_secs(1);
+const CLOSING_WAKE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A peer that does not take its last words loses them: a revoked site is gone within a second, whatever it does.
 const CLOSE_PATIENCE: Micros = Micros::from_millis(400);
