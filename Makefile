@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test demo test lint unit sim contract integration system nightly test-cluster compose-smoke \
-	bench lock clean
+	bench bench-multicast lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
@@ -46,11 +46,14 @@ test-cluster: ## Tell that cluster tests come with the distributed hub
 compose-smoke: ## Build the image, start docker-compose.yml and see a product arrive at both sites
 	@scripts/compose-smoke.sh
 
-bench: ## Tell that the side-by-side measurements come with the distributed hub
-	@echo "There is no bench: the side-by-side measurements come with the distributed hub." >&2; exit 2
+bench: ## List the side-by-side measurements that exist
+	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--runs 3 --megabytes 24\"]   multicast beside UFTP and a TCP fan-out"
 
-bench-%: bench
-	@:
+bench-multicast: setup-test ## Measure multicast beside UFTP and a TCP fan-out, as root; OUT=file.json
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.multicast $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-%:
+	@echo "There is no bench-$*; 'make bench' lists what exists. Others come with the distributed hub." >&2; exit 2
 
 lock: setup ## Make the lock files anew
 	@scripts/lock.sh

@@ -20,10 +20,15 @@ from typing import Any, Self
 
 
 class Lab:
-    """Hosts with one interface each (`eth0`, 10.77.0.x) on a common bridge; multicast goes to every host."""
+    """Hosts with one interface each (`eth0`, 10.77.0.x) on a common bridge; multicast goes to every host.
 
-    def __init__(self, hosts: Sequence[str]) -> None:
+    With `segments`, every packet crosses the links alone: loss, rate and buffer act on frames, as on a cable.
+    Without, bundles of up to 64 KB stay whole, as with offloading interfaces, and loss and rate act on bundles.
+    """
+
+    def __init__(self, hosts: Sequence[str], *, segments: bool = True) -> None:
         self.hosts = tuple(hosts)
+        self.segments = segments
         self.wires = 0
         self._prefix = f"db{os.getpid()}x{secrets.token_hex(2)}"
         self._switch = f"{self._prefix}-switch"
@@ -108,9 +113,9 @@ class Lab:
         _ip("netns", "add", inside)
         veth = ("type", "veth", "peer", "name", port, "netns", self._switch)
         _ip("-n", inside, "link", "add", "eth0", *veth)
-        # One segment per packet: loss, rate and buffer then act on frames, as on a cable, and not on 64 KB bundles.
-        _ip("-n", inside, "link", "set", "eth0", "gso_max_segs", "1", "up")
-        _ip("-n", self._switch, "link", "set", port, "gso_max_segs", "1", "master", "br0", "up")
+        one_segment = ("gso_max_segs", "1") if self.segments else ()
+        _ip("-n", inside, "link", "set", "eth0", *one_segment, "up")
+        _ip("-n", self._switch, "link", "set", port, *one_segment, "master", "br0", "up")
         _ip("-n", inside, "link", "set", "lo", "up")
         _ip("-n", inside, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
         _ip("-n", inside, "route", "add", "224.0.0.0/4", "dev", "eth0")

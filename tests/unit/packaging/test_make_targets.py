@@ -21,11 +21,15 @@ def test_help_lists_every_target_with_its_description() -> None:
     assert set(listed) >= STABLE
 
 
-@pytest.mark.parametrize("target", ["test-cluster", "bench", "bench-multicast"])
+@pytest.mark.parametrize("target", ["test-cluster", "bench-circuits"])
 def test_what_is_not_built_says_so_and_fails(target: str) -> None:
     done = make(target)
     assert done.returncode == 2
     assert "distributed hub" in done.stderr
+
+
+def test_the_measurements_that_exist_are_listed() -> None:
+    assert "make bench-multicast" in make("bench").stdout
 
 
 def test_scripts_stop_at_the_first_error_or_say_why_not() -> None:

@@ -1,0 +1,56 @@
+"""What the kernel counted: processor time of processes, bytes on the interfaces of a lab's hosts."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kit.namespaces import Lab
+
+
+@dataclass(frozen=True)
+class LinkBytes:
+    """Bytes of Ethernet frames that an interface took in and sent."""
+
+    received: int
+    sent: int
+
+    def since(self, earlier: "LinkBytes") -> "LinkBytes":
+        """Give what moved in between."""
+        return LinkBytes(self.received - earlier.received, self.sent - earlier.sent)
+
+
+def cpu_s(pids: Iterable[int]) -> float:
+    """Processor time of living or unreaped processes so far, user and system, all threads."""
+    return sum(parse_cpu_ticks(Path(f"/proc/{pid}/stat").read_text()) for pid in pids) / os.sysconf("SC_CLK_TCK")
+
+
+def link_bytes(lab: Lab) -> dict[str, LinkBytes]:
+    """Count the bytes at every host of the lab."""
+    return {host: parse_link(lab.output(host, ["cat", "/proc/net/dev"])) for host in lab.hosts}
+
+
+def moved(later: dict[str, LinkBytes], earlier: dict[str, LinkBytes]) -> dict[str, LinkBytes]:
+    """Give what moved in between, host by host."""
+    return {host: count.since(earlier[host]) for host, count in later.items()}
+
+
+def sent_by(pid: int) -> int:
+    """Bytes that the network namespace of a living process has sent by `eth0`."""
+    return parse_link(Path(f"/proc/{pid}/net/dev").read_text()).sent
+
+
+def parse_cpu_ticks(stat: str) -> int:
+    """Sum utime and stime of a line of /proc/PID/stat, whose second field may hold spaces and brackets."""
+    after_name: Sequence[str] = stat.rpartition(")")[2].split()
+    return int(after_name[11]) + int(after_name[12])
+
+
+def parse_link(net_dev: str, *, interface: str = "eth0") -> LinkBytes:
+    """Read the line of an interface in /proc/net/dev."""
+    for line in net_dev.splitlines():
+        name, colon, counts = line.partition(":")
+        if colon and name.strip() == interface:
+            fields = counts.split()
+            return LinkBytes(received=int(fields[0]), sent=int(fields[8]))
+    raise ValueError(f"no interface '{interface}' in this /proc/net/dev")
