@@ -18,7 +18,7 @@ def parse_batch(text: str) -> Batch:
         line = json.loads(text)
         return Batch(
             id=_name(line["batch"]),
-            # A node of a later release may measure more; what this release has no word for is no reason to lose the rest.
+            # A node of a later release may measure more; what has no word here is no reason to lose the rest.
             sketches=tuple(_sketch(sketch) for sketch in line["sketches"] if _name(sketch["kind"]) in _KINDS),
             exceptions=tuple(_exception(exception) for exception in line["exceptions"]),
             settled=tuple(_settled(report) for report in line["settled"]),
