@@ -81,6 +81,7 @@ class HubNode:
     _answers: dict[int, queue.Queue[Line]] = field(default_factory=dict)
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _telling: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self) -> Self:
         """Starts the process; at a second start on the same directory feeds, sites and credentials are told again."""
@@ -157,7 +158,11 @@ class HubNode:
         return token
 
     def tell_sites(self) -> None:
-        """Tells the node the whole set of sites."""
+        """Tells the node the whole set of sites; one at a time, so that no older set follows a newer one."""
+        with self._telling:
+            self._tell_sites()
+
+    def _tell_sites(self) -> None:
         self.do(
             "sites",
             sites=[
