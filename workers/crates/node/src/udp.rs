@@ -218,6 +218,6 @@ const GRO_LIMIT_BYTES: usize = 65_536;
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 const SEND_PATIENCE_MS: u16 = 100;
 
-/// 16 MiB is a third of a second at 400 Mb/s: what a busy receiver needs to ride out a stall (facts: the default buffer, not the
-/// scheduler, is what loses).
+/// 16 MiB is a third of a second at 400 Mb/s: what a busy receiver needs to ride out a stall; the
+/// default buffer loses bursts that no priority can save.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;

@@ -2,7 +2,7 @@
 //!
 //! One lossy site never slows a leg: its repairs are its own. When the *median* site loses, something they share may be the cause (the
 //! sender's link, a switch, a busy host), and then repairing everybody costs more than going slower: the rate is cut by a factor and
-//! raised again in steps (networking.md §2.5: additive raise, multiplicative cut, by a quantile of the receivers).
+//! raised again in steps: additive raise, multiplicative cut, by a quantile of the receivers.
 //!
 //! Loss that does not depend on the rate (noise on every link) is told apart by what a cut does. Of a path that carries `c`, a sender at
 //! rate `r` loses `1 - c / r`; after a cut by `f` that would be `1 - (1 - loss) / f`. If the loss stays nearer to what it was, the cut is
