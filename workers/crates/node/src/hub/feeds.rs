@@ -137,7 +137,7 @@ impl Feeds {
 
 impl Feed {
     pub(super) fn name(&self) -> FeedName {
-        self.line().feed
+        self.log.feed().clone()
     }
 
     pub(super) fn line(&self) -> FeedLine {

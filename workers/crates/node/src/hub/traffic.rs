@@ -102,7 +102,8 @@ impl Hub {
     pub(super) fn tell_traffic(&self) {
         let now = self.clock.wall();
         let from = lock(&self.counters.last_told).replace(now).unwrap_or(self.started_at(now));
-        let (legs, sessions) = (self.leg_traffic(), self.session_traffic());
+        let sessions = self.session_traffic();
+        let legs = self.leg_traffic(&sessions);
         let traffic = Traffic {
             from_us: from,
             to_us: now,
@@ -136,9 +137,9 @@ impl Hub {
             .collect()
     }
 
-    fn leg_traffic(&self) -> Vec<LegTraffic> {
+    fn leg_traffic(&self, sessions: &[SessionTraffic]) -> Vec<LegTraffic> {
         let counts = std::mem::take(&mut *lock(&self.counters.legs));
-        let sites = self.sites_by_leg();
+        let sites = sites_by_leg(sessions);
         let plans = lock(&self.plans);
         counts
             .into_iter()
@@ -153,16 +154,6 @@ impl Hub {
                 backlog_bytes: plans.backlog_bytes(leg),
             })
             .collect()
-    }
-
-    fn sites_by_leg(&self) -> BTreeMap<LegId, u64> {
-        let mut sites = BTreeMap::new();
-        for session in self.session_traffic() {
-            for feed in session.feeds {
-                *sites.entry(feed.leg).or_default() += 1;
-            }
-        }
-        sites
     }
 
     pub(super) fn session_traffic(&self) -> Vec<SessionTraffic> {
@@ -192,6 +183,14 @@ impl Hub {
             })
             .collect()
     }
+}
+
+fn sites_by_leg(sessions: &[SessionTraffic]) -> BTreeMap<LegId, u64> {
+    let mut sites = BTreeMap::new();
+    for feed in sessions.iter().flat_map(|session| &session.feeds) {
+        *sites.entry(feed.leg).or_default() += 1;
+    }
+    sites
 }
 
 /// Enough for size quantiles of a busy second; more would only fatten the line.
