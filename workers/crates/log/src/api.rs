@@ -35,6 +35,18 @@ pub trait ProductLog: Send + Sync {
         clock: Clock<'_>,
     ) -> Result<Appended, LogError>;
 
+    /// Appends products whose bytes are at hand, in order; answers one result per product. One that fails does not keep the others out.
+    ///
+    /// Costs one write to the disk (and one synchronisation, where the durability asks for it) for many products.
+    fn append_all(
+        &self,
+        products: Vec<(NewProduct, Bytes)>,
+        clock: Clock<'_>,
+    ) -> Vec<Result<Appended, LogError>> {
+        let append = |(product, bytes): (NewProduct, Bytes)| self.append(product, &mut bytes.as_ref(), clock);
+        products.into_iter().map(append).collect()
+    }
+
     /// Reads entries with `after < sequence <= to`, in order, until a limit is reached, but always at least one.
     ///
     /// Never waits for the writer. Bytes are shared with the log and stay valid after eviction.
