@@ -121,7 +121,9 @@ class NodeStandIn:
         feeds, sites = await self._ledger.read(
             lambda book: (
                 lines.feeds_job(book.feeds.all()),
-                lines.sites_job(book.sites.all(), book.credentials.usable(), book.subscriptions.all()),
+                lines.sites_job(
+                    book.sites.all(), book.credentials.usable(), book.subscriptions.all(), book.resends.waiting()
+                ),
             )
         )
         self._ask("feeds", feeds)

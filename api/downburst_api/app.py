@@ -4,7 +4,20 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from downburst_api import feeds, health, latency, metrics, overview, page, plans, problems, products, sites, stream
+from downburst_api import (
+    feeds,
+    health,
+    latency,
+    metrics,
+    overview,
+    page,
+    plans,
+    problems,
+    products,
+    resends,
+    sites,
+    stream,
+)
 from downburst_api.runtime import Runtime
 
 
@@ -18,7 +31,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     )
     app.state.runtime = runtime
     problems.install(app)
-    for module in (products, feeds, sites, plans, latency, overview, stream, health, metrics):
+    for module in (products, feeds, sites, resends, plans, latency, overview, stream, health, metrics):
         app.include_router(module.router)
     page.mount(app, runtime.dashboard)
     return app

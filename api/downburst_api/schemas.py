@@ -18,6 +18,7 @@ from downburst.model import (
     Pin,
     Place,
     Plan,
+    Resend,
     Site,
     Subscription,
     Transport,
@@ -25,6 +26,7 @@ from downburst.model import (
 
 _Bytes = Annotated[int, Field(gt=0, le=2**62)]
 _Text = Annotated[str, Field(max_length=500)]
+_Pattern = Annotated[str, Field(max_length=4096)]
 
 
 class _In(BaseModel):
@@ -155,8 +157,30 @@ class SubscriptionNew(_In):
     """Products of a feed whose id matches `pattern` (extended regex, searched) and not `not_pattern`."""
 
     feed: str
-    pattern: Annotated[str, Field(max_length=4096)] = ".*"
-    not_pattern: Annotated[str, Field(max_length=4096)] | None = None
+    pattern: _Pattern = ".*"
+    not_pattern: _Pattern | None = None
+    in_order: bool = False
+    hold_s: Annotated[float, Field(ge=0, le=3600)] = 2.0
+    max_age_s: Annotated[float, Field(gt=0, le=366 * 86_400)] | None = None
+    start: Annotated[str, Field(max_length=64)] = "now"
+    """`now`, RFC 3339 with an offset, or how long ago: `2h`."""
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"not_pattern", "max_age_s"}
+
+
+class ResendNew(_In):
+    """Products stored at the hub from `from` to `to` whose id matches, to one site again."""
+
+    site: str
+    feed: str
+    from_at: Annotated[str, Field(alias="from", max_length=64)]
+    """RFC 3339 with an offset, or how long ago: `2h`."""
+    to_at: Annotated[str, Field(alias="to", max_length=64)] = "now"
+    pattern: _Pattern = ".*"
+    not_pattern: _Pattern | None = None
+    by: Annotated[str, Field(min_length=1, max_length=100)] = "operator"
 
     @classmethod
     def _nullable(cls) -> set[str]:
@@ -200,6 +224,13 @@ def site_out(site: Site) -> dict[str, Any]:
 def subscription_out(subscription: Subscription) -> dict[str, Any]:
     """A subscription for clients."""
     return asdict(subscription)
+
+
+def resend_out(resend: Resend) -> dict[str, Any]:
+    """A resend for clients."""
+    values = asdict(resend)
+    renamed = {"from": values.pop("from_at"), "to": values.pop("to_at")}
+    return {**values.pop("wanted"), **renamed, **values}
 
 
 def credential_out(credential: Credential) -> dict[str, Any]:

@@ -1,15 +1,17 @@
 """Routes of sites, their tokens and credentials, and subscriptions."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from downburst.errors import BadPattern, NotFound, Refused
+from downburst.errors import NotFound
 from downburst.events import SitesChanged, SubscriptionsChanged
 from downburst.ledger import Book
-from downburst.model import Subscription
+from downburst.model import IdFilter, Resend, ResendKind, Subscription
+from downburst.moments import moment
+from downburst_api.rights import check_pattern, check_right
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import (
     SiteChange,
@@ -104,11 +106,11 @@ async def list_subscriptions(hub: Hub, site: str) -> list[dict[str, Any]]:
 @router.post("/sites/{site}/subscriptions", status_code=201, responses={403: {}, 422: {}})
 async def add_subscription(hub: Hub, site: str, wanted: SubscriptionNew) -> dict[str, Any]:
     """Subscribes a site to what matches; a pattern that can't be read is refused with the position."""
-    await hub.ledger.read(lambda book: _check_right(book, site, wanted.feed))
-    await _check_pattern(hub, "pattern", wanted.pattern)
+    await hub.ledger.read(lambda book: check_right(book, site, wanted.feed))
+    await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:
-        await _check_pattern(hub, "not_pattern", wanted.not_pattern)
-    wish = Subscription(0, site, wanted.feed, wanted.pattern, wanted.not_pattern)
+        await check_pattern(hub.node, "not_pattern", wanted.not_pattern)
+    wish = _wish(hub, site, wanted)
     kept = await hub.ledger.write(lambda book: _subscribe(book, wish))
     await hub.node.refresh()
     hub.bus.publish(SubscriptionsChanged())
@@ -131,26 +133,34 @@ def _whole_site(book: Book, name: str) -> dict[str, Any]:
     }
 
 
+def _wish(hub: Runtime, site: str, wanted: SubscriptionNew) -> Subscription:
+    given = wanted.model_dump(exclude={"start"})
+    start = None if wanted.start == "now" else moment(wanted.start, hub.clock.now())
+    return Subscription(0, site, start_at=start, **given)
+
+
 def _subscribe(book: Book, wish: Subscription) -> Subscription:
-    _check_right(book, wish.site, wish.feed)
-    return book.subscriptions.add(wish)
+    """Keeps the wish; one that begins in the past gets what the feed's log holds since then, less what it had."""
+    check_right(book, wish.site, wish.feed)
+    had = [one for one in book.subscriptions.of_site(wish.site) if one.feed == wish.feed]
+    kept = book.subscriptions.add(wish)
+    if wish.start_at is not None and kept.created_at is not None and wish.start_at < kept.created_at:
+        book.resends.add(_backfill(kept, wish.start_at, kept.created_at, had))
+    return kept
 
 
-def _check_right(book: Book, site: str, feed: str) -> None:
-    allowed = book.sites.one(site)
-    if not allowed.may_take(book.feeds.one(feed).name):
-        raise Refused(
-            f"site {site!r} may not take feed {feed!r}: its allow list is {', '.join(allowed.allow) or 'empty'}; "
-            "extend the list, or choose another feed",
-            allow=list(allowed.allow),
-        )
-
-
-async def _check_pattern(hub: Runtime, field: str, pattern: str) -> None:
-    try:
-        await hub.node.check_pattern(pattern)
-    except BadPattern as error:
-        raise BadPattern(error.sentence, **error.extra, field=field) from error
+def _backfill(wish: Subscription, begin: datetime, end: datetime, had: list[Subscription]) -> Resend:
+    return Resend(
+        0,
+        wish.site,
+        wish.feed,
+        begin,
+        end,
+        kind=ResendKind.BACKFILL,
+        wanted=IdFilter(wish.pattern, wish.not_pattern),
+        had=tuple(IdFilter(one.pattern, one.not_pattern) for one in had),
+        requested_by=f"subscription {wish.id}",
+    )
 
 
 async def _announce_sites(hub: Runtime) -> None:

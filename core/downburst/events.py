@@ -170,6 +170,11 @@ class SubscriptionsChanged:
     """A subscription was added or removed."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResendsChanged:
+    """A resend was asked for, cancelled or finished."""
+
+
 Event = (
     SessionChanged
     | LegChanged
@@ -183,4 +188,5 @@ Event = (
     | FeedsChanged
     | SitesChanged
     | SubscriptionsChanged
+    | ResendsChanged
 )

@@ -46,6 +46,24 @@ class Transport(StrEnum):
     MULTICAST = "multicast"
 
 
+class ResendKind(StrEnum):
+    """Why stored products travel again."""
+
+    RESEND = "resend"
+    """Somebody asked: every product is delivered once more, whether the site has it or not."""
+    BACKFILL = "backfill"
+    """A subscription begins in the past: what the site holds already is dropped there."""
+
+
+class ResendState(StrEnum):
+    """Where a resend stands."""
+
+    WAITING = "waiting"
+    """Not finished; goes on whenever the site is connected."""
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
 class LatencyKind(StrEnum):
     """Between which stamps a latency lies."""
 
@@ -137,7 +155,47 @@ class Subscription:
     feed: str
     pattern: str = ".*"
     not_pattern: str | None = None
+    in_order: bool = False
+    """Local software at the site sees live products in the order of their sequences; see `hold_s`."""
+    hold_s: float = 2.0
+    """How long a missing product holds back the later ones, if `in_order`; then they go and it follows as late."""
+    max_age_s: float | None = None
+    """Products stored at the hub longer ago than this are not sent any more; they expire for the site."""
+    start_at: datetime | None = None
+    """The site gets what was stored from here on; None: from the moment of the subscription."""
     created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IdFilter:
+    """Product ids that match `pattern` and not `not_pattern`."""
+
+    pattern: str = ".*"
+    not_pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """Products of a feed that were stored at the hub in a time range and go to one site again."""
+
+    id: int
+    site: str
+    feed: str
+    from_at: datetime
+    to_at: datetime
+    kind: ResendKind = ResendKind.RESEND
+    wanted: IdFilter = IdFilter()
+    had: tuple[IdFilter, ...] = ()
+    """What the site subscribed before a backfill; products that match one of these are left out."""
+    state: ResendState = ResendState.WAITING
+    requested_at: datetime | None = None
+    requested_by: str = ""
+    ended_at: datetime | None = None
+    products: int = 0
+    """Delivered under this resend so far."""
+    bytes: int = 0
+    expired: int = 0
+    """Matched, but the hub has only the memory of them."""
 
 
 @dataclass(frozen=True, slots=True)

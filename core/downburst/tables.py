@@ -120,6 +120,33 @@ subscriptions = Table(
     Column("pattern", Text, nullable=False),
     Column("not_pattern", Text),
     Column("created_at", Instant, nullable=False),
+    Column("in_order", Boolean, nullable=False),
+    Column("hold_s", Float, nullable=False),
+    Column("max_age_s", Float),
+    Column("start_at", Instant),
+    sqlite_autoincrement=True,
+)
+
+resends = Table(
+    "resends",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("kind", String(16), nullable=False),
+    Column("from_at", Instant, nullable=False),
+    Column("to_at", Instant, nullable=False),
+    Column("pattern", Text, nullable=False),
+    Column("not_pattern", Text),
+    Column("had", JSON, nullable=False),
+    Column("state", String(16), nullable=False, index=True),
+    Column("requested_at", Instant, nullable=False),
+    Column("requested_by", Text, nullable=False),
+    Column("ended_at", Instant),
+    Column("products", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("expired", BigInteger, nullable=False),
+    # A site remembers by the number what it was given once more, so none is given twice.
     sqlite_autoincrement=True,
 )
 

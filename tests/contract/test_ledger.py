@@ -22,9 +22,12 @@ from downburst.model import (
     Fault,
     Feed,
     FeedClass,
+    IdFilter,
     LegCounters,
     Place,
     ProductException,
+    Resend,
+    ResendState,
     Site,
     Subscription,
     TrafficMinute,
@@ -195,6 +198,42 @@ def test_a_subscription_that_is_gone_is_said(book: Book) -> None:
         book.subscriptions.remove(7)
 
 
+def test_a_resend_waits_until_it_ends_once(book: Book) -> None:
+    wanted = _resend(book)
+    kept = book.resends.add(wanted)
+    assert kept == replace(wanted, id=kept.id, requested_at=book.clock.now())
+    assert book.resends.waiting() == [kept]
+    assert book.resends.finish(kept.id, products=3, size_bytes=99, expired=1)
+    assert not book.resends.finish(kept.id, products=4, size_bytes=100, expired=1)
+    ended = book.resends.one(kept.id)
+    assert (ended.state, ended.products, ended.bytes, ended.expired) == (ResendState.DONE, 3, 99, 1)
+    assert ended.ended_at == book.clock.now()
+    assert book.resends.waiting() == []
+    assert book.resends.cancel(kept.id).state is ResendState.DONE
+
+
+def test_resends_are_found_by_site_and_feed_and_never_numbered_twice(book: Book) -> None:
+    wanted = _resend(book)
+    first, second = book.resends.add(wanted), book.resends.add(wanted)
+    assert book.resends.newest(site="unl.edu", feed="NGRID") == [second, first]
+    assert book.resends.newest(limit=1) == [second]
+    assert book.resends.newest(site="other") == []
+    assert book.resends.cancel(first.id).state is ResendState.CANCELLED
+    assert book.resends.waiting() == [second]
+    book.sites.remove("unl.edu")
+    assert book.resends.newest() == []
+    assert book.resends.add(_resend(book)).id > second.id
+    with pytest.raises(NotFound, match="no resend 77"):
+        book.resends.cancel(77)
+
+
+def test_a_subscription_keeps_order_age_and_start(book: Book) -> None:
+    _resend(book)
+    wish = Subscription(0, "unl.edu", "NGRID", in_order=True, hold_s=0.5, max_age_s=60.0, start_at=book.clock.now())
+    kept = book.subscriptions.add(wish)
+    assert kept == replace(wish, id=kept.id, created_at=book.clock.now())
+
+
 def test_plans_get_rising_versions_and_come_back_whole(book: Book) -> None:
     leg = book.legs.allocate("NGRID")
     first = replace(
@@ -310,3 +349,15 @@ def test_a_credential_ends_when_its_token_said_so(book: Book, clock: FakeClock) 
     assert credential.expires_at == clock.now() + timedelta(days=2)
     assert credential.usable_at(clock.now() + timedelta(days=1))
     assert not credential.usable_at(clock.now() + timedelta(days=2))
+
+
+def _resend(book: Book) -> Resend:
+    """One to a site and of a feed that exist then."""
+    if book.sites.find("unl.edu") is None:
+        book.sites.add(Site("unl.edu"))
+    if not book.feeds.all():
+        book.feeds.add(Feed("NGRID"))
+    now = book.clock.now()
+    return Resend(
+        0, "unl.edu", "NGRID", now - timedelta(hours=2), now, wanted=IdFilter("^A", "B$"), had=(IdFilter("^AA"),)
+    )

@@ -26,6 +26,7 @@ from downburst.events import (
     FeedsChanged,
     NodeChanged,
     PlanMade,
+    ResendsChanged,
     SitesChanged,
     SubscriptionsChanged,
 )
@@ -187,7 +188,9 @@ class Agent:
     async def _apply_sites(self) -> None:
         async with self._applying:
             job = await self._ledger.read(
-                lambda book: lines.sites_job(book.sites.all(), book.credentials.usable(), book.subscriptions.all())
+                lambda book: lines.sites_job(
+                    book.sites.all(), book.credentials.usable(), book.subscriptions.all(), book.resends.waiting()
+                )
             )
             await self._node.request("sites", **job)
 
@@ -238,6 +241,8 @@ class Agent:
                 self._say(lines.session_changed(line))
             case "leg":
                 self._say(lines.leg_changed(line))
+            case "resend":
+                await self._finish_resend(line)
             case "recovered":
                 await self._fault(line["sentence"], feed=line["feed"])
             case "fault":
@@ -263,6 +268,12 @@ class Agent:
         await self._apply_sites()
         await self._node.request("enrol-answer", ask=line["ask"], ok=True, site=site.name)
         self._bus.publish(SitesChanged())
+
+    async def _finish_resend(self, line: Line) -> None:
+        number, counted = line["resend"], (line["products"], line["bytes"], line["expired"])
+        await self._ledger.write(partial(_finish_resend, number=number, counted=counted))
+        await self._apply_sites()
+        self._bus.publish(ResendsChanged())
 
     async def _load_waiting_batches(self) -> None:
         for path in sorted(self._settings.batch_dir.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
@@ -308,6 +319,11 @@ class Agent:
 def _keep_counts(book: Book, *, counted: list[LegCounters], minutes: list[TrafficMinute]) -> None:
     book.legs.count(counted)
     book.traffic.add(minutes)
+
+
+def _finish_resend(book: Book, *, number: int, counted: tuple[int, int, int]) -> None:
+    products, size_bytes, expired = counted
+    book.resends.finish(number, products=products, size_bytes=size_bytes, expired=expired)
 
 
 _LOG = logging.getLogger("downburst.agent")

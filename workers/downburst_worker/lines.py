@@ -1,6 +1,7 @@
 """The lines spoken with the node, from and to the words of the model; nothing else knows their shape."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from downburst.model import (
     Leg,
     Plan,
     Product,
+    Resend,
     Site,
     Subscription,
     Transport,
@@ -35,10 +37,19 @@ def feeds_job(feeds: Iterable[Feed]) -> Line:
 
 
 def sites_job(
-    sites: Iterable[Site], credentials: Sequence[Credential], subscriptions: Sequence[Subscription]
+    sites: Iterable[Site],
+    credentials: Sequence[Credential],
+    subscriptions: Sequence[Subscription],
+    resends: Sequence[Resend] = (),
 ) -> Line:
-    """The whole set of sites with what each may show and wants; feeds outside the allow list are left out."""
-    return {"sites": [_site(site, credentials, subscriptions) for site in sites]}
+    """The whole set of sites with what each may show, wants and is owed; feeds it may not take are left out."""
+    return {
+        "sites": [
+            _site(site, credentials, subscriptions)
+            | {"resends": [_resend(one) for one in resends if one.site == site.name and site.may_take(one.feed)]}
+            for site in sites
+        ]
+    }
 
 
 def plan_job(plan: Plan) -> Line:
@@ -142,7 +153,24 @@ def _credential(credential: Credential) -> Line:
 
 
 def _subscription(wish: Subscription) -> Line:
-    return {"feed": wish.feed, "pattern": wish.pattern, "not_pattern": wish.not_pattern}
+    line: Line = {"feed": wish.feed, "pattern": wish.pattern, "not_pattern": wish.not_pattern}
+    if wish.in_order:
+        line["hold_us"] = round(wish.hold_s * 1e6)
+    if wish.max_age_s is not None:
+        line["max_age_us"] = round(wish.max_age_s * 1e6)
+    return line
+
+
+def _resend(resend: Resend) -> Line:
+    return {
+        "resend": resend.id,
+        "feed": resend.feed,
+        "kind": resend.kind.value,
+        "from_us": to_us(resend.from_at),
+        "to_us": to_us(resend.to_at),
+        "wanted": asdict(resend.wanted),
+        "had": [asdict(one) for one in resend.had],
+    }
 
 
 def _leg(leg: Leg) -> Line:

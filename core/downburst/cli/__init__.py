@@ -66,6 +66,8 @@ COMMANDS = {
     "feeds": "feeds:app",
     "sites": "sites:app",
     "subscriptions": "subscriptions:app",
+    "resend": "resend:resend",
+    "resends": "resend:app",
     "plans": "plans:app",
     "latency": "status:latency",
     "status": "status:status",

@@ -28,14 +28,21 @@ def list_subscriptions(
         return
     table(
         "Subscriptions",
-        ("id", "site", "feed", "pattern", "not"),
-        ([wish["id"], wish["site"], wish["feed"], wish["pattern"], wish["not_pattern"]] for wish in found),
+        ("id", "site", "feed", "pattern", "not", "order", "at most"),
+        (
+            [
+                *(wish[name] for name in ("id", "site", "feed", "pattern", "not_pattern")),
+                f"holds {wish['hold_s']:g} s" if wish["in_order"] else "as it comes",
+                "-" if wish["max_age_s"] is None else f"{wish['max_age_s']:g} s old",
+            ]
+            for wish in found
+        ),
         empty="there is no subscription yet; make one: downburst subscriptions add SITE FEED",
     )
 
 
 @app.command("add")
-def add_subscription(
+def add_subscription(  # noqa: PLR0913
     site: Annotated[str, typer.Argument(help="Name of the site.")],
     feed: Annotated[str, typer.Argument(help="Name of the feed.")],
     *,
@@ -43,14 +50,33 @@ def add_subscription(
         str | None, typer.Option(help="Regular expression on the product id; all if left out.")
     ] = None,
     not_pattern: Annotated[str | None, typer.Option(help="What matches this is left out.")] = None,
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="Show live products to local software in the order of their sequences.")
+    ] = False,
+    hold_s: Annotated[
+        float | None,
+        typer.Option("--hold", help="Seconds that a missing product holds back later ones; else 2."),
+    ] = None,
+    max_age_s: Annotated[
+        float | None, typer.Option("--max-age", help="Seconds in the hub after which a product is not sent any more.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(help="Bring what was stored since then, too: RFC 3339, or how long ago: 2h.")
+    ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
     """Subscribe a site to the products of a feed whose id matches.
 
     Example: downburst subscriptions add unl.edu 'IDS|DDPLUS' --pattern '^W[A-Z]US'
+
+    Example: downburst subscriptions add unl.edu NEXRAD2 --start 6h --in-order
     """
-    wanted = {"feed": feed} | given(pattern=pattern, not_pattern=not_pattern)
+    wanted = {"feed": feed} | given(
+        pattern=pattern, not_pattern=not_pattern, hold_s=hold_s, max_age_s=max_age_s, start=start
+    )
+    if in_order or hold_s is not None:
+        wanted["in_order"] = True
     made = HubClient(hub).ask("POST", "v1", "sites", site, "subscriptions", json=wanted)
     show(made) if as_json else print(f"subscription {made['id']}: {site} takes {feed} matching {made['pattern']}")
 

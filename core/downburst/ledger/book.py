@@ -7,6 +7,7 @@ from downburst.ledger.feeds import Feeds
 from downburst.ledger.journal import Faults, Traffic
 from downburst.ledger.plans import Legs, Pins, Plans
 from downburst.ledger.receipts import Batches, Exceptions, Frontiers, Latency
+from downburst.ledger.resends import Resends
 from downburst.ledger.sites import Credentials, Sites, Subscriptions, Tokens
 
 
@@ -21,6 +22,7 @@ class Book:
         self.credentials = Credentials(connection, clock)
         self.tokens = Tokens(connection, clock)
         self.subscriptions = Subscriptions(connection, clock)
+        self.resends = Resends(connection, clock)
         self.plans = Plans(connection)
         self.pins = Pins(connection, clock)
         self.latency = Latency(connection)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from downburst.cli import COMMANDS, main
+from downburst.cli import COMMANDS, main, resend
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_every_command_explains_itself_with_an_example(command: str, capsys: pyt
     assert "Example" in shown or "Commands" in shown
 
 
-@pytest.mark.parametrize("group", ["feeds", "sites", "subscriptions", "plans"])
+@pytest.mark.parametrize("group", ["feeds", "sites", "subscriptions", "plans", "resends"])
 def test_a_group_without_a_command_shows_them(group: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(group) == 2
     assert "list" in capsys.readouterr().out
@@ -138,3 +138,26 @@ def test_a_token_file_is_for_its_owner_alone(
 
 def main_ended_well(*argv: str) -> None:
     assert ended(*argv) == 0
+
+
+def test_a_resend_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[tuple[str, str, Any]] = []
+    looks = iter(["waiting", "waiting", "done"])
+
+    def request(method: str, url: str, **given: Any) -> httpx.Response:
+        asked.append((method, url, given.get("json")))
+        body = {"id": 7, "site": "unl.edu", "feed": "NGRID", "from": "a", "to": "b", "products": 3, "bytes": 99}
+        return httpx.Response(200, json=body | {"expired": 1, "state": next(looks)})
+
+    monkeypatch.setattr(httpx, "request", request)
+    monkeypatch.setattr(resend, "LOOK_S", 0.0)
+    options = ("--site", "unl.edu", "--feed", "NGRID", "--from", "2h", "--pattern", "^A", "--wait")
+    assert ended("resend", *options, "--hub", "http://h") == 0
+    assert asked[0] == (
+        "POST",
+        "http://h/v1/resends",
+        {"site": "unl.edu", "feed": "NGRID", "from": "2h", "pattern": "^A"},
+    )
+    assert [one[:2] for one in asked[1:]] == [("GET", "http://h/v1/resends/7")] * 2
+    said = "resend 7: NGRID from a to b to unl.edu is done: 3 products, 99 bytes, 1 had left the hub's log\n"
+    assert capsys.readouterr().out == said

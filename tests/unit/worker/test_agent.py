@@ -20,13 +20,14 @@ from downburst.events import (
     FeedsChanged,
     NodeChanged,
     PlanMade,
+    ResendsChanged,
     SessionChanged,
     SitesChanged,
     TrafficSeen,
 )
 from downburst.ledger import Ledger
 from downburst.live import LiveState
-from downburst.model import Feed, Product, Site, Subscription
+from downburst.model import Feed, Product, Resend, ResendState, Site, Subscription
 from downburst_latency.service import LatencyService
 from downburst_worker.agent import Agent
 from factories import EPOCH, multicast, plan, settings, unicast
@@ -106,6 +107,20 @@ async def test_a_start_tells_everything_in_order(stage: Stage) -> None:
     assert jobs[3]["legs"] == [{"leg": 1, "transport": "unicast", "sites": ["unl.edu"]}]
     assert stage.agent.running
     assert stage.agent.ca_sha256 == sha256(b"fake").hexdigest()
+
+
+async def test_a_finished_resend_is_noted_and_asked_no_more(stage: Stage) -> None:
+    now = stage.agent._clock.now()
+    wanted = Resend(0, "unl.edu", "NGRID", now - timedelta(hours=1), now)
+    kept = await stage.ledger.write(lambda book: book.resends.add(wanted))
+    await stage.agent.refresh()
+    job = (await stage.jobs("sites"))[-1]
+    assert [line["resend"] for line in job["sites"][0]["resends"]] == [kept.id]
+    await stage.says(event="resend", site="unl.edu", resend=kept.id, products=3, bytes=99, expired=1)
+    await stage.event(ResendsChanged)
+    ended = await stage.ledger.read(lambda book: book.resends.one(kept.id))
+    assert (ended.state, ended.products, ended.bytes, ended.expired) == (ResendState.DONE, 3, 99, 1)
+    assert (await stage.jobs("sites"))[-1]["sites"][0]["resends"] == []
 
 
 async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
