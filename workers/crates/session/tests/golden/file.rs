@@ -1,0 +1,212 @@
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+/// A conversation as it lies in its file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Conversation {
+    /// What it is about, for people.
+    pub about: String,
+    /// The version of the session it is led in.
+    pub session_version: u16,
+    /// What the site knows when it starts.
+    pub known: Vec<Position>,
+    /// Products whose bytes the site finds damaged at first: feed, sequence, how often.
+    pub damaged: Vec<(String, u64, u32)>,
+    /// Ids of products that the site holds already.
+    pub held: Vec<String>,
+    /// What happens, in order.
+    pub events: Vec<Event>,
+    /// Where it leads.
+    pub outcome: Outcome,
+}
+
+/// Where a site stands in a feed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    pub feed: String,
+    pub epoch: u64,
+    /// Both ends of each range are in it.
+    pub settled: Vec<(u64, u64)>,
+    pub newest_stored_us: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Event {
+    /// Virtual time.
+    pub at_us: u64,
+    #[serde(flatten)]
+    pub what: What,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// A connection is made; the site shows this.
+    Connect(Show),
+    /// The connection is gone.
+    Disconnect,
+    /// Something happens at the hub.
+    Hub(HubAct),
+    /// A datagram of a leg reaches the site.
+    Datagram { leg: u32, bytes: Hex },
+    /// The hub writes a frame; it reaches the site at once.
+    HubSays(Hex),
+    /// The site writes a frame; it reaches the hub at once.
+    SiteSays(Hex),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Show {
+    Token { secret: String, credential_sha256: String },
+    Credential { site: String, secret: String },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HubAct {
+    /// The site is let in.
+    Admit {
+        site: String,
+        subscriptions: Vec<Wish>,
+    },
+    /// The site is refused, or its session ended.
+    Refuse {
+        code: String,
+        sentence: String,
+    },
+    /// The site's subscriptions change.
+    Subscribe(Vec<Wish>),
+    /// A feed's log is there. The last sequence in it is `head`.
+    Open {
+        feed: String,
+        epoch: u64,
+        head: u64,
+        unicast_leg: u32,
+    },
+    /// A product is in the log.
+    Publish(Published),
+    /// The bytes of everything up to `to` are gone.
+    Evict {
+        feed: String,
+        to: u64,
+    },
+    OfferLeg(Offer),
+    WithdrawLeg {
+        leg: u32,
+    },
+    Repair {
+        leg: u32,
+        leg_epoch: u64,
+        packet: u64,
+        payload: Hex,
+    },
+    PacketsGone {
+        leg: u32,
+        leg_epoch: u64,
+        packets: Vec<(u64, u64)>,
+    },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Wish {
+    pub feed: String,
+    pub pattern: String,
+    pub not_pattern: Option<String>,
+}
+
+/// A product; byte number i of it is (sequence + i / 1000) modulo 256, and each byte of its digest the sequence modulo 256.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Published {
+    pub feed: String,
+    pub sequence: u64,
+    pub id: String,
+    pub class: String,
+    pub size: usize,
+    pub created_us: i64,
+    pub stored_us: i64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Offer {
+    pub leg: u32,
+    pub feed: String,
+    pub epoch: u64,
+    pub leg_epoch: u64,
+    pub group: String,
+    pub port: u16,
+    pub key_id: u8,
+    pub key: Hex,
+    pub rate_bps: u64,
+}
+
+/// What the site has in the end.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Feed, sequence and id of what it stored, in the order of completion.
+    pub stored: Vec<(String, u64, String)>,
+    /// Feed and sequence of what was rejected or expired.
+    pub lost: Vec<(String, u64)>,
+    /// The refusals it heard.
+    pub refused: Vec<String>,
+    pub positions: Vec<Position>,
+}
+
+impl Conversation {
+    /// The file: an event per line.
+    pub fn text(&self) -> String {
+        let head = serde_json::to_value(self).unwrap();
+        let mut text = String::from("{\n");
+        for field in ["about", "session_version", "known", "damaged", "held"] {
+            writeln!(text, "  \"{field}\": {},", head[field]).unwrap();
+        }
+        let events: Vec<String> = self
+            .events
+            .iter()
+            .map(|event| format!("    {}", serde_json::to_string(event).unwrap()))
+            .collect();
+        writeln!(text, "  \"events\": [\n{}\n  ],", events.join(",\n")).unwrap();
+        writeln!(text, "  \"outcome\": {}\n}}", head["outcome"]).unwrap();
+        text
+    }
+}
+
+/// Bytes as text: two digits each; `00{1000}` is a thousand zeros.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Hex(pub Vec<u8>);
+
+impl From<Hex> for String {
+    fn from(Hex(bytes): Hex) -> Self {
+        bytes.chunk_by(|a, b| a == b).fold(String::new(), |mut text, run| {
+            match run.len() {
+                count if count >= FOLDED_RUN => write!(text, "{:02x}{{{count}}}", run[0]).unwrap(),
+                _ => run.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap()),
+            }
+            text
+        })
+    }
+}
+
+impl TryFrom<String> for Hex {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (mut bytes, mut rest) = (Vec::new(), text.as_str());
+        while !rest.is_empty() {
+            let (pair, after) = rest.split_at_checked(2).ok_or("an odd number of digits")?;
+            let byte = u8::from_str_radix(pair, 16).map_err(|error| format!("{pair}: {error}"))?;
+            let (count, after) = match after.strip_prefix('{').and_then(|after| after.split_once('}')) {
+                Some((count, after)) => (count.parse().map_err(|_| format!("{count} is no count"))?, after),
+                None => (1, after),
+            };
+            bytes.resize(bytes.len() + count, byte);
+            rest = after;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// Shorter runs of equal bytes are written out.
+const FOLDED_RUN: usize = 16;

@@ -1,0 +1,383 @@
+//! The two machines and the least of a driver around each: a hub with logs in memory, a site that stores at once.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use downburst_model::{
+    Class, Digest, Epoch, FeedName, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo, ProductKey,
+    RangeSet, Sequence, SiteName, WallMicros,
+};
+use downburst_session::{
+    Entry, FeedPosition, HubEvent, HubInput, HubOutput, HubSession, LegJoin, Proof, RefusalCode, Refused,
+    SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult, Subscription,
+};
+use downburst_vcmtp::LegKey;
+
+use crate::file::{Conversation, HubAct, Offer, Outcome, Position, Published, Show, Wish};
+
+/// The hub's half, with the logs it serves.
+#[derive(Default)]
+pub struct HubPeer {
+    session: Option<HubSession>,
+    logs: BTreeMap<FeedName, HubLog>,
+    said: Vec<u8>,
+    /// Packets that the site asked of a leg.
+    pub naks: Vec<(u32, RangeSet)>,
+    /// What the hub found wrong with the site.
+    pub complaints: Vec<String>,
+}
+
+struct HubLog {
+    epoch: Epoch,
+    head: u64,
+    unicast_leg: LegId,
+    entries: BTreeMap<u64, Entry>,
+}
+
+impl HubPeer {
+    pub fn accept(&mut self, at_us: u64) {
+        let mut session = HubSession::new(HUB.to_owned());
+        session.handle(hub_now(at_us), HubInput::Room(ROOM_BYTES));
+        self.session = Some(session);
+        self.said.clear();
+    }
+
+    pub fn hang_up(&mut self) {
+        self.session = None;
+    }
+
+    pub fn hear(&mut self, at_us: u64, frame: &[u8]) {
+        self.tell(at_us, HubInput::Bytes(Bytes::copy_from_slice(frame)));
+    }
+
+    pub fn act(&mut self, at_us: u64, act: &HubAct) {
+        match act.clone() {
+            HubAct::Admit { site, subscriptions } => {
+                let (site, subscriptions) = (SiteName::parse(&site).unwrap(), wishes(&subscriptions));
+                self.tell(at_us, HubInput::Admit { site, subscriptions });
+                self.tell_feeds(at_us);
+            }
+            HubAct::Refuse { code, sentence } => {
+                let code = refusal_codes().into_iter().find(|known| format!("{known:?}") == code).unwrap();
+                self.tell(at_us, HubInput::Refuse(Refused { code, sentence }));
+            }
+            HubAct::Subscribe(subscriptions) => {
+                self.tell(at_us, HubInput::Subscriptions(wishes(&subscriptions)));
+                self.tell_feeds(at_us);
+            }
+            HubAct::Open { feed, epoch, head, unicast_leg } => {
+                let (feed, epoch, entries) = (feed_name(&feed), Epoch(epoch), BTreeMap::new());
+                let log = HubLog { epoch, head, unicast_leg: LegId(unicast_leg), entries };
+                self.logs.insert(feed.clone(), log);
+                self.tell_feed(at_us, &feed);
+            }
+            HubAct::Publish(published) => self.publish(at_us, &published),
+            HubAct::Evict { feed, to } => {
+                let entries = &mut self.logs.get_mut(&feed_name(&feed)).unwrap().entries;
+                entries.range_mut(..=to).for_each(|(_, entry)| entry.bytes = None);
+            }
+            HubAct::OfferLeg(offer) => self.tell(at_us, HubInput::JoinLeg(leg_join(&offer))),
+            HubAct::WithdrawLeg { leg } => self.tell(at_us, HubInput::LeaveLeg(LegId(leg))),
+            HubAct::Repair { leg, leg_epoch, packet, payload } => {
+                let (leg, payload) = (LegId(leg), Bytes::from(payload.0));
+                self.tell(at_us, HubInput::Repair { leg, leg_epoch, packet, payload });
+            }
+            HubAct::PacketsGone { leg, leg_epoch, packets } => {
+                let (leg, packets) = (LegId(leg), packets.into_iter().collect());
+                self.tell(at_us, HubInput::PacketsGone { leg, leg_epoch, packets });
+            }
+        }
+    }
+
+    pub fn deadline_us(&self) -> Option<u64> {
+        self.session.as_ref().and_then(Machine::deadline).map(|at| at.0)
+    }
+
+    /// The whole frames it wrote since.
+    pub fn frames(&mut self, at_us: u64) -> Vec<Vec<u8>> {
+        while let Some(output) = self.session.as_mut().and_then(|session| session.poll(hub_now(at_us))) {
+            self.take(at_us, output);
+        }
+        cut_frames(&mut self.said)
+    }
+
+    /// The description of a product in the log, and its bytes.
+    pub fn product(&self, published: &Published) -> (ProductInfo, Bytes) {
+        let log = &self.logs[&feed_name(&published.feed)];
+        let entry = &log.entries[&published.sequence];
+        (entry.info.clone(), entry.bytes.clone().unwrap())
+    }
+
+    fn publish(&mut self, at_us: u64, published: &Published) {
+        let feed = feed_name(&published.feed);
+        let log = self.logs.get_mut(&feed).unwrap();
+        let entry = Entry {
+            info: describe(&feed, log.epoch, published),
+            bytes: Some(content(published.sequence, published.size)),
+        };
+        log.head = published.sequence;
+        log.entries.insert(log.head, entry);
+        self.tell_feed(at_us, &feed);
+    }
+
+    fn tell_feeds(&mut self, at_us: u64) {
+        let feeds: Vec<FeedName> = self.logs.keys().cloned().collect();
+        feeds.iter().for_each(|feed| self.tell_feed(at_us, feed));
+    }
+
+    fn tell_feed(&mut self, at_us: u64, feed: &FeedName) {
+        let HubLog { epoch, head, unicast_leg, .. } = self.logs[feed];
+        self.tell(at_us, HubInput::Feed { feed: feed.clone(), epoch, head: Sequence(head), unicast_leg });
+    }
+
+    fn tell(&mut self, at_us: u64, input: HubInput) {
+        if let Some(session) = &mut self.session {
+            session.handle(hub_now(at_us), input);
+        }
+    }
+
+    fn take(&mut self, at_us: u64, output: HubOutput) {
+        match output {
+            HubOutput::Write { bytes, .. } => self.said.extend_from_slice(&bytes),
+            HubOutput::Read { feed, after, to, .. } => {
+                let log = &self.logs[&feed];
+                let entries = log.entries.range(after.0 + 1..=to.0).map(|(_, entry)| entry.clone()).collect();
+                self.tell(at_us, HubInput::Entries { feed, after, entries, read_to: to });
+            }
+            HubOutput::FindTime { feed, time } => {
+                let before = self.logs[&feed].entries.values().take_while(|entry| entry.info.stored < time);
+                let after = before.last().map_or(Sequence(0), |entry| entry.info.key.sequence);
+                self.tell(at_us, HubInput::FoundTime { feed, after });
+            }
+            HubOutput::Event(HubEvent::Nak { leg, packets, .. }) => self.naks.push((leg.0, packets)),
+            HubOutput::Event(HubEvent::Violation(sentence)) => self.complaints.push(sentence),
+            HubOutput::Event(HubEvent::Dead) => self.complaints.push("the site is dead".to_owned()),
+            HubOutput::Event(_) | HubOutput::Authenticate(_) | HubOutput::Close => {}
+        }
+    }
+}
+
+/// The site's half. What is complete is checked and stored at once.
+pub struct SitePeer {
+    session: SiteSession,
+    said: Vec<u8>,
+    spool: BTreeMap<ProductKey, Vec<u8>>,
+    damaged: BTreeMap<(String, u64), u32>,
+    held: Vec<String>,
+    outcome: Outcome,
+    pub complaints: Vec<String>,
+}
+
+impl SitePeer {
+    pub fn new(conversation: &Conversation) -> Self {
+        let feeds =
+            conversation.known.iter().map(|known| (feed_name(&known.feed), position(known))).collect();
+        Self {
+            session: SiteSession::new(SITE_SOFTWARE.to_owned(), SiteState { feeds }),
+            said: Vec::new(),
+            spool: BTreeMap::new(),
+            damaged: conversation
+                .damaged
+                .iter()
+                .map(|(feed, at, times)| ((feed.clone(), *at), *times))
+                .collect(),
+            held: conversation.held.clone(),
+            outcome: Outcome::default(),
+            complaints: Vec::new(),
+        }
+    }
+
+    pub fn connect(&mut self, at_us: u64, show: &Show) {
+        let proof = match show.clone() {
+            Show::Token { secret, credential_sha256 } => Proof::Token { secret, credential_sha256 },
+            Show::Credential { site, secret } => {
+                Proof::Credential { site: SiteName::parse(&site).unwrap(), secret }
+            }
+        };
+        self.said.clear();
+        self.tell(at_us, SiteInput::Connected(proof));
+    }
+
+    pub fn hang_up(&mut self, at_us: u64) {
+        self.tell(at_us, SiteInput::Disconnected);
+    }
+
+    pub fn hear(&mut self, at_us: u64, frame: &[u8]) {
+        self.tell(at_us, SiteInput::Bytes(Bytes::copy_from_slice(frame)));
+    }
+
+    pub fn datagram(&mut self, at_us: u64, leg: u32, bytes: &[u8]) {
+        let (leg, bytes) = (LegId(leg), Bytes::copy_from_slice(bytes));
+        self.tell(at_us, SiteInput::Datagram { leg, bytes });
+    }
+
+    pub fn deadline_us(&self) -> Option<u64> {
+        self.session.deadline().map(|at| at.0)
+    }
+
+    /// The whole frames it wrote since.
+    pub fn frames(&mut self, at_us: u64) -> Vec<Vec<u8>> {
+        while let Some(output) = self.session.poll(site_now(at_us)) {
+            self.take(at_us, output);
+        }
+        cut_frames(&mut self.said)
+    }
+
+    pub fn outcome(self) -> Outcome {
+        let positions = self.session.positions().into_iter().map(|position| Position {
+            feed: position.feed.to_string(),
+            epoch: position.epoch.0,
+            settled: position.settled.iter().collect(),
+            newest_stored_us: position.newest_stored.0,
+        });
+        Outcome { positions: positions.collect(), ..self.outcome }
+    }
+
+    fn tell(&mut self, at_us: u64, input: SiteInput) {
+        self.session.handle(site_now(at_us), input);
+    }
+
+    fn take(&mut self, at_us: u64, output: SiteOutput) {
+        match output {
+            SiteOutput::Write(bytes) => self.said.extend_from_slice(&bytes),
+            SiteOutput::Begin(info) => {
+                self.spool.insert(info.key, vec![0; info.size as usize]);
+            }
+            SiteOutput::Block { key, offset, bytes } => {
+                let start = offset as usize;
+                self.spool.get_mut(&key).unwrap()[start..start + bytes.len()].copy_from_slice(&bytes);
+            }
+            SiteOutput::Complete { info, .. } => self.complete(at_us, &info),
+            SiteOutput::Abandon(key) => {
+                self.spool.remove(&key);
+            }
+            SiteOutput::Event(event) => self.take_event(event),
+            SiteOutput::JoinGroup(_)
+            | SiteOutput::LeaveGroup(_)
+            | SiteOutput::Checkpoint(_)
+            | SiteOutput::Close => {}
+        }
+    }
+
+    fn complete(&mut self, at_us: u64, info: &ProductInfo) {
+        let key = info.key.clone();
+        let bytes = self.spool.remove(&key).unwrap();
+        assert!(bytes == content(key.sequence.0, bytes.len()), "the bytes of {key:?} are wrong");
+        let name = (key.feed.to_string(), key.sequence.0);
+        let bad = self.damaged.get_mut(&name).filter(|times| **times > 0);
+        let result = match bad {
+            Some(times) => {
+                *times -= 1;
+                StoreResult::DigestMismatch
+            }
+            None if self.held.iter().any(|id| id == info.id.as_str()) => StoreResult::Held,
+            None => {
+                self.outcome.stored.push((name.0, name.1, info.id.as_str().to_owned()));
+                StoreResult::Stored
+            }
+        };
+        self.tell(at_us, SiteInput::Settled { key, result, at: site_now(at_us).wall });
+    }
+
+    fn take_event(&mut self, event: SiteEvent) {
+        match event {
+            SiteEvent::Lost { key, .. } => self.outcome.lost.push((key.feed.to_string(), key.sequence.0)),
+            SiteEvent::Refused(refused) => self.outcome.refused.push(refused.sentence),
+            SiteEvent::Violation(sentence) => self.complaints.push(sentence),
+            SiteEvent::Dead => self.complaints.push("the hub is dead".to_owned()),
+            _ => {}
+        }
+    }
+}
+
+pub fn hub_now(at_us: u64) -> Now {
+    Now { monotonic: Micros(at_us), wall: WallMicros(BEGIN_US + at_us as i64) }
+}
+
+fn site_now(at_us: u64) -> Now {
+    Now { monotonic: Micros(at_us), wall: WallMicros(BEGIN_US + SITE_AHEAD_US + at_us as i64) }
+}
+
+pub fn leg_join(offer: &Offer) -> LegJoin {
+    LegJoin {
+        leg: LegId(offer.leg),
+        feed: feed_name(&offer.feed),
+        epoch: Epoch(offer.epoch),
+        leg_epoch: offer.leg_epoch,
+        group: offer.group.clone(),
+        port: offer.port,
+        key: LegKey { id: offer.key_id, secret: offer.key.0.clone().try_into().unwrap() },
+        interface: String::new(),
+        rate_bps: offer.rate_bps,
+    }
+}
+
+fn describe(feed: &FeedName, epoch: Epoch, published: &Published) -> ProductInfo {
+    let classes = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
+    ProductInfo {
+        key: ProductKey { feed: feed.clone(), epoch, sequence: Sequence(published.sequence) },
+        id: ProductId::parse(&published.id).unwrap(),
+        origin: Origin::parse("idd.example.edu").unwrap(),
+        created: WallMicros(published.created_us),
+        stored: WallMicros(published.stored_us),
+        size: published.size as u64,
+        digest: Digest([published.sequence as u8; 32]),
+        class: classes.into_iter().find(|class| format!("{class:?}") == published.class).unwrap(),
+    }
+}
+
+fn content(sequence: u64, size: usize) -> Bytes {
+    (0..size).map(|at| (sequence as usize + at / 1_000) as u8).collect()
+}
+
+fn position(known: &Position) -> FeedPosition {
+    FeedPosition {
+        feed: feed_name(&known.feed),
+        epoch: Epoch(known.epoch),
+        settled: known.settled.iter().copied().collect(),
+        newest_stored: WallMicros(known.newest_stored_us),
+    }
+}
+
+fn wishes(wishes: &[Wish]) -> Vec<Subscription> {
+    let subscription = |wish: &Wish| Subscription {
+        feed: feed_name(&wish.feed),
+        pattern: wish.pattern.clone(),
+        not_pattern: wish.not_pattern.clone(),
+    };
+    wishes.iter().map(subscription).collect()
+}
+
+fn feed_name(name: &str) -> FeedName {
+    FeedName::parse(name).unwrap()
+}
+
+fn refusal_codes() -> [RefusalCode; 7] {
+    use RefusalCode::*;
+    [Version, Token, Credential, Expired, Busy, Protocol, Unavailable]
+}
+
+/// Takes the whole frames out of what was written: kind, length of the body, body.
+fn cut_frames(said: &mut Vec<u8>) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    while let Some(header) = said.first_chunk::<5>() {
+        let length = 5 + u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
+        if said.len() < length {
+            break;
+        }
+        frames.push(said.drain(..length).collect());
+    }
+    frames
+}
+
+const HUB: &str = "hub.example";
+const SITE_SOFTWARE: &str = "downburst-node 0.1.0";
+
+/// No conversation waits for room.
+const ROOM_BYTES: usize = 1 << 30;
+
+/// 2026-01-01 00:00 UTC.
+pub const BEGIN_US: i64 = 1_767_225_600_000_000;
+
+/// The site's clock is ahead of the hub's.
+const SITE_AHEAD_US: i64 = 1_500_000;

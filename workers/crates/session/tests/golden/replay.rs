@@ -1,0 +1,62 @@
+//! One side of a recorded conversation against today's machine.
+
+use crate::file::{Conversation, Hex, What};
+use crate::peers::{HubPeer, SitePeer};
+
+/// Today's hub answers the recorded site byte for byte.
+pub fn hub(conversation: &Conversation, name: &str) {
+    let mut hub = HubPeer::default();
+    let (mut said, mut expected) = (Vec::new(), Vec::new());
+    for event in &conversation.events {
+        while let Some(due) = hub.deadline_us().filter(|due| *due < event.at_us) {
+            said.extend(hub.frames(due));
+        }
+        match &event.what {
+            What::Connect(_) => hub.accept(event.at_us),
+            What::Disconnect => hub.hang_up(),
+            What::Hub(act) => hub.act(event.at_us, act),
+            What::SiteSays(frame) => hub.hear(event.at_us, &frame.0),
+            What::HubSays(frame) => expected.push(frame.0.clone()),
+            What::Datagram { .. } => {}
+        }
+        said.extend(hub.frames(event.at_us));
+    }
+    assert_eq!(hub.complaints, Vec::<String>::new(), "{name}: the hub does not understand the site");
+    assert_same(&said, &expected, name, "hub");
+}
+
+/// Today's site, speaking the conversation's version, says what the recorded one said, and has the same in the end.
+pub fn site(conversation: &Conversation, name: &str) {
+    let mut site = SitePeer::new(conversation);
+    let (mut said, mut expected) = (Vec::new(), Vec::new());
+    for event in &conversation.events {
+        while let Some(due) = site.deadline_us().filter(|due| *due < event.at_us) {
+            said.extend(site.frames(due));
+        }
+        match &event.what {
+            What::Connect(show) => site.connect(event.at_us, show),
+            What::Disconnect => site.hang_up(event.at_us),
+            What::HubSays(frame) => site.hear(event.at_us, &frame.0),
+            What::Datagram { leg, bytes } => site.datagram(event.at_us, *leg, &bytes.0),
+            What::SiteSays(frame) => expected.push(frame.0.clone()),
+            What::Hub(_) => {}
+        }
+        said.extend(site.frames(event.at_us));
+    }
+    assert_eq!(site.complaints, Vec::<String>::new(), "{name}: the site does not understand the hub");
+    assert_same(&said, &expected, name, "site");
+    assert_eq!(site.outcome(), conversation.outcome, "{name}: the site ends elsewhere");
+}
+
+fn assert_same(said: &[Vec<u8>], expected: &[Vec<u8>], name: &str, who: &str) {
+    for (index, (said, expected)) in said.iter().zip(expected).enumerate() {
+        let (said, expected) = (Hex(said.clone()), Hex(expected.clone()));
+        assert!(
+            said == expected,
+            "{name}: frame {index} of the {who} is\n  {}\nand was\n  {}",
+            String::from(said),
+            String::from(expected)
+        );
+    }
+    assert_eq!(said.len(), expected.len(), "{name}: so many frames says the {who}");
+}
