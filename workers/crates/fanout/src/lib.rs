@@ -1,12 +1,15 @@
-//! Unicast fan-out: which bytes go next on one site's stream.
+//! Unicast fan-out: which bytes go next on one site's streams.
 //!
 //! One [`Outbox`] per site. Products wait by class and lane; large ones are cut into slices so that a more urgent product passes
-//! them; the queue is bounded, and the driver reads from the log only when there is room. The crate knows no frames and no
+//! them; the queue is bounded, and the driver reads from the log only when there is room. A site has one stream or several: each
+//! carries some classes, and takes whole products from the queue it shares with the others. The crate knows no frames and no
 //! sockets: what a slice looks like on the wire is the business of `session`.
 #![forbid(unsafe_code)]
 
 mod line;
 mod outbox;
+mod stream;
 mod turn;
 
 pub use outbox::{Limits, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice};
+pub use stream::{Classes, StreamId};

@@ -4,19 +4,23 @@ use bytes::Bytes;
 use downburst_model::{Class, FeedName, Lane};
 
 use crate::line::{Line, Waiting};
+use crate::stream::{Classes, Stream, StreamId};
 
-/// The queue of one site's stream.
+/// The queue of one site's streams.
 ///
-/// Control frames go first. Then warnings, always. The other classes share by weight (observation 8, grid 4, bulk 2), so that
-/// none starves; a class that was silent goes at once. Within a class live products go before the others, which keep a ninth.
-/// Products of one class and lane go one after the other.
+/// On a stream control frames go first (on the first one, that is). Then warnings, always. The other classes share by weight
+/// (observation 8, grid 4, bulk 2), so that none starves; a class that was silent goes at once. Within a class live products go
+/// before the others, which keep a ninth. Products of one class and lane go one after the other.
+///
+/// A product belongs to no stream until one that carries its class has room for it; from its first slice on it stays there. So
+/// several streams that carry a class share it by what each of them takes, and none waits behind another.
 #[derive(Debug)]
 pub struct Outbox<C> {
     limits: Limits,
     control: VecDeque<(Bytes, C)>,
     control_bytes: usize,
     lines: BTreeMap<Class, Line>,
-    level: u64,
+    streams: BTreeMap<StreamId, Stream>,
     taken: BTreeMap<(FeedName, bool), usize>,
     last_ticket: u32,
 }
@@ -68,14 +72,15 @@ pub struct Slice {
 }
 
 impl<C> Outbox<C> {
-    /// Makes an empty queue.
+    /// Makes an empty queue with one stream, which carries every class.
     pub fn new(limits: Limits) -> Self {
+        let first = Stream::carrying(Classes::all());
         Self {
             limits,
             control: VecDeque::new(),
             control_bytes: 0,
             lines: BTreeMap::new(),
-            level: 0,
+            streams: BTreeMap::from([(StreamId::FIRST, first)]),
             taken: BTreeMap::new(),
             last_ticket: 0,
         }
@@ -101,8 +106,8 @@ impl<C> Outbox<C> {
         let taken = self.taken.entry((waiting.feed.clone(), waiting.live)).or_default();
         *taken = taken.saturating_add(cost_bytes(&waiting));
         let line = self.lines.entry(parcel.class).or_default();
-        if line.is_empty() {
-            line.turn.rejoin(self.level);
+        for stream in self.streams.values_mut().filter(|stream| stream.carries.has(parcel.class)) {
+            stream.awaits(parcel.class, waiting.live, line);
         }
         line.push(waiting);
         self.last_ticket
@@ -122,7 +127,9 @@ impl<C> Outbox<C> {
 
     /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.control.is_empty() && self.lines.values().all(Line::is_empty)
+        self.control.is_empty()
+            && self.lines.values().all(Line::is_empty)
+            && !self.streams.values().any(Stream::has_begun)
     }
 
     /// Takes back the products of which nothing was sent and whose ticket is `unwanted`; answers their tickets.
@@ -135,39 +142,54 @@ impl<C> Outbox<C> {
         gone.iter().map(|waiting| waiting.ticket).collect()
     }
 
-    /// Takes what goes next.
-    pub fn take(&mut self) -> Option<Next<C>> {
-        if let Some((frame, mark)) = self.control.pop_front() {
+    /// Has a stream carry these classes, and no others but what it has begun.
+    pub fn carry(&mut self, stream: StreamId, classes: Classes) {
+        let stream = self.streams.entry(stream).or_default();
+        for class in classes.without(stream.carries).iter() {
+            // Whoever takes up a class begins where the others are, as if it had just come.
+            for live in [true, false] {
+                stream.awaits(class, live, &Line::default());
+            }
+        }
+        stream.carries = classes;
+    }
+
+    /// True if the stream has begun a product that is not whole.
+    pub fn has_begun(&self, stream: StreamId) -> bool {
+        self.streams.get(&stream).is_some_and(Stream::has_begun)
+    }
+
+    /// Ends a stream; answers the tickets of the products that had begun there and were not whole. Their room is free again.
+    pub fn end(&mut self, stream: StreamId) -> Vec<u32> {
+        let Some(stream) = self.streams.remove(&stream) else {
+            return Vec::new();
+        };
+        let gone: Vec<Waiting> = stream.into_begun().collect();
+        for waiting in &gone {
+            self.release(waiting);
+        }
+        gone.iter().map(|waiting| waiting.ticket).collect()
+    }
+
+    /// Takes what goes next on a stream.
+    pub fn take(&mut self, stream: StreamId) -> Option<Next<C>> {
+        if stream == StreamId::FIRST
+            && let Some((frame, mark)) = self.control.pop_front()
+        {
             self.control_bytes = self.control_bytes.saturating_sub(frame.len());
             return Some(Next::Control(frame, mark));
         }
-        let class = self.next_class()?;
-        let line = self.lines.get_mut(&class)?;
-        let level = line.turn.level();
-        let mut waiting = line.take()?;
+        let stream = self.streams.get_mut(&stream)?;
+        let class = stream.next_class(&self.lines)?;
+        let mut waiting = stream.take(class, &mut self.lines)?;
         let slice = cut(&mut waiting);
-        line.charge(waiting.live, slice.bytes.len(), class_cost(class));
-        if class != Class::Warning {
-            self.level = self.level.max(level);
-        }
+        stream.charge(class, waiting.live, slice.bytes.len());
         if slice.last {
             self.release(&waiting);
         } else {
-            line.resume(waiting);
+            stream.resume(class, waiting);
         }
         Some(Next::Slice(slice))
-    }
-
-    fn next_class(&self) -> Option<Class> {
-        let mut waiting = self.lines.iter().filter(|(_, line)| !line.is_empty());
-        let (first, line) = waiting.next()?;
-        if *first == Class::Warning {
-            return Some(*first);
-        }
-        std::iter::once((first, line))
-            .chain(waiting)
-            .min_by_key(|(class, line)| (line.turn.level(), **class))
-            .map(|(class, _)| *class)
     }
 
     fn release(&mut self, waiting: &Waiting) {
@@ -203,15 +225,6 @@ fn cut(waiting: &mut Waiting) -> Slice {
 
 fn cost_bytes(waiting: &Waiting) -> usize {
     waiting.bytes.len().saturating_add(PARCEL_OVERHEAD_BYTES)
-}
-
-/// The reciprocal of a class's weight.
-fn class_cost(class: Class) -> u64 {
-    match class {
-        Class::Warning | Class::Observation => 1,
-        Class::Grid => 2,
-        Class::Bulk => 4,
-    }
 }
 
 /// The largest slice: 5 ms of a 100 Mb/s line, which is how long a more urgent product waits for the line.

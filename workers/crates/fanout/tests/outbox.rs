@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use downburst_fanout::{Limits, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice};
+use downburst_fanout::{Limits, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice, StreamId};
 use downburst_model::{Class, FeedName, Lane};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn outbox() -> Outbox<&'static str> {
 }
 
 fn slice(outbox: &mut Outbox<&'static str>) -> Slice {
-    match outbox.take() {
+    match outbox.take(StreamId::FIRST) {
         Some(Next::Slice(slice)) => slice,
         other => panic!("no slice but {other:?}"),
     }
@@ -43,10 +43,10 @@ fn control_passes_everything() {
     outbox.push(parcel(Class::Warning, Lane::Live, 10));
     outbox.push_control(Bytes::from_static(b"hello"), "control");
     assert_eq!(outbox.control_bytes(), 5);
-    assert_eq!(outbox.take(), Some(Next::Control(Bytes::from_static(b"hello"), "control")));
+    assert_eq!(outbox.take(StreamId::FIRST), Some(Next::Control(Bytes::from_static(b"hello"), "control")));
     assert_eq!(outbox.control_bytes(), 0);
     assert_eq!(slice(&mut outbox).bytes.len(), 10);
-    assert!(outbox.is_empty() && outbox.take().is_none());
+    assert!(outbox.is_empty() && outbox.take(StreamId::FIRST).is_none());
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn an_empty_product_is_one_slice() {
     let mut outbox = outbox();
     let ticket = outbox.push(parcel(Class::Grid, Lane::Live, 0));
     let expected = Slice { ticket, offset: 0, bytes: Bytes::new(), first: true, last: true };
-    assert_eq!(outbox.take(), Some(Next::Slice(expected)));
+    assert_eq!(outbox.take(StreamId::FIRST), Some(Next::Slice(expected)));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn room_is_taken_and_given_back_by_feed_and_lane() {
     assert_eq!(outbox.room_bytes(&feed("G"), Lane::Live), 10_000);
     outbox.push(parcel(Class::Grid, Lane::Resend, 100_000));
     assert_eq!(outbox.room_bytes(&name, Lane::Backfill), 0);
-    while outbox.take().is_some() {}
+    while outbox.take(StreamId::FIRST).is_some() {}
     assert_eq!(outbox.room_bytes(&name, Lane::Live), 10_000);
     assert_eq!(outbox.room_bytes(&name, Lane::Backfill), 5_000);
 }
@@ -146,7 +146,7 @@ proptest! {
         let mut sizes = BTreeMap::new();
         let mut finished: BTreeMap<(usize, bool), Vec<u32>> = BTreeMap::new();
         let mut take = |outbox: &mut Outbox<&'static str>, line_of: &BTreeMap<u32, (usize, bool)>| {
-            let Some(Next::Slice(slice)) = outbox.take() else { return false };
+            let Some(Next::Slice(slice)) = outbox.take(StreamId::FIRST) else { return false };
             let (bytes, _) = sent.entry(slice.ticket).or_default();
             assert_eq!((slice.offset as usize, slice.first), (*bytes, *bytes == 0));
             assert!(slice.bytes.len() <= SLICE_BYTES);

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_fanout::{Limits, Next, Outbox};
+use downburst_fanout::{Limits, Next, Outbox, StreamId};
 use downburst_model::{Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
 
 use crate::frame::{Decoder, Frame, Message, repair_frame};
@@ -170,7 +170,7 @@ impl HubSession {
     }
 
     fn write_next(&mut self) {
-        match self.outbox.take() {
+        match self.outbox.take(StreamId::FIRST) {
             Some(Next::Control(bytes, purpose)) => self.write(bytes, purpose),
             Some(Next::Slice(slice)) => self.write_slice(slice),
             None => {}

@@ -1,0 +1,205 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use downburst_model::Class;
+
+use crate::line::{Line, Waiting};
+use crate::turn::Turn;
+
+/// One of a site's streams. The first one carries control and everything that no other carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u32);
+
+/// A set of classes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Classes(u8);
+
+/// What one stream carries, what it has begun, and whose turn it is there.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    pub(crate) carries: Classes,
+    orders: BTreeMap<Class, Order>,
+    /// What the class that was served last had before it.
+    level: u64,
+}
+
+/// A class on a stream.
+#[derive(Debug, Default)]
+struct Order {
+    turn: Turn,
+    live: Share,
+    late: Share,
+    level: u64,
+}
+
+/// A lane of a class on a stream.
+#[derive(Debug, Default)]
+struct Share {
+    turn: Turn,
+    /// The product that goes on here until it is whole.
+    begun: Option<Waiting>,
+}
+
+impl StreamId {
+    /// The stream that a session begins with.
+    pub const FIRST: Self = Self(0);
+}
+
+impl Classes {
+    /// No class.
+    pub const NONE: Self = Self(0);
+
+    /// True if the class is in the set.
+    pub fn has(self, class: Class) -> bool {
+        self.0 & bit(class) != 0
+    }
+
+    /// The set with one more.
+    #[must_use]
+    pub fn with(self, class: Class) -> Self {
+        Self(self.0 | bit(class))
+    }
+
+    /// The classes of both sets.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The classes that are not in the other set.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Every class.
+    pub fn all() -> Self {
+        ALL.into_iter().collect()
+    }
+
+    /// The classes, most urgent first.
+    pub fn iter(self) -> impl Iterator<Item = Class> {
+        ALL.into_iter().filter(move |class| self.has(*class))
+    }
+}
+
+impl FromIterator<Class> for Classes {
+    fn from_iter<I: IntoIterator<Item = Class>>(classes: I) -> Self {
+        classes.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+impl fmt::Debug for Classes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl Stream {
+    pub(crate) fn carrying(carries: Classes) -> Self {
+        Self { carries, ..Self::default() }
+    }
+
+    /// A product joins `line`, which the stream carries: a class or a lane that was silent here begins where the others are.
+    pub(crate) fn awaits(&mut self, class: Class, live: bool, line: &Line) {
+        let level = self.level;
+        let order = self.orders.entry(class).or_default();
+        if line.is_empty() && !order.has_begun() {
+            order.turn.rejoin(level);
+        }
+        let lane_level = order.level;
+        let share = order.share(live);
+        if line.lane(live).is_empty() && share.begun.is_none() {
+            share.turn.rejoin(lane_level);
+        }
+    }
+
+    /// The class whose turn it is: warnings always, then the one that had least.
+    pub(crate) fn next_class(&self, lines: &BTreeMap<Class, Line>) -> Option<Class> {
+        let waits = |class: &Class| {
+            let begun = self.orders.get(class).is_some_and(Order::has_begun);
+            begun || (self.carries.has(*class) && lines.get(class).is_some_and(|line| !line.is_empty()))
+        };
+        let level = |class: Class| self.orders.get(&class).map_or(0, |order| order.turn.level());
+        let mut waiting = ALL.into_iter().filter(waits).peekable();
+        waiting.next_if_eq(&Class::Warning).or_else(|| waiting.min_by_key(|class| (level(*class), *class)))
+    }
+
+    /// Takes the product of the class whose turn it is; what is not finished comes back by [`resume`](Self::resume).
+    pub(crate) fn take(&mut self, class: Class, lines: &mut BTreeMap<Class, Line>) -> Option<Waiting> {
+        let order = self.orders.entry(class).or_default();
+        let mut line = lines.get_mut(&class).filter(|_| self.carries.has(class));
+        let waits = |share: &Share, live: bool| {
+            share.begun.is_some() || line.as_ref().is_some_and(|line| !line.lane(live).is_empty())
+        };
+        let live = match (waits(&order.live, true), waits(&order.late, false)) {
+            (true, true) => order.live.turn.level() <= order.late.turn.level(),
+            (live, _) => live,
+        };
+        let share = order.share(live);
+        let level = share.turn.level();
+        let waiting = share.begun.take().or_else(|| line.as_mut()?.pop(live))?;
+        order.level = order.level.max(level);
+        Some(waiting)
+    }
+
+    /// Counts a slice for the lane that was served and for the class.
+    pub(crate) fn charge(&mut self, class: Class, live: bool, bytes: usize) {
+        let order = self.orders.entry(class).or_default();
+        let level = order.turn.level();
+        order.share(live).turn.charge(bytes, if live { 1 } else { LATE_COST });
+        order.turn.charge(bytes, class_cost(class));
+        if class != Class::Warning {
+            self.level = self.level.max(level);
+        }
+    }
+
+    /// Keeps an unfinished product: it goes on here.
+    pub(crate) fn resume(&mut self, class: Class, waiting: Waiting) {
+        let share = self.orders.entry(class).or_default().share(waiting.live);
+        share.begun = Some(waiting);
+    }
+
+    /// True if a product has begun here and is not whole.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.orders.values().any(Order::has_begun)
+    }
+
+    /// The products that have begun here and are not whole.
+    pub(crate) fn into_begun(self) -> impl Iterator<Item = Waiting> {
+        self.orders.into_values().flat_map(|order| [order.live.begun, order.late.begun]).flatten()
+    }
+}
+
+impl Order {
+    fn has_begun(&self) -> bool {
+        self.live.begun.is_some() || self.late.begun.is_some()
+    }
+
+    fn share(&mut self, live: bool) -> &mut Share {
+        if live { &mut self.live } else { &mut self.late }
+    }
+}
+
+fn bit(class: Class) -> u8 {
+    match class {
+        Class::Warning => 1,
+        Class::Observation => 2,
+        Class::Grid => 4,
+        Class::Bulk => 8,
+    }
+}
+
+/// The reciprocal of a class's weight.
+fn class_cost(class: Class) -> u64 {
+    match class {
+        Class::Warning | Class::Observation => 1,
+        Class::Grid => 2,
+        Class::Bulk => 4,
+    }
+}
+
+const ALL: [Class; 4] = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
+
+/// A late byte counts as this many live ones: while live products wait, the late ones of the class get a ninth.
+const LATE_COST: u64 = 8;
