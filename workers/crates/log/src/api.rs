@@ -2,7 +2,7 @@ use std::io::Read;
 
 use bytes::Bytes;
 use downburst_model::{
-    Class, Digest, Epoch, FeedName, Origin, ProductId, ProductInfo, ProductKey, Sequence, WallMicros,
+    Class, Digest, Epoch, FeedName, Hops, Origin, ProductId, ProductInfo, ProductKey, Sequence, WallMicros,
 };
 use minicbor::{Decode, Encode};
 
@@ -103,6 +103,8 @@ pub struct NewProduct {
     pub class: Class,
     /// At a site: where it came from. A second product with the same upstream key is a duplicate under every rule.
     pub source: Option<SourceStamp>,
+    /// The hubs it passed before.
+    pub hops: Option<Hops>,
     /// Refuses the product if it has another size; also saves moving to a larger segment half-way.
     pub expected_size: Option<u64>,
     /// Refuses the product if it has another digest.

@@ -44,6 +44,7 @@ pub fn product(id: &str) -> Result<NewProduct, NameError> {
         created: WallMicros(1_000),
         class: Class::Observation,
         source: None,
+        hops: None,
         expected_size: None,
         expected_digest: None,
     })

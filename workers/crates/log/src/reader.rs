@@ -282,5 +282,6 @@ pub(crate) fn describe(identity: &Identity, header: &Header) -> ProductInfo {
         size: header.size,
         digest: metadata.digest,
         class: metadata.class,
+        hops: metadata.hops.clone(),
     }
 }

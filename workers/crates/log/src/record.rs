@@ -1,6 +1,6 @@
 //! A record: a prefix of fixed length, metadata in CBOR, padding to eight bytes, then the product's bytes, padded too.
 
-use downburst_model::{Class, Digest, Origin, ProductId, WallMicros};
+use downburst_model::{Class, Digest, Hops, Origin, ProductId, WallMicros};
 use minicbor::{Decode, Encode};
 
 use crate::SourceStamp;
@@ -26,6 +26,8 @@ pub(crate) struct Metadata {
     pub(crate) body: Option<Body>,
     #[n(7)]
     pub(crate) source: Option<SourceStamp>,
+    #[n(8)]
+    pub(crate) hops: Option<Hops>,
 }
 
 /// The content behind a WMO starting line.
@@ -170,7 +172,7 @@ const PREFIX_BYTES: usize = CHECKED_PREFIX_BYTES + CRC_FIELD_BYTES;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use downburst_model::{Epoch, FeedName, ProductKey, Sequence};
+    use downburst_model::{Epoch, FeedName, HubName, ProductKey, Sequence};
     use proptest::prelude::*;
 
     use super::*;
@@ -185,6 +187,7 @@ pub(crate) mod tests {
             digest: Digest([9; 32]),
             body: None,
             source: None,
+            hops: None,
         }
     }
 
@@ -202,8 +205,16 @@ pub(crate) mod tests {
             stored: far,
             body: Some(Body { starting_line_bytes: 255, digest: Digest([1; 32]) }),
             source: Some(SourceStamp { key, hub_stored: far, received: Some(far) }),
+            hops: longest_way(),
             ..metadata(&long)
         }
+    }
+
+    fn longest_way() -> Option<Hops> {
+        let hub = HubName::parse(&"h".repeat(15)).unwrap();
+        (0..16)
+            .try_fold(None, |way: Option<Hops>, _| Hops::through(way.as_ref(), hub.clone()).map(Some))
+            .unwrap()
     }
 
     #[test]

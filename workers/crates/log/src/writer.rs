@@ -201,6 +201,7 @@ impl FeedLog {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "one at a time, on the stack, for the length of an append")]
 enum Outcome {
     Duplicate(u64),
     /// The record is in the file, but the disk refused to confirm it.
@@ -332,6 +333,7 @@ fn announced(product: &NewProduct) -> Metadata {
         digest: Digest([0; 32]),
         body: None,
         source: product.source.clone(),
+        hops: product.hops.clone(),
     }
 }
 

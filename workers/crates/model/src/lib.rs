@@ -5,6 +5,7 @@
 //! `sim` crate with virtual time.
 #![forbid(unsafe_code)]
 
+mod hops;
 mod machine;
 mod names;
 mod pattern;
@@ -12,8 +13,9 @@ mod product;
 mod ranges;
 mod time;
 
+pub use hops::Hops;
 pub use machine::Machine;
-pub use names::{FeedName, NameError, Origin, ProductId, SiteName};
+pub use names::{FeedName, HubName, NameError, Origin, ProductId, SiteName};
 pub use pattern::{Pattern, PatternError};
 pub use product::{Class, Digest, Epoch, Lane, LegId, ProductInfo, ProductKey, Sequence, Transport};
 pub use ranges::RangeSet;

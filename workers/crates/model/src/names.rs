@@ -89,6 +89,12 @@ name!(
     check_origin
 );
 
+name!(
+    /// The name of a hub: 1 to 63 printable ASCII characters.
+    HubName,
+    check_hub
+);
+
 fn check_feed(text: &str) -> Result<(), NameError> {
     if text.is_empty() || text.len() > 64 {
         return refuse(format!(
@@ -138,6 +144,14 @@ fn check_site(text: &str) -> Result<(), NameError> {
     refuse(format!(
         "{text:?} can't be a site's name; use 1 to 63 lower-case letters, digits, dots and dashes, a letter or digit first"
     ))
+}
+
+fn check_hub(text: &str) -> Result<(), NameError> {
+    let printable = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+    if (1..=63).contains(&text.len()) && text.bytes().all(printable) {
+        return Ok(());
+    }
+    refuse(format!("{text:?} can't be a hub's name; use 1 to 63 printable ASCII characters"))
 }
 
 fn check_origin(text: &str) -> Result<(), NameError> {
@@ -211,6 +225,14 @@ mod tests {
                 let error = check(kind, bad[0].as_str().unwrap()).unwrap_err().to_string();
                 assert!(error.contains(bad[1].as_str().unwrap()), "{kind} {bad}: {error}");
             }
+        }
+    }
+
+    #[test]
+    fn hubs_have_printable_names() {
+        assert!(HubName::parse("Unidata, Boulder").is_ok());
+        for bad in ["", "a\nb", "Z\u{fc}rich", &"x".repeat(64)] {
+            assert!(HubName::parse(bad).is_err(), "{bad}");
         }
     }
 

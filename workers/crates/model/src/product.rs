@@ -3,7 +3,7 @@ use std::fmt;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-use crate::{FeedName, Origin, ProductId, WallMicros};
+use crate::{FeedName, Hops, Origin, ProductId, WallMicros};
 
 /// Identifies one life of a feed's log: random, new only when the log is created.
 #[derive(
@@ -147,4 +147,7 @@ pub struct ProductInfo {
     /// The feed's class, or what a rule on the id raised it to.
     #[n(7)]
     pub class: Class,
+    /// The hubs it passed before the one that keeps it. `None`: that one ingested it. Absent from the encoding then.
+    #[n(8)]
+    pub hops: Option<Hops>,
 }

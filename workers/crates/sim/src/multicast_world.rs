@@ -327,6 +327,7 @@ fn make_products(
             size: bytes.len() as u64,
             digest: Digest(*blake3::hash(&bytes).as_bytes()),
             class: product.class,
+            hops: None,
         };
         Ok((product.at, info, bytes))
     });

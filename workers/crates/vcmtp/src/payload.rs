@@ -152,7 +152,9 @@ const HEAD: u8 = 3;
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::{Class, Digest, Epoch, FeedName, Origin, ProductId, ProductKey, WallMicros};
+    use downburst_model::{
+        Class, Digest, Epoch, FeedName, Hops, HubName, Origin, ProductId, ProductKey, WallMicros,
+    };
     use proptest::prelude::*;
 
     use super::*;
@@ -225,8 +227,14 @@ mod tests {
         assert_eq!(Payload::read(encode(&payload)), None);
     }
 
+    fn longest_way() -> Hops {
+        let hub = |length: usize| HubName::parse(&"h".repeat(length)).unwrap();
+        let first = Hops::through(None, hub(30)).unwrap();
+        (0..15).fold(first, |way, _| Hops::through(Some(&way), hub(15)).unwrap())
+    }
+
     #[test]
-    fn the_longest_manifest_fits_the_smallest_datagram() {
+    fn the_longest_manifest_fits_the_usual_datagram_and_without_hops_the_smallest() {
         let info = ProductInfo {
             key: ProductKey {
                 feed: FeedName::parse(&"F".repeat(64)).unwrap(),
@@ -240,10 +248,13 @@ mod tests {
             size: u64::MAX,
             digest: Digest([255; 32]),
             class: Class::Bulk,
+            hops: Some(longest_way()),
         };
-        let encoded = Manifest { previous: Sequence(u64::MAX - 1), info }.encode();
-        let datagram =
-            crate::seal::HEADER_BYTES + PREFIX_BYTES + FRAME_BYTES + encoded.len() + crate::seal::TAG_BYTES;
-        assert!(datagram <= crate::sender::SMALLEST_DATAGRAM_BYTES, "{datagram}");
+        let datagram_bytes = |info: ProductInfo| {
+            let encoded = Manifest { previous: Sequence(u64::MAX - 1), info }.encode();
+            crate::seal::HEADER_BYTES + PREFIX_BYTES + FRAME_BYTES + encoded.len() + crate::seal::TAG_BYTES
+        };
+        assert!(datagram_bytes(info.clone()) <= 1_452);
+        assert!(datagram_bytes(ProductInfo { hops: None, ..info }) <= crate::sender::SMALLEST_DATAGRAM_BYTES);
     }
 }

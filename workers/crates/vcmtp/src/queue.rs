@@ -91,7 +91,7 @@ impl Queue {
         manifest.into_iter().chain(block).min()
     }
 
-    /// The next packet's content, at most `room` bytes, or `None` if nothing waits. It fills the room exactly while more waits.
+    /// The next packet's content, at most `room` bytes (more for a manifest that fits no room), or `None` if nothing waits. It fills the room exactly while more waits.
     pub(crate) fn fill(&mut self, room: usize) -> Option<Filled> {
         let mut filled = Filled {
             class: self.urgency()?,
@@ -109,7 +109,8 @@ impl Queue {
     fn fill_manifest(&mut self, filled: &mut Filled, room: &mut usize) -> bool {
         let Some(incoming) = self.incoming.pop_front() else { return false };
         let frame = Frame::Manifest(incoming.manifest.clone());
-        let Some(rest) = room.checked_sub(frame.encoded_bytes()) else {
+        let alone = filled.payload.frames.is_empty();
+        let Some(rest) = room.checked_sub(frame.encoded_bytes()).or(alone.then_some(0)) else {
             self.incoming.push_front(incoming);
             return false;
         };

@@ -46,7 +46,7 @@ enum Choice {
 }
 
 impl Sender {
-    /// Begins a life of a leg. The size of datagrams is kept between 800 bytes, so that any manifest fits, and what UDP carries.
+    /// Begins a life of a leg. The size of datagrams is kept between 800 bytes and what UDP carries.
     pub fn new(config: SenderConfig) -> Self {
         let datagram_bytes = config.datagram_bytes.clamp(SMALLEST_DATAGRAM_BYTES, LARGEST_DATAGRAM_BYTES);
         Self {
@@ -231,7 +231,7 @@ impl Machine for Sender {
     }
 }
 
-/// The longest manifest, sealed and alone.
+/// Nearly every manifest fits; one with a long way through hubs makes its datagram longer.
 pub(crate) const SMALLEST_DATAGRAM_BYTES: usize = 800;
 
 /// What fits into an IPv4 packet.

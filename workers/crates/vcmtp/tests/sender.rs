@@ -10,7 +10,7 @@ mod common;
 
 use bytes::Bytes;
 use common::*;
-use downburst_model::{Class, Machine, Micros, RangeSet, Sequence};
+use downburst_model::{Class, Hops, HubName, Machine, Micros, Origin, ProductId, RangeSet, Sequence};
 use downburst_vcmtp::{LegKey, Receiver, ReceiverConfig, ReceiverInput, Sender, SenderInput, SenderOutput};
 
 const FAST: u64 = 1_000_000_000;
@@ -50,6 +50,23 @@ fn products_of_all_sizes_arrive_whole_and_in_a_chain() {
     }
     assert_eq!(sender.backlog_bytes(), 0);
     assert_eq!(sender.stats().product_bytes, sizes.iter().sum::<usize>() as u64);
+}
+
+#[test]
+fn a_manifest_that_fits_no_datagram_gets_a_longer_one() {
+    let hub = HubName::parse(&"h".repeat(15)).unwrap();
+    let mut info = info(1, 900, Class::Grid);
+    info.hops = (0..16).fold(None, |way, _| Hops::through(way.as_ref(), hub.clone()));
+    info.id = ProductId::parse(&"i".repeat(255)).unwrap();
+    info.origin = Origin::parse(&"o".repeat(255)).unwrap();
+    let mut config = sender_config(FAST);
+    config.datagram_bytes = 800;
+    let mut sender = Sender::new(config);
+    sender.handle(at(0), SenderInput::Product { info: info.clone(), bytes: content(1, 900) });
+    sender.handle(at(0), product(2, 900, Class::Grid));
+    let taken = hear(&datagrams(&run(&mut sender, 0, 1_000_000)));
+    assert!(taken.is_whole(1, 900) && taken.is_whole(2, 900));
+    assert_eq!(taken.announced[&Sequence(1)].1.hops, info.hops);
 }
 
 #[test]

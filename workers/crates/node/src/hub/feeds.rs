@@ -188,6 +188,7 @@ impl Feed {
             created: write.created.unwrap_or_else(|| hub.clock.wall()),
             class: line.class,
             source: None,
+            hops: None,
             expected_size: file.metadata().ok().map(|metadata| metadata.len()),
             expected_digest: write.digest,
         };

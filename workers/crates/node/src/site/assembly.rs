@@ -125,6 +125,7 @@ mod tests {
             size,
             digest: Digest([0; 32]),
             class: Class::Grid,
+            hops: None,
         }
     }
 

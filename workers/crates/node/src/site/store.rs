@@ -122,6 +122,7 @@ fn store(logs: &Logs, clock: Clock, complete: &Complete) -> (StoreResult, Option
             hub_stored: info.stored,
             received: Some(complete.last_byte),
         }),
+        hops: info.hops.clone(),
         expected_size: Some(info.size),
         expected_digest: Some(info.digest),
     };

@@ -27,6 +27,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
         size: 3,
         digest: Digest([0; 32]),
         class: Class::Grid,
+        hops: None,
     };
     Entry { info, bytes: Some(Bytes::from_static(b"abc")) }
 }

@@ -32,6 +32,7 @@ fn info(sequence: u64, id: &str, size: u64) -> ProductInfo {
         size,
         digest: Digest([0; 32]),
         class: Class::Grid,
+        hops: None,
     }
 }
 

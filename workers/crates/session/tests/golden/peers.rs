@@ -323,6 +323,7 @@ fn describe(feed: &FeedName, epoch: Epoch, published: &Published) -> ProductInfo
         size: published.size as u64,
         digest: Digest([published.sequence as u8; 32]),
         class: classes.into_iter().find(|class| format!("{class:?}") == published.class).unwrap(),
+        hops: None,
     }
 }
 

@@ -212,6 +212,7 @@ impl Log {
             size: bytes.len() as u64,
             digest: downburst_model::Digest(*digest.as_bytes()),
             class,
+            hops: None,
         }
     }
 }

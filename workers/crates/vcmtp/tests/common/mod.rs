@@ -49,6 +49,7 @@ pub fn info(sequence: u64, size: usize, class: Class) -> ProductInfo {
         size: size as u64,
         digest: Digest([sequence as u8; 32]),
         class,
+        hops: None,
     }
 }
 
