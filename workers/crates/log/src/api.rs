@@ -37,7 +37,8 @@ pub trait ProductLog: Send + Sync {
 
     /// Appends products whose bytes are at hand, in order; answers one result per product. One that fails does not keep the others out.
     ///
-    /// Costs one write to the disk (and one synchronisation, where the durability asks for it) for many products.
+    /// Costs one write to the disk (and one synchronisation, where the durability asks for it) for many products, which
+    /// then share one reading of `clock` and one call of the listeners. Nothing is acknowledged before all of it is safe.
     fn append_all(
         &self,
         products: Vec<(NewProduct, Bytes)>,
@@ -77,7 +78,7 @@ pub trait ProductLog: Send + Sync {
     /// The remembered product that carries this upstream key.
     fn find_source(&self, key: &ProductKey) -> Result<Option<Sequence>, LogError>;
 
-    /// Calls `listener` with the head after each append, in order, on the appending thread. It must not append.
+    /// Calls `listener` with the head after each append or group of appends, in order, on the appending thread. It must not append.
     fn on_append(&self, listener: Box<dyn Fn(Sequence) + Send + Sync>);
 
     /// Seals, evicts and forgets what is due at `now`; to be called every few seconds.

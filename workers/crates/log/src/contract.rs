@@ -1,7 +1,7 @@
 //! What every [`ProductLog`] must do, as one suite that any implementation can run.
 //!
 //! The suite asserts; call it from a test. It needs logs with the default duplicate rule (id and content) and with room
-//! for a few hundred small products.
+//! for a few thousand small products.
 
 use std::{
     io::{self, Read},
@@ -12,6 +12,7 @@ use std::{
     thread,
 };
 
+use bytes::Bytes;
 use downburst_model::{
     Class, Digest, Epoch, FeedName, NameError, Origin, ProductId, ProductKey, Sequence, WallMicros,
 };
@@ -33,6 +34,8 @@ pub fn suite(fresh: &dyn Fn() -> Arc<dyn ProductLog>) -> Result<(), Failure> {
     the_stamp_is_taken_when_the_product_is_complete(&*fresh())?;
     time_finds_a_cursor(&*fresh())?;
     listeners_hear_every_append(&*fresh())?;
+    a_group_is_appended_in_order(&*fresh())?;
+    each_product_of_a_group_has_its_own_result(&*fresh())?;
     readers_run_beside_the_writer(fresh())
 }
 
@@ -225,6 +228,103 @@ fn listeners_hear_every_append(log: &dyn ProductLog) -> Result<(), Failure> {
     Ok(())
 }
 
+fn a_group_is_appended_in_order(log: &dyn ProductLog) -> Result<(), Failure> {
+    assert!(log.append_all(Vec::new(), &|| WallMicros(0)).is_empty());
+    let heard = Arc::new(AtomicU64::new(0));
+    let mirror = Arc::clone(&heard);
+    log.on_append(Box::new(move |head| mirror.store(head.0, Ordering::SeqCst)));
+    let before = stored(log, "before", b"before", 1)?;
+    let contents: Vec<Bytes> =
+        (0..GROUP_PRODUCTS).map(|n| Bytes::from(vec![n as u8; n * 61 % 4_000 + 1])).collect();
+    let named = |n: usize| product(&format!("product {n}"));
+    let group = contents.iter().enumerate().map(|(n, content)| Ok((named(n)?, content.clone())));
+    let appended = log.append_all(group.collect::<Result<_, NameError>>()?, &|| WallMicros(2));
+    assert_eq!(heard.load(Ordering::SeqCst), log.head().0);
+    let after = stored(log, "after", b"after", 3)?;
+    let entries = log.read(before, Sequence(after.0 - 1), usize::MAX, usize::MAX)?.entries;
+    assert_eq!((entries.len(), appended.len()), (GROUP_PRODUCTS, GROUP_PRODUCTS));
+    for (n, (entry, appended)) in entries.iter().zip(appended).enumerate() {
+        let Appended::Stored { sequence, info } = appended? else { return Err("no duplicate".into()) };
+        assert_eq!((&info, sequence), (&entry.info, entry.info.key.sequence));
+        assert_eq!((entry.info.id.as_str(), entry.info.stored), (&*format!("product {n}"), WallMicros(2)));
+        assert_eq!(
+            (entry.bytes.as_ref(), Some(info.digest)),
+            (contents.get(n), contents.get(n).map(|it| digest(it)))
+        );
+        assert_eq!(log.find_duplicate(&info.id, info.size, &info.digest)?, Some(sequence));
+    }
+    Ok(())
+}
+
+fn each_product_of_a_group_has_its_own_result(log: &dyn ProductLog) -> Result<(), Failure> {
+    let known = stored(log, "known", b"known", 0)?;
+    let of = |id, bytes: &'static [u8]| -> Result<(NewProduct, Bytes), NameError> {
+        Ok((product(id)?, Bytes::from_static(bytes)))
+    };
+    let wrong = NewProduct { expected_digest: Some(digest(b"right")), ..product("wrong digest")? };
+    let short = NewProduct { expected_size: Some(9), ..product("wrong size")? };
+    let upstream = |id| -> Result<NewProduct, NameError> {
+        let key = ProductKey { feed: FeedName::parse("UP")?, epoch: Epoch(9), sequence: Sequence(5) };
+        let source = Some(SourceStamp { key, hub_stored: WallMicros(77), received: None });
+        Ok(NewProduct { source, ..product(id)? })
+    };
+    let group = vec![
+        of("first", b"first")?,
+        of("known", b"known")?,
+        (wrong, Bytes::from_static(b"wrong")),
+        (upstream("upstream")?, Bytes::new()),
+        of("first", b"first")?,
+        (short, Bytes::from_static(b"short")),
+        (upstream("upstream again")?, Bytes::from_static(b"other")),
+        of("empty", b"")?,
+        of("empty", b"")?,
+        of("last", b"last")?,
+    ];
+    let results = log.append_all(group, &|| WallMicros(0));
+    let entries = log.read(known, EVERYTHING, usize::MAX, usize::MAX)?.entries;
+    let ids: Vec<&str> = entries.iter().map(|entry| entry.info.id.as_str()).collect();
+    assert_eq!(ids, ["first", "upstream", "empty", "empty", "last"]);
+    let sequences: Vec<Sequence> = entries.iter().map(|entry| entry.info.key.sequence).collect();
+    let [first, upstream, empty, empty_too, last] = *sequences.as_slice() else { return Err("five".into()) };
+    let outcomes: Vec<Result<Sequence, &str>> = results.iter().map(outcome).collect();
+    assert_eq!(
+        outcomes,
+        [
+            Ok(first),
+            Err("duplicate"),
+            Err("digest"),
+            Ok(upstream),
+            Err("duplicate"),
+            Err("size"),
+            Err("duplicate"),
+            Ok(empty),
+            Ok(empty_too),
+            Ok(last)
+        ]
+    );
+    let repeats: Vec<Sequence> = results.iter().filter_map(repeated).collect();
+    assert_eq!(repeats, [known, first, upstream]);
+    assert_eq!(log.head(), last);
+    Ok(())
+}
+
+fn outcome(result: &Result<Appended, LogError>) -> Result<Sequence, &'static str> {
+    match result {
+        Ok(Appended::Stored { sequence, .. }) => Ok(*sequence),
+        Ok(Appended::Duplicate { .. }) => Err("duplicate"),
+        Err(LogError::DigestMismatch { .. }) => Err("digest"),
+        Err(LogError::SizeMismatch { .. }) => Err("size"),
+        Err(_) => Err("another error"),
+    }
+}
+
+fn repeated(result: &Result<Appended, LogError>) -> Option<Sequence> {
+    match result {
+        Ok(Appended::Duplicate { of }) => Some(*of),
+        _ => None,
+    }
+}
+
 fn readers_run_beside_the_writer(log: Arc<dyn ProductLog>) -> Result<(), Failure> {
     thread::scope(|scope| {
         let readers: Vec<_> = (0..2).map(|_| scope.spawn(|| follow(&*log, CONCURRENT_PRODUCTS))).collect();
@@ -300,3 +400,5 @@ impl Read for Counting {
 
 const EVERYTHING: Sequence = Sequence(u64::MAX);
 const CONCURRENT_PRODUCTS: usize = 400;
+/// More than one write takes.
+const GROUP_PRODUCTS: usize = 1_100;

@@ -3,14 +3,17 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{Read, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
+use bytes::Bytes;
 use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductKey, Sequence, WallMicros};
 
 use crate::{
@@ -184,7 +187,15 @@ impl ProductLog for FeedLog {
         bytes: &mut dyn Read,
         clock: Clock<'_>,
     ) -> Result<Appended, LogError> {
-        self.append_product(product, bytes, clock)
+        self.append_locked(&mut self.writer(), product, bytes, clock)
+    }
+
+    fn append_all(
+        &self,
+        products: Vec<(NewProduct, Bytes)>,
+        clock: Clock<'_>,
+    ) -> Vec<Result<Appended, LogError>> {
+        self.append_group(products, clock)
     }
 
     fn read(
@@ -271,7 +282,7 @@ fn lock_directory(dir: &Path) -> Result<File, LogError> {
     fs::create_dir_all(dir).map_err(not_writable)?;
     let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
     let mut file = open.map_err(not_writable)?;
-    if !system::try_lock(&file).map_err(|error| LogError::io("lock", &path, error))? {
+    if !lock_soon(&file).map_err(|error| LogError::io("lock", &path, error))? {
         return Err(LogError::Locked { dir: dir.to_owned(), holder: holder(&mut file) });
     }
     let sign = |file: &mut File| {
@@ -280,6 +291,17 @@ fn lock_directory(dir: &Path) -> Result<File, LogError> {
     };
     sign(&mut file).map_err(|error| LogError::io("write", &path, error))?;
     Ok(file)
+}
+
+/// Gives a predecessor that is about to end, and children it was about to start, a moment to let go.
+fn lock_soon(file: &File) -> io::Result<bool> {
+    for _ in 0..LOCK_LOOKS {
+        if system::try_lock(file)? {
+            return Ok(true);
+        }
+        thread::sleep(LOCK_INTERVAL);
+    }
+    system::try_lock(file)
 }
 
 fn holder(file: &mut File) -> String {
@@ -293,3 +315,6 @@ fn holder(file: &mut File) -> String {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+const LOCK_LOOKS: usize = 10;
+const LOCK_INTERVAL: Duration = Duration::from_millis(30);

@@ -88,12 +88,13 @@ impl Reservation {
         self.state.forgotten_to
     }
 
-    /// Makes sure `next` is reserved on disk before it is used.
-    pub(crate) fn cover(&mut self, next: u64, block: u64) -> Result<(), LogError> {
-        if next <= self.state.reserved_to {
+    /// Makes sure `count` sequences from `next` on are reserved on disk before they are used.
+    pub(crate) fn cover(&mut self, next: u64, count: u64, block: u64) -> Result<(), LogError> {
+        let last = next.saturating_add(count.max(1) - 1);
+        if last <= self.state.reserved_to {
             return Ok(());
         }
-        let reserved_to = next.saturating_add(block.max(1) - 1);
+        let reserved_to = last.max(next.saturating_add(block.max(1) - 1));
         self.replace(Reserved { reserved_to, clean_next: None, ..self.state.clone() })
     }
 
@@ -135,22 +136,22 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mut reservation, start) = reopen(dir.path(), 0);
         assert_eq!(start, Resumption { next: 1, clean: true });
-        reservation.cover(1, 100).unwrap();
-        reservation.cover(100, 100).unwrap();
+        reservation.cover(1, 1, 100).unwrap();
+        reservation.cover(100, 1, 100).unwrap();
         let (mut reservation, crashed) = reopen(dir.path(), 30);
         assert_eq!(crashed, Resumption { next: 101, clean: false });
-        reservation.cover(101, 100).unwrap();
+        reservation.cover(101, 1, 100).unwrap();
         reservation.close(110).unwrap();
         let (mut reservation, stopped) = reopen(dir.path(), 109);
         assert_eq!(stopped, Resumption { next: 110, clean: true });
-        reservation.cover(110, 100).unwrap();
+        reservation.cover(110, 1, 100).unwrap();
         assert_eq!(reopen(dir.path(), 109).1, Resumption { next: 210, clean: false });
     }
 
     #[test]
     fn a_lost_reservation_jumps() {
         let dir = tempfile::tempdir().unwrap();
-        reopen(dir.path(), 0).0.cover(1, 100).unwrap();
+        reopen(dir.path(), 0).0.cover(1, 1, 100).unwrap();
         std::fs::write(dir.path().join("sequence"), b"rubbish").unwrap();
         let resumption = reopen(dir.path(), 40).1;
         assert_eq!(resumption, Resumption { next: 1_000_000_040, clean: false });
@@ -160,7 +161,7 @@ mod tests {
     fn what_was_forgotten_is_never_given_again() {
         let dir = tempfile::tempdir().unwrap();
         let mut reservation = reopen(dir.path(), 0).0;
-        reservation.cover(1, 10).unwrap();
+        reservation.cover(1, 1, 10).unwrap();
         reservation.forget(8).unwrap();
         reservation.forget(3).unwrap();
         assert_eq!(reservation.forgotten_to(), 8);
@@ -172,7 +173,7 @@ mod tests {
     fn opening_without_an_append_keeps_the_clean_mark() {
         let dir = tempfile::tempdir().unwrap();
         let mut reservation = reopen(dir.path(), 0).0;
-        reservation.cover(1, 10).unwrap();
+        reservation.cover(1, 1, 10).unwrap();
         reservation.close(4).unwrap();
         drop(reopen(dir.path(), 3));
         assert_eq!(reopen(dir.path(), 3).1, Resumption { next: 4, clean: true });

@@ -256,9 +256,9 @@ mod tests {
         let product = |n: u64| {
             let metadata = metadata(&format!("product {n}"));
             let header_bytes = record::reserve(&metadata) as u32;
-            let header = Header { sequence: n * 2, size: n, header_bytes, metadata };
+            let mut header = Header { sequence: n * 2, size: n, header_bytes, metadata };
             let place = Place { salt: 1, offset: n * 1_000 };
-            (Row::new(&header, place.offset), record::encode(place, &header).unwrap().into())
+            (Row::new(&header, place.offset), record::encode(place, &mut header).unwrap().into())
         };
         (1..=count).map(product).collect()
     }

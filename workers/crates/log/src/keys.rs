@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use downburst_model::{Digest, ProductId};
+use downburst_model::{Digest, ProductId, ProductKey};
 
 use crate::{
     DuplicateRule,
-    index::{Prints, Row, digest_print, id_print},
+    index::{Prints, Row, digest_print, id_print, source_print},
     record::Header,
 };
 
@@ -68,8 +68,8 @@ impl Keys {
     }
 
     /// The product that may have the same upstream key.
-    pub(crate) fn source_candidate(&self, print: u64) -> Option<u64> {
-        self.by_source.get(&print).copied()
+    pub(crate) fn source_candidate(&self, key: &ProductKey) -> Option<u64> {
+        self.by_source.get(&source_print(key)).copied()
     }
 }
 
@@ -111,6 +111,8 @@ fn remove_if_equal(map: &mut HashMap<u64, u64>, key: u64, sequence: u64) {
 
 #[cfg(test)]
 mod tests {
+    use downburst_model::{Epoch, FeedName, Sequence};
+
     use super::*;
 
     fn row(sequence: u64, id: &str, content: u8, source: u64) -> Row {
@@ -124,6 +126,10 @@ mod tests {
         let digest = Digest([content; 32]);
         let id = ProductId::parse(id).unwrap();
         keys.product_candidate(&Likeness { id: &id, digest: &digest, body: (&digest, body_size) })
+    }
+
+    fn upstream(sequence: u64) -> ProductKey {
+        ProductKey { feed: FeedName::parse("UP").unwrap(), epoch: Epoch(9), sequence: Sequence(sequence) }
     }
 
     #[test]
@@ -162,13 +168,14 @@ mod tests {
     #[test]
     fn a_later_product_keeps_its_key_when_an_earlier_one_goes() {
         let mut keys = Keys::new(DuplicateRule::Id);
-        let (early, late) = (row(1, "a", 20, 7), row(2, "a", 21, 7));
+        let key = upstream(7);
+        let (early, late) = (row(1, "a", 20, source_print(&key)), row(2, "a", 21, source_print(&key)));
         keys.insert(&early);
         keys.insert(&late);
         keys.remove(&early);
-        assert_eq!((candidate(&keys, "a", 20, 5), keys.source_candidate(7)), (Some(2), Some(2)));
+        assert_eq!((candidate(&keys, "a", 20, 5), keys.source_candidate(&key)), (Some(2), Some(2)));
         keys.remove(&late);
-        assert_eq!((candidate(&keys, "a", 20, 5), keys.source_candidate(7)), (None, None));
+        assert_eq!((candidate(&keys, "a", 20, 5), keys.source_candidate(&key)), (None, None));
     }
 
     #[test]

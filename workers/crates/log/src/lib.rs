@@ -31,6 +31,7 @@ pub mod contract;
 mod error;
 mod feed_log;
 mod files;
+mod group;
 mod identity;
 mod index;
 mod keys;

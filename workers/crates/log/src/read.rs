@@ -7,7 +7,7 @@ use downburst_model::{ProductInfo, ProductKey, Sequence, WallMicros};
 
 use crate::{
     FeedLog, Forgotten, LogEntry, LogError, LogStat, ProductLog, ReadBatch,
-    index::{Row, source_print},
+    index::Row,
     keys::{Likeness, is_same},
     reader::describe,
     record::Header,
@@ -78,7 +78,7 @@ impl FeedLog {
 
     /// The remembered product with an upstream key.
     pub(crate) fn same_source(&self, key: &ProductKey) -> Result<Option<u64>, LogError> {
-        let candidate = self.keys().source_candidate(source_print(key));
+        let candidate = self.keys().source_candidate(key);
         self.confirm(candidate, |header| {
             header.metadata.source.as_ref().is_some_and(|source| source.key == *key)
         })
@@ -119,7 +119,8 @@ impl FeedLog {
         }))
     }
 
-    fn confirm(
+    /// The candidate, if its whole header says that it is the same.
+    pub(crate) fn confirm(
         &self,
         candidate: Option<u64>,
         same: impl Fn(&Header) -> bool,

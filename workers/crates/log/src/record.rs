@@ -78,24 +78,42 @@ pub(crate) fn reserve(metadata: &Metadata) -> usize {
 }
 
 /// Encodes a header of exactly `header_bytes`; `None` if the metadata does not fit.
-pub(crate) fn encode(place: Place, header: &Header) -> Option<Vec<u8>> {
-    let metadata = minicbor::to_vec(&header.metadata).ok()?;
+pub(crate) fn encode(place: Place, header: &mut Header) -> Option<Vec<u8>> {
     let mut encoded = Vec::with_capacity(header.header_bytes as usize);
-    encoded.extend_from_slice(&MAGIC);
-    encoded.extend_from_slice(&header.header_bytes.to_le_bytes());
-    encoded.extend_from_slice(&u32::try_from(metadata.len()).ok()?.to_le_bytes());
-    encoded.extend_from_slice(&header.size.to_le_bytes());
-    encoded.extend_from_slice(&header.sequence.to_le_bytes());
-    encoded.extend_from_slice(&[0; CRC_FIELD_BYTES]);
-    encoded.extend_from_slice(&metadata);
-    if encoded.len() > header.header_bytes as usize {
+    encode_onto(&mut encoded, place, header)?;
+    Some(encoded)
+}
+
+/// Appends the encoded header to `out`, padded to `header_bytes`; where those are 0, as long as need be, which is noted.
+///
+/// `None` if the metadata does not fit; `out` may then hold a part of it.
+pub(crate) fn encode_onto(out: &mut Vec<u8>, place: Place, header: &mut Header) -> Option<()> {
+    let begin = out.len();
+    out.resize(begin + PREFIX_BYTES, 0);
+    minicbor::encode(&header.metadata, &mut *out).ok()?;
+    let metadata_bytes = out.len() - begin - PREFIX_BYTES;
+    let needed = PREFIX_BYTES as u64 + padded(metadata_bytes as u64);
+    if header.header_bytes == 0 {
+        header.header_bytes = u32::try_from(needed).ok()?;
+    }
+    if needed > u64::from(header.header_bytes) || header.header_bytes > MAX_HEADER_BYTES {
         return None;
     }
-    encoded.resize(header.header_bytes as usize, 0);
-    let (prefix, rest) = encoded.split_at_mut_checked(PREFIX_BYTES)?;
-    let crc = checksum(place, prefix.first_chunk::<CHECKED_PREFIX_BYTES>()?, rest);
-    prefix.get_mut(CHECKED_PREFIX_BYTES..)?.first_chunk_mut::<4>().map(|field| *field = crc.to_le_bytes())?;
-    Some(encoded)
+    out.resize(begin + header.header_bytes as usize, 0);
+    let (prefix, rest) = out.get_mut(begin..)?.split_first_chunk_mut::<PREFIX_BYTES>()?;
+    write_prefix(prefix, header, u32::try_from(metadata_bytes).ok()?)?;
+    let crc = checksum(place, prefix.first_chunk()?, rest);
+    *prefix.get_mut(CHECKED_PREFIX_BYTES..)?.first_chunk_mut()? = crc.to_le_bytes();
+    Some(())
+}
+
+fn write_prefix(prefix: &mut [u8; PREFIX_BYTES], header: &Header, metadata_bytes: u32) -> Option<()> {
+    *prefix.first_chunk_mut()? = MAGIC;
+    *prefix.get_mut(8..)?.first_chunk_mut()? = header.header_bytes.to_le_bytes();
+    *prefix.get_mut(12..)?.first_chunk_mut()? = metadata_bytes.to_le_bytes();
+    *prefix.get_mut(16..)?.first_chunk_mut()? = header.size.to_le_bytes();
+    *prefix.get_mut(24..)?.first_chunk_mut()? = header.sequence.to_le_bytes();
+    Some(())
 }
 
 /// Decodes the header at the beginning of `bytes`; `None` if there is no intact one that was written for this place.
@@ -224,19 +242,19 @@ pub(crate) mod tests {
             reserve(&Metadata { stored: WallMicros(0), body: None, ..metadata.clone() }) as u32;
         assert!(header_bytes <= MAX_HEADER_BYTES, "{header_bytes}");
         let place = Place { salt: 1, offset: 64 };
-        let header = Header { sequence: u64::MAX, size: u64::MAX, header_bytes, metadata };
-        let encoded = encode(place, &header).unwrap();
+        let mut header = Header { sequence: u64::MAX, size: u64::MAX, header_bytes, metadata };
+        let encoded = encode(place, &mut header).unwrap();
         assert_eq!(encoded.len(), header_bytes as usize);
         assert_eq!(decode(place, &encoded), Some(header.clone()));
-        assert_eq!(encode(place, &Header { header_bytes: 200, ..header }), None);
+        assert_eq!(encode(place, &mut Header { header_bytes: 200, ..header }), None);
     }
 
     #[test]
     fn a_record_is_bound_to_its_place_and_log() {
         let metadata = metadata("a");
-        let header = Header { sequence: 7, size: 3, header_bytes: reserve(&metadata) as u32, metadata };
+        let mut header = Header { sequence: 7, size: 3, header_bytes: reserve(&metadata) as u32, metadata };
         let place = Place { salt: 1, offset: 64 };
-        let encoded = encode(place, &header).unwrap();
+        let encoded = encode(place, &mut header).unwrap();
         assert!(is_marked(&encoded));
         assert_eq!(decode(Place { offset: 72, ..place }, &encoded), None);
         assert_eq!(decode(Place { salt: 2, ..place }, &encoded), None);
@@ -245,9 +263,9 @@ pub(crate) mod tests {
     #[test]
     fn any_flipped_bit_is_noticed() {
         let metadata = largest();
-        let header = Header { sequence: 7, size: 3, header_bytes: reserve(&metadata) as u32, metadata };
+        let mut header = Header { sequence: 7, size: 3, header_bytes: reserve(&metadata) as u32, metadata };
         let place = Place { salt: 1, offset: 64 };
-        let good = encode(place, &header).unwrap();
+        let good = encode(place, &mut header).unwrap();
         let unused = CHECKED_PREFIX_BYTES + 4..PREFIX_BYTES;
         for at in (0..good.len()).filter(|at| !unused.contains(at)) {
             let mut bad = good.clone();

@@ -82,13 +82,14 @@ impl Segment {
         Self::with_state(dir, base, state)
     }
 
-    /// Adds a record that is completely in the file.
-    pub(crate) fn push(&self, row: Row, data_end: u64) {
+    /// Adds records that are completely in the file and end at `data_end`.
+    pub(crate) fn extend(&self, added: &[Row], data_end: u64) {
         let mut state = self.write();
-        state.newest_stored = state.newest_stored.max(row.stored);
+        let newest = added.iter().map(|row| row.stored).max().unwrap_or(i64::MIN);
+        state.newest_stored = state.newest_stored.max(newest);
         state.data_end = data_end;
         if let Rows::Open(rows) = &mut state.rows {
-            rows.push(row);
+            rows.extend_from_slice(added);
         }
     }
 

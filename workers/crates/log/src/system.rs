@@ -1,7 +1,11 @@
-//! The only unsafe code of the crate: mapping a file, locking it, giving disk back.
+//! The only unsafe code of the crate: mapping a file, locking it, writing pieces at a place, giving disk back.
 #![allow(unsafe_code)]
 
-use std::{fs::File, io, os::fd::AsRawFd};
+use std::{
+    fs::File,
+    io::{self, IoSlice},
+    os::fd::AsRawFd,
+};
 
 use bytes::Bytes;
 use memmap2::MmapOptions;
@@ -21,6 +25,32 @@ pub(crate) fn map(file: &File, length_bytes: u64) -> io::Result<Bytes> {
     // the directory keeps other writers of this crate out.
     let mapping = unsafe { MmapOptions::new().len(length).map(file)? };
     Ok(Bytes::from_owner(mapping))
+}
+
+/// Writes all pieces one behind the other, with as few calls as the kernel allows.
+pub(crate) fn write_all_vectored_at(
+    file: &File,
+    mut pieces: &mut [IoSlice<'_>],
+    mut offset: u64,
+) -> io::Result<()> {
+    while !pieces.is_empty() {
+        let count = libc::c_int::try_from(pieces.len().min(MAX_PIECES)).map_err(io::Error::other)?;
+        let at = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+        // SAFETY: `IoSlice` has the layout of `iovec`, and there are at least `count` of them; the descriptor is open.
+        let written = unsafe { libc::pwritev(file.as_raw_fd(), pieces.as_ptr().cast(), count, at) };
+        match usize::try_from(written) {
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),
+            Ok(written) => {
+                offset += written as u64;
+                IoSlice::advance_slices(&mut pieces, written);
+            }
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    }
+    Ok(())
 }
 
 /// Takes the advisory lock for this open file; false if somebody else has it. It goes with the last descriptor.
@@ -49,6 +79,9 @@ pub(crate) fn release(file: &File, from: u64, to: u64) {
     }
 }
 
+/// What Linux takes in one call.
+const MAX_PIECES: usize = 1_024;
+
 #[cfg(test)]
 mod tests {
     use std::{io::Write, os::unix::fs::MetadataExt};
@@ -73,6 +106,17 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         assert!(map(&file, 1).is_err());
         assert!(map(&file, 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn pieces_are_written_in_order_whatever_their_number_and_length() {
+        let file = tempfile::tempfile().unwrap();
+        let contents: Vec<Vec<u8>> = (0..3_000_usize).map(|n| vec![n as u8; n * 7 % 40]).collect();
+        let mut pieces: Vec<IoSlice<'_>> = contents.iter().map(|piece| IoSlice::new(piece)).collect();
+        write_all_vectored_at(&file, &mut pieces, 5).unwrap();
+        let whole = contents.concat();
+        let mapped = map(&file, 5 + whole.len() as u64).unwrap();
+        assert_eq!(&mapped[5..], whole);
     }
 
     #[test]

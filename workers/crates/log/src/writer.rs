@@ -29,11 +29,11 @@ pub(crate) struct Writer {
 
 /// The segment being written.
 #[derive(Debug)]
-struct Active {
-    segment: Arc<Segment>,
-    file: File,
+pub(crate) struct Active {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) file: File,
     /// Where the next record begins.
-    tail: u64,
+    pub(crate) tail: u64,
 }
 
 impl Writer {
@@ -43,6 +43,23 @@ impl Writer {
 
     pub(crate) fn next(&self) -> u64 {
         self.next
+    }
+
+    /// Gives no sequence up to this one any more.
+    pub(crate) fn go_on_after(&mut self, sequence: u64) {
+        self.next = sequence + 1;
+    }
+
+    pub(crate) fn active(&self) -> Option<&Active> {
+        self.active.as_ref()
+    }
+
+    pub(crate) fn active_mut(&mut self) -> Option<&mut Active> {
+        self.active.as_mut()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Refuses further appends; true if that was not so before.
@@ -59,43 +76,61 @@ impl Writer {
     }
 }
 
+impl Active {
+    /// Makes the file as if nothing had been written behind the last record. No mapping is read behind that place.
+    pub(crate) fn wipe_tail(&self) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        self.file.set_len(self.tail)?;
+        self.file.set_len(length.max(self.tail))
+    }
+
+    pub(crate) fn failed(&self, action: &'static str, error: io::Error) -> LogError {
+        LogError::io(action, &self.segment.path, error)
+    }
+}
+
 impl FeedLog {
-    pub(crate) fn append_product(
+    /// Appends a product; the caller holds the writer.
+    pub(crate) fn append_locked(
         &self,
+        writer: &mut Writer,
         product: NewProduct,
         bytes: &mut dyn Read,
         clock: Clock<'_>,
     ) -> Result<Appended, LogError> {
-        let mut writer = self.writer();
         let options = self.options();
         if writer.closed {
-            return Err(LogError::Closed { feed: self.identity.feed.clone() });
+            return Err(self.closed());
         }
         check_announced_size(&product, &options)?;
-        self.reservation().cover(writer.next, options.sequence_block)?;
-        let metadata = announced(&product);
+        self.reservation().cover(writer.next, 1, options.sequence_block)?;
+        let metadata = announced(product.clone());
         let length = (record::reserve(&metadata) as u64).saturating_add(product.expected_size.unwrap_or(0));
-        self.make_room(&mut writer, length, &options)?;
-        let (outcome, size) = self.write_record(&mut writer, &product, metadata, bytes, clock)?;
+        self.make_room(writer, length, &options)?;
+        let (outcome, size) = self.write_record(writer, &product, metadata, bytes, clock)?;
         match outcome {
             Ok(Outcome::Stored(row, header)) => {
-                self.publish(&mut writer, &row);
+                self.publish(writer, &row);
                 Ok(Appended::Stored { sequence: Sequence(row.sequence), info: self.info(&header) })
             }
             Ok(Outcome::Duplicate(of)) => {
-                abandon(&writer, size);
+                abandon(writer, size);
                 Ok(Appended::Duplicate { of: Sequence(of) })
             }
             Ok(Outcome::Doubtful(error)) => {
                 writer.next += 1;
-                self.retire(&mut writer)?;
+                self.retire(writer)?;
                 Err(error)
             }
             Err(error) => {
-                abandon(&writer, size);
+                abandon(writer, size);
                 Err(error)
             }
         }
+    }
+
+    pub(crate) fn closed(&self) -> LogError {
+        LogError::Closed { feed: self.identity.feed.clone() }
     }
 
     /// Leaves the segment being written. One without records goes.
@@ -109,7 +144,13 @@ impl FeedLog {
         Ok(())
     }
 
-    fn make_room(&self, writer: &mut Writer, length: u64, options: &LogOptions) -> Result<(), LogError> {
+    /// Makes sure that there is a segment with room for a record of this length.
+    pub(crate) fn make_room(
+        &self,
+        writer: &mut Writer,
+        length: u64,
+        options: &LogOptions,
+    ) -> Result<(), LogError> {
         if let Some(Active { segment, tail, .. }) = &writer.active {
             let rows = segment.row_count();
             if rows == 0 || (rows < MAX_ROWS && tail.saturating_add(length) <= options.roll_bytes()) {
@@ -140,7 +181,7 @@ impl FeedLog {
     ) -> Result<(Result<Outcome, LogError>, u64), LogError> {
         let options = self.options();
         let Writer { active: Some(active), buffer, next, .. } = writer else {
-            return Err(LogError::Closed { feed: self.identity.feed.clone() });
+            return Err(self.closed());
         };
         let header_bytes = record::reserve(&metadata) as u32;
         let mut draft = Draft { active, at: active.tail + u64::from(header_bytes), size: 0 };
@@ -167,7 +208,7 @@ impl FeedLog {
         header.metadata.stored = clock();
         let offset = draft.active.tail;
         let encoded =
-            record::encode(Place { salt: self.identity.salt, offset }, &header).ok_or_else(|| {
+            record::encode(Place { salt: self.identity.salt, offset }, &mut header).ok_or_else(|| {
                 draft.failed("encode a record for", io::Error::from(io::ErrorKind::InvalidInput))
             })?;
         draft.write(&encoded, offset)?;
@@ -191,7 +232,7 @@ impl FeedLog {
     fn publish(&self, writer: &mut Writer, row: &Row) {
         let end = row.offset + u64::from(row.header_bytes) + row.size;
         if let Some(active) = &mut writer.active {
-            active.segment.push(*row, end);
+            active.segment.extend(std::slice::from_ref(row), end);
             active.tail = record::padded(end);
         }
         writer.next = row.sequence + 1;
@@ -274,7 +315,7 @@ impl Draft<'_> {
     }
 
     fn failed(&self, action: &'static str, error: io::Error) -> LogError {
-        LogError::io(action, &self.active.segment.path, error)
+        self.active.failed(action, error)
     }
 }
 
@@ -323,17 +364,17 @@ fn abandon(writer: &Writer, size: u64) {
     }
 }
 
-fn announced(product: &NewProduct) -> Metadata {
+pub(crate) fn announced(product: NewProduct) -> Metadata {
     Metadata {
-        id: product.id.clone(),
-        origin: product.origin.clone(),
+        id: product.id,
+        origin: product.origin,
         created: product.created,
         stored: WallMicros(0),
         class: product.class,
         digest: Digest([0; 32]),
         body: None,
-        source: product.source.clone(),
-        hops: product.hops.clone(),
+        source: product.source,
+        hops: product.hops,
     }
 }
 
@@ -343,7 +384,12 @@ fn check_announced_size(product: &NewProduct, options: &LogOptions) -> Result<()
         .map_or(Ok(()), |size| check_size(&product.id, size, options.max_product_bytes, None))
 }
 
-fn check_size(id: &ProductId, size: u64, limit_bytes: u64, expected: Option<u64>) -> Result<(), LogError> {
+pub(crate) fn check_size(
+    id: &ProductId,
+    size: u64,
+    limit_bytes: u64,
+    expected: Option<u64>,
+) -> Result<(), LogError> {
     match expected {
         _ if size > limit_bytes => Err(LogError::TooLarge { id: id.clone(), limit_bytes }),
         Some(expected) if size > expected => {
@@ -369,5 +415,5 @@ fn fill<'a>(bytes: &mut dyn Read, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> 
 
 const BUFFER_BYTES: usize = 256 << 10;
 /// Bounds the rows in memory, and the work of sealing, for feeds of tiny products.
-const MAX_ROWS: usize = 65_536;
+pub(crate) const MAX_ROWS: usize = 65_536;
 const WORTH_RELEASING_BYTES: u64 = 1 << 20;

@@ -4,8 +4,6 @@
 
 mod common;
 
-use std::process::Command;
-
 use common::{HOUR, all, append_at, files, open, small, store_at};
 use downburst_log::{
     Appended, FeedLog, Forgotten, LogError, LogOptions, ProductLog, Retained, Retention, contract,
@@ -216,22 +214,5 @@ fn child_fills_a_disk() {
 
 #[test]
 fn a_full_disk_is_said_and_survived() {
-    let dir = tempfile::tempdir().unwrap();
-    let script = format!(
-        "mount -t tmpfs -o size=6m downburst-test {0} && exec {1} --exact child_fills_a_disk --nocapture",
-        dir.path().display(),
-        std::env::current_exe().unwrap().display()
-    );
-    let unshare = |command: &str| {
-        Command::new("unshare").args(["-rm", "sh", "-c", command]).env(FULL_DISK, dir.path()).output()
-    };
-    let possible = unshare(&format!("mount -t tmpfs none {}", dir.path().display()));
-    if !possible.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: no small file system can be mounted here, so a full disk is not tested");
-        return;
-    }
-    let output = unshare(&script).unwrap();
-    let said =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("the disk was filled"), "{said}");
+    common::on_a_small_disk(FULL_DISK, "child_fills_a_disk", "the disk was filled");
 }

@@ -4,6 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use downburst_log::{
@@ -75,4 +76,26 @@ pub(crate) fn overwrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut contents = fs::read(path).unwrap();
     change(&mut contents);
     fs::write(path, contents).unwrap();
+}
+
+/// Runs a test of this binary anew, with a file system of 6 MB of its own whose path is in the environment.
+pub(crate) fn on_a_small_disk(variable: &str, test: &str, expected: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=6m downburst-test {0} && exec {1} --exact {test} --nocapture",
+        dir.path().display(),
+        std::env::current_exe().unwrap().display()
+    );
+    let unshare = |command: &str| {
+        Command::new("unshare").args(["-rm", "sh", "-c", command]).env(variable, dir.path()).output()
+    };
+    let possible = unshare(&format!("mount -t tmpfs none {}", dir.path().display()));
+    if !possible.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: no small file system can be mounted here, so a full disk is not tested");
+        return;
+    }
+    let output = unshare(&script).unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains(expected), "{said}");
 }

@@ -1,0 +1,372 @@
+//! Appending many products whose bytes are at hand with one write, one synchronisation and one wake-up.
+//!
+//! In the file the records of a group stand one behind the other, headers before their bytes. A process that dies in the
+//! middle of the write leaves some of them whole and the next one torn; opening the log checks every digest, keeps the
+//! whole ones and cuts the rest. None of them was acknowledged by then.
+
+use std::{collections::VecDeque, io, io::IoSlice, sync::atomic::Ordering};
+
+use bytes::Bytes;
+use downburst_model::{Digest, Sequence, WallMicros};
+
+use crate::{
+    Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
+    index::Row,
+    keys::{Keys, Likeness, is_same},
+    record::{self, Body, Header, Place},
+    system, wmo,
+    writer::{Active, MAX_ROWS, Writer, announced, check_size},
+};
+
+/// What became of each product, by its place in the call.
+type Results = Vec<Option<Result<Appended, LogError>>>;
+
+impl FeedLog {
+    pub(crate) fn append_group(
+        &self,
+        products: Vec<(NewProduct, Bytes)>,
+        clock: Clock<'_>,
+    ) -> Vec<Result<Appended, LogError>> {
+        let options = self.options();
+        let mut results: Results = Vec::with_capacity(products.len());
+        let mut waiting = VecDeque::with_capacity(products.len());
+        for (at, (product, bytes)) in products.into_iter().enumerate() {
+            match Checked::new(at, product, bytes, &options) {
+                Ok(checked) => {
+                    results.push(None);
+                    waiting.push_back(checked);
+                }
+                Err(error) => results.push(Some(Err(error))),
+            }
+        }
+        let mut writer = self.writer();
+        while !waiting.is_empty() {
+            self.append_some(&mut writer, &mut waiting, &mut results, clock);
+        }
+        results.into_iter().map(|result| result.unwrap_or_else(|| Err(self.closed()))).collect()
+    }
+
+    /// Appends as many of the waiting products as go into one write; always takes at least one from the queue.
+    fn append_some(
+        &self,
+        writer: &mut Writer,
+        waiting: &mut VecDeque<Checked>,
+        results: &mut Results,
+        clock: Clock<'_>,
+    ) {
+        let options = self.options();
+        let mut group = Group::default();
+        match self.begin(writer, waiting, &options) {
+            Ok(limits) => self.stage(writer, waiting, results, &mut group, limits, clock),
+            Err(error) => {
+                if let Some(refused) = waiting.pop_front() {
+                    set(results, refused.at, Err(error));
+                }
+                return;
+            }
+        }
+        match self.commit(writer, &group, &options) {
+            Ok(()) => self.publish_group(writer, group, results),
+            Err(Failure::NothingWritten) => self.one_by_one(writer, group, results, clock),
+            Err(Failure::Doubtful(error)) => self.give_up(writer, group, results, error),
+        }
+    }
+
+    /// Makes room in a segment for the first product, and tells how much more the write may take.
+    fn begin(
+        &self,
+        writer: &mut Writer,
+        waiting: &VecDeque<Checked>,
+        options: &LogOptions,
+    ) -> Result<Limits, LogError> {
+        if writer.is_closed() {
+            return Err(self.closed());
+        }
+        let first = waiting.front().map_or(0, Checked::longest_record);
+        self.make_room(writer, first, options)?;
+        let Some(active) = writer.active() else { return Err(self.closed()) };
+        let free_rows = MAX_ROWS.saturating_sub(active.segment.row_count());
+        let limits = Limits {
+            products: waiting.len().min(MAX_GROUP_PRODUCTS).min(free_rows).max(1),
+            end: options.roll_bytes().min(active.tail.saturating_add(MAX_GROUP_BYTES)),
+        };
+        self.reservation().cover(writer.next(), limits.products as u64, options.sequence_block)?;
+        Ok(limits)
+    }
+
+    /// Gives sequences and places to products that are no duplicates and encodes their headers.
+    fn stage(
+        &self,
+        writer: &Writer,
+        waiting: &mut VecDeque<Checked>,
+        results: &mut Results,
+        group: &mut Group,
+        limits: Limits,
+        clock: Clock<'_>,
+    ) {
+        let Some(active) = writer.active() else { return };
+        let stored = clock();
+        group.begin = active.tail;
+        group.end = active.tail;
+        let mut keys = self.keys();
+        while let Some(checked) = waiting.front() {
+            let full = group.end.saturating_add(checked.longest_record()) > limits.end;
+            if group.members.len() >= limits.products || (full && !group.members.is_empty()) {
+                return;
+            }
+            let Some(checked) = waiting.pop_front() else { return };
+            match self.repeated(&keys, group, &checked) {
+                Ok(None) => {
+                    let sequence = writer.next() + group.members.len() as u64;
+                    let at = checked.at;
+                    match group.add(checked, sequence, stored, self.identity.salt) {
+                        Some(row) => keys.insert(&row),
+                        None => set(results, at, Err(active.failed("encode a record for", invalid()))),
+                    }
+                }
+                Ok(Some(of)) => set(results, checked.at, Ok(Appended::Duplicate { of: Sequence(of) })),
+                Err(error) => set(results, checked.at, Err(error)),
+            }
+        }
+    }
+
+    /// The product, in the log or in the group before it, that this one repeats.
+    fn repeated(&self, keys: &Keys, group: &Group, checked: &Checked) -> Result<Option<u64>, LogError> {
+        let header = &checked.header;
+        if let Some(source) = &header.metadata.source {
+            let same = |other: &Header| other.metadata.source.as_ref().is_some_and(|it| it.key == source.key);
+            if let Some(of) = self.confirmed(group, keys.source_candidate(&source.key), same)? {
+                return Ok(Some(of));
+            }
+        }
+        if keys.rule() == DuplicateRule::None {
+            return Ok(None);
+        }
+        let likeness = Likeness::from(header);
+        let same = |other: &Header| is_same(keys.rule(), &likeness, &Likeness::from(other));
+        self.confirmed(group, keys.product_candidate(&likeness), same)
+    }
+
+    fn confirmed(
+        &self,
+        group: &Group,
+        candidate: Option<u64>,
+        same: impl Fn(&Header) -> bool,
+    ) -> Result<Option<u64>, LogError> {
+        match candidate.and_then(|sequence| group.header(sequence)) {
+            Some(header) => Ok(same(header).then_some(header.sequence)),
+            None => self.confirm(candidate, same),
+        }
+    }
+
+    /// Writes the group behind the tail, durably if the feed asks for it.
+    fn commit(&self, writer: &Writer, group: &Group, options: &LogOptions) -> Result<(), Failure> {
+        let Some(active) = writer.active().filter(|_| !group.members.is_empty()) else { return Ok(()) };
+        if let Err(error) = group.write(active) {
+            tracing::warn!(feed = %self.identity.feed, %error, "a group of products could not be written at once");
+            return Err(active.wipe_tail().map_or_else(Failure::Doubtful, |()| Failure::NothingWritten));
+        }
+        match options.durability {
+            Durability::Process => Ok(()),
+            Durability::Power => active.file.sync_data().map_err(|error| {
+                // Best effort: the sequences are given up in any case.
+                let _ = active.wipe_tail();
+                Failure::Doubtful(error)
+            }),
+        }
+    }
+
+    fn publish_group(&self, writer: &mut Writer, group: Group, results: &mut Results) {
+        let Some(last) = group.members.last().map(|member| member.header.sequence) else { return };
+        if let Some(active) = writer.active_mut() {
+            active.segment.extend(&group.rows, group.end);
+            active.tail = record::padded(group.end);
+        }
+        writer.go_on_after(last);
+        self.head.store(last, Ordering::Release);
+        for Member { at, header, .. } in &group.members {
+            let stored = Appended::Stored { sequence: Sequence(header.sequence), info: self.info(header) };
+            set(results, *at, Ok(stored));
+        }
+        self.listeners().iter().for_each(|listener| listener(Sequence(last)));
+    }
+
+    /// Where the disk has no room for all, it may have room for some.
+    fn one_by_one(&self, writer: &mut Writer, group: Group, results: &mut Results, clock: Clock<'_>) {
+        self.forget_keys(&group);
+        for member in group.members {
+            let (at, bytes) = (member.at, member.bytes.clone());
+            let outcome = self.append_locked(writer, member.announced_again(), &mut bytes.as_ref(), clock);
+            set(results, at, outcome);
+        }
+    }
+
+    /// Whether the records reached the disk can't be known, so neither their places nor their sequences are used again.
+    fn give_up(&self, writer: &mut Writer, group: Group, results: &mut Results, error: io::Error) {
+        self.forget_keys(&group);
+        let path = writer.active().map(|active| active.segment.path.clone()).unwrap_or_default();
+        if let Some(last) = group.members.last() {
+            writer.go_on_after(last.header.sequence);
+        }
+        if let Err(error) = self.retire(writer) {
+            tracing::warn!(feed = %self.identity.feed, %error, "a segment could not be left");
+        }
+        for member in &group.members {
+            let error = io::Error::new(error.kind(), error.to_string());
+            set(results, member.at, Err(LogError::io("sync", &path, error)));
+        }
+    }
+
+    fn forget_keys(&self, group: &Group) {
+        let mut keys = self.keys();
+        group.rows.iter().for_each(|row| keys.remove(row));
+    }
+}
+
+/// How much one write may take.
+#[derive(Clone, Copy)]
+struct Limits {
+    products: usize,
+    /// The record after the first must not reach behind this place of the segment.
+    end: u64,
+}
+
+/// Why a group was not stored.
+enum Failure {
+    /// The file is as it was before.
+    NothingWritten,
+    /// The records may have reached the disk.
+    Doubtful(io::Error),
+}
+
+/// A product that has what was announced.
+struct Checked {
+    /// Its place in the call.
+    at: usize,
+    bytes: Bytes,
+    /// Without sequence, stamp and length yet.
+    header: Header,
+}
+
+impl Checked {
+    fn new(at: usize, product: NewProduct, bytes: Bytes, options: &LogOptions) -> Result<Self, LogError> {
+        let size = bytes.len() as u64;
+        check_size(&product.id, size, options.max_product_bytes, product.expected_size)?;
+        let id = || product.id.clone();
+        if let Some(expected) = product.expected_size.filter(|expected| *expected != size) {
+            return Err(LogError::SizeMismatch { id: id(), expected, found: size });
+        }
+        let digest = Digest(*blake3::hash(&bytes).as_bytes());
+        if let Some(expected) = product.expected_digest.filter(|expected| *expected != digest) {
+            return Err(LogError::DigestMismatch { id: id(), expected, found: digest });
+        }
+        let body = body_of(&bytes);
+        let metadata = record::Metadata { digest, body, ..announced(product) };
+        Ok(Self { at, bytes, header: Header { sequence: 0, size, header_bytes: 0, metadata } })
+    }
+
+    fn longest_record(&self) -> u64 {
+        self.header.size.saturating_add(u64::from(record::MAX_HEADER_BYTES) + record::ALIGNMENT)
+    }
+}
+
+/// Records on their way into the tail of the segment.
+#[derive(Default)]
+struct Group {
+    /// Where the first begins.
+    begin: u64,
+    /// Where the bytes of the last end.
+    end: u64,
+    /// The headers, each with the padding of the record before it.
+    headers: Vec<u8>,
+    members: Vec<Member>,
+    rows: Vec<Row>,
+}
+
+/// A record of a group.
+struct Member {
+    /// Its place in the call.
+    at: usize,
+    header: Header,
+    bytes: Bytes,
+    /// Where its part of the headers ends.
+    headers_end: usize,
+}
+
+impl Group {
+    /// Takes a product in; `None` if its metadata can't be encoded.
+    fn add(&mut self, checked: Checked, sequence: u64, stored: WallMicros, salt: u64) -> Option<Row> {
+        let Checked { at, bytes, mut header } = checked;
+        header.sequence = sequence;
+        header.metadata.stored = stored;
+        let offset = record::padded(self.end);
+        let before = self.headers.len();
+        self.headers.resize(before + offset.saturating_sub(self.end) as usize, 0);
+        if record::encode_onto(&mut self.headers, Place { salt, offset }, &mut header).is_none() {
+            self.headers.truncate(before);
+            return None;
+        }
+        let row = Row::new(&header, offset);
+        self.end = offset + u64::from(header.header_bytes) + header.size;
+        self.rows.push(row);
+        self.members.push(Member { at, header, bytes, headers_end: self.headers.len() });
+        Some(row)
+    }
+
+    fn header(&self, sequence: u64) -> Option<&Header> {
+        let first = self.members.first()?.header.sequence;
+        let at = usize::try_from(sequence.checked_sub(first)?).ok()?;
+        self.members.get(at).map(|member| &member.header)
+    }
+
+    fn write(&self, active: &Active) -> io::Result<()> {
+        let mut pieces = Vec::with_capacity(self.members.len() * 2);
+        let mut from = 0;
+        for member in &self.members {
+            pieces.push(IoSlice::new(self.headers.get(from..member.headers_end).unwrap_or_default()));
+            if !member.bytes.is_empty() {
+                pieces.push(IoSlice::new(&member.bytes));
+            }
+            from = member.headers_end;
+        }
+        system::write_all_vectored_at(&active.file, &mut pieces, self.begin)
+    }
+}
+
+impl Member {
+    fn announced_again(self) -> NewProduct {
+        let Header { size, metadata, .. } = self.header;
+        NewProduct {
+            id: metadata.id,
+            origin: metadata.origin,
+            created: metadata.created,
+            class: metadata.class,
+            source: metadata.source,
+            hops: metadata.hops,
+            expected_size: Some(size),
+            expected_digest: Some(metadata.digest),
+        }
+    }
+}
+
+fn body_of(bytes: &[u8]) -> Option<Body> {
+    let line_bytes = wmo::starting_line_bytes(bytes);
+    let starting_line_bytes = u8::try_from(line_bytes).ok().filter(|bytes| *bytes > 0)?;
+    let digest = Digest(*blake3::hash(bytes.get(line_bytes..)?).as_bytes());
+    Some(Body { starting_line_bytes, digest })
+}
+
+fn set(results: &mut Results, at: usize, result: Result<Appended, LogError>) {
+    if let Some(place) = results.get_mut(at) {
+        *place = Some(result);
+    }
+}
+
+fn invalid() -> io::Error {
+    io::Error::from(io::ErrorKind::InvalidInput)
+}
+
+/// Two pieces each stay below the 1,024 that the kernel takes in one call.
+const MAX_GROUP_PRODUCTS: usize = 500;
+/// Bounds how long one write keeps other appenders waiting.
+const MAX_GROUP_BYTES: u64 = 8 << 20;
