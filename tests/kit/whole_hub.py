@@ -1,0 +1,111 @@
+"""A hub as its operator runs it, `downburst hub` with its node, for tests that kill either of them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+from kit.node import node_binary, wait_for
+
+DOWNBURST = str(Path(sys.executable).with_name("downburst"))
+
+
+@dataclass
+class WholeHub:
+    """`downburst hub` in a directory of its own. Whoever kills it starts it again, as an init system does."""
+
+    directory: Path
+    multicast_network: str = "239.78.0.0/24"
+    http: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
+    sites: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
+
+    def start(self, seconds: float = 60.0) -> Self:
+        """Starts the process until it stays: what an earlier one left needs a moment to let go of ports and logs."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        settings = self.directory / "settings.toml"
+        settings.write_text(
+            _SETTINGS.format(hub=self, data_dir=self.directory / "data", network=self.multicast_network)
+        )
+        give_up = time.monotonic() + seconds
+        while not self._comes_up(settings):
+            assert time.monotonic() < give_up, f"the hub does not start again\n{self.log()[-4000:]}"
+        return self
+
+    def ask(self, method: str, path: str, **request: Any) -> Any:
+        """Asks the api; an answer that is no success fails."""
+        answer = httpx.request(method, f"http://{self.http}{path}", timeout=60, **request)
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}\n{self.log()[-4000:]}"
+        return answer.json() if answer.content else None
+
+    def is_well(self) -> bool:
+        """Whether the api says that all is well."""
+        with suppress(httpx.TransportError):
+            return httpx.get(f"http://{self.http}/healthz", timeout=5).is_success
+        return False
+
+    def node_pids(self) -> list[int]:
+        """The node, if it runs at the moment."""
+        pids = []
+        with suppress(OSError):
+            task = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+            for pid in map(int, task.read_text().split()):
+                with suppress(OSError):
+                    if b"hub" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                        pids.append(pid)
+        return pids
+
+    def kill_node(self) -> bool:
+        """Kills the node; its agent starts it again. False if it was down."""
+        pids = self.node_pids()
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(pids)
+
+    def kill_api(self) -> None:
+        """Kills the Python process; the node notices by the end of its input."""
+        self.process.kill()
+        self.process.wait(timeout=10)
+
+    def stop(self) -> int:
+        """Asks the hub to end; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+    def log(self) -> str:
+        """What it said."""
+        path = self.directory / "hub.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def _comes_up(self, settings: Path) -> bool:
+        with (self.directory / "hub.log").open("ab") as log:
+            argv = [DOWNBURST, "hub", "--settings", str(settings)]
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log)
+        wait_for("a hub that is up or has ended", lambda: self.is_well() or self.process.poll() is not None, 60)
+        return self.process.poll() is None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+_SETTINGS = f"""\
+data_dir = "{{data_dir}}"
+http = "{{hub.http}}"
+sites = "{{hub.sites}}"
+node = "{node_binary()}"
+
+[multicast]
+interface = "127.0.0.1"
+network = "{{network}}"
+"""

@@ -1,0 +1,33 @@
+"""`kill -9` of the hub's node, its api and the sites: nothing acknowledged is lost, doubled or renumbered."""
+
+import os
+import secrets
+from pathlib import Path
+
+import pytest
+
+from kit.crashes import CrashStory
+
+pytestmark = pytest.mark.system
+
+
+def test_twenty_kills(tmp_path: Path) -> None:
+    tell(tmp_path, kills=20)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(10))
+def test_two_hundred_kills(tmp_path: Path, part: int) -> None:
+    tell(tmp_path, kills=int(os.environ.get("DOWNBURST_KILLS", "210")) // 10)
+
+
+def tell(tmp_path: Path, kills: int) -> None:
+    seed = int(os.environ.get("DOWNBURST_SEED") or secrets.randbelow(1_000_000))
+    test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
+    # The seed replays what is killed when, and every product; where exactly a kill hits is the machine's affair.
+    print(f"replay: DOWNBURST_SEED={seed} .venv/bin/python -m pytest '{test}'")
+    story = CrashStory(tmp_path, seed)
+    wrong = story.tell(kills)
+    print(f"killed {dict(story.killed)}; {len(story.acknowledged())} acknowledgements")
+    assert not wrong, "\n".join(wrong)
+    assert sum(story.killed.values()) == kills
