@@ -5,6 +5,7 @@
 //! `sim` crate with virtual time.
 #![forbid(unsafe_code)]
 
+mod ere;
 mod hops;
 mod machine;
 mod names;

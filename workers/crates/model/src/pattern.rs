@@ -1,6 +1,9 @@
 use thiserror::Error;
 
-/// A compiled subscription pattern, matched anywhere in a product id (as LDM does) in linear time.
+use crate::ere;
+
+/// A compiled subscription pattern: a POSIX extended regular expression, matched anywhere in a product id (as LDM does) in linear
+/// time.
 #[derive(Clone, Debug)]
 pub struct Pattern(regex::Regex);
 
@@ -17,10 +20,7 @@ pub struct PatternError {
 impl Pattern {
     /// Compiles `text`; the compiled size is bounded so that no pattern can exhaust memory.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
-        if let Err(error) = regex_syntax::Parser::new().parse(text) {
-            return Err(explain(&error, text));
-        }
-        regex::RegexBuilder::new(text)
+        regex::RegexBuilder::new(&ere::translate(text)?)
             .size_limit(COMPILED_LIMIT_BYTES)
             .build()
             .map(Self)
@@ -31,16 +31,6 @@ impl Pattern {
     pub fn matches(&self, id: &str) -> bool {
         self.0.is_match(id)
     }
-}
-
-fn explain(error: &regex_syntax::Error, text: &str) -> PatternError {
-    let (reason, offset) = match error {
-        regex_syntax::Error::Parse(inner) => (inner.kind().to_string(), inner.span().start.offset),
-        regex_syntax::Error::Translate(inner) => (inner.kind().to_string(), inner.span().start.offset),
-        _ => ("it is not a regular expression".to_owned(), 0),
-    };
-    let position = text.char_indices().take_while(|(at, _)| *at < offset).count().saturating_add(1);
-    PatternError { reason, position }
 }
 
 const COMPILED_LIMIT_BYTES: usize = 1 << 20;
