@@ -108,12 +108,19 @@ python_environment() {
 node_binary() {
     local input sentence="downburst-node"
     input=$(digest workers/crates workers/Cargo.toml workers/Cargo.lock)
-    [[ -x $TARGET/release/downburst-node && -x $TARGET/release/downburst-wire ]] && is_current node "$TARGET $input" && return
+    built_all && is_current node "$TARGET $input" && return
     [[ -x $TARGET/release/downburst-node ]] || sentence+=" (a few minutes the first time)"
     step node "$sentence" "$NETWORK_HINT" \
         cargo build --release --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET" \
-        -p downburst-node -p downburst-wire
+        -p downburst-node -p downburst-wire -p downburst-load
     stamp node "$TARGET $input"
+}
+
+built_all() {
+    local program
+    for program in downburst-node downburst-wire downburst-load; do
+        [[ -x $TARGET/release/$program ]] || return 1
+    done
 }
 
 dashboard() {

@@ -1,0 +1,65 @@
+//! Load for measurements, and the figures that prove what became of it.
+//!
+//! `fill` makes a log before its node starts. `agent` stands between an agent and its hub and plays a schedule of
+//! products by the hub's own `ingest` lines, so that no slower language takes part. `stamps` reads logs of stopped
+//! nodes. `probe` tells how late the machine itself was.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods)] // A source of load is a shell: it reads the clock and has threads.
+
+mod agent;
+mod content;
+mod fill;
+mod play;
+mod probe;
+mod schedule;
+mod stamps;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Why a command could not do its work, as a sentence.
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+#[derive(Parser)]
+#[command(name = "downburst-load", version, about = "Load for measurements of a hub and its sites", after_help = EXAMPLES)]
+enum Command {
+    /// Append products to a feed's log while no node has it open; prints how many and how large.
+    Fill(fill::Fill),
+    /// Run a hub's node, pass the agent's lines through, and play schedules when a line asks for it.
+    Agent {
+        /// The node's command line.
+        #[arg(required = true, trailing_var_arg = true)]
+        command: Vec<String>,
+    },
+    /// Check every product of these logs and print its stamps: a line of JSON, then rows of six 64-bit integers.
+    Stamps {
+        /// A node's directory of logs.
+        #[arg(required = true)]
+        logs: PathBuf,
+    },
+    /// Sleep a millisecond at a time until stdin ends; print how much longer the sleeps were.
+    Probe,
+}
+
+fn main() -> ExitCode {
+    let done = match Command::parse() {
+        Command::Fill(fill) => fill.run(),
+        Command::Agent { command } => agent::run(&command),
+        Command::Stamps { logs } => stamps::print(&logs),
+        Command::Probe => probe::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("downburst-load: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+const EXAMPLES: &str = "Examples:
+  downburst-load fill --log hub/data/log/NGRID --feed NGRID --products 100000 --bytes 2000
+  downburst-load agent -- downburst-node hub
+  downburst-load stamps site/log";
