@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test demo test lint unit sim contract integration system nightly test-cluster compose-smoke \
-	bench bench-multicast lock clean
+	bench bench-multicast bench-unicast lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
@@ -47,10 +47,14 @@ compose-smoke: ## Build the image, start docker-compose.yml and see a product ar
 	@scripts/compose-smoke.sh
 
 bench: ## List the side-by-side measurements that exist
+	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"
 	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--runs 3 --megabytes 24\"]   multicast beside UFTP and a TCP fan-out"
 
 bench-multicast: setup-test ## Measure multicast beside UFTP and a TCP fan-out, as root; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.multicast $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-unicast: setup-test ## Measure unicast beside sendfile, NATS and Kafka, as root; OUT=file.json
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.unicast $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-%:
 	@echo "There is no bench-$*; 'make bench' lists what exists. Others come with the distributed hub." >&2; exit 2

@@ -1,0 +1,235 @@
+"""A hub and its sites in the namespaces of a lab, everything in memory, and the proof of what arrived."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bench.counters import cpu_s
+from bench.delivery import HUB
+from bench.schedules import Planned, write
+from bench.stamps import Stamps, parse
+from bench.tools import binary
+from kit.namespaces import Lab
+from kit.node import HubNode, Line, SiteNode, wait_for
+
+FEED = "MEASURED"
+WINDOW = 10_000
+"""Products on their way into the hub at once; an agent that sends more has lost control of its memory."""
+PATIENCE_S = 300.0
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """Processor time, user and system."""
+
+    hub_s: float
+    sites_s: float
+
+    @property
+    def all_s(self) -> float:
+        """Of hub and sites."""
+        return self.hub_s + self.sites_s
+
+    def since(self, earlier: "Cpu") -> "Cpu":
+        """Give what was used in between."""
+        return Cpu(self.hub_s - earlier.hub_s, self.sites_s - earlier.sites_s)
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What stands in the logs after the sites were killed and the hub ended."""
+
+    at_hub: Stamps
+    at_sites: Mapping[str, Stamps]
+
+
+class Fleet:
+    """Sites that keep products in their logs alone, enrolled at a hub which a source of load can drive."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        directory: Path,
+        sites: Sequence[str],
+        *,
+        feeds: Mapping[str, str] | None = None,
+        address: str = "",
+    ) -> None:
+        """Describe it: feeds by name with their class, and the hub's address if it is not that on the bridge."""
+        self._lab, self._directory = lab, directory
+        self.feeds = feeds or {FEED: "observation"}
+        address = address or lab.address(HUB)
+        prefix = lab.command(HUB, [str(binary("downburst-load")), "agent", "--"])
+        self.hub = HubNode(directory / HUB, listen=f"{address}:7370", interface=address, prefix=prefix)
+        self._names = tuple(sites)
+        self.sites: dict[str, SiteNode] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End whatever still runs."""
+        self.kill_sites()
+        if self.hub_runs:
+            self.hub.stop()
+
+    @property
+    def hub_runs(self) -> bool:
+        """Whether the hub was started and has not ended."""
+        process: subprocess.Popen[str] | None = getattr(self.hub, "process", None)
+        return process is not None and process.poll() is None
+
+    @property
+    def hub_pid(self) -> int:
+        """The node itself, behind the source of load."""
+        return int(self.hub.events_named("load-ready")[-1]["hub_pid"])
+
+    def cpu(self) -> Cpu:
+        """Read what hub and running sites have used so far."""
+        return Cpu(cpu_s([self.hub_pid]), cpu_s(site.process.pid for site in self.sites.values()))
+
+    def begin_with_full_log(self, *, products: int, product_bytes: int) -> tuple[float, Cpu]:
+        """Fill the log while nothing runs, then start all; give when the first site was in, and the CPU before."""
+        for site in self.sites.values():
+            site.stop()
+        self.hub.stop()
+        self._fill(products, product_bytes)
+        self.hub.start()
+        before = Cpu(cpu_s([self.hub_pid]), 0.0)
+        began_us = time.time() * 1e6
+        for site in self.sites.values():
+            site.start()
+        self.hub.wait_connected(*self.sites)
+        return min(self._connected_us(began_us)), before
+
+    def play(self, planned: Iterable[Planned], *, window: int = WINDOW, patience_s: float = PATIENCE_S) -> Line:
+        """Put products by schedule; give the player's account once the hub has acknowledged the last."""
+        self.begin_play(planned, window=window)
+        return self.end_play(patience_s=patience_s)
+
+    def begin_play(self, planned: Iterable[Planned], *, window: int = WINDOW) -> None:
+        """Lay the spool files ready and begin."""
+        schedule = write(self._directory / "schedule", planned)
+        spool = self._directory / "load"
+        self._played = len(self.hub.events_named("load-done"))
+        self.hub.do("load-prepare", schedule=str(schedule), spool=str(spool))
+        self.hub.do("load-play", window=window)
+
+    def end_play(self, *, patience_s: float = PATIENCE_S) -> Line:
+        """Wait for the player's account."""
+
+        def done() -> Line | None:
+            return next(iter(self.hub.events_named("load-done")[self._played :]), None)
+
+        account = wait_for("end of the schedule", done, patience_s)
+        if "error" in account or account["refused"]:
+            raise RuntimeError(f"the hub did not take every product: {account}")
+        return account
+
+    def drained(self, *, patience_s: float = PATIENCE_S) -> None:
+        """Wait until every site has everything, or fail."""
+        give_up_s = time.monotonic() + patience_s
+        while not self.hub.drained(seconds=min(60.0, patience_s)):
+            if time.monotonic() > give_up_s:
+                raise RuntimeError(f"sites still lacked products after {patience_s:.0f} s; see {self._directory}")
+
+    def finish(self, *, patience_s: float = PATIENCE_S) -> Arrivals:
+        """Wait for all receipts, kill the sites with -9, read the logs; fails unless each has every product once."""
+        self.drained(patience_s=patience_s)
+        expected = self._heads()
+        wait_for("receipts of all products", lambda: self._receipts_complete(expected), patience_s)
+        self.kill_sites()
+        self.hub.stop()
+        arrivals = Arrivals(
+            self._stamps(self.hub.directory / "data" / "log"),
+            {name: self._stamps(site.directory / "log") for name, site in self.sites.items()},
+        )
+        check(arrivals)
+        return arrivals
+
+    def kill_sites(self) -> None:
+        """End the sites as a power cut of their processes would."""
+        for site in self.sites.values():
+            if hasattr(site, "process") and site.process.poll() is None:
+                site.kill()
+
+    def _start(self) -> None:
+        self.hub.start()
+        for feed, feed_class in self.feeds.items():
+            self.hub.feed(feed, **{"class": feed_class, "retention_bytes": RETAINED_BYTES})
+        for name in self._names:
+            site = SiteNode(
+                self._directory / name,
+                self.hub.address,
+                prefix=self._lab.command(name, []),
+                arguments=("--no-files", "--retention-bytes", str(RETAINED_BYTES)),
+            )
+            subscriptions = ({"feed": feed, "pattern": ".*", "not_pattern": None} for feed in self.feeds)
+            self.hub.site(name, *subscriptions, token_file=site.token_file)
+            self.sites[name] = site.start()
+        self.hub.wait_connected(*self.sites)
+        for feed in self.feeds:
+            self.hub.put(feed, "the first product makes every site know the feed", b"first")
+        self.drained()
+
+    def _fill(self, products: int, product_bytes: int) -> None:
+        log = self.hub.directory / "data" / "log" / FEED
+        argv = [str(binary("downburst-load")), "fill", "--log", str(log), "--feed", FEED]
+        argv += ["--products", str(products), "--bytes", str(product_bytes)]
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+
+    def _connected_us(self, since_us: float) -> list[float]:
+        return [
+            event["at_us"]
+            for event in self.hub.events_named("session")
+            if event["state"] == "connected" and event["at_us"] >= since_us
+        ]
+
+    def _heads(self) -> int:
+        """Products in all logs of the hub."""
+        return sum(int(feed["products"]) for feed in self.hub.do("status")["feeds"])
+
+    def _receipts_complete(self, expected: int) -> bool:
+        counts = receipts(self.hub.directory / "batches")
+        return all(counts.get(name, 0) >= expected for name in self.sites)
+
+    def _stamps(self, logs: Path) -> Stamps:
+        argv = [str(binary("downburst-load")), "stamps", str(logs)]
+        return parse(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def receipts(batches: Path) -> dict[str, int]:
+    """Count the products per site that the hub's batch files say are stored there."""
+    counts: dict[str, int] = {}
+    for path in batches.glob("*.json"):
+        settled: list[dict[str, Any]] = json.loads(path.read_text())["settled"]
+        for line in settled:
+            counts[line["site"]] = counts.get(line["site"], 0) + line["stored"]
+    return counts
+
+
+def check(arrivals: Arrivals) -> None:
+    """Fail unless every site holds the hub's products, each once, with bytes that have their digest."""
+    for name, stamps in arrivals.at_sites.items():
+        if stamps.damaged or stamps.fingerprint != arrivals.at_hub.fingerprint:
+            counts = f"{len(stamps.rows)} products, {stamps.damaged} damaged, of {len(arrivals.at_hub.rows)}"
+            raise RuntimeError(f"{name} does not hold what the hub holds: {counts}")
+
+
+RETAINED_BYTES = 16_000_000_000
+"""Nothing is evicted while it is measured."""

@@ -1,0 +1,70 @@
+"""What is demanded of a run before it counts."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench.fleet import Arrivals, Cpu, check, receipts
+from bench.outage import judge, mixed
+from bench.peer_processes import Consumed
+from bench.stamps import Stamps
+
+
+def stamps(fingerprint: str = "same", damaged: int = 0, rows: list[list[int]] | None = None) -> Stamps:
+    return Stamps(("F",), fingerprint, damaged, np.array(rows or [], dtype=np.int64).reshape(-1, 6))
+
+
+def test_receipts_are_summed_over_batches(tmp_path: Path) -> None:
+    for number, stored in enumerate((3, 4)):
+        settled = [{"site": "a", "stored": stored}, {"site": "b", "stored": 1}]
+        (tmp_path / f"{number}.json").write_text(json.dumps({"settled": settled}))
+    assert receipts(tmp_path) == {"a": 7, "b": 2}
+
+
+def test_a_site_must_hold_exactly_the_hubs_products() -> None:
+    check(Arrivals(stamps(), {"a": stamps()}))
+    for wrong in (stamps("other"), stamps(damaged=1)):
+        with pytest.raises(RuntimeError, match="a does not hold what the hub holds"):
+            check(Arrivals(stamps(), {"a": wrong}))
+
+
+def test_processor_time_is_that_of_hub_and_sites() -> None:
+    assert Cpu(3.0, 5.0).since(Cpu(1.0, 0.0)) == Cpu(2.0, 5.0)
+    assert Cpu(2.0, 5.0).all_s == 7.0
+
+
+def test_peers_are_held_to_completeness_too() -> None:
+    consumed = Consumed(
+        [{"began_us": 5, "ended_us": 9, "messages": 3}, {"began_us": 4, "ended_us": 8, "messages": 2}], 0
+    )
+    assert (consumed.began_us, consumed.ended_us) == (4, 9)
+    with pytest.raises(RuntimeError, match="1 consumers did not get 3"):
+        consumed.needs(3)
+
+
+def product(hub_ms: int, site_ms: int) -> list[int]:
+    return [0, hub_ms, 9, 0, hub_ms * 1000, site_ms * 1000]
+
+
+def test_an_outage_is_judged_from_the_logs() -> None:
+    # Gone at 100 ms, back at 200 ms; two missed products come at 230 and 260 ms, a live one of 210 ms at 215 ms.
+    away = stamps(rows=[product(50, 51), product(120, 230), product(150, 260), product(210, 215)])
+    other = stamps(rows=[product(50, 52), product(120, 121), product(150, 151), product(210, 214)])
+    found = judge(Arrivals(other, {"away": away, "other": other}), "away", gone_us=100_000, back_us=200_000)
+    assert (found.missed, found.live_after_ms, found.caught_up_s) == (2, 15.0, 0.06)
+    assert (found.others_before_ms, found.others_during_ms) == (2.0, 4.0)
+
+
+def test_an_outage_in_which_nothing_happened_is_no_result() -> None:
+    quiet = stamps(rows=[product(50, 51), product(210, 215)])
+    with pytest.raises(RuntimeError, match="too thin"):
+        judge(Arrivals(quiet, {"away": quiet}), "away", gone_us=100_000, back_us=200_000)
+
+
+def test_the_mix_is_played_in_order_of_time() -> None:
+    planned = mixed(20, rate=2, size=0.05)
+    moments = [product.at_us for product in planned]
+    assert moments == sorted(moments)
+    assert moments[-1] < 20_000_000
+    assert len({product.feed for product in planned}) == 10
