@@ -2,7 +2,8 @@ use std::io::Read;
 
 use bytes::Bytes;
 use downburst_model::{
-    Class, Digest, Epoch, FeedName, Hops, Origin, ProductId, ProductInfo, ProductKey, Sequence, WallMicros,
+    Class, Digest, Epoch, FeedName, Hops, Lane, Origin, ProductId, ProductInfo, ProductKey, Sequence,
+    WallMicros,
 };
 use minicbor::{Decode, Encode};
 
@@ -102,7 +103,8 @@ pub struct NewProduct {
     pub created: WallMicros,
     /// Its priority.
     pub class: Class,
-    /// At a site: where it came from. A second product with the same upstream key is a duplicate under every rule.
+    /// At a site: where it came from. A second product with the same upstream key is a duplicate under every rule, unless a resend
+    /// brings it; that of the same resend is one again.
     pub source: Option<SourceStamp>,
     /// The hubs it passed before.
     pub hops: Option<Hops>,
@@ -125,6 +127,24 @@ pub struct SourceStamp {
     /// When its last byte came in, on this host's clock.
     #[n(2)]
     pub received: Option<WallMicros>,
+    /// Why it travelled; absent: live.
+    #[n(3)]
+    pub lane: Option<Lane>,
+    /// The number of the resend that brought it. A resend is stored once more, whatever is there already.
+    #[n(4)]
+    pub resend: Option<u64>,
+}
+
+impl SourceStamp {
+    /// A live product, as it came.
+    pub fn live(key: ProductKey, hub_stored: WallMicros, received: Option<WallMicros>) -> Self {
+        Self { key, hub_stored, received, lane: None, resend: None }
+    }
+
+    /// True if both say the same product was brought for the same reason.
+    pub(crate) fn is_same_delivery(&self, other: &Self) -> bool {
+        self.key == other.key && self.resend == other.resend
+    }
 }
 
 /// What became of an append.

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use downburst_model::{
-    Class, Digest, Epoch, FeedName, NameError, Origin, ProductId, ProductKey, Sequence, WallMicros,
+    Class, Digest, Epoch, FeedName, Lane, NameError, Origin, ProductId, ProductKey, Sequence, WallMicros,
 };
 
 use crate::{Appended, LogEntry, LogError, NewProduct, ProductLog, SourceStamp};
@@ -36,6 +36,7 @@ pub fn suite(fresh: &dyn Fn() -> Arc<dyn ProductLog>) -> Result<(), Failure> {
     listeners_hear_every_append(&*fresh())?;
     a_group_is_appended_in_order(&*fresh())?;
     each_product_of_a_group_has_its_own_result(&*fresh())?;
+    a_resend_is_stored_once_more_and_once_only(&*fresh())?;
     readers_run_beside_the_writer(fresh())
 }
 
@@ -147,8 +148,7 @@ fn upstream_keys_are_stored_once(log: &dyn ProductLog) -> Result<(), Failure> {
         Ok(ProductKey { feed: FeedName::parse("UP")?, epoch: Epoch(9), sequence: Sequence(sequence) })
     };
     let from = |sequence, id| -> Result<NewProduct, NameError> {
-        let source =
-            SourceStamp { key: key(sequence)?, hub_stored: WallMicros(77), received: Some(WallMicros(78)) };
+        let source = SourceStamp::live(key(sequence)?, WallMicros(77), Some(WallMicros(78)));
         Ok(NewProduct { source: Some(source), ..product(id)? })
     };
     let first = log.append(from(5, "empty")?, &mut &b""[..], &|| WallMicros(0))?;
@@ -256,6 +256,36 @@ fn a_group_is_appended_in_order(log: &dyn ProductLog) -> Result<(), Failure> {
     Ok(())
 }
 
+fn a_resend_is_stored_once_more_and_once_only(log: &dyn ProductLog) -> Result<(), Failure> {
+    let key = ProductKey { feed: FeedName::parse("UP")?, epoch: Epoch(9), sequence: Sequence(5) };
+    let live = SourceStamp::live(key.clone(), WallMicros(77), None);
+    let by = |resend| SourceStamp { lane: Some(Lane::Resend), resend, ..live.clone() };
+    let append = |source: SourceStamp, together: bool| -> Result<Appended, Failure> {
+        let product = NewProduct { source: Some(source), ..product("resent")? };
+        if together {
+            let mut results = log.append_all(vec![(product, Bytes::from_static(b"r"))], &|| WallMicros(0));
+            return Ok(results.pop().ok_or("one result")??);
+        }
+        Ok(log.append(product, &mut &b"r"[..], &|| WallMicros(0))?)
+    };
+    let Appended::Stored { sequence: first, .. } = append(live.clone(), false)? else {
+        return Err("new".into());
+    };
+    for (resend, together) in [(Some(1), false), (Some(2), true)] {
+        let Appended::Stored { sequence, .. } = append(by(resend), together)? else {
+            return Err("a resend is no duplicate, though id and bytes are the same".into());
+        };
+        for together in [false, true] {
+            assert_eq!(append(by(resend), together)?, Appended::Duplicate { of: sequence });
+        }
+        let entry = log.entry(sequence)?.ok_or("stored")?;
+        assert_eq!(entry.source, Some(by(resend)));
+    }
+    assert_eq!(append(live, false)?, Appended::Duplicate { of: first });
+    assert_eq!(log.find_source(&key)?, Some(first));
+    Ok(())
+}
+
 fn each_product_of_a_group_has_its_own_result(log: &dyn ProductLog) -> Result<(), Failure> {
     let known = stored(log, "known", b"known", 0)?;
     let of = |id, bytes: &'static [u8]| -> Result<(NewProduct, Bytes), NameError> {
@@ -265,7 +295,7 @@ fn each_product_of_a_group_has_its_own_result(log: &dyn ProductLog) -> Result<()
     let short = NewProduct { expected_size: Some(9), ..product("wrong size")? };
     let upstream = |id| -> Result<NewProduct, NameError> {
         let key = ProductKey { feed: FeedName::parse("UP")?, epoch: Epoch(9), sequence: Sequence(5) };
-        let source = Some(SourceStamp { key, hub_stored: WallMicros(77), received: None });
+        let source = Some(SourceStamp::live(key, WallMicros(77), None));
         Ok(NewProduct { source, ..product(id)? })
     };
     let group = vec![

@@ -227,7 +227,7 @@ impl ProductLog for FeedLog {
     }
 
     fn find_source(&self, key: &ProductKey) -> Result<Option<Sequence>, LogError> {
-        Ok(self.same_source(key)?.map(Sequence))
+        Ok(self.same_source(key, None)?.map(Sequence))
     }
 
     fn on_append(&self, listener: Listener) {

@@ -134,9 +134,12 @@ impl FeedLog {
     fn repeated(&self, keys: &Keys, group: &Group, checked: &Checked) -> Result<Option<u64>, LogError> {
         let header = &checked.header;
         if let Some(source) = &header.metadata.source {
-            let same = |other: &Header| other.metadata.source.as_ref().is_some_and(|it| it.key == source.key);
-            if let Some(of) = self.confirmed(group, keys.source_candidate(&source.key), same)? {
-                return Ok(Some(of));
+            let same =
+                |other: &Header| other.metadata.source.as_ref().is_some_and(|it| it.is_same_delivery(source));
+            let candidate = keys.source_candidate(&source.key, source.resend);
+            let of = self.confirmed(group, candidate, same)?;
+            if of.is_some() || source.resend.is_some() {
+                return Ok(of);
             }
         }
         if keys.rule() == DuplicateRule::None {

@@ -57,7 +57,7 @@ impl Row {
                 id: id_print(&metadata.id),
                 digest: digest_print(&metadata.digest),
                 body: digest_print(body),
-                source: metadata.source.as_ref().map_or(0, |source| source_print(&source.key)),
+                source: metadata.source.as_ref().map_or(0, |source| source_print(&source.key, source.resend)),
             },
         }
     }
@@ -107,11 +107,15 @@ pub(crate) fn digest_print(digest: &Digest) -> u64 {
     first_number(&digest.0)
 }
 
-/// The print of an upstream key; never 0.
-pub(crate) fn source_print(key: &ProductKey) -> u64 {
+/// The print of an upstream key and of the resend that brought it; never 0.
+pub(crate) fn source_print(key: &ProductKey, resend: Option<u64>) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&key.epoch.0.to_le_bytes()).update(&key.sequence.0.to_le_bytes());
     hasher.update(key.feed.as_str().as_bytes());
+    if let Some(resend) = resend {
+        // No feed's name holds a zero.
+        hasher.update(&[0]).update(&resend.to_le_bytes());
+    }
     first_number(hasher.finalize().as_bytes()).max(1)
 }
 

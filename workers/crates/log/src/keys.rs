@@ -68,8 +68,8 @@ impl Keys {
     }
 
     /// The product that may have the same upstream key.
-    pub(crate) fn source_candidate(&self, key: &ProductKey) -> Option<u64> {
-        self.by_source.get(&source_print(key)).copied()
+    pub(crate) fn source_candidate(&self, key: &ProductKey, resend: Option<u64>) -> Option<u64> {
+        self.by_source.get(&source_print(key, resend)).copied()
     }
 }
 
@@ -169,13 +169,14 @@ mod tests {
     fn a_later_product_keeps_its_key_when_an_earlier_one_goes() {
         let mut keys = Keys::new(DuplicateRule::Id);
         let key = upstream(7);
-        let (early, late) = (row(1, "a", 20, source_print(&key)), row(2, "a", 21, source_print(&key)));
+        let (early, late) =
+            (row(1, "a", 20, source_print(&key, None)), row(2, "a", 21, source_print(&key, None)));
         keys.insert(&early);
         keys.insert(&late);
         keys.remove(&early);
-        assert_eq!((candidate(&keys, "a", 20, 5), keys.source_candidate(&key)), (Some(2), Some(2)));
+        assert_eq!((candidate(&keys, "a", 20, 5), keys.source_candidate(&key, None)), (Some(2), Some(2)));
         keys.remove(&late);
-        assert_eq!((candidate(&keys, "a", 20, 5), keys.source_candidate(&key)), (None, None));
+        assert_eq!((candidate(&keys, "a", 20, 5), keys.source_candidate(&key, None)), (None, None));
     }
 
     #[test]

@@ -76,11 +76,15 @@ impl FeedLog {
         self.confirm(candidate, |header| is_same(rule, likeness, &Likeness::from(header)))
     }
 
-    /// The remembered product with an upstream key.
-    pub(crate) fn same_source(&self, key: &ProductKey) -> Result<Option<u64>, LogError> {
-        let candidate = self.keys().source_candidate(key);
+    /// The remembered product with an upstream key, as this resend or none brought it.
+    pub(crate) fn same_source(&self, key: &ProductKey, resend: Option<u64>) -> Result<Option<u64>, LogError> {
+        let candidate = self.keys().source_candidate(key, resend);
         self.confirm(candidate, |header| {
-            header.metadata.source.as_ref().is_some_and(|source| source.key == *key)
+            header
+                .metadata
+                .source
+                .as_ref()
+                .is_some_and(|source| source.key == *key && source.resend == resend)
         })
     }
 

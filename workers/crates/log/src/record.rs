@@ -190,7 +190,7 @@ const PREFIX_BYTES: usize = CHECKED_PREFIX_BYTES + CRC_FIELD_BYTES;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use downburst_model::{Epoch, FeedName, HubName, ProductKey, Sequence};
+    use downburst_model::{Epoch, FeedName, HubName, Lane, ProductKey, Sequence};
     use proptest::prelude::*;
 
     use super::*;
@@ -222,7 +222,13 @@ pub(crate) mod tests {
             created: far,
             stored: far,
             body: Some(Body { starting_line_bytes: 255, digest: Digest([1; 32]) }),
-            source: Some(SourceStamp { key, hub_stored: far, received: Some(far) }),
+            source: Some(SourceStamp {
+                key,
+                hub_stored: far,
+                received: Some(far),
+                lane: Some(Lane::Resend),
+                resend: Some(u64::MAX),
+            }),
             hops: longest_way(),
             ..metadata(&long)
         }

@@ -221,10 +221,11 @@ impl FeedLog {
     }
 
     fn duplicate_of(&self, header: &Header) -> Result<Option<u64>, LogError> {
-        if let Some(source) = &header.metadata.source
-            && let Some(of) = self.same_source(&source.key)?
-        {
-            return Ok(Some(of));
+        if let Some(source) = &header.metadata.source {
+            let same = self.same_source(&source.key, source.resend)?;
+            if same.is_some() || source.resend.is_some() {
+                return Ok(same);
+            }
         }
         self.same_product(&Likeness::from(header))
     }

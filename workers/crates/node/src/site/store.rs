@@ -117,11 +117,7 @@ fn store(logs: &Logs, clock: Clock, complete: &Complete) -> (StoreResult, Option
         origin: info.origin.clone(),
         created: info.created,
         class: info.class,
-        source: Some(SourceStamp {
-            key: info.key.clone(),
-            hub_stored: info.stored,
-            received: Some(complete.last_byte),
-        }),
+        source: Some(SourceStamp::live(info.key.clone(), info.stored, Some(complete.last_byte))),
         hops: info.hops.clone(),
         expected_size: Some(info.size),
         expected_digest: Some(info.digest),
