@@ -13,6 +13,7 @@ from sqlalchemy import Engine, create_engine, inspect, text
 from downburst.clock import FakeClock
 from downburst.errors import AlreadyThere, NotFound, NotWritable, Refused, UnknownFeed
 from downburst.ledger import Book, Ledger
+from downburst.ledger.dump import Dump, fill, look
 from downburst.ledger.journal import FAULTS_KEPT
 from downburst.model import (
     Batch,
@@ -361,3 +362,35 @@ def _resend(book: Book) -> Resend:
     return Resend(
         0, "unl.edu", "NGRID", now - timedelta(hours=2), now, wanted=IdFilter("^A", "B$"), had=(IdFilter("^AA"),)
     )
+
+
+def test_every_row_goes_into_another_database_and_back(ledger: Ledger, tmp_path: Path, clock: FakeClock) -> None:
+    with ledger.transaction() as book:
+        _site_with_token(book, "secret")
+        book.resends.add(_resend(book))
+        book.resends.cancel(book.resends.add(_resend(book)).id)
+        book.latency.add(sketch_row([1.0, 2.0]))
+        last = book.resends.newest()[0]
+    url = ledger._engine.url.render_as_string(hide_password=False)
+    between = f"sqlite:///{tmp_path / 'between.sqlite'}"
+    _copy(url, between)
+    if POSTGRES and url.startswith("postgres"):
+        _wipe(url)
+    else:
+        url = f"sqlite:///{tmp_path / 'again.sqlite'}"
+    _copy(between, url)
+    again = Ledger.open(url, clock)
+    with again.transaction() as book:
+        assert book.resends.newest()[0] == last
+        assert [site.name for site in book.sites.all()] == ["unl.edu"]
+        assert book.resends.add(_resend(book)).id == last.id + 1
+    again.close()
+
+
+def _copy(source: str, target: str) -> None:
+    engine, connection = look(source)
+    dump = Dump(connection)
+    tables = [(table, list(dump.rows(table))) for table in dump.tables]
+    fill(target, dump.revision, tables, dump.counters())
+    connection.close()
+    engine.dispose()

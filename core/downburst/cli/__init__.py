@@ -75,6 +75,8 @@ COMMANDS = {
     "demo": "demo:demo",
     "analyze": "analyze:analyze",
     "log": "log:app",
+    "backup": "backup:backup",
+    "restore": "backup:restore",
     "migrate": "hub:migrate",
     "node-path": "hub:node_path",
 }

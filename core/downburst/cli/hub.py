@@ -32,7 +32,7 @@ def hub(
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.INFO)
     logging.getLogger("downburst.node").setLevel(logging.INFO if verbose else logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    asyncio.run(serve(_settings(settings, data_dir=data_dir, http=http, sites=sites)))
+    asyncio.run(serve(chosen_settings(settings, data_dir=data_dir, http=http, sites=sites)))
 
 
 def migrate(*, data_dir: DataDir = None, settings: SettingsFile = None, as_json: AsJson = False) -> None:
@@ -40,7 +40,7 @@ def migrate(*, data_dir: DataDir = None, settings: SettingsFile = None, as_json:
 
     Example: downburst migrate --data-dir /var/lib/downburst
     """
-    chosen = _settings(settings, data_dir=data_dir)
+    chosen = chosen_settings(settings, data_dir=data_dir)
     make_data_dir(chosen)
     Ledger.open(chosen.url_of_ledger).close()
     show({"migrated": True}) if as_json else print("the ledger is up to date")
@@ -51,11 +51,12 @@ def node_path(*, settings: SettingsFile = None, as_json: AsJson = False) -> None
 
     Example: scp "$(downburst node-path)" unl.edu:bin/
     """
-    found = node_binary(_settings(settings))
+    found = node_binary(chosen_settings(settings))
     show({"node": str(found)}) if as_json else print(found)
 
 
-def _settings(file: Path | None, **given: object) -> Settings:
+def chosen_settings(file: Path | None, **given: object) -> Settings:
+    """Settings of the file, the environment and the options; one sentence about what can't be used."""
     for name in ("data_dir",):
         path = given.get(name)
         if isinstance(path, Path) and path.exists() and not path.is_dir():

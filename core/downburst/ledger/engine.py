@@ -39,12 +39,12 @@ class Ledger:
     @classmethod
     def open(cls, url: str, clock: Clock | None = None) -> "Ledger":
         """Connects, and brings the schema up to date."""
-        engine = _engine(url)
+        engine = connect(url)
         try:
             migrate(engine)
         except OperationalError as error:
             engine.dispose()
-            raise _explained(error, url) from error
+            raise explained(error, url) from error
         return cls(engine, clock or SystemClock())
 
     async def write(self, work: Callable[[Book], T]) -> T:
@@ -64,7 +64,7 @@ class Ledger:
                 with prepared.begin():
                     yield Book(prepared, self._clock)
         except OperationalError as error:
-            raise _explained(error, str(self._engine.url)) from error
+            raise explained(error, str(self._engine.url)) from error
 
     def close(self) -> None:
         """Waits for the work under way and lets the database go."""
@@ -77,16 +77,17 @@ class Ledger:
             return work(book)
 
 
-def migrate(engine: Engine) -> None:
-    """Brings the schema to the newest revision of the chain that is packaged with this module."""
+def migrate(engine: Engine, to: str = "head") -> None:
+    """Brings the schema to a revision of the chain that is packaged with this module, the newest if none is named."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     with engine.connect() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, to)
 
 
-def _engine(url: str) -> Engine:
+def connect(url: str) -> Engine:
+    """The database, whatever its schema."""
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         return create_engine(parsed, pool_size=READERS + 1, pool_pre_ping=True)
@@ -108,7 +109,8 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _explained(error: OperationalError, url: str) -> Failure:
+def explained(error: OperationalError, url: str) -> Failure:
+    """One sentence about a database that can't be used."""
     reason = str(error.orig)
     if "disk is full" in reason:
         return DiskFull("the disk that holds the ledger is full; free some space and try again")

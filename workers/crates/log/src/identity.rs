@@ -34,6 +34,8 @@ impl Identity {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     path: PathBuf,
+    /// Stands while the log was made from a backup and has given no sequence since.
+    restored: Option<PathBuf>,
     state: Reserved,
 }
 
@@ -68,13 +70,18 @@ impl Reservation {
             files::read_checked::<Reserved>(&path, SEQUENCE_MAGIC)?.filter(|state| state.epoch == epoch);
         let known = found.is_some();
         let state = found.unwrap_or(Reserved { epoch, reserved_to: 0, clean_next: None, forgotten_to: 0 });
-        Ok((Self { path, state }, known))
+        let restored = Some(dir.join("restored")).filter(|mark| mark.exists());
+        Ok((Self { path, restored, state }, known))
     }
 
     /// Decides on the next sequence, given the last one found in the files and whether this file was `known`.
     pub(crate) fn resume(&mut self, known: bool, last_found: u64) -> Resumption {
         let last = last_found.max(self.state.forgotten_to);
         let resumption = match (known, self.state.clean_next) {
+            // Between the backup and its restoration sequences were given that nobody here knows of.
+            _ if self.restored.is_some() => {
+                Resumption { next: self.state.reserved_to.max(last) + LOST_RESERVATION_JUMP, clean: false }
+            }
             (true, Some(next)) => Resumption { next: next.max(last + 1), clean: next > last },
             (true, None) => Resumption { next: self.state.reserved_to.max(last) + 1, clean: false },
             (false, _) if last == 0 => Resumption { next: 1, clean: true },
@@ -112,6 +119,9 @@ impl Reservation {
     fn replace(&mut self, state: Reserved) -> Result<(), LogError> {
         files::write_checked(&self.path, SEQUENCE_MAGIC, &state)?;
         self.state = state;
+        if let Some(mark) = self.restored.take() {
+            files::remove(&mark)?;
+        }
         Ok(())
     }
 }
@@ -155,6 +165,22 @@ mod tests {
         std::fs::write(dir.path().join("sequence"), b"rubbish").unwrap();
         let resumption = reopen(dir.path(), 40).1;
         assert_eq!(resumption, Resumption { next: 1_000_000_040, clean: false });
+    }
+
+    #[test]
+    fn a_restored_log_jumps_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut reservation = reopen(dir.path(), 0).0;
+        reservation.cover(1, 1, 100).unwrap();
+        reservation.close(50).unwrap();
+        std::fs::write(dir.path().join("restored"), b"").unwrap();
+        drop(reopen(dir.path(), 0));
+        let (mut reservation, restored) = reopen(dir.path(), 0);
+        assert_eq!(restored, Resumption { next: 1_000_000_049, clean: false });
+        reservation.cover(restored.next, 1, 100).unwrap();
+        assert!(!dir.path().join("restored").exists());
+        let resumption = reopen(dir.path(), restored.next).1;
+        assert_eq!(resumption, Resumption { next: restored.next + 100, clean: false });
     }
 
     #[test]

@@ -1,0 +1,69 @@
+"""`downburst backup`, `downburst restore`: a hub in one file."""
+
+import logging
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from downburst.backup import Manifest, back_up, inspect
+from downburst.backup import restore as restore_from
+from downburst.cli.client import AsJson, show
+from downburst.cli.hub import DataDir, SettingsFile, chosen_settings
+from downburst.clock import SystemClock
+
+BackupFile = Annotated[Path, typer.Argument(help="The backup.")]
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="File to write; an older one is replaced when the new one is whole.")],
+    *,
+    data_dir: DataDir = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write all that can't be made again into one file: ledger, certificate authority, epochs and sequences.
+
+    The hub may run meanwhile. The file holds the authority's private key, so it is readable by you alone. No product
+    bytes are in it.
+
+    Example: downburst backup /backups/hub.dbb --data-dir /var/lib/downburst
+    """
+    chosen = chosen_settings(settings, data_dir=data_dir)
+    manifest = back_up(chosen, file, SystemClock())
+    show(asdict(manifest)) if as_json else print(f"{file}: {_sentence(manifest)}")
+
+
+def restore(
+    file: BackupFile,
+    *,
+    data_dir: DataDir = None,
+    settings: SettingsFile = None,
+    check: Annotated[bool, typer.Option("--check", help="Read and check the whole file, and write nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a hub of a backup, in a data directory that is empty; start it with `downburst hub` afterwards.
+
+    Enrolled sites come back by themselves, without a new token. They keep their places: sequences go on beyond all
+    that were given. What the old hub stored and no site got is lost, unless its sources send it again.
+
+    Example: downburst restore /backups/hub.dbb --data-dir /var/lib/downburst
+
+    Example: downburst restore --check /backups/hub.dbb
+    """
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    manifest = inspect(file) if check else restore_from(chosen_settings(settings, data_dir=data_dir), file)
+    done = "whole" if check else "restored; start it: downburst hub"
+    show(asdict(manifest)) if as_json else print(f"{file}: {_sentence(manifest)}; {done}")
+
+
+def _sentence(manifest: Manifest) -> str:
+    made = datetime.fromisoformat(manifest.made_at)
+    rows = manifest.rows
+    return (
+        f"hub {manifest.hub!r} as of {made:%Y-%m-%d %H:%M:%S} UTC, {rows.get('feeds', 0)} feeds, "
+        f"{rows.get('sites', 0)} sites, {rows.get('credentials', 0)} credentials, "
+        f"{rows.get('subscriptions', 0)} subscriptions"
+    )

@@ -1,0 +1,159 @@
+"""A hub in one file, and out of it again."""
+
+import gzip
+import io
+import json
+import stat
+import tarfile
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from downburst.backup import Manifest, back_up, inspect, restore
+from downburst.clock import FakeClock
+from downburst.errors import BadInput, DownburstError
+from downburst.ledger import Ledger
+from downburst.model import Feed, Resend, Site, Subscription
+from downburst.settings import Settings, load_settings
+from factories import plan, settings, sketch_row, unicast
+
+
+@pytest.fixture
+def hub(tmp_path: Path, clock: FakeClock) -> Settings:
+    """A hub's directory with something of everything, and numbers that were given and are gone."""
+    made = settings(tmp_path / "hub")
+    log = made.node_dir / "log" / "NGRID"
+    log.mkdir(parents=True)
+    for name, content in (("identity", b"who"), ("sequence", b"where"), ("00000000000000000001.segment", b"x" * 999)):
+        (log / name).write_bytes(content)
+    for name in ("ca.pem", "ca.key"):
+        (made.node_dir / name).write_text(name)
+    ledger = Ledger.open(made.url_of_ledger, clock)
+    with ledger.transaction() as book:
+        book.feeds.add(Feed("NGRID"))
+        book.sites.add(Site("unl.edu", allow=("NGRID",)))
+        for _ in range(3):
+            last = book.subscriptions.add(Subscription(0, "unl.edu", "NGRID", "ü\n{}"))
+        book.subscriptions.remove(last.id)
+        book.tokens.add("unl.edu", "secret", lifetime=timedelta(hours=1))
+        book.tokens.consume("secret", "c" * 64, peer="p")
+        book.plans.append(plan("NGRID", unicast(1, "unl.edu")))
+        book.latency.add(sketch_row([1.0, 2.0]))
+        book.resends.add(Resend(0, "unl.edu", "NGRID", clock.now(), clock.now()))
+    ledger.close()
+    return made
+
+
+def everything(chosen: Settings, clock: FakeClock) -> list[object]:
+    ledger = Ledger.open(chosen.url_of_ledger, clock)
+    with ledger.transaction(writes=False) as book:
+        found: list[object] = [
+            book.feeds.all(),
+            book.sites.all(),
+            book.credentials.of("unl.edu"),
+            book.tokens.of("unl.edu"),
+            book.subscriptions.all(),
+            book.plans.all_current(),
+            book.resends.newest(),
+        ]
+    ledger.close()
+    return found
+
+
+def test_a_restored_hub_knows_what_the_first_knew(hub: Settings, tmp_path: Path, clock: FakeClock) -> None:
+    target = tmp_path / "hub.dbb"
+    target.write_text("an older backup")
+    written = back_up(hub, target, clock)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert written == inspect(target)
+    assert (written.rows["subscriptions"], written.feeds) == (2, ["NGRID"])
+    fresh = load_settings(None, data_dir=tmp_path / "fresh")
+    restore(fresh, target)
+    assert everything(fresh, clock) == everything(hub, clock)
+    log = fresh.node_dir / "log" / "NGRID"
+    assert sorted(path.name for path in log.iterdir()) == ["identity", "restored", "sequence"]
+    assert (fresh.node_dir / "ca.key").read_text() == "ca.key"
+    assert stat.S_IMODE((fresh.node_dir / "ca.key").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_numbers_are_not_given_twice_after_a_restore(hub: Settings, tmp_path: Path, clock: FakeClock) -> None:
+    back_up(hub, tmp_path / "b", clock)
+    fresh = load_settings(None, data_dir=tmp_path / "fresh")
+    restore(fresh, tmp_path / "b")
+    ledger = Ledger.open(fresh.url_of_ledger, clock)
+    with ledger.transaction() as book:
+        assert book.subscriptions.add(Subscription(0, "unl.edu", "NGRID")).id == 4
+    ledger.close()
+
+
+def test_a_restore_never_writes_over_a_hub(hub: Settings, tmp_path: Path, clock: FakeClock) -> None:
+    back_up(hub, tmp_path / "b", clock)
+    with pytest.raises(BadInput, match="is not empty; a restore never writes over a hub"):
+        restore(hub, tmp_path / "b")
+    elsewhere = load_settings(None, data_dir=tmp_path / "fresh", ledger_url=hub.url_of_ledger)
+    with pytest.raises(BadInput, match=r"has rows already \(in "):
+        restore(elsewhere, tmp_path / "b")
+
+
+def test_no_hub_no_backup(tmp_path: Path, clock: FakeClock) -> None:
+    with pytest.raises(BadInput, match="there is no hub in"):
+        back_up(settings(tmp_path / "hub"), tmp_path / "b", clock)
+    assert not (tmp_path / "b").exists()
+
+
+def test_every_flipped_byte_is_found(hub: Settings, tmp_path: Path, clock: FakeClock) -> None:
+    back_up(hub, tmp_path / "b", clock)
+    whole = (tmp_path / "b").read_bytes()
+    found = 0
+    for at in range(0, len(whole), 37):
+        (tmp_path / "b").write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        with suppress(DownburstError):
+            # A byte of the archive's own padding or of the gzip header says nothing about the hub.
+            assert inspect(tmp_path / "b").rows["sites"] == 1
+            continue
+        found += 1
+    assert found > len(whole) / 37 * 0.8
+    (tmp_path / "b").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DownburstError, match="take another backup"):
+        inspect(tmp_path / "b")
+
+
+def test_a_file_outside_is_refused(hub: Settings, tmp_path: Path, clock: FakeClock) -> None:
+    repack(back_up(hub, tmp_path / "b", clock), tmp_path / "b", lambda name: name.replace("node/ca", "node/../../ca"))
+    with pytest.raises(DownburstError, match="is damaged"):
+        restore(load_settings(None, data_dir=tmp_path / "fresh"), tmp_path / "b")
+    assert not (tmp_path / "ca.key").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", gzip.compress(b"no archive")])
+def test_what_is_no_backup_is_said(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "b").write_bytes(content)
+    with pytest.raises(DownburstError, match=r"\w"):
+        inspect(tmp_path / "b")
+    with pytest.raises(BadInput, match="No such file"):
+        inspect(tmp_path / "none")
+
+
+def test_a_newer_schema_is_refused(hub: Settings, tmp_path: Path, clock: FakeClock) -> None:
+    manifest = back_up(hub, tmp_path / "b", clock)
+    repack(manifest, tmp_path / "b", lambda name: name, revision="9999")
+    with pytest.raises(BadInput, match="another version of Downburst"):
+        inspect(tmp_path / "b")
+
+
+def repack(manifest: Manifest, path: Path, rename: Callable[[str], str], **change: str) -> None:
+    """Writes a backup again with other names and another manifest."""
+    with tarfile.open(path) as archive:
+        files = {entry.name: archive.extractfile(entry) for entry in archive}
+        contents = {name: file.read() if file else b"" for name, file in files.items()}
+    head = json.loads(contents.pop("manifest.json")) | change
+    head["sha256"] = {rename(name): digest for name, digest in manifest.sha256.items()}
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in {"manifest.json": json.dumps(head).encode(), **contents}.items():
+            entry = tarfile.TarInfo(name if name == "manifest.json" else rename(name))
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
