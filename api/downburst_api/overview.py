@@ -93,6 +93,10 @@ def _faults(live: LiveState, facts: _Facts, now: datetime, *, node_running: bool
     found = list(facts.faults)
     if not node_running:
         found.append(Fault(now, "the node is not running, so nothing is taken in or sent", next_step=_NODE_STEP))
+    found.extend(
+        Fault(warning.since, warning.problem, feed=feed, next_step=warning.step)
+        for feed, warning in live.retention_warnings.items()
+    )
     wanting = {wish.site for wish in facts.subscriptions}
     for site in facts.sites:
         session = live.session(site.name)

@@ -62,6 +62,15 @@ class FeedArrivals:
         return _mean_bps(list(self._seconds)[-last:])
 
 
+@dataclass(frozen=True, slots=True)
+class RetentionWarning:
+    """A feed whose log holds less than the longest outage that sites may have."""
+
+    since: datetime
+    problem: str
+    step: str
+
+
 class LiveState:
     """Follows the events of a hub; read by the api, written by whoever hands events to `apply`."""
 
@@ -70,6 +79,7 @@ class LiveState:
         self.arrivals: dict[str, FeedArrivals] = {}
         self.node_running = False
         self.node_restarts = 0
+        self.retention_warnings: Mapping[str, RetentionWarning] = {}
         self.backlog_bytes: dict[int, int] = {}
         self.control_bytes = 0
         self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)

@@ -139,6 +139,12 @@ class Settings(BaseSettings):
     origin: str = Field(
         default="", description="Origin given to products without one; empty: this machine's host name."
     )
+    outage_hours: float | None = Field(
+        default=None,
+        gt=0,
+        description="Hours that a site may be away and lose nothing; the hub says by itself which feeds' logs "
+        "hold less. None: nobody is warned, because only you know your sites.",
+    )
     egress_capacity_bps: float = Field(
         default=1e9, gt=0, description="Bits per second that may leave the hub. A gigabit port, the usual one."
     )

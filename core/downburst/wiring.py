@@ -22,6 +22,7 @@ from downburst.events import FaultSeen
 from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
 from downburst.model import Fault
+from downburst.retention_watch import RetentionWatch
 from downburst.settings import Settings, split_address
 from downburst_api.app import create_app
 from downburst_api.runtime import Runtime
@@ -130,6 +131,8 @@ class Hub:
         source = self._directory_source()
         if source is not None:
             yield "directory ingest", source.run
+        if self._settings.outage_hours is not None:
+            yield "retention watch", self._retention_watch(self._settings.outage_hours).run
 
     def _directory_source(self) -> DirectorySource | None:
         watch = self._settings.watch
@@ -144,6 +147,9 @@ class Hub:
             concurrency=watch.concurrency,
             on_fault=self._say_later,
         )
+
+    def _retention_watch(self, outage_hours: float) -> RetentionWatch:
+        return RetentionWatch(self._ledger, self._live, clock=self._clock, outage_hours=outage_hours, say=self._say)
 
     async def _keep(self, name: str, run: "Run") -> None:
         """Runs a part for good; if it ends by an error, says so and starts it again after a while."""
@@ -166,8 +172,8 @@ class Hub:
             await self._ledger.write(partial(_forget, oldest_minute=oldest))
             await asyncio.sleep(HOUSEKEEPING_S)
 
-    async def _say(self, sentence: str) -> None:
-        fault = Fault(self._clock.now(), sentence)
+    async def _say(self, sentence: str, next_step: str = "") -> None:
+        fault = Fault(self._clock.now(), sentence, next_step=next_step)
         _LOG.warning("%s", sentence)
         with suppress(Failure):
             await self._ledger.write(lambda book: book.faults.add(fault))

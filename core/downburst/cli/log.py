@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from downburst.advice import Advice, Retention, Volume, advise, size
 from downburst.cli.client import AsJson, HubClient, show, table
-from downburst.cli.log_advice import Advice, Retention, Volume, advise, size, volume
 from downburst.errors import BadInput
-from downburst.ledger import Book, Ledger
+from downburst.ledger import Ledger
 from downburst.names import check_feed_name
+from downburst.retention_watch import advices_of
 from downburst.settings import HUB_VARIABLE, Settings, load_settings
 from downburst_worker.binary import find_node
 
@@ -101,7 +102,14 @@ def advise_retention(
         typer.Option("--hub", envvar=HUB_VARIABLE, help="Ask this hub about its last minutes, not the ledger."),
     ] = None,
     outage_hours: Annotated[
-        float | None, typer.Option(min=0.001, max=24 * 366, help="Hours that a site may be away and lose nothing.")
+        float | None,
+        typer.Option(
+            "--outage",
+            "--outage-hours",
+            min=0.001,
+            max=24 * 366,
+            help="Hours that a site may be away and lose nothing; the hub's setting outage_hours if not said.",
+        ),
     ] = None,
     feed: Feed = None,
     data_dir: DataDir = None,
@@ -112,16 +120,19 @@ def advise_retention(
 
     The ledger knows every minute of the last weeks; a hub asked over HTTP knows two minutes, and no worst hour.
 
-    Example: downburst log advise --outage-hours 12
+    Example: downburst log advise --outage 12
     """
     if feed is not None:
         check_feed_name(feed)
     asked = hub if data_dir is None and settings is None else None
-    measured = _from_ledger(_settings(settings, data_dir)) if asked is None else _from_hub(HubClient(asked))
-    chosen = [(kept, seen) for kept, seen in measured if feed in (None, kept.feed)]
-    if feed is not None and not chosen:
+    if asked is not None:
+        found = _from_hub(HubClient(asked), outage_hours)
+    else:
+        known = _settings(settings, data_dir)
+        found = _from_ledger(known, outage_hours or known.outage_hours)
+    advices = [advice for advice in found if feed in (None, advice.feed)]
+    if feed is not None and not advices:
         raise BadInput(f"there is no feed {feed}; `downburst feeds list` shows them")
-    advices = [advise(kept, seen, outage_hours=outage_hours) for kept, seen in chosen]
     show([asdict(advice) for advice in advices]) if as_json else _print(advices)
 
 
@@ -139,36 +150,28 @@ def _settings(file: Path | None, data_dir: Path | None) -> Settings:
     return load_settings(file, data_dir=data_dir)
 
 
-def _from_ledger(settings: Settings) -> list[tuple[Retention, Volume]]:
+def _from_ledger(settings: Settings, outage_hours: float | None) -> list[Advice]:
     if not settings.ledger_url and not (settings.data_dir / "ledger.sqlite").is_file():
         raise BadInput(
             f"there is no ledger in {settings.data_dir}; "
             "name the hub's directory with --data-dir, or its address with --hub"
         )
-    ledger = Ledger.open(settings.url_of_ledger)
+    ledger = Ledger.look_into(settings.url_of_ledger)
     try:
         with ledger.transaction(writes=False) as book:
-            return _measured(book)
+            return advices_of(book, outage_hours=outage_hours)
     finally:
         ledger.close()
 
 
-def _measured(book: Book) -> list[tuple[Retention, Volume]]:
-    minutes = book.traffic.minutes()
-    until = max((it.minute for it in minutes), default=0)
-    return [
-        (
-            Retention(it.name, it.retention_hours, it.retention_bytes),
-            volume(minutes, feed=it.name, until_minute=until),
-        )
-        for it in book.feeds.all()
-    ]
-
-
-def _from_hub(client: HubClient) -> list[tuple[Retention, Volume]]:
+def _from_hub(client: HubClient, outage_hours: float | None) -> list[Advice]:
     seen = {it["feed"]: it for it in client.ask("GET", "v1", "overview")["feeds"]}
     return [
-        (Retention(it["feed"], it["retention_hours"], it["retention_bytes"]), _recent(seen.get(it["feed"], {})))
+        advise(
+            Retention(it["feed"], it["retention_hours"], it["retention_bytes"]),
+            _recent(seen.get(it["feed"], {})),
+            outage_hours=outage_hours,
+        )
         for it in client.ask("GET", "v1", "feeds")
     ]
 

@@ -12,9 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
@@ -45,6 +48,26 @@ class Ledger:
         except OperationalError as error:
             engine.dispose()
             raise explained(error, url) from error
+        return cls(engine, clock or SystemClock())
+
+    @classmethod
+    def look_into(cls, url: str, clock: Clock | None = None) -> "Ledger":
+        """Connects for reading only: makes no database, no file and no change of schema; refuses another schema."""
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database:
+            options = {"mode": "ro", "uri": "true"}
+            parsed = parsed.set(database=f"file:{quote(parsed.database)}", query=options)
+            engine = create_engine(parsed, pool_size=READERS + 1, connect_args={"timeout": BUSY_TIMEOUT_S})
+        else:
+            engine = connect(url)
+        try:
+            _check_revision(engine)
+        except OperationalError as error:
+            engine.dispose()
+            raise explained(error, url) from error
+        except Failure:
+            engine.dispose()
+            raise
         return cls(engine, clock or SystemClock())
 
     async def write(self, work: Callable[[Book], T]) -> T:
@@ -84,6 +107,19 @@ def migrate(engine: Engine, to: str = "head") -> None:
     with engine.connect() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, to)
+
+
+def _check_revision(engine: Engine) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.connect() as connection:
+        found = MigrationContext.configure(connection).get_current_revision()
+    wanted = ScriptDirectory.from_config(config).get_current_head()
+    if found != wanted:
+        raise Failure(
+            f"the ledger has schema {found or 'none'}, and this release reads {wanted}; "
+            "start the hub of this release on it once, which brings it up to date, or use the release that wrote it"
+        )
 
 
 def connect(url: str) -> Engine:

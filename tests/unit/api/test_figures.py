@@ -16,6 +16,7 @@ from downburst.events import (
     SiteProgress,
     TrafficSeen,
 )
+from downburst.live import RetentionWarning
 from downburst.model import (
     Candidate,
     Fault,
@@ -120,6 +121,14 @@ async def test_the_overview_tells_what_is_wrong_oldest_first(told: Asked, clock:
     clock.advance(3600)
     told.node.running = True
     assert len((await told.ask("GET", "/v1/overview"))["faults"]) == 1
+
+
+async def test_a_log_shorter_than_the_longest_outage_is_wrong_now(told: Asked, clock: FakeClock) -> None:
+    warning = RetentionWarning(clock.now(), "NGRID is kept for 2 h", "raise it: downburst feeds set 'NGRID'")
+    told.runtime.live.retention_warnings = {"NGRID": warning}
+    faults = (await told.ask("GET", "/v1/overview"))["faults"]
+    shown = [(fault["feed"], fault["sentence"], fault["next"]) for fault in faults if fault["feed"]]
+    assert shown == [("NGRID", warning.problem, warning.step)]
 
 
 async def test_latency_is_told_by_path_and_narrowed(told: Asked) -> None:

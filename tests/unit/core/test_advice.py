@@ -1,6 +1,7 @@
 """What a retention is worth: volumes from minutes, hours that fit, bytes that an outage needs, and the warning."""
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from downburst.advice import MEMORY_BYTES, RECORD_BYTES, Advice, Retention, Volume, advise, size, volume
 from downburst.cli import main
 from downburst.cli.client import HubClient
-from downburst.cli.log_advice import MEMORY_BYTES, RECORD_BYTES, Advice, Retention, Volume, advise, size, volume
 from downburst.ledger import Ledger
 from downburst.model import Feed, TrafficMinute
 
@@ -148,6 +149,26 @@ def test_the_command_advises_from_the_ledger(data_dir: Path, capsys: pytest.Capt
     assert "--retention-hours 24" in found["NGRID"]["warning"]
     assert found["IDS|DDPLUS"]["warning"] is None
     assert set(advised(capsys, "--data-dir", str(data_dir), "--feed", "NGRID")) == {"NGRID"}
+
+
+def test_advice_leaves_the_ledger_as_it_is(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(data_dir / "ledger.sqlite") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0000'")
+    connection.close()
+    before = (data_dir / "ledger.sqlite").read_bytes()
+    with pytest.raises(SystemExit) as end:
+        main(["log", "advise", "--data-dir", str(data_dir)])
+    assert end.value.code
+    assert "has schema 0000" in capsys.readouterr().err
+    assert (data_dir / "ledger.sqlite").read_bytes() == before
+
+
+def test_the_hub_s_own_outage_is_asked_for_where_none_is_said(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOWNBURST_OUTAGE_HOURS", "24")
+    found = advised(capsys, "--data-dir", str(data_dir))
+    assert "shorter than an outage of 24 h" in found["NGRID"]["warning"]
 
 
 def test_the_table_ends_with_the_warning(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,12 @@ class Advice:
     bytes_needed: int | None
     """What ``retention_bytes`` must be to hold ``outage_hours`` at the mean rate."""
     bytes_needed_worst: int | None
+    problem: str | None
+    """Why an outage of ``outage_hours`` would cost a site products."""
+    step: str | None
+    """The command that helps."""
     warning: str | None
+    """Both in one sentence."""
 
 
 def volume(minutes: Iterable[TrafficMinute], *, feed: str, until_minute: int) -> Volume:
@@ -76,6 +81,8 @@ def advise(retention: Retention, measured: Volume, *, outage_hours: float | None
     fit, fit_worst = (_hours_that_fit(retention.bytes, rate, memory) for rate in (mean, worst))
     asked = outage_hours if mean > 0 else None
     needed, needed_worst = (_bytes_needed(asked, rate, memory) for rate in (mean, worst))
+    problem = _problem(retention, (fit, fit_worst), outage_hours)
+    step = _step(retention, outage_hours, needed_worst or needed) if problem and outage_hours else None
     return Advice(
         feed=retention.feed,
         retention_hours=retention.hours,
@@ -88,7 +95,9 @@ def advise(retention: Retention, measured: Volume, *, outage_hours: float | None
         outage_hours=outage_hours,
         bytes_needed=needed,
         bytes_needed_worst=needed_worst,
-        warning=_warning(retention, (fit, fit_worst), outage_hours, needed_worst or needed),
+        problem=problem,
+        step=step,
+        warning=f"{problem}; {step}" if problem else None,
     )
 
 
@@ -133,31 +142,30 @@ def _bytes_needed(hours: float | None, rate: float | None, memory: float) -> int
     return round(min(room * SEGMENTS / (SEGMENTS - 1), room + SEGMENT_BYTES))
 
 
-def _warning(
-    retention: Retention,
-    fit: tuple[float | None, float | None],
-    outage_hours: float | None,
-    needed: int | None,
-) -> str | None:
-    """One sentence if an outage of the asked length would cost a site products, with the command that helps."""
+def _problem(retention: Retention, fit: tuple[float | None, float | None], outage_hours: float | None) -> str | None:
+    """Half a sentence if an outage of the asked length would cost a site products."""
     if outage_hours is None:
         return None
     hours, hours_worst = fit
-    step = f"downburst feeds set '{retention.feed}'"
+    outage = f"an outage of {outage_hours:g} h"
+    if retention.hours < outage_hours and (hours is None or retention.hours <= hours):
+        return f"{retention.feed} is kept for {retention.hours:g} h, shorter than {outage}"
+    if hours is not None and hours < outage_hours:
+        room = f"{size(retention.bytes)} hold {hours:.1f} h at the mean rate"
+        return f"{retention.feed} is kept too briefly for {outage}: {room}"
+    if hours_worst is not None and hours_worst < outage_hours:
+        room = f"{size(retention.bytes)} hold {hours_worst:.1f} h at the worst hour's rate"
+        return f"{retention.feed} may be kept too briefly for {outage}: {room}"
+    return None
+
+
+def _step(retention: Retention, outage_hours: float, needed: int | None) -> str:
+    step = f"raise it: downburst feeds set '{retention.feed}'"
     if retention.hours < outage_hours:
         step += f" --retention-hours {outage_hours:g}"
     if needed is not None and needed > retention.bytes:
         step += f" --retention-bytes {needed}"
-    outage = f"an outage of {outage_hours:g} h"
-    if retention.hours < outage_hours and (hours is None or retention.hours <= hours):
-        return f"{retention.feed} is kept for {retention.hours:g} h, shorter than {outage}; raise it: {step}"
-    if hours is not None and hours < outage_hours:
-        room = f"{size(retention.bytes)} hold {hours:.1f} h at the mean rate"
-        return f"{retention.feed} is kept too briefly for {outage}: {room}; raise it: {step}"
-    if hours_worst is not None and hours_worst < outage_hours:
-        room = f"{size(retention.bytes)} hold {hours_worst:.1f} h at the worst hour's rate"
-        return f"{retention.feed} may be kept too briefly for {outage}: {room}; raise it: {step}"
-    return None
+    return step
 
 
 MINUTES = 60
