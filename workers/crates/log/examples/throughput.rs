@@ -1,36 +1,56 @@
-//! Appends products of one size for a few seconds and prints how fast that was.
+//! Appends products of one size for a few seconds and prints how fast that was and what it cost.
 //!
-//! `cargo run --release -p downburst-log --example throughput -- DIRECTORY SIZE_BYTES SECONDS [power]`
+//! `cargo run --release -p downburst-log --example throughput -- DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site]`
+//!
+//! `group=N` appends N products at a time, `threads=N` has as many callers, `site` appends as a site does: with upstream
+//! keys that rise and with no other duplicate rule. Costs are user and system time of the process.
 
 use std::{
     path::Path,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-use downburst_log::{Durability, FeedLog, LogOptions, ProductLog, contract};
-use downburst_model::{FeedName, Sequence, WallMicros};
+use bytes::Bytes;
+use downburst_log::{
+    DuplicateRule, Durability, FeedLog, LogOptions, NewProduct, ProductLog, SourceStamp, contract,
+};
+use downburst_model::{Epoch, FeedName, ProductKey, Sequence, WallMicros};
+
+struct Run {
+    size: usize,
+    limit: Duration,
+    group: usize,
+    threads: usize,
+    site: bool,
+    options: LogOptions,
+}
 
 #[allow(clippy::disallowed_methods, reason = "a measurement needs a clock")]
 fn main() -> Result<(), contract::Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [directory, size, seconds, power @ ..] = arguments.as_slice() else {
-        return Err("usage: throughput DIRECTORY SIZE_BYTES SECONDS [power]".into());
+    let [directory, size, seconds, words @ ..] = arguments.as_slice() else {
+        return Err(
+            "usage: throughput DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site]".into()
+        );
     };
-    let durability = if power.is_empty() { Durability::Process } else { Durability::Power };
-    let options = LogOptions { durability, ..LogOptions::default() };
-    let (log, _) = FeedLog::open(Path::new(directory), FeedName::parse("BENCH")?, options, 1)?;
-    let mut content = vec![7; size.parse()?];
-    let limit = Duration::from_secs_f64(seconds.parse()?);
-    let started = Instant::now();
-    let mut count = 0_u64;
-    while started.elapsed() < limit {
-        content.iter_mut().zip(count.to_le_bytes()).for_each(|(byte, digit)| *byte = digit);
-        log.append(contract::product("measured product")?, &mut content.as_slice(), &|| WallMicros(0))?;
-        count += 1;
+    let run = Run::parse(size, seconds, words)?;
+    let (log, _) = FeedLog::open(Path::new(directory), FeedName::parse("BENCH")?, run.options.clone(), 1)?;
+
+    let (hashed, hashing) = (200_000_000 / run.size.max(1), cpu_seconds());
+    let content = vec![7; run.size];
+    for _ in 0..hashed {
+        std::hint::black_box(contract::digest(std::hint::black_box(&content)));
     }
-    let appending_s = started.elapsed().as_secs_f64();
-    let megabytes = (count * content.len() as u64) as f64 / 1e6;
+    let hash_us = (cpu_seconds() - hashing) * 1e6 / hashed as f64;
+
+    let (started, cost) = (Instant::now(), cpu_seconds());
+    let count = append(&run, &log)?;
+    let (appending_s, cost_us) =
+        (started.elapsed().as_secs_f64(), (cpu_seconds() - cost) * 1e6 / count as f64);
+    let megabytes = (count * run.size as u64) as f64 / 1e6;
     println!("append: {:.0} products/s, {:.0} MB/s", count as f64 / appending_s, megabytes / appending_s);
+    println!("CPU per product: {cost_us:.2} us, {hash_us:.2} us of it for the digest");
 
     let started = Instant::now();
     let (mut cursor, mut read) = (Sequence(0), 0);
@@ -46,7 +66,86 @@ fn main() -> Result<(), contract::Failure> {
     println!("close: {:.2} s", started.elapsed().as_secs_f64());
     drop(log);
     let started = Instant::now();
-    FeedLog::open(Path::new(directory), FeedName::parse("BENCH")?, LogOptions::default(), 1)?;
+    FeedLog::open(Path::new(directory), FeedName::parse("BENCH")?, run.options, 1)?;
     println!("open: {:.3} s for {count} products", started.elapsed().as_secs_f64());
     Ok(())
 }
+
+impl Run {
+    fn parse(size: &str, seconds: &str, words: &[String]) -> Result<Self, contract::Failure> {
+        let limit = Duration::from_secs_f64(seconds.parse()?);
+        let options = LogOptions::default();
+        let mut run = Self { size: size.parse()?, limit, group: 1, threads: 1, site: false, options };
+        for word in words {
+            match word.split_once('=').unwrap_or((word, "")) {
+                ("power", _) => run.options.durability = Durability::Power,
+                ("group", count) => run.group = count.parse()?,
+                ("threads", count) => run.threads = count.parse()?,
+                ("site", _) => {
+                    run.site = true;
+                    run.options.duplicate_rule = DuplicateRule::None;
+                }
+                (other, _) => return Err(format!("what is {other}?").into()),
+            }
+        }
+        Ok(run)
+    }
+}
+
+/// Returns how many products the threads appended together.
+fn append(run: &Run, log: &FeedLog) -> Result<u64, contract::Failure> {
+    let numbers = AtomicU64::new(1);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..run.threads).map(|_| scope.spawn(|| append_until_the_end(run, log, &numbers))).collect();
+        threads.into_iter().try_fold(0, |sum, thread| Ok(sum + thread.join().map_err(|_| "a thread died")??))
+    })
+}
+
+#[allow(clippy::disallowed_methods, reason = "a measurement needs a clock")]
+fn append_until_the_end(run: &Run, log: &FeedLog, numbers: &AtomicU64) -> Result<u64, contract::Failure> {
+    let template = contract::product("measured product, with an id as long as they usually are")?;
+    let upstream = FeedName::parse("UPSTREAM")?;
+    let mut content = vec![7; run.size];
+    let (started, mut count) = (Instant::now(), 0);
+    while started.elapsed() < run.limit {
+        let first = numbers.fetch_add(run.group as u64, Ordering::Relaxed);
+        let numbered = |n: u64| {
+            let key = ProductKey { feed: upstream.clone(), epoch: Epoch(5), sequence: Sequence(n) };
+            let stamp = SourceStamp::live(key, WallMicros(1), Some(WallMicros(2)));
+            NewProduct { source: run.site.then_some(stamp), ..template.clone() }
+        };
+        if run.group == 1 {
+            content.iter_mut().zip(first.to_le_bytes()).for_each(|(byte, digit)| *byte = digit);
+            log.append(numbered(first), &mut content.as_slice(), &|| WallMicros(0))?;
+        } else {
+            // Slices of one buffer, as products come out of a receive buffer; each begins with its own number.
+            let mut buffer = vec![7; run.size * run.group];
+            for (n, part) in (first..).zip(buffer.chunks_mut(run.size.max(1))) {
+                part.iter_mut().zip(n.to_le_bytes()).for_each(|(byte, digit)| *byte = digit);
+            }
+            let buffer = Bytes::from(buffer);
+            let slice = |n: usize| buffer.slice(n * run.size..(n + 1) * run.size);
+            let group = (0..run.group).map(|n| (numbered(first + n as u64), slice(n))).collect();
+            log.append_all(group, &|| WallMicros(0)).into_iter().try_for_each(|result| result.map(|_| ()))?;
+        }
+        count += run.group as u64;
+    }
+    Ok(count)
+}
+
+/// What the process has used so far, user and system.
+fn cpu_seconds() -> f64 {
+    let ticks: f64 = std::fs::read_to_string("/proc/self/stat")
+        .ok()
+        .and_then(|stat| {
+            let (_, fields) = stat.rsplit_once(')')?;
+            let fields: Vec<&str> = fields.split_whitespace().collect();
+            Some(fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?)
+        })
+        .unwrap_or(f64::NAN);
+    ticks / TICKS_PER_SECOND
+}
+
+/// What Linux reports in, whatever the kernel's own timer does.
+const TICKS_PER_SECOND: f64 = 100.0;

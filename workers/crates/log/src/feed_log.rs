@@ -17,8 +17,10 @@ use bytes::Bytes;
 use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductKey, Sequence, WallMicros};
 
 use crate::{
-    Appended, Clock, Damage, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog, ReadBatch,
-    Recovery, Retained, files,
+    Appended, Clock, Damage, Durability, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog,
+    ReadBatch, Recovery, Retained,
+    commits::Commits,
+    files,
     identity::{Identity, Reservation},
     keys::Keys,
     recovery,
@@ -36,6 +38,8 @@ pub struct FeedLog {
     pub(crate) identity: Identity,
     /// Locked before everything else. Held for the length of an append.
     writer: Mutex<Writer>,
+    /// Locked for moments only.
+    pub(crate) commits: Commits,
     /// Sealing and evicting; after the writer.
     maintenance: Mutex<()>,
     /// After maintenance.
@@ -74,6 +78,7 @@ impl FeedLog {
             dir: dir.to_owned(),
             identity,
             writer: Mutex::new(Writer::new(resumption.next)),
+            commits: Commits::default(),
             maintenance: Mutex::new(()),
             reservation: Mutex::new(reservation),
             keys: Mutex::new(Keys::new(options.duplicate_rule)),
@@ -143,7 +148,13 @@ impl FeedLog {
     fn rebuild_keys(&self) {
         let mut keys = Keys::new(self.options().duplicate_rule);
         for segment in self.segments().values() {
-            segment.all_rows().iter().for_each(|row| keys.insert(row));
+            match segment.rows_with_prints(self.identity.salt) {
+                Ok(rows) => rows.iter().for_each(|row| keys.insert(row)),
+                Err(error) => {
+                    let feed = &self.identity.feed;
+                    tracing::error!(%feed, %error, "duplicates of the products of a segment can't be known");
+                }
+            }
         }
         *self.keys() = keys;
     }
@@ -187,7 +198,10 @@ impl ProductLog for FeedLog {
         bytes: &mut dyn Read,
         clock: Clock<'_>,
     ) -> Result<Appended, LogError> {
-        self.append_locked(&mut self.writer(), product, bytes, clock)
+        match self.options().durability {
+            Durability::Process => self.append_locked(&mut self.writer(), product, bytes, clock),
+            Durability::Power => self.append_queued(product, bytes, clock),
+        }
     }
 
     fn append_all(

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What became of each product, by its place in the call.
-type Results = Vec<Option<Result<Appended, LogError>>>;
+pub(crate) type Results = Vec<Option<Result<Appended, LogError>>>;
 
 impl FeedLog {
     pub(crate) fn append_group(
@@ -47,7 +47,7 @@ impl FeedLog {
     }
 
     /// Appends as many of the waiting products as go into one write; always takes at least one from the queue.
-    fn append_some(
+    pub(crate) fn append_some(
         &self,
         writer: &mut Writer,
         waiting: &mut VecDeque<Checked>,
@@ -243,7 +243,7 @@ enum Failure {
 }
 
 /// A product that has what was announced.
-struct Checked {
+pub(crate) struct Checked {
     /// Its place in the call.
     at: usize,
     bytes: Bytes,
@@ -252,7 +252,12 @@ struct Checked {
 }
 
 impl Checked {
-    fn new(at: usize, product: NewProduct, bytes: Bytes, options: &LogOptions) -> Result<Self, LogError> {
+    pub(crate) fn new(
+        at: usize,
+        product: NewProduct,
+        bytes: Bytes,
+        options: &LogOptions,
+    ) -> Result<Self, LogError> {
         let size = bytes.len() as u64;
         check_size(&product.id, size, options.max_product_bytes, product.expected_size)?;
         let id = || product.id.clone();
@@ -263,9 +268,13 @@ impl Checked {
         if let Some(expected) = product.expected_digest.filter(|expected| *expected != digest) {
             return Err(LogError::DigestMismatch { id: id(), expected, found: digest });
         }
-        let body = body_of(&bytes);
+        let body = if options.duplicate_rule == DuplicateRule::None { None } else { body_of(&bytes) };
         let metadata = record::Metadata { digest, body, ..announced(product) };
         Ok(Self { at, bytes, header: Header { sequence: 0, size, header_bytes: 0, metadata } })
+    }
+
+    pub(crate) fn numbered(self, at: usize) -> Self {
+        Self { at, ..self }
     }
 
     fn longest_record(&self) -> u64 {

@@ -108,15 +108,16 @@ pub(crate) fn digest_print(digest: &Digest) -> u64 {
 }
 
 /// The print of an upstream key and of the resend that brought it; never 0.
+///
+/// Prints of one epoch and one resend follow each other like the sequences.
 pub(crate) fn source_print(key: &ProductKey, resend: Option<u64>) -> u64 {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&key.epoch.0.to_le_bytes()).update(&key.sequence.0.to_le_bytes());
-    hasher.update(key.feed.as_str().as_bytes());
+    let spread = |base: u64, more: u64| (base ^ more).wrapping_mul(SPREADING_FACTOR).rotate_left(29);
+    let mut base = key.feed.as_str().bytes().map(u64::from).fold(key.epoch.0, spread);
     if let Some(resend) = resend {
-        // No feed's name holds a zero.
-        hasher.update(&[0]).update(&resend.to_le_bytes());
+        // No byte of a feed's name is as great.
+        base = spread(spread(base, u64::from(u8::MAX) + 1), resend);
     }
-    first_number(hasher.finalize().as_bytes()).max(1)
+    base.wrapping_add(key.sequence.0).max(1)
 }
 
 /// The index file of a sealed segment.
@@ -124,6 +125,8 @@ pub(crate) fn source_print(key: &ProductKey, resend: Option<u64>) -> u64 {
 pub(crate) struct Index {
     contents: Bytes,
     count: usize,
+    /// False in indexes of release 0.1.0, whose prints of upstream keys were hashes.
+    pub(crate) has_rising_prints: bool,
     /// The end of the last record in the segment.
     pub(crate) data_end: u64,
     /// The greatest stored stamp.
@@ -198,7 +201,7 @@ impl Index {
         let table_crc = fields.u32()?;
         let (found_epoch, count, data_end, newest_stored) =
             (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
-        let _reserved = fields.u32()?;
+        let has_rising_prints = fields.u32()? == RISING_PRINTS;
         if fields.u32()? != crc32fast::hash(checked) || found_epoch != epoch.0 {
             return None;
         }
@@ -207,7 +210,8 @@ impl Index {
         if crc32fast::hash(contents.get(HEADER_BYTES..table_end)?) != table_crc {
             return None;
         }
-        let index = Self { contents, count, data_end, newest_stored: newest_stored.cast_signed() };
+        let newest_stored = newest_stored.cast_signed();
+        let index = Self { contents, count, has_rising_prints, data_end, newest_stored };
         match count.checked_sub(1) {
             Some(last) => index.row(last).and_then(|row| index.header(&row)).map(|_| index),
             None => Some(index),
@@ -234,7 +238,7 @@ fn beginning(epoch: Epoch, count: usize, data_end: u64, newest_stored: i64, tabl
     for number in [epoch.0, count as u64, data_end, newest_stored.cast_unsigned()] {
         header.extend_from_slice(&number.to_le_bytes());
     }
-    header.extend_from_slice(&[0; 4]);
+    header.extend_from_slice(&RISING_PRINTS.to_le_bytes());
     let crc = crc32fast::hash(&header);
     header.extend_from_slice(&crc.to_le_bytes());
     header
@@ -245,6 +249,10 @@ fn first_number(bytes: &[u8; 32]) -> u64 {
 }
 
 const MAGIC: &[u8; 8] = b"DBLOGIX\n";
+/// Stands where release 0.1.0 wrote 0.
+const RISING_PRINTS: u32 = 1;
+/// Odd and without pattern: 2^64 divided by the golden ratio.
+const SPREADING_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 const HEADER_BYTES: usize = 56;
 const ROW_NUMBERS: usize = 11;
 const ROW_BYTES: usize = ROW_NUMBERS * 8;

@@ -8,16 +8,18 @@ use crate::{
     DuplicateRule,
     index::{Prints, Row, digest_print, id_print, source_print},
     record::Header,
+    sources::Sources,
 };
 
 /// The duplicate keys of all remembered products, as prints.
 ///
-/// A hit only names a candidate: whoever asks compares the whole values. That keeps a key at 16 bytes.
+/// A hit only names a candidate: whoever asks compares the whole values. That keeps a key at 16 bytes in a table that is
+/// at least half full; upstream keys that rise without gaps take none.
 #[derive(Debug)]
 pub(crate) struct Keys {
     rule: DuplicateRule,
     by_product: HashMap<u64, u64>,
-    by_source: HashMap<u64, u64>,
+    by_source: Sources,
 }
 
 /// What makes a product the same as another, in full.
@@ -31,7 +33,7 @@ pub(crate) struct Likeness<'a> {
 
 impl Keys {
     pub(crate) fn new(rule: DuplicateRule) -> Self {
-        Self { rule, by_product: HashMap::new(), by_source: HashMap::new() }
+        Self { rule, by_product: HashMap::new(), by_source: Sources::default() }
     }
 
     pub(crate) fn rule(&self) -> DuplicateRule {
@@ -52,7 +54,9 @@ impl Keys {
         if let Some(key) = product_key(self.rule, &row.prints, row.body_size) {
             remove_if_equal(&mut self.by_product, key, row.sequence);
         }
-        remove_if_equal(&mut self.by_source, row.prints.source, row.sequence);
+        if row.prints.source != 0 {
+            self.by_source.remove(row.prints.source, row.sequence);
+        }
     }
 
     /// The product that may be the same under the feed's rule.
@@ -69,7 +73,7 @@ impl Keys {
 
     /// The product that may have the same upstream key.
     pub(crate) fn source_candidate(&self, key: &ProductKey, resend: Option<u64>) -> Option<u64> {
-        self.by_source.get(&source_print(key, resend)).copied()
+        self.by_source.find(source_print(key, resend))
     }
 }
 

@@ -27,6 +27,7 @@
 #![allow(clippy::disallowed_types)]
 
 mod api;
+mod commits;
 pub mod contract;
 mod error;
 mod feed_log;
@@ -43,6 +44,7 @@ mod record;
 mod recovery;
 mod scanner;
 mod segment;
+mod sources;
 mod system;
 mod verify;
 mod walk;

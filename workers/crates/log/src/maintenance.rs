@@ -96,7 +96,7 @@ impl FeedLog {
         self.forgotten_to.fetch_max(last.sequence, Ordering::AcqRel);
         for segment in segments {
             self.segments_mut().remove(&segment.base);
-            let rows = segment.all_rows();
+            let rows = segment.rows_with_prints(self.identity.salt)?;
             let mut keys = self.keys();
             rows.iter().for_each(|row| keys.remove(row));
             drop(keys);

@@ -31,7 +31,8 @@ pub struct Retention {
 pub enum Durability {
     /// The death of the process (`kill -9`), because the kernel has the bytes.
     Process,
-    /// The loss of power, because the disk has the bytes before the append returns.
+    /// The loss of power, because the disk has the bytes before the append returns. Callers at the same time, and all
+    /// products of a group, share one synchronisation.
     Power,
 }
 
@@ -46,7 +47,8 @@ pub enum DuplicateRule {
     Id,
     /// Equal ids and equal bytes.
     IdAndContent,
-    /// Nothing; every product is stored.
+    /// Nothing; every product is stored. Bulletins stored meanwhile are known by all their bytes only, should the rule
+    /// ignore starting lines later.
     None,
 }
 

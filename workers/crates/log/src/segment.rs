@@ -145,6 +145,19 @@ impl Segment {
         self.rows(0, u64::MAX, usize::MAX)
     }
 
+    /// All rows with the prints that keys are made of today.
+    pub(crate) fn rows_with_prints(&self, salt: u64) -> Result<Vec<Row>, LogError> {
+        let mut rows = self.all_rows();
+        if matches!(&self.read().rows, Rows::Sealed(index) if !index.has_rising_prints) {
+            for row in rows.iter_mut().filter(|row| row.prints.source != 0) {
+                if let Some(header) = self.header(row, salt)? {
+                    row.prints = Row::new(&header, row.offset).prints;
+                }
+            }
+        }
+        Ok(rows)
+    }
+
     /// The first row that satisfies a condition.
     pub(crate) fn find(&self, mut condition: impl FnMut(&Row) -> bool) -> Option<Row> {
         let state = self.read();

@@ -10,7 +10,7 @@ use std::{
 use downburst_model::{Digest, ProductId, Sequence, WallMicros};
 
 use crate::{
-    Appended, Clock, Durability, FeedLog, LogError, LogOptions, NewProduct, files,
+    Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct, files,
     index::Row,
     keys::Likeness,
     record::{self, Body, Header, Metadata, Place},
@@ -204,7 +204,6 @@ impl FeedLog {
         if let Some(of) = self.duplicate_of(&header)? {
             return Ok(Outcome::Duplicate(of));
         }
-        draft.sync(options)?;
         header.metadata.stored = clock();
         let offset = draft.active.tail;
         let encoded =
@@ -278,7 +277,8 @@ impl Draft<'_> {
     ) -> Result<Contents, LogError> {
         buffer.resize(BUFFER_BYTES, 0);
         let id = || product.id.clone();
-        let mut hashing = Hashing::default();
+        let mut hashing =
+            Hashing { begun: options.duplicate_rule == DuplicateRule::None, ..Hashing::default() };
         loop {
             let filled = fill(bytes, buffer).map_err(|source| LogError::Source { id: id(), source })?;
             if filled.is_empty() {
@@ -325,6 +325,7 @@ impl Draft<'_> {
 struct Hashing {
     all: blake3::Hasher,
     body: Option<(u8, blake3::Hasher)>,
+    /// No starting line is looked for any more.
     begun: bool,
 }
 

@@ -99,7 +99,7 @@ fn a_group_cut_anywhere_leaves_whole_products_only() {
     drop(log);
     let segment = files(dir.path(), "segment").remove(0);
     let name = segment.file_name().unwrap().to_owned();
-    for cut in (begin..end).step_by(7) {
+    for cut in (begin..end).step_by(29) {
         let copy = common::copy(dir.path());
         common::overwrite(&copy.path().join(&name), |bytes| bytes[cut..].fill(0));
         let (log, recovery) = open(copy.path(), one_segment());

@@ -7,8 +7,10 @@ mod common;
 use std::fs;
 
 use common::{all, append_at, copy, files, ids, open, overwrite, small, store, store_at, try_open};
-use downburst_log::{Appended, DuplicateRule, FeedLog, LogError, LogOptions, ProductLog, contract};
-use downburst_model::{Epoch, FeedName, Sequence, WallMicros};
+use downburst_log::{
+    Appended, DuplicateRule, FeedLog, LogError, LogOptions, NewProduct, ProductLog, SourceStamp, contract,
+};
+use downburst_model::{Epoch, FeedName, ProductKey, Sequence, WallMicros};
 
 #[test]
 fn a_closed_log_goes_on_where_it_was() {
@@ -86,6 +88,44 @@ fn duplicates_are_known_after_a_restart() {
         let (log, _) = open(dir.path(), small());
         assert_eq!(append_at(&log, "a", b"content", 0), Appended::Duplicate { of });
         store(&log, "b", b"content");
+    }
+}
+
+/// Release 0.1.0 kept hashes of upstream keys in its indexes, and a 0 where their kind stands now.
+#[test]
+fn upstream_keys_in_indexes_of_the_first_release_are_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = open(dir.path(), small());
+    let key = |n| ProductKey { feed: FeedName::parse("UP").unwrap(), epoch: Epoch(9), sequence: Sequence(n) };
+    let upstream = |n: u64| {
+        let source = Some(SourceStamp::live(key(n), WallMicros(7), None));
+        let product = NewProduct { source, ..contract::product("a").unwrap() };
+        log_append(&log, product)
+    };
+    let given: Vec<Sequence> = (5..9).map(upstream).collect();
+    log.close().unwrap();
+    drop(log);
+    overwrite(&files(dir.path(), "index")[0], |index| {
+        index[48..52].fill(0);
+        (0..4).for_each(|row| index[56 + 88 * row + 80..][..8].fill(0xAA + row as u8));
+        let table = crc32fast::hash(&index[56..56 + 4 * 88]);
+        index[12..16].copy_from_slice(&table.to_le_bytes());
+        let header = crc32fast::hash(&index[..52]);
+        index[52..56].copy_from_slice(&header.to_le_bytes());
+    });
+    let (log, recovery) = open(dir.path(), small());
+    assert_eq!(recovery.segments_scanned, 0, "the index was taken as it is");
+    for (n, sequence) in (5..9).zip(given) {
+        assert_eq!(log.find_source(&key(n)).unwrap(), Some(sequence));
+    }
+    log.retain(WallMicros(i64::MAX)).unwrap();
+    assert_eq!(log.find_source(&key(5)).unwrap(), None, "forgotten with the rest");
+}
+
+fn log_append(log: &FeedLog, product: NewProduct) -> Sequence {
+    match log.append(product, &mut &b""[..], &|| WallMicros(0)).unwrap() {
+        Appended::Stored { sequence, .. } => sequence,
+        Appended::Duplicate { of } => panic!("a duplicate of {of:?}"),
     }
 }
 
