@@ -6,7 +6,8 @@ use downburst_model::{
 };
 
 use crate::{
-    ClockOffset, FeedPosition, Frontier, Hello, LegJoin, LegLeft, Proof, Receipt, Refused, Subscription,
+    ClockOffset, Duplicates, FeedPosition, Frontier, Hello, LegJoin, LegLeft, Proof, Receipt, Refused,
+    Subscription,
 };
 
 // ---- the hub's half ----------------------------------------------------------------------------------------------------------
@@ -29,6 +30,13 @@ pub enum HubInput {
     Refuse(Refused),
     /// The site's subscriptions changed; the whole set.
     Subscriptions(Vec<Subscription>),
+    /// What makes two products of a feed the same. Given before [`HubInput::Feed`]; without it id and content do.
+    Duplicates {
+        /// The feed.
+        feed: FeedName,
+        /// Its rule.
+        rule: Duplicates,
+    },
     /// A feed's log as it is. Given for every subscribed feed after `Admit` or `Subscriptions`, and again when a head moves.
     Feed {
         /// The feed.
@@ -209,6 +217,10 @@ pub enum HubEvent {
 pub enum SiteInput {
     /// A connection to the hub stands; say hello with this proof.
     Connected(Proof),
+    /// From the next connection on: stand by, so that the hub serves no feeds, or take them.
+    StandBy(bool),
+    /// The next hello says this of these feeds in place of what the site has of them from this hub: another hub served them since.
+    ResumeAt(Vec<FeedPosition>),
     /// Bytes from the hub.
     Bytes(Bytes),
     /// The connection is gone. Legs end, half-received products are abandoned, frontiers stay.
@@ -305,6 +317,15 @@ pub enum SiteEvent {
         site: SiteName,
         /// The hub's name.
         hub: String,
+        /// The hub serves no feeds on this connection.
+        stand_by: bool,
+    },
+    /// What makes two products of a feed the same at the hub.
+    Duplicates {
+        /// The feed.
+        feed: FeedName,
+        /// Its rule.
+        rule: Duplicates,
     },
     /// The hub refused.
     Refused(Refused),

@@ -25,6 +25,9 @@ pub struct Hello {
     /// Where it stands, for each feed it has ever had.
     #[n(3)]
     pub feeds: Vec<FeedPosition>,
+    /// `Some(true)`: the site stands by, another hub serves it; it wants to be let in and gets no feeds.
+    #[n(4)]
+    pub stand_by: Option<bool>,
 }
 
 /// How a site proves who it is.
@@ -83,6 +86,9 @@ pub struct Welcome {
     /// The hub's name.
     #[n(2)]
     pub hub: String,
+    /// `Some(true)`: the hub knows that the site stands by. A hub that does not say so serves it.
+    #[n(3)]
+    pub stand_by: Option<bool>,
 }
 
 /// Hub to site, before it closes the connection.
@@ -176,6 +182,31 @@ pub struct FeedStart {
     /// Nothing up to here is owed to the site beyond what it reported as not settled.
     #[n(2)]
     pub after: Sequence,
+    /// The feed's rule for duplicates, for sites that take the feed from several hubs. Absent: id and content.
+    #[n(3)]
+    pub duplicates: Option<Duplicates>,
+}
+
+/// What makes two products of a feed the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Duplicates {
+    /// Equal identifier and equal bytes.
+    #[default]
+    #[n(0)]
+    IdAndContent,
+    /// Equal bytes.
+    #[n(1)]
+    Content,
+    /// Equal bytes behind the WMO starting line.
+    #[n(2)]
+    ContentWithoutWmoStart,
+    /// Equal identifier.
+    #[n(3)]
+    Id,
+    /// Nothing: every product counts.
+    #[n(4)]
+    None,
 }
 
 /// Hub to site: a product follows in slices (none if it is empty).

@@ -43,7 +43,7 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
         4 => encoded(10, &LegJoined { leg, leg_epoch: 1, after: Sequence(low) }),
         5 => encoded(12, &LegLeft { leg, known_to: Some(Sequence(low)), reason }),
         6 => encoded(17, &ClockRequest { sent: WallMicros(low as i64) }),
-        7 => encoded(2, &Welcome { version: VERSION, site: site(), hub: "hub".to_owned() }),
+        7 => encoded(2, &Welcome { version: VERSION, site: site(), hub: "hub".to_owned(), stand_by: None }),
         8 => encoded(14, &PacketsGone { leg, leg_epoch: other, packets: ranges }),
         9 => encoded(11, &LegLeave { leg }),
         10 => encoded(7, &(feed, epoch, Sequence(low), Sequence(high))),
@@ -63,7 +63,13 @@ fn hello(settled: RangeSet) -> Hello {
     let proof = Proof::Credential { site: site(), secret: "s".to_owned() };
     let position =
         FeedPosition { feed: feed(), epoch: Epoch(7), settled, newest_stored: WallMicros(i64::MIN) };
-    Hello { versions: vec![VERSION], software: "stranger".to_owned(), proof, feeds: vec![position] }
+    Hello {
+        versions: vec![VERSION],
+        software: "stranger".to_owned(),
+        proof,
+        feeds: vec![position],
+        stand_by: None,
+    }
 }
 
 fn feed() -> FeedName {
@@ -143,7 +149,7 @@ proptest! {
         let mut session = SiteSession::new("test".to_owned(), SiteState::default());
         let proof = Proof::Credential { site: site(), secret: "s".to_owned() };
         session.handle(at(0), SiteInput::Connected(proof));
-        let welcome = encoded(2, &Welcome { version: VERSION, site: site(), hub: "hub".to_owned() });
+        let welcome = encoded(2, &Welcome { version: VERSION, site: site(), hub: "hub".to_owned(), stand_by: None });
         let stream = [welcome, frames.concat()].concat();
         let mut written = 0;
         for (step, piece) in stream.chunks(cut).enumerate() {

@@ -3,7 +3,7 @@ use downburst_model::{Epoch, FeedName, LegId, Micros, Now, ProductKey, Sequence,
 use super::HubSession;
 use super::serve::{Delivery, Reading, Serve, Step};
 use crate::spans::Spans;
-use crate::{Entry, FeedHead, FeedPosition, HubOutput, LegJoin, Purpose};
+use crate::{Duplicates, Entry, FeedHead, FeedPosition, FeedStart, HubOutput, LegJoin, Purpose};
 
 /// A subscribed feed.
 #[derive(Debug)]
@@ -242,7 +242,8 @@ impl HubSession {
         position: Option<FeedPosition>,
     ) {
         let serve = Serve::new(feed.clone(), epoch, head, unicast_leg, after, position);
-        self.send(serve.start_message(after));
+        let duplicates = self.duplicates.get(feed).copied().filter(|rule| *rule != Duplicates::default());
+        self.send(FeedStart { duplicates, ..serve.start_message(after) });
         self.feeds.insert(feed.clone(), Feed::Serving(serve));
         self.release_offers(feed, epoch);
     }

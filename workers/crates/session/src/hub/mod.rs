@@ -7,8 +7,8 @@ use downburst_model::{Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, Si
 use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::Patterns;
 use crate::{
-    FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose, RefusalCode, Refused,
-    Subscription, Subscriptions, VERSION, Welcome,
+    Duplicates, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose, RefusalCode,
+    Refused, Subscription, Subscriptions, VERSION, Welcome,
 };
 use feeds::Feed;
 use offers::Offers;
@@ -51,6 +51,10 @@ pub struct HubSession {
     /// Times that are looked for; only the last answer for a feed counts.
     searches: BTreeMap<FeedName, u32>,
     offers: Offers,
+    /// The feeds' rules that are not the usual one.
+    duplicates: BTreeMap<FeedName, Duplicates>,
+    /// The site wants no feeds.
+    stand_by: bool,
     outputs: VecDeque<HubOutput>,
 }
 
@@ -80,6 +84,8 @@ impl HubSession {
             reads: BTreeMap::new(),
             searches: BTreeMap::new(),
             offers: Offers::default(),
+            duplicates: BTreeMap::new(),
+            stand_by: false,
             outputs: VecDeque::new(),
         }
     }
@@ -87,7 +93,9 @@ impl HubSession {
     fn admit(&mut self, site: SiteName, subscriptions: Vec<Subscription>) {
         match std::mem::replace(&mut self.state, State::Active) {
             State::Authenticating(hello) => {
-                self.send(Welcome { version: VERSION, site, hub: self.hub_name.clone() });
+                self.stand_by = hello.stand_by == Some(true);
+                let stand_by = self.stand_by.then_some(true);
+                self.send(Welcome { version: VERSION, site, hub: self.hub_name.clone(), stand_by });
                 self.positions = hello.feeds.iter().map(|it| (it.feed.clone(), it.clone())).collect();
                 self.event(HubEvent::Hello(*hello));
                 self.subscribe(subscriptions);
@@ -100,6 +108,7 @@ impl HubSession {
     }
 
     fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
+        let subscriptions = if self.stand_by { Vec::new() } else { subscriptions };
         self.patterns = Patterns::compile(&subscriptions);
         let gone: Vec<FeedName> =
             self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
@@ -238,6 +247,9 @@ impl Machine for HubSession {
             HubInput::Admit { site, subscriptions } => self.admit(site, subscriptions),
             HubInput::Refuse(refused) => self.refuse(refused),
             HubInput::Subscriptions(subscriptions) if self.is_active() => self.subscribe(subscriptions),
+            HubInput::Duplicates { feed, rule } => {
+                self.duplicates.insert(feed, rule);
+            }
             HubInput::Feed { feed, epoch, head, unicast_leg } if self.is_active() => {
                 self.take_feed(feed, epoch, head, unicast_leg);
             }

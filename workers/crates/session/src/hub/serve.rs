@@ -97,7 +97,7 @@ impl Serve {
 
     /// The message that begins the feed at the site.
     pub(crate) fn start_message(&self, after: u64) -> FeedStart {
-        FeedStart { feed: self.feed.clone(), epoch: self.epoch, after: Sequence(after) }
+        FeedStart { feed: self.feed.clone(), epoch: self.epoch, after: Sequence(after), duplicates: None }
     }
 
     /// The end of the log, as far as this session was told.

@@ -34,7 +34,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
 
 fn hello(feeds: Vec<FeedPosition>) -> Message {
     let proof = Proof::Token { secret: "s".to_owned(), credential_sha256: String::new() };
-    Hello { versions: vec![VERSION], software: "test".to_owned(), proof, feeds }.into()
+    Hello { versions: vec![VERSION], software: "test".to_owned(), proof, feeds, stand_by: None }.into()
 }
 
 fn position(settled: &[(u64, u64)]) -> FeedPosition {
@@ -148,7 +148,7 @@ fn a_fresh_subscription_begins_at_the_head() {
     let mut bench = Bench::serving(vec![], 40);
     let messages = bench.messages(0);
     assert!(matches!(messages[0], Message::Welcome(_)) && matches!(messages[1], Message::Subscriptions(_)));
-    let start = FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(40) };
+    let start = FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(40), duplicates: None };
     assert_eq!(messages[2..], [start.into()]);
     assert_eq!(bench.reads(), []);
     bench.head(42);
@@ -172,7 +172,7 @@ fn a_log_that_was_told_before_the_site_was_let_in_is_known() {
 #[test]
 fn a_known_site_resumes_at_its_frontier_without_what_it_holds_above() {
     let mut bench = Bench::serving(vec![position(&[(0, 10), (15, 20)])], 30);
-    let start = FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(10) };
+    let start = FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(10), duplicates: None };
     assert_eq!(bench.messages(0)[2..], [start.into()]);
     assert_eq!(bench.reads(), [(10, 14)]);
     bench.answer(10, 14, vec![]);
@@ -194,7 +194,7 @@ fn another_epoch_resumes_by_time() {
             .any(|output| matches!(output, HubOutput::FindTime { time: asked, .. } if *asked == time))
     );
     bench.hub.handle(at(0), HubInput::FoundTime { feed: feed(), after: Sequence(12) });
-    let start = FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(12) };
+    let start = FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(12), duplicates: None };
     assert_eq!(bench.messages(0), [start.into()]);
     assert_eq!(bench.reads(), [(12, 30)]);
 }
@@ -393,5 +393,41 @@ proptest! {
         for (after, to) in bench.reads() {
             prop_assert!(after < to && to <= 30, "{after}..{to}");
         }
+    }
+}
+
+#[test]
+fn a_site_that_stands_by_is_let_in_and_gets_no_feeds() {
+    let mut bench = Bench::new();
+    let Message::Hello(hello) = hello(vec![position(&[(0, 0)])]) else { panic!("a hello") };
+    bench.say(0, Hello { stand_by: Some(true), ..hello });
+    let wish = || vec![Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None }];
+    let site = SiteName::parse("oslo").unwrap();
+    bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: wish() });
+    bench.head(9);
+    let said = bench.messages(0);
+    assert!(matches!(&said[0], Message::Welcome(welcome) if welcome.stand_by == Some(true)), "{said:?}");
+    assert!(matches!(&said[1], Message::Subscriptions(set) if set.items.is_empty()), "{said:?}");
+    bench.hub.handle(at(1), HubInput::Subscriptions(wish()));
+    bench.head(10);
+    assert!(bench.messages(1).iter().all(|said| !matches!(said, Message::FeedStart(_))));
+    assert_eq!(bench.reads(), []);
+}
+
+#[test]
+fn a_rule_for_duplicates_that_is_not_the_usual_one_is_told_where_the_feed_begins() {
+    for (rule, said) in [(Duplicates::IdAndContent, None), (Duplicates::Id, Some(Duplicates::Id))] {
+        let mut bench = Bench::new();
+        bench.say(0, hello(vec![]));
+        bench.hub.handle(at(0), HubInput::Duplicates { feed: feed(), rule });
+        let site = SiteName::parse("oslo").unwrap();
+        let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None };
+        bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![wish] });
+        bench.head(3);
+        let starts = bench.messages(0);
+        assert!(
+            starts.iter().any(|it| matches!(it, Message::FeedStart(start) if start.duplicates == said)),
+            "{starts:?}"
+        );
     }
 }

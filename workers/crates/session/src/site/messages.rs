@@ -34,17 +34,23 @@ impl SiteSession {
     }
 
     fn start_feed(&mut self, now: Now, start: FeedStart) {
-        let FeedStart { feed, epoch, after } = start;
+        let FeedStart { feed, epoch, after, duplicates } = start;
         if !self.patterns.has(&feed) {
             return;
         }
+        let rule = duplicates.unwrap_or_default();
+        self.event(SiteEvent::Duplicates { feed: feed.clone(), rule });
         let known = self.tracks.get(&feed).map(|track| track.epoch);
+        let fresh = known.is_none() && !self.resume_at.contains_key(&feed);
         if known.is_some_and(|known| known != epoch) {
             self.transfers.forget(&feed);
             self.end_legs(now, |name| *name == feed, "the hub's log of the feed began anew");
         }
         let track = self.tracks.entry(feed.clone()).or_insert_with(|| Track::new(feed, epoch));
         track.start(now, epoch, after.0, &mut self.outputs);
+        if fresh {
+            track.begin_fresh(now);
+        }
         if known != Some(epoch) {
             self.outputs.push_back(SiteOutput::Checkpoint(track.position()));
         }

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_model::{FeedName, LegId, Machine, Micros, Now, RangeSet};
+use downburst_model::{FeedName, LegId, Machine, Micros, Now, RangeSet, WallMicros};
 use downburst_vcmtp::ReceiverInput;
 
 use crate::frame::{Decoder, Frame, Message};
@@ -19,6 +19,7 @@ use transfers::Transfers;
 mod asks;
 mod assembly;
 mod clock;
+mod complete;
 mod leg;
 mod legs;
 mod messages;
@@ -48,6 +49,9 @@ pub struct SiteSession {
     decoder: Decoder,
     patterns: Patterns,
     tracks: BTreeMap<FeedName, Track>,
+    stand_by: bool,
+    /// What the next hello says instead of what the tracks know.
+    resume_at: BTreeMap<FeedName, FeedPosition>,
     transfers: Transfers,
     legs: BTreeMap<LegId, Leg>,
     clock: Clock,
@@ -74,6 +78,8 @@ impl SiteSession {
             decoder: Decoder::default(),
             patterns: Patterns::default(),
             tracks: tracks.collect(),
+            stand_by: false,
+            resume_at: BTreeMap::new(),
             transfers: Transfers::default(),
             legs: BTreeMap::new(),
             clock: Clock::default(),
@@ -88,6 +94,11 @@ impl SiteSession {
         self.tracks.values().map(Track::position).collect()
     }
 
+    /// The hub's stored stamp up to which everything that this hub owed of the feed is settled; `None` before the feed began.
+    pub fn complete_to(&self, feed: &FeedName) -> Option<WallMicros> {
+        self.tracks.get(feed).and_then(Track::complete_to)
+    }
+
     fn connected(&mut self, now: Now, proof: Proof) {
         self.end_session(now);
         self.link = Link::Greeting;
@@ -97,6 +108,7 @@ impl SiteSession {
             software: self.software.clone(),
             proof,
             feeds: self.hello_positions(),
+            stand_by: self.stand_by.then_some(true),
         };
         self.send(hello);
     }
@@ -104,8 +116,9 @@ impl SiteSession {
     /// What the hello says of each feed: ranges far up are left out where there are too many of them. They are sent again and
     /// passed over, since this side knows them.
     fn hello_positions(&self) -> Vec<FeedPosition> {
-        let ranges = HELLO_RANGES / self.tracks.len().max(1);
-        let mut positions = self.positions();
+        let own = self.positions().into_iter().filter(|own| !self.resume_at.contains_key(&own.feed));
+        let mut positions: Vec<FeedPosition> = own.chain(self.resume_at.values().cloned()).collect();
+        let ranges = HELLO_RANGES / positions.len().max(1);
         for position in &mut positions {
             position.settled = position.settled.iter().take(ranges.max(1)).collect();
         }
@@ -114,6 +127,7 @@ impl SiteSession {
 
     fn disconnected(&mut self, now: Now) {
         self.end_session(now);
+        self.resume_at.clear();
         self.checkpoint_all();
     }
 
@@ -174,7 +188,8 @@ impl SiteSession {
             (Link::Greeting, Frame::Message(Message::Welcome(welcome))) => {
                 self.link = Link::Up;
                 self.clock.start(now);
-                self.event(SiteEvent::Welcome { site: welcome.site, hub: welcome.hub });
+                let stand_by = welcome.stand_by == Some(true);
+                self.event(SiteEvent::Welcome { site: welcome.site, hub: welcome.hub, stand_by });
             }
             (Link::Up, Frame::Message(message)) => self.take_message(now, message),
             (Link::Up, Frame::Slice { transfer, offset, bytes }) => {
@@ -301,6 +316,10 @@ impl Machine for SiteSession {
     fn handle(&mut self, now: Now, input: SiteInput) {
         match input {
             SiteInput::Connected(proof) => self.connected(now, proof),
+            SiteInput::StandBy(stand_by) => self.stand_by = stand_by,
+            SiteInput::ResumeAt(positions) => {
+                self.resume_at = positions.into_iter().map(|it| (it.feed.clone(), it)).collect();
+            }
             SiteInput::Bytes(bytes) => self.take_bytes(now, &bytes),
             SiteInput::Disconnected => self.disconnected(now),
             SiteInput::Datagram { leg, bytes } => {

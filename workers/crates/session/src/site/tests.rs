@@ -78,7 +78,7 @@ impl Bench {
     fn started() -> Self {
         let mut bench = Self::new();
         bench.connect();
-        bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(0) });
+        bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(0), duplicates: None });
         bench.messages();
         bench
     }
@@ -88,7 +88,7 @@ impl Bench {
         let name = SiteName::parse("oslo").unwrap();
         let proof = Proof::Credential { site: name.clone(), secret: "s".to_owned() };
         self.site.handle(at(self.millis), SiteInput::Connected(proof));
-        self.say(Welcome { version: VERSION, site: name, hub: "hub".to_owned() });
+        self.say(Welcome { version: VERSION, site: name, hub: "hub".to_owned(), stand_by: None });
         let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None };
         self.say(Subscriptions { items: vec![wish], heads: vec![] });
     }
@@ -278,7 +278,7 @@ fn another_epoch_begins_anew_and_is_kept_at_once() {
     bench.say(Covered { feed: feed(), epoch: EPOCH, from: Sequence(1), to: Sequence(50) });
     bench.wait(300);
     bench.others.clear();
-    bench.say(FeedStart { feed: feed(), epoch: Epoch(8), after: Sequence(4) });
+    bench.say(FeedStart { feed: feed(), epoch: Epoch(8), after: Sequence(4), duplicates: None });
     bench.messages();
     let kept = |output: &SiteOutput| matches!(output, SiteOutput::Checkpoint(position) if position.epoch == Epoch(8));
     assert_eq!(bench.count(kept), 1);
@@ -487,7 +487,7 @@ proptest! {
         bench.say(Covered { feed: feed(), epoch: EPOCH, from: Sequence(numbers[3]), to: Sequence(numbers[4]) });
         let sequences = [(numbers[5].min(numbers[6]), numbers[6])].into_iter().collect();
         bench.say(Expired { feed: feed(), epoch: EPOCH, sequences });
-        bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(numbers[7]) });
+        bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(numbers[7]), duplicates: None });
         bench.say(ClockReply {
             request_sent: WallMicros(numbers[0] as i64),
             received: WallMicros(numbers[1] as i64),
@@ -496,4 +496,50 @@ proptest! {
         bench.wait(20_000);
         prop_assert!(bench.position().settled.contains(0));
     }
+}
+
+#[test]
+fn a_resume_that_another_hub_led_to_is_said_once_in_place_of_the_own_position() {
+    let mut bench = Bench::started();
+    bench.say(Covered { feed: feed(), epoch: EPOCH, from: Sequence(1), to: Sequence(50) });
+    bench.wait(300);
+    bench.site.handle(at(300), SiteInput::Disconnected);
+    let settled = RangeSet::new();
+    let elsewhere =
+        FeedPosition { feed: feed(), epoch: Epoch(99), settled, newest_stored: WallMicros(7_000) };
+    bench.site.handle(at(300), SiteInput::StandBy(true));
+    bench.site.handle(at(300), SiteInput::ResumeAt(vec![elsewhere.clone()]));
+    bench.connect();
+    let said = bench.messages();
+    let hello = |said: &[Message]| {
+        said.iter().find_map(|it| if let Message::Hello(it) = it { Some(it.clone()) } else { None })
+    };
+    let told = hello(&said).unwrap();
+    assert_eq!((told.feeds, told.stand_by), (vec![elsewhere], Some(true)));
+    bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(70), duplicates: None });
+    assert_eq!(
+        bench.ranges(),
+        [(0, 70)],
+        "what the other hub brought is settled, and what was settled stays so"
+    );
+    bench.site.handle(at(300), SiteInput::Disconnected);
+    bench.site.handle(at(300), SiteInput::StandBy(false));
+    bench.connect();
+    let told = hello(&bench.messages()).unwrap();
+    assert_eq!((told.feeds, told.stand_by), (vec![bench.position()], None));
+}
+
+#[test]
+fn a_feed_is_complete_up_to_the_stamp_behind_which_nothing_is_missing() {
+    let mut bench = Bench::started();
+    let complete = |bench: &Bench| bench.site.complete_to(&feed());
+    let began = complete(&bench);
+    assert!(began.is_some(), "a feed that begins at the head misses nothing of before");
+    for (sequence, previous) in [(2_000_000, 0), (4_000_000, 2_000_000)] {
+        bench.say(begin(sequence, previous, 0));
+    }
+    bench.settled(4_000_000, StoreResult::Stored);
+    assert_eq!(complete(&bench), began, "an earlier product is still on its way");
+    bench.settled(2_000_000, StoreResult::Held);
+    assert_eq!(complete(&bench), Some(WallMicros(4_000_000)));
 }

@@ -8,6 +8,7 @@ use downburst_model::{
 
 use super::asks::Asks;
 use super::assembly::{Assembly, Source};
+use super::complete::Complete;
 use super::passed::Passed;
 use crate::spans::Spans;
 use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput, StoreResult};
@@ -25,6 +26,7 @@ pub(crate) struct Track {
     feed: FeedName,
     settled: RangeSet,
     newest_stored: WallMicros,
+    complete: Complete,
     pending: BTreeMap<u64, Assembly>,
     waiting: BTreeMap<(Epoch, u64), Assembly>,
     passed: Passed,
@@ -43,6 +45,7 @@ impl Track {
             feed,
             settled: RangeSet::new(),
             newest_stored: WallMicros::default(),
+            complete: Complete::default(),
             pending: BTreeMap::new(),
             waiting: BTreeMap::new(),
             passed: Passed::default(),
@@ -66,6 +69,11 @@ impl Track {
         }
     }
 
+    /// See [`SiteSession::complete_to`](crate::SiteSession::complete_to).
+    pub(crate) fn complete_to(&self) -> Option<WallMicros> {
+        self.complete.to(self.settled.frontier())
+    }
+
     pub(crate) fn frontier(&self) -> Frontier {
         Frontier {
             feed: self.feed.clone(),
@@ -75,12 +83,18 @@ impl Track {
         }
     }
 
+    /// The hub begins the feed at its head of this moment, because the site never had anything of it.
+    pub(crate) fn begin_fresh(&mut self, now: Now) {
+        self.complete.begin(now.wall);
+    }
+
     /// The hub begins the feed. In a foreign epoch everything but what is being stored is forgotten.
     pub(crate) fn start(&mut self, now: Now, epoch: Epoch, after: u64, out: &mut Outputs) {
         if epoch != self.epoch {
             self.end(now, out);
             self.epoch = epoch;
             self.settled = RangeSet::new();
+            self.complete = Complete::default();
             self.report_at = None;
         }
         self.started = true;
@@ -337,6 +351,7 @@ impl Track {
     pub(crate) fn take_report(&mut self, now: Now) -> bool {
         let due = self.report_at.take_if(|at| *at <= now.monotonic).is_some();
         if due {
+            self.complete.passed(self.settled.frontier());
             self.reported_at = Some(now.monotonic);
         }
         due
@@ -365,6 +380,7 @@ impl Track {
         self.newest_stored = self.newest_stored.max(assembly.info.stored);
         if key.epoch == self.epoch {
             self.settled.insert(key.sequence.0, key.sequence.0);
+            self.complete.note(key.sequence.0, assembly.info.stored);
         }
         self.changed(now);
         assembly.receipt(outcome, at)

@@ -244,7 +244,10 @@ impl Site {
             SiteEvent::Subscriptions(items) => self.heard = items,
             SiteEvent::LegJoined { .. } => self.counts.joined += 1,
             SiteEvent::LegLeft { .. } => self.counts.left += 1,
-            SiteEvent::Welcome { .. } | SiteEvent::Refused(_) | SiteEvent::Clock(_) => {}
+            SiteEvent::Welcome { .. }
+            | SiteEvent::Duplicates { .. }
+            | SiteEvent::Refused(_)
+            | SiteEvent::Clock(_) => {}
         }
     }
 }
