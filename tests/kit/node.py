@@ -68,6 +68,7 @@ class HubNode:
     """A ``downburst-node hub`` and the agent's side of its lines."""
 
     directory: Path
+    name: str = "hub"
     listen: str = "127.0.0.1:0"
     interface: str = "127.0.0.1"
     prefix: Prefix = ()
@@ -100,7 +101,7 @@ class HubNode:
         self._reader.start()
         answer = self.do(
             "start",
-            name="hub",
+            name=self.name,
             data_dir=str(self.directory / "data"),
             listen=[self.address or self.listen],
             origin="hub.test",

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use downburst_log::{DuplicateRule, Durability};
 use downburst_model::{Class, FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
+use downburst_session::Duplicates;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -33,6 +34,11 @@ pub(crate) enum Action {
     Sites {
         /// All of them.
         sites: Vec<SiteLine>,
+    },
+    /// The whole set of hubs that this one is a site of.
+    Upstreams {
+        /// All of them.
+        upstreams: Vec<UpstreamLine>,
     },
     /// A feed's plan.
     Plan(PlanLine),
@@ -151,6 +157,18 @@ impl From<DuplicateWord> for DuplicateRule {
     }
 }
 
+impl From<DuplicateWord> for Duplicates {
+    fn from(word: DuplicateWord) -> Self {
+        match word {
+            DuplicateWord::Content => Self::Content,
+            DuplicateWord::ContentWithoutWmoStart => Self::ContentWithoutWmoStart,
+            DuplicateWord::Id => Self::Id,
+            DuplicateWord::IdAndContent => Self::IdAndContent,
+            DuplicateWord::None => Self::None,
+        }
+    }
+}
+
 /// See [`Action::Sites`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct SiteLine {
@@ -165,6 +183,20 @@ pub(crate) struct SiteLine {
     pub(crate) interface: String,
     /// False: may not connect.
     pub(crate) active: bool,
+}
+
+/// See [`Action::Upstreams`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct UpstreamLine {
+    /// What the operator calls it.
+    pub(crate) upstream: String,
+    /// Its address for sites.
+    pub(crate) address: String,
+    /// The enrolment token from its operator.
+    pub(crate) token: String,
+    /// The feeds to take; empty: all that exist here.
+    #[serde(default)]
+    pub(crate) feeds: Vec<FeedName>,
 }
 
 /// A credential, known by its hash.
@@ -344,6 +376,8 @@ pub(crate) enum Event {
         after: Option<Sequence>,
         reason: Option<String>,
     },
+    /// The connection to an upstream changed.
+    Upstream { upstream: String, state: &'static str, hub: Option<String>, reason: Option<String> },
     /// A log was repaired at its start.
     Recovered { feed: FeedName, sentence: String },
     /// Something an operator should see.

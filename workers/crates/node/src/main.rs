@@ -3,10 +3,11 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use downburst_node::log_tools::LogTool;
-use downburst_node::site::{Ending, Receive};
+use downburst_node::site::{Ending, HubChoice, Receive, control};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
@@ -34,6 +35,9 @@ enum Role {
     /// Receive: connects to a hub and keeps what the operator subscribed this site to.
     #[command(after_help = RECEIVE_EXAMPLES)]
     Receive(ReceiveArguments),
+    /// Ask or steer a site that runs on this machine: which hub serves it, and which one should.
+    #[command(after_help = CONTROL_EXAMPLES)]
+    SiteControl(ControlArguments),
     /// Look into the product logs of a hub or a site; nothing is changed, and a running node is not disturbed.
     #[command(subcommand)]
     Log(LogTool),
@@ -41,12 +45,15 @@ enum Role {
 
 #[derive(clap::Args)]
 struct ReceiveArguments {
-    /// The hub's address for sites.
-    #[arg(long, value_name = "HOST:PORT")]
-    hub: String,
-    /// The enrolment token from the hub's operator; needed at the first start.
+    /// The hub's address for sites. Several hubs: the first one serves as long as it can, the others stand by.
+    #[arg(long, value_name = "HOST:PORT", required = true)]
+    hub: Vec<String>,
+    /// The enrolment token from the operator of the hub named before it; needed at the first start.
     #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    token_file: Vec<PathBuf>,
+    /// After how many seconds without a break the first hub serves again.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    return_after: f64,
     /// Where everything of this site lies: received/, log/, state/.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
@@ -64,12 +71,43 @@ struct ReceiveArguments {
     shift_clock_us: i64,
 }
 
+#[derive(clap::Args)]
+struct ControlArguments {
+    /// The site's directory, as given to receive.
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    request: ControlRequest,
+}
+
+#[derive(Subcommand)]
+enum ControlRequest {
+    /// Which hubs the site has and which one serves it.
+    Status,
+    /// Prefer a hub, by address or name, until the site is started again: it serves at once if it is well.
+    Prefer {
+        /// Its address or name.
+        hub: String,
+    },
+}
+
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    let arguments = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
     start_logging(arguments.log_format);
     match arguments.role {
+        Role::Receive(arguments) => match paired_hubs(&arguments, matches.subcommand_matches("receive")) {
+            Ok(hubs) => drive(receive(arguments, hubs)),
+            Err(sentence) => fail(2, &sentence),
+        },
+        Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub()),
-        Role::Receive(arguments) => drive(receive(arguments)),
         Role::Log(tool) => downburst_node::log_tools::run(&tool),
     }
 }
@@ -92,8 +130,63 @@ async fn hub() -> ExitCode {
     }
 }
 
-async fn receive(arguments: ReceiveArguments) -> ExitCode {
-    match downburst_node::site::run(arguments.into()).await {
+/// Gives each hub the token file that follows it on the command line; a single hub takes it from anywhere.
+fn paired_hubs(
+    arguments: &ReceiveArguments,
+    matches: Option<&clap::ArgMatches>,
+) -> Result<Vec<HubChoice>, String> {
+    let places = |name| matches.and_then(|matches| matches.indices_of(name)).into_iter().flatten();
+    let mut hubs: Vec<(usize, HubChoice)> = places("hub")
+        .zip(&arguments.hub)
+        .map(|(place, hub)| (place, HubChoice { address: hub.clone(), token_file: None }))
+        .collect();
+    let alone = hubs.len() == 1;
+    for (place, file) in places("token_file").zip(&arguments.token_file) {
+        let named_before = |(at, _): &&mut (usize, HubChoice)| alone || *at < place;
+        let hub = hubs.iter_mut().rfind(named_before).filter(|(_, hub)| hub.token_file.is_none());
+        let (_, hub) = hub.ok_or_else(|| {
+            format!(
+                "--token-file {} follows no --hub of its own; name each hub before its token",
+                file.display()
+            )
+        })?;
+        hub.token_file = Some(file.clone());
+    }
+    let hubs: Vec<HubChoice> = hubs.into_iter().map(|(_, hub)| hub).collect();
+    let mut addresses: Vec<&str> = hubs.iter().map(|hub| hub.address.as_str()).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    if addresses.len() < hubs.len() {
+        return Err("a hub is named twice; name each --hub once".to_owned());
+    }
+    Ok(hubs)
+}
+
+fn site_control(arguments: ControlArguments) -> ExitCode {
+    let request = match arguments.request {
+        ControlRequest::Status => control::Request::Status,
+        ControlRequest::Prefer { hub } => control::Request::Prefer { hub },
+    };
+    let answer = match control::ask(&arguments.dir, &request) {
+        Ok(answer) => answer,
+        Err(sentence) => return fail(1, &sentence),
+    };
+    if arguments.json {
+        println!("{}", serde_json::json!({"hubs": answer.hubs}));
+        return ExitCode::SUCCESS;
+    }
+    for hub in answer.hubs {
+        let seconds = hub.seconds.map_or(String::new(), |seconds| format!(" for {seconds} s"));
+        let preferred = if hub.preferred { ", preferred" } else { "" };
+        let reason = hub.reason.map_or(String::new(), |reason| format!(": {reason}"));
+        let name = hub.name.map_or(String::new(), |name| format!(" ({name})"));
+        println!("{}{name} {}{seconds}{preferred}{reason}", hub.address, hub.state);
+    }
+    ExitCode::SUCCESS
+}
+
+async fn receive(arguments: ReceiveArguments, hubs: Vec<HubChoice>) -> ExitCode {
+    match downburst_node::site::run(arguments.with(hubs)).await {
         Ending::Stopped => ExitCode::SUCCESS,
         Ending::BadUse(sentence) => fail(2, &sentence),
         Ending::Refused(sentence) => fail(3, &sentence),
@@ -115,20 +208,25 @@ fn fail(code: u8, sentence: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-impl From<ReceiveArguments> for Receive {
-    fn from(arguments: ReceiveArguments) -> Self {
-        Self {
-            hub: arguments.hub,
-            token_file: arguments.token_file,
-            directory: arguments.dir,
-            retention_hours: arguments.retention_hours,
-            retention_bytes: arguments.retention_bytes,
-            files: !arguments.no_files,
-            wall_shift_us: arguments.shift_clock_us,
+impl ReceiveArguments {
+    fn with(self, hubs: Vec<HubChoice>) -> Receive {
+        Receive {
+            hubs,
+            return_after: Duration::from_secs_f64(self.return_after.clamp(0.0, 86_400.0)),
+            directory: self.dir,
+            retention_hours: self.retention_hours,
+            retention_bytes: self.retention_bytes,
+            files: !self.no_files,
+            wall_shift_us: self.shift_clock_us,
         }
     }
 }
 
+const CONTROL_EXAMPLES: &str = "Examples:
+  downburst-node site-control --dir /var/lib/downburst status
+  downburst-node site-control --dir /var/lib/downburst prefer hub-b.example.edu:7370";
+
 const RECEIVE_EXAMPLES: &str = "Examples:
   downburst-node receive --hub hub.example.edu:7370 --token-file token --dir /var/lib/downburst
-  downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst     (after the first start)";
+  downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst     (after the first start)
+  downburst-node receive --hub a.example.edu:7370 --token-file token-a --hub b.example.edu:7370 --token-file token-b --dir /var/lib/downburst";

@@ -16,6 +16,7 @@ use super::feeds::{Feeds, failure, random_u64};
 use super::plans::Plans;
 use super::roster::{Command, Roster};
 use super::traffic::Counters;
+use super::upstreams::Upstreams;
 use super::{Hub, accept, lock};
 use crate::clock::Clock;
 use crate::lines::{Action, Failure, IngestLine, Job, Lines, Start};
@@ -83,6 +84,8 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         clock,
         lines,
         start,
+        ca_sha256: identity.ca_sha256.clone(),
+        upstreams: Upstreams::default(),
         feeds: Feeds::default(),
         roster: Roster::new(),
         plans: Mutex::new(Plans::default()),
@@ -135,7 +138,18 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             });
         }
         Action::CheckPattern { pattern } => done(check_pattern(&pattern)),
-        Action::Status => lines.answer(id, Ok(status(&hub))),
+        Action::Upstreams { upstreams } => {
+            tokio::spawn(async move {
+                let result = hub.upstreams.reconcile(&hub, upstreams).await;
+                hub.lines.answer(id, result.map(|()| json!({})));
+            });
+        }
+        Action::Status => {
+            tokio::spawn(async move {
+                let status = status(&hub).await;
+                hub.lines.answer(id, Ok(status));
+            });
+        }
         Action::Drain { seconds } => {
             tokio::spawn(async move {
                 let behind = drain(&hub, Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))).await;
@@ -171,7 +185,7 @@ fn check_pattern(pattern: &str) -> Result<(), Failure> {
     })
 }
 
-fn status(hub: &Hub) -> Value {
+async fn status(hub: &Hub) -> Value {
     let feeds: Vec<Value> = hub
         .feeds
         .all()
@@ -184,7 +198,7 @@ fn status(hub: &Hub) -> Value {
             })
         })
         .collect();
-    json!({"feeds": feeds, "sessions": hub.session_traffic()})
+    json!({"feeds": feeds, "sessions": hub.session_traffic(), "upstreams": hub.upstreams.status().await})
 }
 
 /// Waits until every connected site has everything it subscribes; returns how many pairs of site and feed still lack something.
@@ -212,7 +226,9 @@ fn behind(hub: &Hub) -> usize {
         })
         .count()
     };
-    hub.roster.sessions().iter().map(|(site, handle)| lacks(site, handle)).sum()
+    let sessions = hub.roster.sessions();
+    let served = sessions.iter().filter(|(_, handle)| !handle.stand_by);
+    served.map(|(site, handle)| lacks(site, handle)).sum()
 }
 
 /// Passes the signal of an append on to the threads of the multicast legs.

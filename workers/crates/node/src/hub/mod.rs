@@ -14,6 +14,7 @@ mod roster;
 mod session;
 mod strangers;
 mod traffic;
+mod upstreams;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,12 +32,16 @@ use feeds::Feeds;
 use plans::Plans;
 use roster::Roster;
 use traffic::Counters;
+use upstreams::Upstreams;
 
 /// What every task of a hub's node shares.
 struct Hub {
     clock: Clock,
     lines: Lines,
     start: Start,
+    /// Fingerprint of this hub's own authority.
+    ca_sha256: String,
+    upstreams: Upstreams,
     feeds: Feeds,
     roster: Roster,
     plans: Mutex<Plans>,
@@ -129,6 +134,7 @@ impl Hub {
     }
 
     async fn stop(&self) {
+        self.upstreams.end_all().await;
         self.stopping.send_replace(true);
         lock(&self.plans).stop_all();
         self.roster.wait_until_empty(STOP_PATIENCE).await;

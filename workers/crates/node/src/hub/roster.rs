@@ -33,6 +33,8 @@ pub(super) struct Handle {
     pub(super) repairs: mpsc::Sender<Repair>,
     pub(super) status: Arc<Mutex<Status>>,
     credential_sha256: String,
+    /// The site takes its feeds from another hub for now.
+    pub(super) stand_by: bool,
 }
 
 /// What the rest of the hub tells a session.
@@ -136,17 +138,18 @@ impl Roster {
         self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner).as_ref()?.get(site).cloned()
     }
 
-    /// Makes a session the active one of its site, unless another lives.
+    /// Makes a session the one of its site, unless another lives. One that stands by gives way.
     pub(super) fn register(
         &self,
         site: &SiteName,
         credential_sha256: &str,
+        stand_by: bool,
         repair_limit: usize,
         now: Micros,
     ) -> Result<(Handle, mpsc::UnboundedReceiver<Command>, mpsc::Receiver<Repair>), Refused> {
         let mut sessions = lock(&self.sessions);
         if let Some(other) = sessions.get(site) {
-            if now.since(lock(&other.status).heard_at) < ALIVE_WITHIN {
+            if !other.stand_by && now.since(lock(&other.status).heard_at) < ALIVE_WITHIN {
                 let sentence = format!(
                     "another receiver is active as site {site}; stop it, or give this one a site of its own"
                 );
@@ -159,8 +162,8 @@ impl Roster {
         let (repairs, repair_stream) = mpsc::channel(repair_limit);
         let status = Arc::new(Mutex::new(Status { heard_at: now, ..Status::default() }));
         let serial = self.next_serial.fetch_add(1, Ordering::Relaxed);
-        let handle =
-            Handle { serial, commands, repairs, status, credential_sha256: credential_sha256.to_owned() };
+        let credential_sha256 = credential_sha256.to_owned();
+        let handle = Handle { serial, commands, repairs, status, credential_sha256, stand_by };
         sessions.insert(site.clone(), handle.clone());
         self.open.send_replace(sessions.len());
         Ok((handle, command_stream, repair_stream))

@@ -40,6 +40,7 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         closing: None,
         reason: None,
         software: None,
+        stand_by: false,
         enrolment: None,
         member: None,
         told_heads: BTreeMap::new(),
@@ -59,6 +60,8 @@ struct Session {
     closing: Option<Micros>,
     reason: Option<String>,
     software: Option<String>,
+    /// The site wants no feeds.
+    stand_by: bool,
     enrolment: Option<Enrolment>,
     member: Option<Member>,
     appended: watch::Receiver<u64>,
@@ -213,7 +216,10 @@ impl Session {
         while let Some(output) = self.machine.poll(self.hub.clock.now()) {
             match output {
                 HubOutput::Write { bytes, purpose } => self.write(&bytes, &purpose),
-                HubOutput::Authenticate(proof) => self.authenticate(proof),
+                HubOutput::Authenticate(proof) => {
+                    self.stand_by = self.machine.stands_by();
+                    self.authenticate(proof);
+                }
                 HubOutput::Read { feed, after, to, limit_bytes } => self.read(feed, after, to, limit_bytes),
                 HubOutput::FindTime { feed, time } => {
                     let after =
@@ -285,13 +291,15 @@ impl Session {
 
     fn admit(&mut self, line: &SiteLine, credential_sha256: &str) {
         let now = self.hub.clock.monotonic();
-        match self.hub.roster.register(&line.site, credential_sha256, REPAIR_QUEUE, now) {
+        match self.hub.roster.register(&line.site, credential_sha256, self.stand_by, REPAIR_QUEUE, now) {
             Ok((handle, commands, repairs)) => {
                 let site = line.site.clone();
                 self.tell(HubInput::Admit { site: site.clone(), subscriptions: subscriptions(line) });
                 self.told_heads.clear();
                 self.tell_heads();
-                self.hub.place_site(&site, &handle);
+                if !self.stand_by {
+                    self.hub.place_site(&site, &handle);
+                }
                 self.member = Some(Member { site, handle, commands, repairs });
                 self.stranger = None;
                 self.tell_session("connected", None);
@@ -333,7 +341,10 @@ impl Session {
         for (feed, open) in self.hub.feeds.all() {
             let (head, unicast_leg) = (super::feeds::head(&open), open.unicast_leg());
             if self.told_heads.get(&feed) != Some(&(head, unicast_leg)) {
-                self.told_heads.insert(feed.clone(), (head, unicast_leg));
+                if self.told_heads.insert(feed.clone(), (head, unicast_leg)).is_none() {
+                    let rule = open.line().duplicate_rule.into();
+                    self.tell(HubInput::Duplicates { feed: feed.clone(), rule });
+                }
                 self.tell(HubInput::Feed { feed, epoch: open.epoch(), head, unicast_leg });
             }
         }

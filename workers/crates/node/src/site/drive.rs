@@ -1,39 +1,41 @@
-//! Drives the site's half of the session.
+//! Drives the site's half of the session with one hub.
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
-use downburst_log::{ProductLog as _, Retention};
-use downburst_model::{FeedName, LegId, Machine as _, Sequence, WallMicros};
+use downburst_model::{FeedName, LegId, Machine as _, SiteName};
 use downburst_session::{
-    FeedPosition, LegJoin, RefusalCode, Refused, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState,
-    StoreResult,
+    FeedPosition, LegJoin, RefusalCode, Refused, SiteEvent, SiteInput, SiteOutput, SiteSession, StoreResult,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
 use super::assembly::Assemblies;
-use super::files::{self, Done, Waker};
+use super::complete::Completeness;
+use super::files::{Done, Waker};
 use super::group::{Datagrams, Group};
 use super::link::{Link, dial};
-use super::state::{Identity, StoredPosition, load_positions, save_position};
-use super::store::{self, Complete, Logs, Stored};
-use super::{Ending, Receive};
+use super::recovery::{Kept, recover};
+use super::role::{News, Parts, Role};
+use super::shelf::Shelf;
+use super::state::{HubPlace, Identity, StoredPosition, save_position};
+use super::store::{self, Complete, Stored};
 use crate::clock::Clock;
 
-/// A receiving site at work.
-pub(super) struct Site {
-    receive: Receive,
+/// The connection to one hub, made and kept.
+pub(crate) struct Site {
+    hub: HubPlace,
     identity: Identity,
     clock: Clock,
     machine: SiteSession,
     assemblies: Assemblies,
-    logs: Arc<Logs>,
+    shelf: Arc<dyn Shelf>,
+    completeness: Arc<Completeness>,
     complete: crossbeam_channel::Sender<Vec<Complete>>,
     /// Complete products that the thread has not been given yet.
     batch: Vec<Complete>,
@@ -41,7 +43,9 @@ pub(super) struct Site {
     store_thread: std::thread::JoinHandle<()>,
     files: Option<Waker>,
     done: mpsc::UnboundedReceiver<Done>,
-    files_thread: Option<std::thread::JoinHandle<()>>,
+    roles: watch::Receiver<Role>,
+    role: Role,
+    news: mpsc::UnboundedSender<News>,
     groups: BTreeMap<LegId, Group>,
     datagram_sender: mpsc::Sender<Datagrams>,
     datagrams: mpsc::Receiver<Datagrams>,
@@ -51,15 +55,10 @@ pub(super) struct Site {
     local_address: String,
     pause: Duration,
     hang_up: bool,
-    ending: Option<Ending>,
-}
-
-/// What the site's own log holds of a feed, as far as the machine knows it.
-#[derive(Default)]
-struct Kept {
-    log_head: Sequence,
-    epoch: Option<downburst_model::Epoch>,
-    guarded: bool,
+    /// Nothing was heard for the liveness limit.
+    silent: bool,
+    /// Another connection is of no use until the role changes.
+    resting: bool,
 }
 
 enum Woken {
@@ -70,41 +69,39 @@ enum Woken {
     Datagrams(Datagrams),
     Stored(Vec<Stored>),
     Done(Done),
-    Retain,
+    Role,
     Deadline,
-    Ended,
 }
 
 type Dial = Pin<Box<dyn Future<Output = Result<Link, String>> + Send>>;
 
 impl Site {
-    /// Opens the site's logs and takes up where it was.
-    pub(super) fn open(receive: Receive, identity: Identity, clock: Clock) -> Result<Self, String> {
-        let retention = Retention { hours: receive.retention_hours, bytes: receive.retention_bytes };
-        let logs = Arc::new(Logs::new(&receive.directory.join("log"), retention));
-        let (state, feeds) = recover(&receive, &logs)?;
+    /// Takes up where the site was with this hub.
+    pub(crate) fn open(parts: Parts) -> Result<Self, String> {
+        let Parts { hub, identity, clock, shelf, completeness, files, done, roles, news } = parts;
+        let (state, feeds) = recover(&hub, shelf.as_ref(), &completeness)?;
         let (result_sender, results) = mpsc::unbounded_channel();
-        let (complete, store_thread) = store::start(Arc::clone(&logs), clock, result_sender)?;
-        let (done_sender, done) = mpsc::unbounded_channel();
-        let files =
-            receive.files.then(|| files::start(Arc::clone(&logs), &receive.directory, clock, done_sender));
-        let (files, files_thread) = files.transpose()?.unzip();
+        let (complete, store_thread) = store::start(Arc::clone(&shelf), clock, result_sender)?;
         let (datagram_sender, datagrams) = mpsc::channel(DATAGRAM_BATCHES);
         let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
+        let role = *roles.borrow();
         Ok(Self {
-            assemblies: Assemblies::new(&receive.directory.join("spool")),
+            assemblies: Assemblies::new(&hub.spool),
             machine: SiteSession::new(software, state),
-            receive,
+            hub,
             identity,
             clock,
-            logs,
+            shelf,
+            completeness,
             complete,
             batch: Vec::new(),
             results,
             store_thread,
             files,
             done,
-            files_thread,
+            roles,
+            role,
+            news,
             groups: BTreeMap::new(),
             datagram_sender,
             datagrams,
@@ -114,27 +111,26 @@ impl Site {
             local_address: String::new(),
             pause: FIRST_PAUSE,
             hang_up: false,
-            ending: None,
+            silent: false,
+            resting: false,
         })
     }
 
-    /// Works until asked to end or refused for good.
-    pub(super) async fn run(mut self) -> Ending {
+    /// Works until its role ends.
+    pub(crate) async fn run(mut self) {
         let mut link: Option<Link> = None;
         let mut dialling: Option<Dial> = Some(self.dial(Duration::ZERO));
-        let mut ended = std::pin::pin!(crate::signals::ended());
-        let mut retain = tokio::time::interval(RETAIN_INTERVAL);
         let mut inbound = BytesMut::with_capacity(IN_BYTES);
         loop {
             self.perform();
-            if let Some(ending) = self.ending.take() {
-                self.close();
-                return ending;
+            if self.role == Role::End {
+                return self.close();
             }
             if std::mem::take(&mut self.hang_up) {
                 self.disconnected();
+                inbound.clear();
                 link = None;
-                dialling = Some(self.dial(self.pause));
+                dialling = (!self.resting).then(|| self.dial(self.pause));
                 continue;
             }
             inbound.reserve(IN_BYTES);
@@ -145,9 +141,8 @@ impl Site {
                 Some(datagrams) = self.datagrams.recv() => Woken::Datagrams(datagrams),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
                 Some(done) = self.done.recv() => Woken::Done(done),
-                _ = retain.tick() => Woken::Retain,
+                _ = self.roles.changed() => Woken::Role,
                 () = tokio::time::sleep_until(deadline) => Woken::Deadline,
-                () = &mut ended => Woken::Ended,
             };
             match woken {
                 Woken::Dialled(result) => {
@@ -186,8 +181,19 @@ impl Site {
             }
             Woken::Stored(batch) => batch.into_iter().for_each(|stored| self.stored(stored)),
             Woken::Done(Done { key, at }) => self.tell(SiteInput::ActionDone { key, at }),
-            Woken::Retain => self.retain(),
-            Woken::Ended => self.ending = Some(Ending::Stopped),
+            Woken::Role => self.take_role(),
+        }
+    }
+
+    /// Another role begins with a connection of its own. A supervisor that is gone ends it too.
+    fn take_role(&mut self) {
+        let role =
+            if self.roles.has_changed().is_err() { Role::End } else { *self.roles.borrow_and_update() };
+        if role != self.role {
+            self.role = role;
+            self.resting = false;
+            self.pause = FIRST_PAUSE;
+            self.hang_up = true;
         }
     }
 
@@ -261,24 +267,24 @@ impl Site {
                 feed = position.feed.as_str(),
                 "the hub's log began anew; what the site holds already is dropped by id and content"
             );
-            self.logs.guard(&position.feed);
+            self.shelf.guard(&position.feed);
         }
         kept.epoch = Some(position.epoch);
-        let stored = StoredPosition { position, log_head: kept.log_head, guarded: kept.guarded };
-        if let Err(sentence) = save_position(&self.receive.directory, &stored) {
+        kept.complete = self.machine.complete_to(&position.feed).or(kept.complete);
+        let Kept { log_head, complete, guarded, .. } = *kept;
+        if let Some(to) = complete {
+            self.completeness.reached(&position.feed, position.epoch, to);
+        }
+        let stored = StoredPosition { position, log_head, guarded, complete };
+        if let Err(sentence) = save_position(&self.hub.state, &stored) {
             tracing::error!("{sentence}");
         }
     }
 
     fn event(&mut self, event: SiteEvent) {
         match event {
-            SiteEvent::Welcome { site, hub } => {
-                tracing::info!(site = site.as_str(), hub, "connected");
-                self.pause = FIRST_PAUSE;
-                if let Err(sentence) = self.identity.accepted(&site) {
-                    self.ending = Some(Ending::BadUse(sentence));
-                }
-            }
+            SiteEvent::Welcome { site, hub, stand_by } => self.welcome(&site, hub, stand_by),
+            SiteEvent::Duplicates { feed, rule } => self.shelf.duplicates(&feed, rule),
             SiteEvent::Refused(refused) => self.refused(refused),
             SiteEvent::Subscriptions(items) => {
                 for item in items {
@@ -308,14 +314,43 @@ impl Site {
                 );
             }
             SiteEvent::Violation(sentence) => tracing::error!("the hub broke the protocol: {sentence}"),
-            SiteEvent::Dead => tracing::warn!("nothing was heard from the hub; connecting anew"),
+            SiteEvent::Dead => {
+                self.silent = true;
+                tracing::warn!(hub = self.hub.address, "nothing was heard from the hub; connecting anew");
+            }
         }
+    }
+
+    fn welcome(&mut self, site: &SiteName, hub: String, stand_by: bool) {
+        tracing::info!(site = site.as_str(), hub, address = self.hub.address, stand_by, "connected");
+        self.pause = FIRST_PAUSE;
+        self.shelf.hub_is(&hub);
+        if let Err(sentence) = self.identity.accepted(site) {
+            self.tell_news(News::Unkept(sentence));
+        }
+        if self.role == Role::StandBy && !stand_by {
+            tracing::info!(
+                address = self.hub.address,
+                "the hub is of a release that lets no site stand by; it is called when needed"
+            );
+            self.resting = true;
+            self.hang_up = true;
+        } else {
+            self.tell_news(News::Well { hub, role: self.role });
+        }
+    }
+
+    fn tell_news(&self, news: News) {
+        // Nobody listens any more at the very end.
+        let _ = self.news.send(news);
     }
 
     fn refused(&mut self, refused: Refused) {
         match refused.code {
             RefusalCode::Version | RefusalCode::Token | RefusalCode::Credential | RefusalCode::Expired => {
-                self.ending = Some(Ending::Refused(refused.sentence));
+                self.tell_news(News::Refused(refused.sentence));
+                self.resting = true;
+                self.hang_up = true;
             }
             RefusalCode::Busy | RefusalCode::Protocol | RefusalCode::Unavailable => {
                 tracing::warn!("the hub refused: {}", refused.sentence);
@@ -328,12 +363,21 @@ impl Site {
         match result {
             Ok(link) => {
                 self.local_address.clone_from(&link.local_address);
+                self.tell(SiteInput::StandBy(self.role == Role::StandBy));
+                if self.role == Role::Serve {
+                    let own = |feed: &FeedName| {
+                        self.feeds.get(feed).and_then(|kept| Some((kept.epoch?, kept.complete)))
+                    };
+                    let positions = self.completeness.resume(own);
+                    self.tell(SiteInput::ResumeAt(positions));
+                }
                 let proof = self.identity.proof();
                 self.tell(SiteInput::Connected(proof));
                 Some(link)
             }
             Err(sentence) => {
                 tracing::warn!("{sentence}");
+                self.tell_news(News::Away { sentence, silent: false });
                 self.hang_up = true;
                 None
             }
@@ -343,6 +387,11 @@ impl Site {
     fn disconnected(&mut self) {
         self.tell(SiteInput::Disconnected);
         self.perform();
+        let silent = std::mem::take(&mut self.silent);
+        self.tell_news(News::Away {
+            sentence: format!("there is no connection to the hub at {}", self.hub.address),
+            silent,
+        });
         self.hang_up = false;
         self.groups.clear();
         self.out.clear();
@@ -353,7 +402,7 @@ impl Site {
     fn dial(&mut self, pause: Duration) -> Dial {
         let jitter = getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX));
         self.pause = (self.pause * 2).min(LONGEST_PAUSE).mul_f64(0.75 + 0.5 * jitter);
-        Box::pin(dial(self.receive.hub.clone(), self.identity.ca_sha256.clone(), pause))
+        Box::pin(dial(self.hub.address.clone(), self.identity.ca_sha256.clone(), pause))
     }
 
     fn deadline(&self) -> Instant {
@@ -362,29 +411,12 @@ impl Site {
         Instant::now() + due.unwrap_or(LONGEST_PAUSE)
     }
 
-    fn retain(&self) {
-        for (feed, log) in self.logs.all() {
-            if let Err(error) = log.retain(self.clock.wall()) {
-                tracing::error!(feed = feed.as_str(), "{error}");
-            }
-        }
-    }
-
     fn close(mut self) {
         self.tell(SiteInput::Disconnected);
         self.perform();
         drop(self.complete);
         // What is on its way to the log gets there; its receipt follows the next hello.
         let _ = self.store_thread.join();
-        drop(self.files);
-        if let Some(thread) = self.files_thread {
-            let _ = thread.join();
-        }
-        for (feed, log) in self.logs.all() {
-            if let Err(error) = log.close() {
-                tracing::error!(feed = feed.as_str(), "{error}");
-            }
-        }
     }
 }
 
@@ -411,40 +443,9 @@ async fn send(writer: &mut WriteHalf<TlsStream<TcpStream>>, out: &BytesMut, flus
     }
 }
 
-/// Reads the checkpoints and adds what the logs stored after them.
-fn recover(receive: &Receive, logs: &Logs) -> Result<(SiteState, BTreeMap<FeedName, Kept>), String> {
-    let (mut state, mut feeds) = (SiteState::default(), BTreeMap::new());
-    for (feed, stored) in load_positions(&receive.directory) {
-        let log = logs.of(&feed).map_err(|error| error.to_string())?;
-        if stored.guarded {
-            logs.guard(&feed);
-        }
-        let mut position = stored.position;
-        let mut cursor = stored.log_head;
-        while cursor < log.head() {
-            let batch = log
-                .read(cursor, log.head(), usize::MAX, RECOVERY_ENTRIES)
-                .map_err(|error| error.to_string())?;
-            for source in batch.entries.into_iter().filter_map(|entry| entry.source) {
-                if source.key.epoch == position.epoch {
-                    position.settled.insert(source.key.sequence.0, source.key.sequence.0);
-                    position.newest_stored = WallMicros(position.newest_stored.0.max(source.hub_stored.0));
-                }
-            }
-            cursor = batch.read_to;
-        }
-        let kept = Kept { log_head: log.head(), epoch: Some(position.epoch), guarded: stored.guarded };
-        feeds.insert(feed.clone(), kept);
-        state.feeds.insert(feed, position);
-    }
-    Ok((state, feeds))
-}
-
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-const RETAIN_INTERVAL: Duration = Duration::from_secs(10);
 const IN_BYTES: usize = 64 << 10;
-const RECOVERY_ENTRIES: usize = 4_096;
 
 /// Batches of datagrams between the groups' threads and the session's task; behind them stands the socket's buffer.
 const DATAGRAM_BATCHES: usize = 64;

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -21,7 +21,7 @@ use crate::file_names;
 
 /// Wakes the thread after an append.
 #[derive(Clone)]
-pub(super) struct Waker(Sender<()>);
+pub(crate) struct Waker(Sender<()>);
 
 impl Waker {
     pub(super) fn wake(&self) {
@@ -30,9 +30,26 @@ impl Waker {
 }
 
 /// A file stands.
-pub(super) struct Done {
+pub(crate) struct Done {
     pub(super) key: ProductKey,
     pub(super) at: WallMicros,
+}
+
+/// Whoever wants to know of files: the connection to the hub that serves the site.
+#[derive(Clone, Default)]
+pub(super) struct DoneTo(Arc<Mutex<Option<mpsc::UnboundedSender<Done>>>>);
+
+impl DoneTo {
+    pub(super) fn set(&self, sender: mpsc::UnboundedSender<Done>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    }
+
+    fn tell(&self, done: Done) {
+        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            // Nobody misses a stamp after the end of the connection.
+            let _ = sender.send(done);
+        }
+    }
 }
 
 /// Starts the thread. It ends when the last waker is dropped.
@@ -40,7 +57,7 @@ pub(super) fn start(
     logs: Arc<Logs>,
     directory: &Path,
     clock: Clock,
-    done: mpsc::UnboundedSender<Done>,
+    done: DoneTo,
 ) -> Result<(Waker, std::thread::JoinHandle<()>), String> {
     let (sender, receiver) = bounded(1);
     let directory = directory.to_owned();
@@ -55,7 +72,7 @@ struct Files {
     logs: Arc<Logs>,
     directory: PathBuf,
     clock: Clock,
-    done: mpsc::UnboundedSender<Done>,
+    done: DoneTo,
     cursors: BTreeMap<FeedName, Cursor>,
 }
 
@@ -95,8 +112,7 @@ impl Files {
             for entry in &batch.entries {
                 cursor.show(&directory, feed, entry)?;
                 if let Some(source) = &entry.source {
-                    // The receiver lives as long as the site; nobody misses a stamp after it.
-                    let _ = self.done.send(Done { key: source.key.clone(), at: self.clock.wall() });
+                    self.done.tell(Done { key: source.key.clone(), at: self.clock.wall() });
                 }
             }
             cursor.move_to(batch.read_to)?;

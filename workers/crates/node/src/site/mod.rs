@@ -1,27 +1,40 @@
 //! A receiving site: one process, no Python, no incoming port but the group's.
 //!
-//! One task drives the session's machine; a thread per multicast leg reads its group; a thread verifies and stores products in the
-//! site's log (the commit point); a thread copies from the log to files.
+//! A task per hub drives a session's machine ([`drive`]); with several hubs one of them serves and the others stand by ([`hubs`]). A
+//! thread per multicast leg reads its group; a thread per hub verifies and stores products in the site's log (the commit point); a
+//! thread copies from the log to files. A hub that is a site of another hub uses [`drive`] with logs of its own.
 mod assembly;
+mod choice;
+mod complete;
+pub mod control;
 mod drive;
 mod files;
 mod group;
+mod hubs;
 mod link;
+mod recovery;
+mod role;
+mod shelf;
 mod state;
 mod store;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::clock::Clock;
+pub(crate) use drive::Site;
+pub(crate) use role::{News, Parts, Role};
+pub(crate) use shelf::Shelf;
+pub(crate) use state::{HubPlace, Identity};
 
 /// What a receiving site is started with.
 #[derive(Clone, Debug)]
 pub struct Receive {
-    /// The hub's address for sites, `HOST:PORT`.
-    pub hub: String,
-    /// Holds the enrolment token; needed once.
-    pub token_file: Option<PathBuf>,
+    /// The hubs, the preferred one first.
+    pub hubs: Vec<HubChoice>,
+    /// How long the preferred hub must be well before it serves again.
+    pub return_after: Duration,
     /// Everything of the site lies here: `state/`, `log/`, `received/`.
     pub directory: PathBuf,
     /// How long bytes stay in the site's log.
@@ -32,6 +45,15 @@ pub struct Receive {
     pub files: bool,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
     pub wall_shift_us: i64,
+}
+
+/// A hub that a site is given.
+#[derive(Clone, Debug)]
+pub struct HubChoice {
+    /// The hub's address for sites, `HOST:PORT`.
+    pub address: String,
+    /// Holds the enrolment token; needed once.
+    pub token_file: Option<PathBuf>,
 }
 
 /// Why a site ended.
@@ -45,37 +67,35 @@ pub enum Ending {
     Refused(String),
 }
 
-/// Runs the site until it is asked to end or the hub refuses it for good.
+/// Runs the site until it is asked to end or all its hubs refuse it for good.
 pub async fn run(receive: Receive) -> Ending {
     let clock = Clock::start(receive.wall_shift_us);
     if let Err(sentence) = prepare(&receive.directory) {
         return Ending::BadUse(sentence);
     }
-    let identity = match state::Identity::load(&receive) {
-        Ok(identity) => identity,
-        Err(sentence) => return Ending::BadUse(sentence),
-    };
-    match drive::Site::open(receive, identity, clock) {
-        Ok(site) => site.run().await,
+    match hubs::Hubs::open(&receive, clock) {
+        Ok(hubs) => hubs.run().await,
         Err(sentence) => Ending::BadUse(sentence),
     }
 }
 
+/// Makes what a connection to a hub writes to. Half-received products of a former run are of no use: what they belonged to is asked
+/// again.
+pub(crate) fn prepare_place(place: &HubPlace) -> Result<(), String> {
+    make(&place.state)?;
+    let _ = fs::remove_dir_all(&place.spool);
+    make(&place.spool)
+}
+
 fn prepare(directory: &Path) -> Result<(), String> {
-    for part in ["state", "log", "received", "spool"] {
-        let path = directory.join(part);
-        fs::create_dir_all(&path).map_err(|error| {
-            format!(
-                "{} can't be written: {error}; choose another --dir or correct its permissions",
-                path.display()
-            )
-        })?;
-    }
-    // Half-received products of a former run are of no use: what they belonged to is asked again.
-    for entry in fs::read_dir(directory.join("spool")).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("in-") {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-    Ok(())
+    ["state", "log", "received", "spool"].iter().try_for_each(|part| make(&directory.join(part)))
+}
+
+fn make(path: &Path) -> Result<(), String> {
+    fs::create_dir_all(path).map_err(|error| {
+        format!(
+            "{} can't be written: {error}; choose another --dir or correct its permissions",
+            path.display()
+        )
+    })
 }

@@ -8,16 +8,19 @@ use downburst_log::{
     SourceStamp,
 };
 use downburst_model::{FeedName, ProductInfo, Sequence, WallMicros};
-use downburst_session::StoreResult;
+use downburst_session::{Duplicates, StoreResult};
 use tokio::sync::mpsc;
 
 use super::assembly::Assembly;
+use super::shelf::Shelf;
 use crate::clock::Clock;
 
 /// The site's logs, one per feed, opened when first needed.
 pub(super) struct Logs {
     directory: PathBuf,
     retention: Retention,
+    /// The rule while nothing else is known: none where one hub decides what is a duplicate.
+    rule: DuplicateRule,
     open: Mutex<BTreeMap<FeedName, Arc<FeedLog>>>,
 }
 
@@ -38,8 +41,10 @@ pub(super) struct Stored {
 }
 
 impl Logs {
-    pub(super) fn new(directory: &Path, retention: Retention) -> Self {
-        Self { directory: directory.to_owned(), retention, open: Mutex::default() }
+    /// Logs below `directory`. A site of several hubs drops what one of them sends after another.
+    pub(super) fn new(directory: &Path, retention: Retention, several_hubs: bool) -> Self {
+        let rule = if several_hubs { DuplicateRule::IdAndContent } else { DuplicateRule::None };
+        Self { directory: directory.to_owned(), retention, rule, open: Mutex::default() }
     }
 
     /// The log of a feed.
@@ -60,18 +65,11 @@ impl Logs {
         Ok(log)
     }
 
-    /// Drops what the log holds by id and content from here on: the hub's log began anew and may send it again.
-    pub(super) fn guard(&self, feed: &FeedName) {
-        if let Ok(log) = self.of(feed) {
-            log.set_options(LogOptions { duplicate_rule: DuplicateRule::IdAndContent, ..self.options() });
-        }
-    }
-
     fn options(&self) -> LogOptions {
         LogOptions {
             retention: self.retention,
-            // The hub decided what is a duplicate; here only the hub's own numbers count, until its log begins a second life.
-            duplicate_rule: DuplicateRule::None,
+            // Of one hub only its own numbers count: it decided what is a duplicate, until its log begins a second life.
+            duplicate_rule: self.rule,
             ..LogOptions::default()
         }
     }
@@ -82,10 +80,40 @@ impl Logs {
     }
 }
 
+impl Shelf for Logs {
+    fn log(&self, feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String> {
+        self.of(feed).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn guard(&self, feed: &FeedName) {
+        if let Ok(log) = self.of(feed)
+            && self.rule == DuplicateRule::None
+        {
+            log.set_options(LogOptions { duplicate_rule: DuplicateRule::IdAndContent, ..self.options() });
+        }
+    }
+
+    /// A site of several hubs goes by their rule. Where it is none, their numbers differ and nothing else can tell a repeat: then
+    /// id and content do.
+    fn duplicates(&self, feed: &FeedName, rule: Duplicates) {
+        if let Ok(log) = self.of(feed)
+            && self.rule != DuplicateRule::None
+        {
+            let duplicate_rule = match rule {
+                Duplicates::IdAndContent | Duplicates::None => DuplicateRule::IdAndContent,
+                Duplicates::Content => DuplicateRule::Content,
+                Duplicates::ContentWithoutWmoStart => DuplicateRule::ContentWithoutWmoStart,
+                Duplicates::Id => DuplicateRule::Id,
+            };
+            log.set_options(LogOptions { duplicate_rule, ..self.options() });
+        }
+    }
+}
+
 /// Starts the thread; products in, results out, in order. They travel in the batches they came in: a wake-up per product would
 /// cost more than its storage.
 pub(super) fn start(
-    logs: Arc<Logs>,
+    shelf: Arc<dyn Shelf>,
     clock: Clock,
     results: mpsc::UnboundedSender<Vec<Stored>>,
 ) -> Result<(crossbeam_channel::Sender<Vec<Complete>>, std::thread::JoinHandle<()>), String> {
@@ -94,7 +122,8 @@ pub(super) fn start(
         .name("store".to_owned())
         .spawn(move || {
             for batch in receiver {
-                let stored = batch.into_iter().map(|complete| finish(&logs, clock, complete)).collect();
+                let stored =
+                    batch.into_iter().map(|complete| finish(shelf.as_ref(), clock, complete)).collect();
                 if results.send(stored).is_err() {
                     return;
                 }
@@ -104,33 +133,38 @@ pub(super) fn start(
     Ok((sender, thread))
 }
 
-fn finish(logs: &Logs, clock: Clock, mut complete: Complete) -> Stored {
-    let (result, log_sequence) = store(logs, clock, &complete);
+fn finish(shelf: &dyn Shelf, clock: Clock, mut complete: Complete) -> Stored {
+    let (result, log_sequence) = store(shelf, clock, &complete);
     complete.assembly.discard();
     Stored { info: complete.info, result, at: clock.wall(), log_sequence }
 }
 
-fn store(logs: &Logs, clock: Clock, complete: &Complete) -> (StoreResult, Option<Sequence>) {
+fn store(shelf: &dyn Shelf, clock: Clock, complete: &Complete) -> (StoreResult, Option<Sequence>) {
     let info = &complete.info;
+    let Some((class, hops)) = shelf.admit(info) else { return (StoreResult::Held, None) };
     let product = NewProduct {
         id: info.id.clone(),
         origin: info.origin.clone(),
         created: info.created,
-        class: info.class,
+        class,
         source: Some(SourceStamp::live(info.key.clone(), info.stored, Some(complete.last_byte))),
-        hops: info.hops.clone(),
+        hops,
         expected_size: Some(info.size),
         expected_digest: Some(info.digest),
     };
     let appended = complete.assembly.reader().map_err(StoreResult::Failed).and_then(|mut reader| {
-        let log = logs.of(&info.key.feed).map_err(|error| StoreResult::Failed(error.to_string()))?;
+        let log = shelf.log(&info.key.feed).map_err(StoreResult::Failed)?;
+        let log = log.ok_or_else(|| StoreResult::Failed("the feed was removed".to_owned()))?;
         log.append(product, &mut reader, &|| clock.wall()).map_err(|error| match error {
             LogError::DigestMismatch { .. } | LogError::SizeMismatch { .. } => StoreResult::DigestMismatch,
             error => StoreResult::Failed(error.to_string()),
         })
     });
     match appended {
-        Ok(Appended::Stored { sequence, .. }) => (StoreResult::Stored, Some(sequence)),
+        Ok(Appended::Stored { sequence, info }) => {
+            shelf.appended(&info);
+            (StoreResult::Stored, Some(sequence))
+        }
         Ok(Appended::Duplicate { .. }) => (StoreResult::Held, None),
         Err(result) => (result, None),
     }

@@ -90,6 +90,14 @@ impl HubSession {
         }
     }
 
+    /// True if the site said in its hello that another hub serves it.
+    pub fn stands_by(&self) -> bool {
+        match &self.state {
+            State::Authenticating(hello) => hello.stand_by == Some(true),
+            _ => self.stand_by,
+        }
+    }
+
     fn admit(&mut self, site: SiteName, subscriptions: Vec<Subscription>) {
         match std::mem::replace(&mut self.state, State::Active) {
             State::Authenticating(hello) => {

@@ -1,0 +1,94 @@
+//! How far each feed is complete, whichever hub brought it: where to go on at another hub.
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use downburst_model::{Epoch, FeedName, RangeSet, WallMicros};
+use downburst_session::FeedPosition;
+
+/// Shared by the connections to all hubs.
+#[derive(Debug, Default)]
+pub(crate) struct Completeness(Mutex<BTreeMap<FeedName, Reached>>);
+
+/// All that a hub had stored of a feed up to a stamp of its clock is settled here.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    /// The life of that hub's log.
+    epoch: Epoch,
+    to: WallMicros,
+}
+
+impl Completeness {
+    /// A hub brought a feed so far.
+    pub(crate) fn reached(&self, feed: &FeedName, epoch: Epoch, to: WallMicros) {
+        let mut feeds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = feeds.entry(feed.clone()).or_insert(Reached { epoch, to });
+        if to > known.to {
+            *known = Reached { epoch, to };
+        }
+    }
+
+    /// What to say at a hub of the feeds that another one brought further: go on by time. `own` says in which epoch and how far this
+    /// hub brought a feed; where that is not older than what hubs may differ by, its own cursor is exact and better.
+    pub(crate) fn resume(
+        &self,
+        own: impl Fn(&FeedName) -> Option<(Epoch, Option<WallMicros>)>,
+    ) -> Vec<FeedPosition> {
+        let feeds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let further = feeds.iter().filter(|(feed, reached)| match own(feed) {
+            Some((epoch, _)) if epoch == reached.epoch => false,
+            Some((_, Some(to))) => to.0.saturating_add(OVERLAP_US) < reached.to.0,
+            Some((_, None)) | None => true,
+        });
+        further
+            .map(|(feed, reached)| FeedPosition {
+                feed: feed.clone(),
+                epoch: reached.epoch,
+                settled: RangeSet::new(),
+                newest_stored: reached.to,
+            })
+            .collect()
+    }
+}
+
+/// By so much the session goes back where a site resumes by time.
+const OVERLAP_US: i64 = 600_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: i64 = 60_000_000;
+
+    fn feed() -> FeedName {
+        FeedName::parse("F").unwrap()
+    }
+
+    fn minute(minute: i64) -> WallMicros {
+        WallMicros(minute * MINUTE)
+    }
+
+    #[test]
+    fn a_hub_that_is_behind_resumes_by_the_time_of_the_one_that_is_ahead() {
+        let complete = Completeness::default();
+        complete.reached(&feed(), Epoch(1), minute(100));
+        let said = |own: Option<(Epoch, Option<WallMicros>)>| complete.resume(|_| own);
+        for own in [None, Some((Epoch(2), None)), Some((Epoch(2), Some(minute(89))))] {
+            let said = said(own);
+            assert_eq!((said[0].epoch, said[0].newest_stored), (Epoch(1), minute(100)), "{own:?}");
+            assert!(said[0].settled.is_empty());
+        }
+        for own in [(Epoch(1), None), (Epoch(2), Some(minute(90))), (Epoch(2), Some(minute(300)))] {
+            assert_eq!(said(Some(own)), [], "{own:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_reached_never_goes_back() {
+        let complete = Completeness::default();
+        complete.reached(&feed(), Epoch(1), minute(100));
+        complete.reached(&feed(), Epoch(2), minute(80));
+        assert_eq!(complete.resume(|_| None)[0].newest_stored, minute(100));
+        complete.reached(&feed(), Epoch(2), minute(101));
+        assert_eq!(complete.resume(|_| None)[0].epoch, Epoch(2));
+    }
+}

@@ -1,0 +1,163 @@
+//! The small local interface of a running site: a socket in its state directory, one line of JSON each way.
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+
+/// What a person asks a running site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Request {
+    /// Which hubs there are and which one serves.
+    Status,
+    /// Prefer this hub from now on, until the site is started again.
+    Prefer {
+        /// Its address or name.
+        hub: String,
+    },
+}
+
+/// The site's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// All hubs, in the order they were given.
+    pub hubs: Vec<HubStatus>,
+    /// Why it was not done: one sentence.
+    pub error: Option<String>,
+}
+
+/// How it stands with a hub.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HubStatus {
+    /// Its address for sites.
+    pub address: String,
+    /// Its name, once it said it.
+    pub name: Option<String>,
+    /// `serves`, `stands by`, `away` or `refused`.
+    pub state: String,
+    /// For how long.
+    pub seconds: Option<u64>,
+    /// The site takes, or tries to take, its feeds from this one.
+    pub active: bool,
+    /// It serves whenever it is well.
+    pub preferred: bool,
+    /// Why there is no connection.
+    pub reason: Option<String>,
+}
+
+/// A question that waits for its answer.
+pub(super) struct Asked {
+    pub(super) request: Request,
+    answer: oneshot::Sender<Answer>,
+}
+
+impl Asked {
+    pub(super) fn answer(self, answer: Answer) {
+        // A person who went away needs no answer.
+        let _ = self.answer.send(answer);
+    }
+}
+
+/// Listens in the state directory. A site without this socket receives all the same.
+pub(super) fn listen(directory: &Path) -> mpsc::Receiver<Asked> {
+    let (sender, receiver) = mpsc::channel(1);
+    let path = socket(directory);
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).and_then(|listener| {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map(|()| listener)
+    });
+    match listener {
+        Ok(listener) => drop(tokio::spawn(accept(listener, sender))),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "there is no control socket; site-control will not work");
+        }
+    }
+    receiver
+}
+
+/// Asks the site that runs in `directory`.
+pub fn ask(directory: &Path, request: &Request) -> Result<Answer, String> {
+    let path = socket(directory);
+    let failed = |error: &dyn std::fmt::Display| {
+        format!(
+            "no site answers at {}: {error}; check --dir, and that downburst-node receive runs",
+            path.display()
+        )
+    };
+    let mut stream = std::os::unix::net::UnixStream::connect(&path).map_err(|error| failed(&error))?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| failed(&error))?;
+    let line = serde_json::to_string(request).map_err(|error| failed(&error))?;
+    writeln!(stream, "{line}").map_err(|error| failed(&error))?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).map_err(|error| failed(&error))?;
+    let answer: Answer = serde_json::from_str(&answer).map_err(|error| failed(&error))?;
+    answer.error.clone().map_or(Ok(answer), Err)
+}
+
+async fn accept(listener: UnixListener, sender: mpsc::Sender<Asked>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        // One after the other: a person is slow, and a stuck one is put out.
+        let _ = tokio::time::timeout(PATIENCE, serve(stream, &sender)).await;
+    }
+}
+
+async fn serve(stream: UnixStream, sender: &mpsc::Sender<Asked>) -> Option<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut line = String::new();
+    tokio::io::BufReader::new(reader.take(LINE_BYTES)).read_line(&mut line).await.ok()?;
+    let answer = match serde_json::from_str(&line) {
+        Ok(request) => {
+            let (answer, answered) = oneshot::channel();
+            sender.send(Asked { request, answer }).await.ok()?;
+            answered.await.ok()?
+        }
+        Err(error) => Answer { hubs: Vec::new(), error: Some(format!("the request can't be read: {error}")) },
+    };
+    let mut line = serde_json::to_string(&answer).ok()?;
+    line.push('\n');
+    writer.write_all(line.as_bytes()).await.ok()
+}
+
+fn socket(directory: &Path) -> PathBuf {
+    directory.join("state").join("control.sock")
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
+const LINE_BYTES: u64 = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_question_is_answered_and_rubbish_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("state")).unwrap();
+        let mut asked = listen(dir.path());
+        let question = |request| {
+            let path = dir.path().to_owned();
+            tokio::task::spawn_blocking(move || ask(&path, &request))
+        };
+        let waiting = question(Request::Prefer { hub: "b".to_owned() });
+        let it = asked.recv().await.unwrap();
+        assert_eq!(it.request, Request::Prefer { hub: "b".to_owned() });
+        it.answer(Answer { hubs: Vec::new(), error: Some("no".to_owned()) });
+        assert_eq!(waiting.await.unwrap(), Err("no".to_owned()));
+        let mut stream = UnixStream::connect(socket(dir.path())).await.unwrap();
+        stream.write_all(b"hello\n").await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains("can't be read"), "{answer}");
+    }
+
+    #[test]
+    fn without_a_site_the_sentence_says_what_to_check() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(ask(dir.path(), &Request::Status).unwrap_err().contains("check --dir"));
+    }
+}

@@ -1,0 +1,48 @@
+//! What a connection is for, and what it tells whoever keeps it.
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+
+use super::complete::Completeness;
+use super::files::{Done, Waker};
+use super::shelf::Shelf;
+use super::state::{HubPlace, Identity};
+use crate::clock::Clock;
+
+/// What the connection to a hub is made of.
+pub(crate) struct Parts {
+    pub(crate) hub: HubPlace,
+    pub(crate) identity: Identity,
+    pub(crate) clock: Clock,
+    pub(crate) shelf: Arc<dyn Shelf>,
+    pub(crate) completeness: Arc<Completeness>,
+    /// Wakes what reads the log.
+    pub(crate) files: Option<Waker>,
+    pub(crate) done: mpsc::UnboundedReceiver<Done>,
+    pub(crate) roles: watch::Receiver<Role>,
+    pub(crate) news: mpsc::UnboundedSender<News>,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Feeds come by it.
+    Serve,
+    /// Another hub serves; this one is kept at hand.
+    StandBy,
+    /// It ends.
+    End,
+}
+
+/// What happened to a connection.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The hub let the site in.
+    Well { hub: String, role: Role },
+    /// There is no connection. `silent`: because nothing was heard.
+    Away { sentence: String, silent: bool },
+    /// The hub does not take the site.
+    Refused(String),
+    /// What the hub said can't be kept.
+    Unkept(String),
+}
