@@ -5,8 +5,9 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from bench.counters import cpu_s
@@ -21,6 +22,9 @@ FEED = "MEASURED"
 WINDOW = 10_000
 """Products on their way into the hub at once; an agent that sends more has lost control of its memory."""
 PATIENCE_S = 300.0
+RECEIPTS_S = 30.0
+SITES_AT_ONCE = 32
+"""Well below what the hub takes of strangers at a time."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,16 @@ class Arrivals:
     at_sites: Mapping[str, Stamps]
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """Sites by the hundred share a namespace, and want different feeds."""
+
+    host: str
+    interests: Mapping[str, Sequence[str]]
+    """Per site its feeds."""
+    retained_bytes: int
+
+
 class Fleet:
     """Sites that keep products in their logs alone, enrolled at a hub which a source of load can drive."""
 
@@ -59,6 +73,7 @@ class Fleet:
         *,
         feeds: Mapping[str, str] | None = None,
         address: str = "",
+        crowd: Crowd | None = None,
     ) -> None:
         """Describe it: feeds by name with their class, and the hub's address if it is not that on the bridge."""
         self._lab, self._directory = lab, directory
@@ -66,8 +81,9 @@ class Fleet:
         address = address or lab.address(HUB)
         prefix = lab.command(HUB, [str(binary("downburst-load")), "agent", "--"])
         self.hub = HubNode(directory / HUB, listen=f"{address}:7370", interface=address, prefix=prefix)
-        self._names = tuple(sites)
+        self._names, self._crowd = tuple(sites), crowd
         self.sites: dict[str, SiteNode] = {}
+        self.empty_hub_bytes = 0
 
     def __enter__(self) -> Self:
         try:
@@ -98,6 +114,10 @@ class Fleet:
     def hub_pid(self) -> int:
         """The node itself, behind the source of load."""
         return int(self.hub.events_named("load-ready")[-1]["hub_pid"])
+
+    def hub_bytes(self) -> int:
+        """Memory of the hub's node that is in use: its resident set."""
+        return resident_bytes(Path(f"/proc/{self.hub_pid}/status").read_text())
 
     def cpu(self) -> Cpu:
         """Read what hub and running sites have used so far."""
@@ -148,18 +168,17 @@ class Fleet:
             if time.monotonic() > give_up_s:
                 raise RuntimeError(f"sites still lacked products after {patience_s:.0f} s; see {self._directory}")
 
-    def finish(self, *, patience_s: float = PATIENCE_S) -> Arrivals:
+    def finish(self, *, restarted: Sequence[str] = (), patience_s: float = PATIENCE_S) -> Arrivals:
         """Wait for all receipts, kill the sites with -9, read the logs; fails unless each has every product once."""
         self.drained(patience_s=patience_s)
-        expected = self._heads()
-        wait_for("receipts of all products", lambda: self._receipts_complete(expected), patience_s)
+        self._receipted(restarted)
         self.kill_sites()
         self.hub.stop()
         arrivals = Arrivals(
             self._stamps(self.hub.directory / "data" / "log"),
             {name: self._stamps(site.directory / "log") for name, site in self.sites.items()},
         )
-        check(arrivals)
+        check(arrivals, self._crowd.interests if self._crowd else {})
         return arrivals
 
     def kill_sites(self) -> None:
@@ -172,20 +191,31 @@ class Fleet:
         self.hub.start()
         for feed, feed_class in self.feeds.items():
             self.hub.feed(feed, **{"class": feed_class, "retention_bytes": RETAINED_BYTES})
-        for name in self._names:
-            site = SiteNode(
-                self._directory / name,
-                self.hub.address,
-                prefix=self._lab.command(name, []),
-                arguments=("--no-files", "--retention-bytes", str(RETAINED_BYTES)),
-            )
-            subscriptions = ({"feed": feed, "pattern": ".*", "not_pattern": None} for feed in self.feeds)
-            self.hub.site(name, *subscriptions, token_file=site.token_file)
-            self.sites[name] = site.start()
-        self.hub.wait_connected(*self.sites)
+        self.empty_hub_bytes = self.hub_bytes()
+        for start in range(0, len(self._names), SITES_AT_ONCE):
+            group = self._names[start : start + SITES_AT_ONCE]
+            for name in group:
+                self.sites[name] = self._start_site(name)
+            wait_for(f"sessions of {group}", partial(self._connected, group), PATIENCE_S)
         for feed in self.feeds:
             self.hub.put(feed, "the first product makes every site know the feed", b"first")
         self.drained()
+
+    def _start_site(self, name: str) -> SiteNode:
+        host, retained = (self._crowd.host, self._crowd.retained_bytes) if self._crowd else (name, RETAINED_BYTES)
+        site = SiteNode(
+            self._directory / name,
+            self.hub.address,
+            prefix=self._lab.command(host, []),
+            arguments=("--no-files", "--retention-bytes", str(retained)),
+        )
+        interests = self._crowd.interests[name] if self._crowd else tuple(self.feeds)
+        subscriptions = ({"feed": feed, "pattern": ".*", "not_pattern": None} for feed in interests)
+        self.hub.site(name, *subscriptions, token_file=site.token_file)
+        return site.start()
+
+    def _connected(self, names: Sequence[str]) -> bool:
+        return set(names) <= {session["site"] for session in self.hub.do("status")["sessions"]}
 
     def _fill(self, products: int, product_bytes: int) -> None:
         log = self.hub.directory / "data" / "log" / FEED
@@ -200,17 +230,31 @@ class Fleet:
             if event["state"] == "connected" and event["at_us"] >= since_us
         ]
 
-    def _heads(self) -> int:
-        """Products in all logs of the hub."""
-        return sum(int(feed["products"]) for feed in self.hub.do("status")["feeds"])
+    def _receipted(self, restarted: Sequence[str]) -> None:
+        """Wait until the batch files account for every product; a stopped site took its unsent receipts with it."""
+        products = {feed["feed"]: int(feed["products"]) for feed in self.hub.do("status")["feeds"]}
+        interests = self._crowd.interests if self._crowd else dict.fromkeys(self.sites, tuple(self.feeds))
+        expected = {name: sum(products[feed] for feed in feeds) for name, feeds in interests.items()}
 
-    def _receipts_complete(self, expected: int) -> bool:
-        counts = receipts(self.hub.directory / "batches")
-        return all(counts.get(name, 0) >= expected for name in self.sites)
+        def lacking() -> dict[str, int]:
+            counts = receipts(self.hub.directory / "batches")
+            return {name: counts.get(name, 0) for name in self.sites if counts.get(name, 0) != expected[name]}
+
+        give_up_s = time.monotonic() + RECEIPTS_S
+        while set(lacking()) - set(restarted):
+            if time.monotonic() > give_up_s:
+                raise RuntimeError(f"receipts of {products} were expected, but there are {lacking()}")
+            time.sleep(0.05)
 
     def _stamps(self, logs: Path) -> Stamps:
         argv = [str(binary("downburst-load")), "stamps", str(logs)]
         return parse(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def resident_bytes(status: str) -> int:
+    """Read VmRSS of /proc/PID/status."""
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(kilobytes) * 1024
 
 
 def receipts(batches: Path) -> dict[str, int]:
@@ -223,12 +267,20 @@ def receipts(batches: Path) -> dict[str, int]:
     return counts
 
 
-def check(arrivals: Arrivals) -> None:
-    """Fail unless every site holds the hub's products, each once, with bytes that have their digest."""
+def check(arrivals: Arrivals, interests: Mapping[str, Sequence[str]] = MappingProxyType({})) -> None:
+    """Fail unless every site holds the hub's products of its feeds, each once, with bytes that have their digest."""
     for name, stamps in arrivals.at_sites.items():
-        if stamps.damaged or stamps.fingerprint != arrivals.at_hub.fingerprint:
+        if name in interests:
+            is_same = all(_same_sequences(stamps, arrivals.at_hub, feed) for feed in interests[name])
+        else:
+            is_same = stamps.fingerprint == arrivals.at_hub.fingerprint
+        if stamps.damaged or not is_same:
             counts = f"{len(stamps.rows)} products, {stamps.damaged} damaged, of {len(arrivals.at_hub.rows)}"
             raise RuntimeError(f"{name} does not hold what the hub holds: {counts}")
+
+
+def _same_sequences(site: Stamps, hub: Stamps, feed: str) -> bool:
+    return feed in site.feeds and sorted(site.of(feed).sequences) == sorted(hub.of(feed).sequences)
 
 
 RETAINED_BYTES = 16_000_000_000

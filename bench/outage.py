@@ -36,9 +36,9 @@ class Outage:
     missed: int
     """Products that the hub stored while the site was away."""
     live_after_ms: float
-    """From the site's connection until the first product stored after it stands at the site."""
+    """From the start of the site's process until a product stands there that the hub stored after this start."""
     caught_up_s: float
-    """From the site's connection to the last product that it had missed."""
+    """From the start of the site's process to the last product that it had missed."""
     others_before_ms: float
     """95th percentile of the others' live latency, all sites connected."""
     others_during_ms: float
@@ -46,7 +46,7 @@ class Outage:
 
 
 def outage(lab: Lab, directory: Path, phases: Phases, *, rate: float, size: float, seed: int = 1) -> Outage:
-    """Play the mix; kill the first site after `before_s` with -9, start it again after `away_s`."""
+    """Play the mix; stop the first site after `before_s`, start it again after `away_s`."""
     sites = sites_of(lab)
     feeds = {feed.name: str(feed.feed_class) for feed in IDD_2024}
     with Fleet(lab, directory, sites, feeds=feeds) as fleet:
@@ -55,13 +55,12 @@ def outage(lab: Lab, directory: Path, phases: Phases, *, rate: float, size: floa
         away = fleet.sites[sites[0]]
         _sleep_until(began_us, phases.before_s)
         gone_us = time.time() * 1e6
-        away.kill()
+        away.stop()
         _sleep_until(began_us, phases.before_s + phases.away_s)
-        started_us = time.time() * 1e6
+        back_us = time.time() * 1e6
         away.start()
-        back_us = _connected_us(fleet, sites[0], started_us)
         fleet.end_play()
-        return judge(fleet.finish(), sites[0], gone_us=gone_us, back_us=back_us)
+        return judge(fleet.finish(restarted=sites[:1]), sites[0], gone_us=gone_us, back_us=back_us)
 
 
 def mixed(seconds: float, *, rate: float, size: float, seed: int = 1) -> list[Planned]:
@@ -96,15 +95,6 @@ def _p95_ms(sites: list[Stamps], from_us: float, to_us: float) -> float:
     if not len(latencies):
         raise RuntimeError("the site caught up before the others got a single product: play longer")
     return percentile(latencies, 95) / 1000
-
-
-def _connected_us(fleet: Fleet, site: str, since_us: float) -> float:
-    def connected(event: dict[str, object]) -> bool:
-        return event["site"] == site and event["state"] == "connected"
-
-    fleet.hub.wait_connected(site)
-    events = [event for event in fleet.hub.events_named("session") if connected(event)]
-    return float(min(event["at_us"] for event in events if event["at_us"] >= since_us))
 
 
 def _sleep_until(began_us: float, seconds: float) -> None:

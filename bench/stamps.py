@@ -22,6 +22,11 @@ class Stamps:
     """Feed, the hub's sequence, bytes, created, stored at the hub, stored here; one line per product."""
 
     @property
+    def sequences(self) -> Micros:
+        """The hub's numbers."""
+        return self.rows[:, 1]
+
+    @property
     def size_bytes(self) -> Micros:
         """Sizes of the products."""
         return self.rows[:, 2]

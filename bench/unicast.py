@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bench import far, live, report
+from bench import far, live, many, report
 from bench import unicast_rows as rows
 from bench.catch_up import CatchUp, LiveBurst
 from bench.delivery import HUB
@@ -67,6 +67,8 @@ class Amounts:
     """Of schedules that need many products, or time."""
     bursts: int
     outage: Phases
+    crowd_sites: int
+    idle_sites: int
 
     def times(self, scale: float) -> "Amounts":
         """As much of everything, but never nothing."""
@@ -83,6 +85,8 @@ class Amounts:
             long_seconds=self.long_seconds * scale,
             bursts=some(self.bursts),
             outage=phases,
+            crowd_sites=some(self.crowd_sites),
+            idle_sites=some(self.idle_sites),
         )
 
 
@@ -145,6 +149,26 @@ class Bench:
         lag_ms = max(run.wire_lag_p99_ms for run in runs)
         self.notes.append(f"Row 8: the wire in user space was {lag_ms:.2f} ms late (p99); above 1 ms don't judge it.")
         return rows.rows_of_far(seconds, runs)
+
+    def crowd(self) -> list[report.Row]:
+        """Row 9."""
+
+        def run(directory: Path) -> many.Crowd:
+            with _lab(1) as lab:
+                amounts = self._amounts
+                return many.crowd(lab, directory, sites=amounts.crowd_sites, seconds=amounts.long_seconds)
+
+        return rows.rows_of_crowd(self._repeat("live sessions", run))
+
+    def idle(self) -> list[report.Row]:
+        """Row 10."""
+
+        def run(directory: Path) -> many.Idle:
+            with _lab(1) as lab:
+                amounts = self._amounts
+                return many.idle(lab, directory, sites=amounts.idle_sites, seconds=2 * amounts.seconds)
+
+        return rows.rows_of_idle(self._repeat("idle sites", run))
 
     def warnings(self) -> list[report.Row]:
         """Row 11."""
@@ -209,6 +233,8 @@ CASES: Mapping[str, Callable[[Bench], list[report.Row]]] = {
     "6": Bench.low_rate,
     "7": Bench.tail,
     "8": Bench.far,
+    "9": Bench.crowd,
+    "10": Bench.idle,
     "11": Bench.warnings,
     "12": Bench.outage,
 }
@@ -290,6 +316,8 @@ FULL = Amounts(
     long_seconds=60,
     bursts=200,
     outage=Phases(before_s=20, away_s=72, after_s=30),
+    crowd_sites=570,
+    idle_sites=1_000,
 )
 NOTES = (
     "Ours: TLS, digests, the site's own log, receipts; sites end by kill -9, then their logs are checked.",

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.fleet import Arrivals, Cpu, check, receipts
+from bench.fleet import Arrivals, Cpu, check, receipts, resident_bytes
+from bench.many import spread
 from bench.outage import judge, mixed
 from bench.peer_processes import Consumed
 from bench.stamps import Stamps
@@ -68,3 +69,25 @@ def test_the_mix_is_played_in_order_of_time() -> None:
     assert moments == sorted(moments)
     assert moments[-1] < 20_000_000
     assert len({product.feed for product in planned}) == 10
+
+
+def test_a_site_of_a_crowd_is_held_to_its_own_feeds() -> None:
+    hub = Stamps(("F", "G"), "both", 0, np.array([[0, 1, 9, 0, 5, 5], [0, 2, 9, 0, 6, 6], [1, 1, 9, 0, 7, 7]]))
+    swapped = Stamps(("F",), "part", 0, np.array([[0, 2, 9, 0, 6, 8], [0, 1, 9, 0, 5, 9]]))
+    check(Arrivals(hub, {"a": swapped}), {"a": ["F"]})
+    twice = Stamps(("F",), "part", 0, np.concatenate((swapped.rows, swapped.rows[:1])))
+    for wrong, feeds in ((twice, ["F"]), (swapped, ["F", "G"]), (swapped, ["G"])):
+        with pytest.raises(RuntimeError, match="does not hold"):
+            check(Arrivals(hub, {"a": wrong}), {"a": feeds})
+
+
+def test_feeds_are_spread_so_that_each_has_its_number_of_sites() -> None:
+    interests = spread(6, ["A", "B", "C", "D"], to_each=2)
+    assert list(interests) == [f"site{number}" for number in range(6)]
+    assert sorted(feed for feeds in interests.values() for feed in feeds) == ["A", "A", "B", "B", "C", "C", "D", "D"]
+    assert all(interests.values())
+    assert spread(2, ["A"], to_each=9) == {"site0": ["A"], "site1": ["A"]}
+
+
+def test_memory_in_use_is_read_in_bytes() -> None:
+    assert resident_bytes("Name:\tnode\nVmPeak:\t  90 kB\nVmRSS:\t    2048 kB\nThreads:\t4\n") == 2_097_152

@@ -4,6 +4,7 @@ from bench import unicast_rows as rows
 from bench.fan_out import FanOut
 from bench.far import Far
 from bench.live import Latency, Scaling, Tail
+from bench.many import Crowd, Idle
 from bench.outage import Outage
 
 
@@ -74,3 +75,9 @@ def test_every_row_has_a_title() -> None:
     from bench.unicast import CASES  # noqa: PLC0415
 
     assert set(CASES) == set(rows.TITLES)
+
+
+def test_many_sites_are_held_to_latency_cores_and_memory() -> None:
+    assert [row.met for row in rows.rows_of_crowd([Crowd(570, 5_100, p99_ms=99, hub_cores=1.2)])] == [True, False]
+    cpu, memory = rows.rows_of_idle([Idle(1_000, cpu_percent=0.9, bytes_per_site=51_000)])
+    assert (cpu.met, memory.ours, memory.met) == (True, 51, False)
