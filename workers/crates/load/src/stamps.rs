@@ -107,7 +107,7 @@ mod tests {
     fn from_hub(sequence: u64) -> NewProduct {
         let key =
             ProductKey { feed: FeedName::parse("F").unwrap(), epoch: Epoch(1), sequence: Sequence(sequence) };
-        let source = SourceStamp { key, hub_stored: WallMicros(2_000), received: None };
+        let source = SourceStamp::live(key, WallMicros(2_000), None);
         NewProduct { source: Some(source), ..contract::product("p").unwrap() }
     }
 
