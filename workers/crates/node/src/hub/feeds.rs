@@ -1,16 +1,15 @@
 //! The feeds' logs: one directory and one writer thread each.
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crossbeam_channel::{Sender, unbounded};
-use downburst_log::{Appended, FeedLog, LogError, LogOptions, NewProduct, ProductLog, Retention};
-use downburst_model::{Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence, WallMicros};
+use downburst_log::{FeedLog, LogError, LogOptions, ProductLog, Retention};
+use downburst_model::{Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::feed_writer::{self, Write};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, Failure, FeedLine, IngestLine};
 
@@ -27,16 +26,6 @@ pub(super) struct Feed {
 /// All open feeds.
 #[derive(Default)]
 pub(super) struct Feeds(RwLock<ByFeed<Arc<Feed>>>);
-
-struct Write {
-    path: PathBuf,
-    remove: bool,
-    id: ProductId,
-    origin: Origin,
-    created: Option<WallMicros>,
-    digest: Option<Digest>,
-    answer: oneshot::Sender<Result<Value, Failure>>,
-}
 
 impl Feeds {
     pub(super) fn find(&self, feed: &FeedName) -> Option<Arc<Feed>> {
@@ -112,13 +101,7 @@ impl Feeds {
         let (writer_feed, writer_hub) = (Arc::clone(&feed), Arc::downgrade(hub));
         let thread = std::thread::Builder::new()
             .name(format!("log-{}", line.feed))
-            .spawn(move || {
-                for write in receiver {
-                    let Some(hub) = writer_hub.upgrade() else { return };
-                    let result = writer_feed.write(&hub, &write);
-                    let _ = write.answer.send(result);
-                }
-            })
+            .spawn(move || feed_writer::run(&writer_feed, &writer_hub, &receiver))
             .map_err(|error| {
                 Failure::new("io", format!("no thread for the log of feed {}: {error}", line.feed))
             })?;
@@ -177,43 +160,6 @@ impl Feed {
             || Failure::new("io", "the feed's log is being closed; send the product again in a moment");
         lock(&self.writer).as_ref().ok_or_else(stopped)?.send(write).map_err(|_| stopped())?;
         answered.await.map_err(|_| stopped())?
-    }
-
-    fn write(&self, hub: &Hub, write: &Write) -> Result<Value, Failure> {
-        let mut file = fs::File::open(&write.path).map_err(|error| unreadable(&write.path, &error))?;
-        let line = self.line();
-        let product = NewProduct {
-            id: write.id.clone(),
-            origin: write.origin.clone(),
-            created: write.created.unwrap_or_else(|| hub.clock.wall()),
-            class: line.class,
-            source: None,
-            hops: None,
-            expected_size: file.metadata().ok().map(|metadata| metadata.len()),
-            expected_digest: write.digest,
-        };
-        let appended =
-            self.log.append(product, &mut file, &|| hub.clock.wall()).map_err(|error| failure(&error))?;
-        if write.remove
-            && let Err(error) = fs::remove_file(&write.path)
-        {
-            tracing::warn!(path = %write.path.display(), %error, "a spool file stays behind");
-        }
-        Ok(match appended {
-            Appended::Stored { info, .. } => {
-                hub.counters.arrived(&line.feed, info.size);
-                json!({
-                    "sequence": info.key.sequence, "epoch": info.key.epoch.0.to_string(), "size": info.size,
-                    "digest": info.digest.to_string(), "stored_us": info.stored, "created_us": info.created,
-                })
-            }
-            Appended::Duplicate { of } => {
-                let known = self.log.entry(of).ok().flatten();
-                let (size, digest) =
-                    known.map(|entry| (entry.info.size, entry.info.digest.to_string())).unzip();
-                json!({"duplicate_of": of, "size": size, "digest": digest})
-            }
-        })
     }
 
     fn close(&self) {
@@ -275,11 +221,4 @@ fn parse_digest(hex: &str) -> Result<Digest, Failure> {
         *byte = u8::from_str_radix(pair, 16).map_err(|_| bad())?;
     }
     Ok(Digest(bytes))
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(
-        "io",
-        format!("the spool file {} can't be read: {error}; send the product again", path.display()),
-    )
 }

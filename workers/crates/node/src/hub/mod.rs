@@ -4,6 +4,7 @@
 //! writes each feed's log.
 mod accept;
 mod batches;
+mod feed_writer;
 mod feeds;
 mod jobs;
 mod leg;
