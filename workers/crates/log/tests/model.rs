@@ -1,4 +1,5 @@
-//! Random runs against a list in memory: append, fail, read, retain, close, crash.
+//! Random runs against a list in memory: append one or many under changing rules, fail, read, find, resize, retain, close,
+//! crash.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -9,16 +10,21 @@ use std::{
     io::{self, Read},
 };
 
+use bytes::Bytes;
 use common::{HOUR, append_at, files, open, overwrite, small};
-use downburst_log::{Appended, FeedLog, LogOptions, ProductLog, Retention, contract};
+use downburst_log::{Appended, DuplicateRule, FeedLog, LogOptions, ProductLog, Retention, contract};
 use downburst_model::{Sequence, WallMicros};
 use proptest::{prelude::*, test_runner::FileFailurePersistence};
 
 #[derive(Clone, Debug)]
 enum Operation {
     Append { id: u8, content: u8, size: usize },
+    AppendAll { first: u8, products: Vec<(u8, usize)> },
     BreakOff { size: usize },
     Close,
+    FindTime { back: i64 },
+    Resize { ceiling: u64, hours: i64 },
+    SetRule(DuplicateRule),
     Crash { rubbish: bool },
     Read { after: u64, entries: usize, bytes: usize },
     Retain { hours: i64 },
@@ -28,6 +34,13 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         12 => (0..6_u8, 1..5_u8, 0..3_000_usize)
             .prop_map(|(id, content, size)| Operation::Append { id, content, size: size.saturating_sub(500) }),
+        4 => (0..6_u8, prop::collection::vec((1..5_u8, 0..3_000_usize), 0..12))
+            .prop_map(|(first, products)| Operation::AppendAll { first, products }),
+        1 => (0..300 * HOUR).prop_map(|back| Operation::FindTime { back }),
+        1 => (30_000..120_000_u64, 1..9_i64).prop_map(|(ceiling, hours)| Operation::Resize { ceiling, hours }),
+        1 => prop::sample::select(vec![
+            DuplicateRule::IdAndContent, DuplicateRule::Id, DuplicateRule::Content, DuplicateRule::None,
+        ]).prop_map(Operation::SetRule),
         1 => (0..20_000_usize).prop_map(|size| Operation::BreakOff { size }),
         1 => Just(Operation::Close),
         1 => any::<bool>().prop_map(|rubbish| Operation::Crash { rubbish }),
@@ -51,6 +64,7 @@ struct Run {
     products: BTreeMap<u64, Known>,
     highest: u64,
     forgotten_to: u64,
+    options: LogOptions,
 }
 
 /// More zeros than a header of an empty product ends with.
@@ -65,7 +79,8 @@ impl Run {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let log = Some(open(dir.path(), options()).0);
-        Self { dir, log, now: 0, products: BTreeMap::new(), highest: 0, forgotten_to: 0 }
+        let options = options();
+        Self { dir, log, now: 0, products: BTreeMap::new(), highest: 0, forgotten_to: 0, options }
     }
 
     fn log(&self) -> &FeedLog {
@@ -75,6 +90,16 @@ impl Run {
     fn apply(&mut self, operation: &Operation) {
         match *operation {
             Operation::Append { id, content, size } => self.append(id, &vec![content; size]),
+            Operation::AppendAll { first, ref products } => self.append_all(first, products),
+            Operation::FindTime { back } => self.find_time(self.now - back),
+            Operation::Resize { ceiling, hours } => {
+                self.options.retention = Retention { hours: hours as f64, bytes: ceiling };
+                self.log().set_options(self.options.clone());
+            }
+            Operation::SetRule(rule) => {
+                self.options.duplicate_rule = rule;
+                self.log().set_options(self.options.clone());
+            }
             Operation::BreakOff { size } => self.break_off(size),
             Operation::Close => {
                 self.log().close().unwrap();
@@ -87,21 +112,60 @@ impl Run {
     }
 
     fn append(&mut self, id: u8, content: &[u8]) {
-        let id = format!("product {id}");
-        let same =
-            |(_, known): &(&u64, &Known)| known.id == id && known.content == content && !content.is_empty();
-        let twin = self.products.iter().rev().find(same).map(|(sequence, _)| *sequence);
         self.now += 1;
-        match (append_at(self.log(), &id, content, self.now), twin) {
+        let appended = append_at(self.log(), &format!("product {id}"), content, self.now);
+        self.settle(id, content, appended);
+        assert_eq!(self.log().head(), Sequence(self.highest));
+    }
+
+    fn append_all(&mut self, first: u8, products: &[(u8, usize)]) {
+        self.now += 1;
+        let numbered = products
+            .iter()
+            .enumerate()
+            .map(|(n, (content, size))| ((first + n as u8) % 6, vec![*content; size.saturating_sub(500)]));
+        let numbered: Vec<(u8, Vec<u8>)> = numbered.collect();
+        let named = |(id, content): &(u8, Vec<u8>)| {
+            (contract::product(&format!("product {id}")).unwrap(), Bytes::from(content.clone()))
+        };
+        let group = numbered.iter().map(named).collect();
+        let appended = self.log().append_all(group, &|| WallMicros(self.now));
+        assert_eq!(appended.len(), numbered.len());
+        for ((id, content), appended) in numbered.iter().zip(appended) {
+            self.settle(*id, content, appended.unwrap());
+        }
+    }
+
+    /// Compares the result of an append with what the model expects, and takes it into the model.
+    fn settle(&mut self, id: u8, content: &[u8], appended: Appended) {
+        let id = format!("product {id}");
+        let rule = self.options.duplicate_rule;
+        let same = |(_, known): &(&u64, &Known)| match rule {
+            DuplicateRule::Id => known.id == id,
+            DuplicateRule::Content => known.content == content && !content.is_empty(),
+            DuplicateRule::IdAndContent => known.id == id && known.content == content && !content.is_empty(),
+            _ => false,
+        };
+        let twin = self.products.iter().rev().find(same).map(|(sequence, _)| *sequence);
+        match (appended, twin) {
             (Appended::Duplicate { of }, Some(twin)) => assert_eq!(of, Sequence(twin)),
             (Appended::Stored { sequence, info }, None) => {
                 assert!(sequence.0 > self.highest, "{sequence:?} after {}", self.highest);
-                assert_eq!((info.stored, self.log().head()), (WallMicros(self.now), sequence));
+                assert_eq!(info.stored, WallMicros(self.now));
                 self.highest = sequence.0;
                 let known = Known { id, content: content.to_vec(), stored: self.now, has_bytes: true };
                 self.products.insert(sequence.0, known);
             }
             (appended, twin) => panic!("{appended:?}, but the model knows {twin:?}"),
+        }
+    }
+
+    fn find_time(&self, moment: i64) {
+        let after = self.log().find_time(WallMicros(moment)).0;
+        let first = self.products.iter().find(|(_, known)| known.stored >= moment);
+        match first {
+            Some((sequence, _)) => assert_eq!(after, sequence - 1),
+            None => assert_eq!(after, self.highest),
         }
     }
 
@@ -132,7 +196,7 @@ impl Run {
 
     fn reopen(&mut self, closed: bool) {
         self.log = None;
-        let (log, recovery) = open(self.dir.path(), options());
+        let (log, recovery) = open(self.dir.path(), self.options.clone());
         assert!(recovery.damaged.is_empty() && recovery.quarantined.is_empty(), "{recovery:?}");
         assert!(recovery.clean || !closed);
         self.log = Some(log);
@@ -174,7 +238,10 @@ impl Run {
         }
         let stat = self.log().stat();
         assert!(stat.bytes + stat.memory_bytes <= stat.ceiling_bytes, "{stat:?}");
-        let kept = |known: &Known| known.has_bytes && known.stored < self.now - 6 * HOUR;
+        let kept = |known: &Known| {
+            known.has_bytes
+                && known.stored < self.now - (self.options.retention.hours * 1.125) as i64 * HOUR - HOUR
+        };
         assert!(!self.products.values().any(kept), "bytes outlived their hours");
     }
 
@@ -194,7 +261,8 @@ impl Run {
 }
 
 proptest! {
-    // A failing run prints its operations and a seed; a line with the seed in this file's regressions replays it.
+    // A failing run prints its operations and a seed, which it keeps in this file's regressions; this replays it:
+    // `cargo test --manifest-path workers/Cargo.toml -p downburst-log --test model`
     #![proptest_config(ProptestConfig {
         cases: std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48),
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),

@@ -170,6 +170,66 @@ fn readers_run_beside_eviction() {
 }
 
 #[test]
+fn a_live_change_of_ceiling_and_hours_holds_at_once_and_leaves_readers_their_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let keeping = |hours, bytes| LogOptions { retention: Retention { hours, bytes }, ..small() };
+    let (log, _) = open(dir.path(), keeping(1_000.0, 1 << 30));
+    let put = |n: u8| store_at(&log, &format!("{n}"), &[n + 1; 1_000], i64::from(n) * HOUR);
+    (0..60).for_each(|n| assert_eq!(put(n), Sequence(u64::from(n) + 1)));
+    let held = all(&log);
+    log.set_options(keeping(1_000.0, 40_000));
+    let shrunk = log.retain(WallMicros(60 * HOUR)).unwrap();
+    assert!(shrunk.products_cut_by_ceiling > 20, "{shrunk:?}");
+    let stat = log.stat();
+    assert!(stat.products > 0 && stat.bytes + stat.memory_bytes <= 40_000, "{stat:?}");
+    assert_eq!(with_bytes(&log).last().map(String::as_str), Some("59"));
+    log.set_options(keeping(1_000.0, 1 << 30));
+    (60..90).for_each(|n| assert_eq!(put(n), Sequence(u64::from(n) + 1)));
+    assert_eq!(log.retain(WallMicros(90 * HOUR)).unwrap().products, 0, "grown again, nothing goes");
+    log.set_options(keeping(0.001, 1 << 30));
+    log.retain(WallMicros(91 * HOUR)).unwrap();
+    assert_eq!((with_bytes(&log).len(), log.first()), (0, Sequence(91)), "hours near zero");
+    assert_eq!(all(&log).len(), 90, "the list of what went");
+    for (n, entry) in held.iter().enumerate() {
+        assert_eq!(entry.bytes.as_deref(), Some(&[n as u8 + 1; 1_000][..]), "bytes in hand");
+    }
+    assert_eq!(put(90), Sequence(91));
+}
+
+/// Stamps are what the clock said. A product stored in an hour that comes twice is kept by its own stamp, a segment as
+/// long as its newest one, and a moment finds the first product at or after it, so that nothing is passed over.
+#[test]
+fn a_clock_that_steps_back_loses_nothing_and_hides_nothing() {
+    let options = LogOptions { retention: Retention { hours: 3.0, bytes: 1 << 30 }, ..small() };
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = open(dir.path(), options.clone());
+    let stamps = [10, 11, 12, 11, 12, 13];
+    for (n, hour) in stamps.iter().enumerate() {
+        store_at(&log, &format!("{n}"), &[n as u8 + 1; 3_000], hour * HOUR);
+    }
+    let check = |log: &FeedLog| {
+        for moment in 9..15 {
+            let after = log.find_time(WallMicros(moment * HOUR));
+            let found = log.read(after, Sequence(u64::MAX), usize::MAX, usize::MAX).unwrap().entries;
+            let due = stamps.iter().filter(|stamp| **stamp >= moment).count();
+            let listed = found.iter().filter(|entry| entry.info.stored.0 >= moment * HOUR).count();
+            assert_eq!(listed, due, "from hour {moment} on");
+        }
+        let kept: Vec<i64> = all(log).iter().map(|entry| entry.info.stored.0 / HOUR).collect();
+        assert_eq!(kept, stamps);
+    };
+    check(&log);
+    assert_eq!(log.retain(WallMicros(12 * HOUR)).unwrap().products, 0, "nothing is older than three hours");
+    drop(log);
+    let (log, _) = open(dir.path(), options);
+    check(&log);
+    log.retain(WallMicros(30 * HOUR)).unwrap();
+    assert_eq!(with_bytes(&log).len(), 0);
+    store_at(&log, "after", b"x", 9 * HOUR);
+    assert_eq!(with_bytes(&log), ["after"]);
+}
+
+#[test]
 fn nothing_due_changes_nothing() {
     let (_dir, log) = hourly(small(), 3);
     assert_eq!(log.retain(WallMicros(3 * HOUR)).unwrap(), Retained::default());
