@@ -129,6 +129,10 @@ class NodeStandIn:
         self._ask("feeds", feeds)
         self._ask("sites", sites)
 
+    async def connect_upstreams(self) -> None:
+        wanted = await self._ledger.read(lambda book: lines.upstreams_job(book.upstreams.all()))
+        self._ask("upstreams", wanted)
+
     def _ask(self, do: str, job: dict[str, Any]) -> dict[str, Any]:
         answer = self.fake.answer({"do": do, **job})
         if not answer["ok"]:

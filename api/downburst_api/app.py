@@ -17,6 +17,7 @@ from downburst_api import (
     resends,
     sites,
     stream,
+    upstreams,
 )
 from downburst_api.runtime import Runtime
 
@@ -31,7 +32,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     )
     app.state.runtime = runtime
     problems.install(app)
-    for module in (products, feeds, sites, resends, plans, latency, overview, stream, health, metrics):
+    for module in (products, feeds, sites, resends, upstreams, plans, latency, overview, stream, health, metrics):
         app.include_router(module.router)
     page.mount(app, runtime.dashboard)
     return app

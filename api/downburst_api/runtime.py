@@ -53,6 +53,9 @@ class Node(Protocol):
     ) -> tuple[str, EnrolmentToken]:
         """An enrolment token, told once."""
 
+    async def connect_upstreams(self) -> None:
+        """Has the node connect to the upstreams as the ledger has them; raises why it can't."""
+
     async def refresh(self) -> None:
         """Sends feeds and sites as the ledger has them."""
 

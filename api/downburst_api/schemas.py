@@ -22,6 +22,7 @@ from downburst.model import (
     Site,
     Subscription,
     Transport,
+    Upstream,
 )
 
 _Bytes = Annotated[int, Field(gt=0, le=2**62)]
@@ -187,6 +188,15 @@ class ResendNew(_In):
         return {"not_pattern"}
 
 
+class UpstreamNew(_In):
+    """A hub that this hub becomes a site of."""
+
+    upstream: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
+    address: Annotated[str, Field(pattern=r"^\S+:[0-9]{1,5}$", max_length=260)]
+    token: Annotated[str, Field(pattern=r"^dbt1\.[0-9a-fA-F]{64}\.[A-Za-z0-9_-]+$", max_length=512)]
+    feeds: Annotated[list[str], Field(max_length=1000)] = []
+
+
 class PinNew(_In):
     """A transport to use whatever the scheduler thinks."""
 
@@ -231,6 +241,13 @@ def resend_out(resend: Resend) -> dict[str, Any]:
     values = asdict(resend)
     renamed = {"from": values.pop("from_at"), "to": values.pop("to_at")}
     return {**values.pop("wanted"), **renamed, **values}
+
+
+def upstream_out(upstream: Upstream) -> dict[str, Any]:
+    """An upstream for clients, without its token."""
+    values = asdict(upstream)
+    del values["token"]
+    return {"upstream": values.pop("name"), **values}
 
 
 def credential_out(credential: Credential) -> dict[str, Any]:

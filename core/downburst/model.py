@@ -199,6 +199,20 @@ class Resend:
 
 
 @dataclass(frozen=True, slots=True)
+class Upstream:
+    """A hub that this hub is a site of: what it sends goes into this hub's own feeds."""
+
+    name: str
+    address: str
+    """Host and port for its sites."""
+    token: str = field(repr=False)
+    """Its operator's enrolment token for this hub."""
+    feeds: tuple[str, ...] = ()
+    """The feeds to take; none: all that exist here and that it sends."""
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Credential:
     """What a receiver shows at each connection; only its SHA-256 is known to the hub."""
 

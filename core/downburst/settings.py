@@ -110,7 +110,11 @@ class Settings(BaseSettings):
         env_prefix="DOWNBURST_", env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
     )
 
-    name: str = Field(default="hub", description="Name of this hub, told to sites.", min_length=1, max_length=63)
+    name: str = Field(
+        default="hub",
+        description="Name of this hub, told to sites and other hubs: printable ASCII, no two alike in a tree.",
+        pattern=r"^[ -~]{1,63}$",
+    )
     data_dir: Path = Field(
         default=Path("downburst-data"),
         description="The one directory that holds everything: ledger, product log, spool.",

@@ -150,6 +150,17 @@ resends = Table(
     sqlite_autoincrement=True,
 )
 
+upstreams = Table(
+    "upstreams",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("address", Text, nullable=False),
+    # Shown once; afterwards the node's own credential counts.
+    Column("token", Text, nullable=False),
+    Column("feeds", JSON, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
 legs = Table(
     "legs",
     metadata,

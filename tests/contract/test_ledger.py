@@ -33,6 +33,7 @@ from downburst.model import (
     Subscription,
     TrafficMinute,
     Transport,
+    Upstream,
 )
 from downburst.tables import metadata
 from factories import EPOCH, multicast, plan, settled, sketch_row, unicast
@@ -233,6 +234,19 @@ def test_a_subscription_keeps_order_age_and_start(book: Book) -> None:
     wish = Subscription(0, "unl.edu", "NGRID", in_order=True, hold_s=0.5, max_age_s=60.0, start_at=book.clock.now())
     kept = book.subscriptions.add(wish)
     assert kept == replace(wish, id=kept.id, created_at=book.clock.now())
+
+
+def test_upstreams_are_kept_by_name(book: Book) -> None:
+    wanted = Upstream("unidata", "idd.example.edu:7370", "dbt1.ab.secret", ("NGRID", "IDS|DDPLUS"))
+    kept = book.upstreams.add(wanted)
+    assert kept == replace(wanted, created_at=book.clock.now())
+    assert "secret" not in repr(kept)
+    assert book.upstreams.all() == [kept]
+    with pytest.raises(AlreadyThere, match="unidata"):
+        book.upstreams.add(wanted)
+    book.upstreams.remove("unidata")
+    with pytest.raises(NotFound, match="upstreams list"):
+        book.upstreams.remove("unidata")
 
 
 def test_plans_get_rising_versions_and_come_back_whole(book: Book) -> None:

@@ -32,6 +32,7 @@ class FakeNode:
     sites: dict[str, Line] = field(default_factory=dict)
     plans: dict[str, Line] = field(default_factory=dict)
     products: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    upstreams: list[Line] = field(default_factory=list)
     refuse_ingest: RefusedJob | None = None
 
     def answer(self, job: Line) -> Line:
@@ -47,7 +48,7 @@ class FakeNode:
         raise RefusedJob("bad-request", f"there is no job {job['do']!r}; see the lines")
 
     def _start(self, job: Line) -> Line:
-        return {"ca_sha256": sha256(b"fake").hexdigest(), "sites_address": job["listen"], "version": "0.0.0-fake"}
+        return {"ca_sha256": self._ca(), "sites_address": job["listen"], "version": "0.0.0-fake"}
 
     def _feeds(self, job: Line) -> Line:
         self.feeds = {feed["feed"]: feed for feed in job["feeds"]}
@@ -55,6 +56,15 @@ class FakeNode:
 
     def _sites(self, job: Line) -> Line:
         self.sites = {site["site"]: site for site in job["sites"]}
+        return {}
+
+    def _ca(self) -> str:
+        return sha256(b"fake").hexdigest()
+
+    def _upstreams(self, job: Line) -> Line:
+        if any(self._ca() in one["token"] for one in job["upstreams"]):
+            raise RefusedJob("bad-request", "the upstream is this hub itself; use a token of the other hub")
+        self.upstreams = job["upstreams"]
         return {}
 
     def _plan(self, job: Line) -> Line:

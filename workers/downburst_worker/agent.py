@@ -151,6 +151,12 @@ class Agent:
             await self._apply_feeds()
             await self._apply_sites()
 
+    async def connect_upstreams(self) -> None:
+        """Has the node connect to the upstreams as the ledger has them; raises why it can't to one of them."""
+        async with self._applying:
+            upstreams = await self._ledger.read(lambda book: book.upstreams.all())
+            await self._node.request("upstreams", **lines.upstreams_job(upstreams))
+
     async def _make_ready(self) -> None:
         listen = [self._settings.sites]
         answer = await self._node.request("start", **self._start_job(), listen=listen)
@@ -160,6 +166,7 @@ class Agent:
         await self._apply_feeds()
         await self._apply_sites()
         await self._apply_plans()
+        await self._apply_upstreams()
         self._say(NodeChanged(self._clock.now(), running=True, restarts=self.restarts))
         await self._load_waiting_batches()
 
@@ -211,6 +218,16 @@ class Agent:
             _LOG.warning("plan %d of %s was not taken: %s", plan.version, plan.feed, error.sentence)
             await self._fault(f"plan {plan.version} of {plan.feed} was not taken: {error.sentence}", feed=plan.feed)
 
+    async def _apply_upstreams(self) -> None:
+        if not await self._ledger.read(lambda book: book.upstreams.all()):
+            return
+        try:
+            await self.connect_upstreams()
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            await self._fault(error.sentence, next_step="downburst upstreams list")
+
     async def _follow(self) -> None:
         with self._bus.subscribe(FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade, limit=256) as changes:
             async for change in changes:
@@ -243,6 +260,8 @@ class Agent:
                 self._say(lines.leg_changed(line))
             case "resend":
                 await self._finish_resend(line)
+            case "upstream":
+                _LOG.info("upstream %s is %s%s", line["upstream"], line["state"], _because(line.get("reason")))
             case "recovered":
                 await self._fault(line["sentence"], feed=line["feed"])
             case "fault":
@@ -314,6 +333,10 @@ class Agent:
     def _say(self, event: Event) -> None:
         self._live.apply(event)
         self._bus.publish(event)
+
+
+def _because(reason: str | None) -> str:
+    return f": {reason}" if reason else ""
 
 
 def _keep_counts(book: Book, *, counted: list[LegCounters], minutes: list[TrafficMinute]) -> None:

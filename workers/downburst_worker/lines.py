@@ -26,6 +26,7 @@ from downburst.model import (
     Site,
     Subscription,
     Transport,
+    Upstream,
 )
 
 Line = dict[str, Any]
@@ -48,6 +49,16 @@ def sites_job(
             _site(site, credentials, subscriptions)
             | {"resends": [_resend(one) for one in resends if one.site == site.name and site.may_take(one.feed)]}
             for site in sites
+        ]
+    }
+
+
+def upstreams_job(upstreams: Iterable[Upstream]) -> Line:
+    """The whole set of hubs that this one is a site of."""
+    return {
+        "upstreams": [
+            {"upstream": one.name, "address": one.address, "token": one.token, "feeds": list(one.feeds)}
+            for one in upstreams
         ]
     }
 

@@ -68,6 +68,7 @@ COMMANDS = {
     "subscriptions": "subscriptions:app",
     "resend": "resend:resend",
     "resends": "resend:app",
+    "upstreams": "upstreams:app",
     "plans": "plans:app",
     "latency": "status:latency",
     "status": "status:status",

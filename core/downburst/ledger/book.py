@@ -9,6 +9,7 @@ from downburst.ledger.plans import Legs, Pins, Plans
 from downburst.ledger.receipts import Batches, Exceptions, Frontiers, Latency
 from downburst.ledger.resends import Resends
 from downburst.ledger.sites import Credentials, Sites, Subscriptions, Tokens
+from downburst.ledger.upstreams import Upstreams
 
 
 class Book:
@@ -23,6 +24,7 @@ class Book:
         self.tokens = Tokens(connection, clock)
         self.subscriptions = Subscriptions(connection, clock)
         self.resends = Resends(connection, clock)
+        self.upstreams = Upstreams(connection, clock)
         self.plans = Plans(connection)
         self.pins = Pins(connection, clock)
         self.latency = Latency(connection)

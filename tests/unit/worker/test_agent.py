@@ -27,7 +27,7 @@ from downburst.events import (
 )
 from downburst.ledger import Ledger
 from downburst.live import LiveState
-from downburst.model import Feed, Product, Resend, ResendState, Site, Subscription
+from downburst.model import Feed, Product, Resend, ResendState, Site, Subscription, Upstream
 from downburst_latency.service import LatencyService
 from downburst_worker.agent import Agent
 from factories import EPOCH, multicast, plan, settings, unicast
@@ -121,6 +121,17 @@ async def test_a_finished_resend_is_noted_and_asked_no_more(stage: Stage) -> Non
     ended = await stage.ledger.read(lambda book: book.resends.one(kept.id))
     assert (ended.state, ended.products, ended.bytes, ended.expired) == (ResendState.DONE, 3, 99, 1)
     assert (await stage.jobs("sites"))[-1]["sites"][0]["resends"] == []
+
+
+async def test_upstreams_are_told_when_they_change_and_at_each_start(stage: Stage) -> None:
+    upstream = Upstream("unidata", "idd.example.edu:7370", f"dbt1.{'ab' * 32}.secret")
+    await stage.ledger.write(lambda book: book.upstreams.add(upstream))
+    await stage.agent.connect_upstreams()
+    told = {"upstream": "unidata", "address": upstream.address, "token": upstream.token, "feeds": []}
+    assert [job["upstreams"] for job in await stage.jobs("upstreams")] == [[told]]
+    await stage.says(event="upstream", upstream="unidata", state="connected", hub="idd", reason=None)
+    await stage.agent._make_ready()
+    assert (await stage.jobs("upstreams"))[-1]["upstreams"] == [told]
 
 
 async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:

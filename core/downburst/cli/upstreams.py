@@ -1,0 +1,84 @@
+"""`downburst upstreams`: the hubs that this hub is a site of."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from downburst.cli.client import AsJson, HubAddress, HubClient, show, table
+from downburst.errors import BadInput
+from downburst.settings import DEFAULT_HUB
+
+app = typer.Typer(help="List, add and remove the hubs that this hub takes feeds from.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="What the upstream is called here.")]
+
+
+@app.command("list")
+def list_upstreams(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List the upstreams and how it stands with each.
+
+    Example: downburst upstreams list
+    """
+    found = HubClient(hub).ask("GET", "v1", "upstreams")
+    if as_json:
+        show(found)
+        return
+    table(
+        "Upstreams",
+        ("upstream", "address", "feeds", "state", "stored", "passed over", "looped"),
+        ([*_who(one), _state(one), *_counts(one)] for one in found),
+        empty="this hub takes feeds from no other hub: downburst upstreams add NAME --from HOST:PORT --token-file F",
+    )
+
+
+@app.command("add")
+def add_upstream(
+    upstream: Name,
+    *,
+    address: Annotated[str, typer.Option("--from", help="HOST:PORT of the other hub for its sites.")],
+    token_file: Annotated[Path, typer.Option(help="The enrolment token from the other hub's operator.")],
+    feeds: Annotated[
+        list[str] | None,
+        typer.Option("--feed", help="Feed to take; repeat for more; all that exist here if left out."),
+    ] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Take feeds from another hub, as a site of it.
+
+    What comes is what its operator lets this hub subscribe. The feeds must exist here.
+
+    Example: downburst upstreams add unidata --from idd.example.edu:7370 --token-file unidata.token --feed NGRID
+    """
+    wanted = {"upstream": upstream, "address": address, "token": _token(token_file), "feeds": feeds or []}
+    made = HubClient(hub).ask("POST", "v1", "upstreams", json=wanted)
+    show(made) if as_json else print(f"upstream {upstream} added; see how it goes: downburst upstreams list")
+
+
+@app.command("remove")
+def remove_upstream(upstream: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Take no more from an upstream; what it brought stays.
+
+    Example: downburst upstreams remove unidata
+    """
+    HubClient(hub).ask("DELETE", "v1", "upstreams", upstream)
+    show({"removed": upstream}) if as_json else print(f"upstream {upstream} removed")
+
+
+def _token(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise BadInput(f"the token file {path} can't be read: {error.strerror}; check the path") from error
+
+
+def _who(one: dict[str, Any]) -> list[str]:
+    return [one["upstream"], one["address"], " ".join(one["feeds"]) or "all"]
+
+
+def _state(one: dict[str, Any]) -> str:
+    return "connected" if one["connected"] else f"away: {one.get('reason') or 'the node has not said yet'}"
+
+
+def _counts(one: dict[str, Any]) -> list[Any]:
+    return [one.get(name, "") for name in ("stored", "passed_over", "looped")]

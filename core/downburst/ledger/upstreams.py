@@ -1,0 +1,50 @@
+"""The hubs that this hub is a site of."""
+
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select
+
+from downburst.clock import Clock
+from downburst.errors import AlreadyThere, NotFound
+from downburst.model import Upstream
+from downburst.tables import upstreams
+
+
+class Upstreams:
+    """Upstreams by name."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def all(self) -> list[Upstream]:
+        """Every upstream, by name."""
+        return [_upstream(row) for row in self._connection.execute(select(upstreams).order_by(upstreams.c.name))]
+
+    def one(self, name: str) -> Upstream:
+        """The upstream; a name nobody gave is refused."""
+        row = self._connection.execute(select(upstreams).where(upstreams.c.name == name)).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no upstream {name!r}; `downburst upstreams list` shows all")
+        return _upstream(row)
+
+    def add(self, upstream: Upstream) -> Upstream:
+        """Keeps an upstream under a name that is free."""
+        if any(known.name == upstream.name for known in self.all()):
+            raise AlreadyThere(
+                f"there is an upstream {upstream.name!r} already; remove it first, or choose another name"
+            )
+        row = asdict(upstream) | {"feeds": list(upstream.feeds), "created_at": self._clock.now()}
+        self._connection.execute(insert(upstreams).values(row))
+        return self.one(upstream.name)
+
+    def remove(self, name: str) -> None:
+        """Forgets an upstream; what it brought stays."""
+        self.one(name)
+        self._connection.execute(delete(upstreams).where(upstreams.c.name == name))
+
+
+def _upstream(row: Row[Any]) -> Upstream:
+    values = dict(row._mapping)
+    return Upstream(**values | {"feeds": tuple(values["feeds"])})
