@@ -128,6 +128,11 @@ class Settings(BaseSettings):
         description="HOST:PORT where sites connect (TLS, credentials). Loopback until you say "
         "0.0.0.0:7370 or [::]:7370, so that a trial opens no port to the world.",
     )
+    tcp_congestion: str | None = Field(
+        default=None,
+        description="Congestion control of the connections with sites, such as bbr; none: the system's. "
+        "The kernel must have it.",
+    )
     ledger_url: str = Field(
         default="", description="SQLAlchemy URL of the ledger; empty: SQLite in the data directory."
     )

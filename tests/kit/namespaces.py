@@ -101,6 +101,14 @@ class Lab:
         _limit(self._switch, self._port(host), down_bps, buffer_bytes)
         _limit(self.namespace(host), "eth0", up_bps, buffer_bytes)
 
+    def unplug(self, host: str) -> None:
+        """Take the host's cable out of the switch; what is on its way is lost, and neither side is told."""
+        _ip("-n", self._switch, "link", "set", self._port(host), "nomaster")
+
+    def plug(self, host: str) -> None:
+        """Put the cable back."""
+        _ip("-n", self._switch, "link", "set", self._port(host), "master", "br0")
+
     def _build(self) -> None:
         _ip("netns", "add", self._switch)
         _ip("-n", self._switch, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0", "stp_state", "0")

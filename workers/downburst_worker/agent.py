@@ -181,6 +181,7 @@ class Agent:
             "multicast_interface": settings.multicast.interface,
             "batch_dir": str(settings.batch_dir),
             "batch_seconds": settings.batch_seconds,
+            "tcp_congestion": settings.tcp_congestion,
         }
 
     async def _apply_feeds(self) -> None:

@@ -87,6 +87,9 @@ pub(crate) struct Start {
     /// How often.
     #[serde(default = "default_batch_seconds")]
     pub(crate) batch_seconds: f64,
+    /// Congestion control of the connections with sites; the system's if none is named.
+    #[serde(default)]
+    pub(crate) tcp_congestion: Option<String>,
 }
 
 /// See [`Action::Feeds`].

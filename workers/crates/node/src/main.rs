@@ -124,6 +124,7 @@ fn drive(role: impl Future<Output = ExitCode>) -> ExitCode {
 }
 
 async fn hub() -> ExitCode {
+    downburst_node::system::raise_open_files();
     match downburst_node::hub::run(tokio::io::stdin(), tokio::io::stdout()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(1, &format!("the lines of the agent ended with an error: {error}")),

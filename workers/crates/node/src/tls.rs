@@ -18,7 +18,7 @@ use rustls::{
 };
 
 /// The name in every hub's certificate: sites check the authority, not the address they reached it by.
-pub(crate) const HUB_NAME: &str = "hub.downburst.internal";
+pub const HUB_NAME: &str = "hub.downburst.internal";
 
 /// The hub's side, and what sites must know of it.
 pub(crate) struct HubIdentity {
@@ -52,7 +52,7 @@ pub(crate) fn hub_identity(dir: &Path) -> Result<HubIdentity, String> {
 }
 
 /// The site's side: trusts the one authority with this fingerprint.
-pub(crate) fn site_config(ca_sha256: &str) -> Result<Arc<ClientConfig>, rustls::Error> {
+pub fn site_config(ca_sha256: &str) -> Result<Arc<ClientConfig>, rustls::Error> {
     let verifier = Arc::new(FingerprintVerifier { ca_sha256: ca_sha256.to_owned(), provider: provider() });
     let config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -63,7 +63,7 @@ pub(crate) fn site_config(ca_sha256: &str) -> Result<Arc<ClientConfig>, rustls::
 }
 
 /// SHA-256 in hex.
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+pub fn sha256_hex(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -527,5 +527,6 @@ impl std::fmt::Debug for Proof {
     }
 }
 
-/// How long a side waits for any frame before it takes the other for dead; a keep-alive (the clock exchange) comes each 5 s.
-pub const LIVENESS_LIMIT: Micros = Micros::from_secs(15);
+/// How long a side waits for any frame before it takes the other for dead; a keep-alive (the clock exchange) comes each 5 s, and may
+/// be 4 s late on a path that stalls. With less patience a path's hiccup would cost a session, with more a dead peer stays for over 10 s.
+pub const LIVENESS_LIMIT: Micros = Micros::from_secs(9);

@@ -11,10 +11,12 @@ use tokio_rustls::TlsAcceptor;
 
 use super::strangers::Stranger;
 use super::{Hub, session};
+use crate::tcp;
 
 /// Takes connections of sites until the hub stops.
 pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener, tls: TlsAcceptor) {
     let mut stopping = hub.stopping.subscribe();
+    hub.roster.wait_until_told().await;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -37,7 +39,7 @@ pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener, tls: TlsAccepto
 }
 
 async fn greet(hub: Arc<Hub>, stream: TcpStream, tls: TlsAcceptor, mut stranger: Stranger) {
-    let _ = stream.set_nodelay(true);
+    tcp::prepare(&stream);
     let handshake = tls.accept(Counted { stream, hub: Arc::clone(&hub) });
     let shaken = tokio::select! {
         shaken = tokio::time::timeout(HANDSHAKE_LIMIT, handshake) => shaken,
@@ -47,7 +49,8 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, tls: TlsAcceptor, mut stranger:
         }
     };
     match shaken {
-        Ok(Ok(stream)) => session::serve(hub, stream, stranger).await,
+        // A task of its own: what the handshake needed is given back.
+        Ok(Ok(stream)) => drop(tokio::spawn(session::serve(hub, stream, stranger))),
         Ok(Err(error)) => drop(stranger.ended(&format!("the TLS handshake failed: {error}"))),
         Err(_) => drop(stranger.ended("the TLS handshake took too long")),
     }

@@ -9,6 +9,7 @@ use downburst_model::{Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequenc
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::bells::Bells;
 use super::feed_writer::{self, Write};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, Failure, FeedLine, IngestLine};
@@ -17,6 +18,8 @@ use crate::lines::{Event, Failure, FeedLine, IngestLine};
 pub(super) struct Feed {
     pub(super) line: RwLock<FeedLine>,
     pub(super) log: Arc<FeedLog>,
+    /// Who looks at the log.
+    pub(super) bells: Arc<Bells>,
     /// The leg that unicast deliveries are counted under.
     unicast_leg: AtomicU32,
     writer: Mutex<Option<Sender<Write>>>,
@@ -83,17 +86,15 @@ impl Feeds {
         if let Some(sentence) = &sentence {
             hub.event(&Event::Recovered { feed: line.feed.clone(), sentence: sentence.clone() });
         }
-        let waker = Arc::downgrade(hub);
-        log.on_append(Box::new(move |_| {
-            if let Some(hub) = waker.upgrade() {
-                hub.wake();
-            }
-        }));
+        let bells = Arc::new(Bells::default());
+        let rung = Arc::clone(&bells);
+        log.on_append(Box::new(move |_| rung.ring()));
         let (sender, receiver) = unbounded::<Write>();
         let log = Arc::new(log);
         let feed = Arc::new(Feed {
             line: RwLock::new(line.clone()),
             log,
+            bells,
             unicast_leg: AtomicU32::new(line.unicast_leg.0),
             writer: Mutex::new(Some(sender)),
             thread: Mutex::new(None),

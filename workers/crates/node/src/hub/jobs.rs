@@ -20,7 +20,7 @@ use super::upstreams::Upstreams;
 use super::{Hub, accept, lock};
 use crate::clock::Clock;
 use crate::lines::{Action, Failure, IngestLine, Job, Lines, Start};
-use crate::tls;
+use crate::{tcp, tls};
 
 /// Does one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
 pub(super) async fn take(
@@ -72,7 +72,12 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         tls::hub_identity(&start.data_dir.join("tls")).map_err(|error| Failure::new("io", error))?;
     let mut listeners = Vec::new();
     for address in &start.listen {
-        listeners.push(TcpListener::bind(address).await.map_err(|error| busy(address, &error))?);
+        let listener = TcpListener::bind(address).await.map_err(|error| busy(address, &error))?;
+        if let Some(name) = &start.tcp_congestion {
+            tcp::use_congestion_control(&listener, name)
+                .map_err(|error| Failure::new("bad-request", error))?;
+        }
+        listeners.push(listener);
     }
     let addresses: Vec<String> = listeners
         .iter()
@@ -91,15 +96,16 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         plans: Mutex::new(Plans::default()),
         counters: Counters::default(),
         batches: Mutex::new(Batches::new(prefix)),
-        appended: watch::Sender::new(0),
         stopping: watch::Sender::new(false),
         next_ask: AtomicU64::new(1),
     });
+    if let Some(sentence) = listeners.first().and_then(tcp::slow_start_after_idle) {
+        tracing::warn!("{sentence}");
+    }
     let acceptor = TlsAcceptor::from(identity.config);
     for listener in listeners {
         tokio::spawn(accept::accept(Arc::clone(&hub), listener, acceptor.clone()));
     }
-    tokio::spawn(wake_legs(Arc::clone(&hub)));
     tokio::spawn(tick(Arc::clone(&hub)));
     let answer = json!({
         "ca_sha256": identity.ca_sha256, "sites_address": addresses, "version": env!("CARGO_PKG_VERSION"),
@@ -229,19 +235,6 @@ fn behind(hub: &Hub) -> usize {
     let sessions = hub.roster.sessions();
     let served = sessions.iter().filter(|(_, handle)| !handle.stand_by);
     served.map(|(site, handle)| lacks(site, handle)).sum()
-}
-
-/// Passes the signal of an append on to the threads of the multicast legs.
-async fn wake_legs(hub: Arc<Hub>) {
-    let mut appended = hub.appended.subscribe();
-    let mut stopping = hub.stopping.subscribe();
-    loop {
-        tokio::select! {
-            changed = appended.changed() => if changed.is_err() { return },
-            _ = stopping.wait_for(|stop| *stop) => return,
-        }
-        lock(&hub.plans).wake_legs();
-    }
 }
 
 /// What is due each second, and the batches at their own pace.

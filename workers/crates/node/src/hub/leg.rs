@@ -11,6 +11,7 @@ use downburst_model::{LegId, Machine as _, RangeSet, Sequence, WallMicros};
 use downburst_session::LegJoin;
 use downburst_vcmtp::{LegKey, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats};
 
+use super::bells::Listening;
 use super::feeds::Feed;
 use super::leg_rate::LegRate;
 use super::roster::Repair;
@@ -23,7 +24,6 @@ pub(super) struct Leg {
     /// What a site needs to join; the interface is filled in per site.
     pub(super) join: LegJoin,
     commands: Sender<Command>,
-    wake: Sender<()>,
     backlog_bytes: Arc<AtomicU64>,
     first_bytes: FirstBytes,
 }
@@ -53,11 +53,15 @@ impl Leg {
         let config = SenderConfig::new(line.leg, leg_epoch, key.clone(), after, line.rate_bps);
         let (commands, command_stream) = unbounded();
         let (wake, wakes) = bounded(1);
+        let listening = feed.bells.listen(move || {
+            let _ = wake.try_send(());
+        });
         let first_bytes = FirstBytes::default();
         let backlog_bytes = Arc::new(AtomicU64::new(0));
         let thread = Thread {
             hub: Arc::downgrade(hub),
             feed: Arc::clone(feed),
+            listening,
             leg: line.leg,
             leg_epoch,
             sender: VcmtpSender::new(config),
@@ -84,7 +88,7 @@ impl Leg {
             interface: String::new(),
             rate_bps: line.rate_bps,
         };
-        Ok(Self { join, commands, wake, backlog_bytes, first_bytes })
+        Ok(Self { join, commands, backlog_bytes, first_bytes })
     }
 
     pub(super) fn nak(&self, session: u64, leg_epoch: u64, packets: RangeSet) {
@@ -96,10 +100,6 @@ impl Leg {
     pub(super) fn rate(&mut self, rate_bps: u64) {
         self.join.rate_bps = rate_bps;
         let _ = self.commands.send(Command::Rate(rate_bps));
-    }
-
-    pub(super) fn wake(&self) {
-        let _ = self.wake.try_send(());
     }
 
     pub(super) fn stop(&self) {
@@ -118,6 +118,7 @@ impl Leg {
 struct Thread {
     hub: Weak<Hub>,
     feed: Arc<Feed>,
+    listening: Listening,
     leg: LegId,
     leg_epoch: u64,
     sender: VcmtpSender,
@@ -133,6 +134,8 @@ struct Thread {
 impl Thread {
     fn run(mut self, commands: &Receiver<Command>, wakes: &Receiver<()>) {
         while let Some(hub) = self.hub.upgrade() {
+            // Before the head is looked at: what comes afterwards rings again.
+            self.listening.take();
             self.read_log(&hub);
             self.send(&hub);
             self.tell(&hub);

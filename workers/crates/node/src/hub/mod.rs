@@ -4,8 +4,10 @@
 //! writes each feed's log.
 mod accept;
 mod batches;
+mod bells;
 mod feed_writer;
 mod feeds;
+mod inbound;
 mod jobs;
 mod leg;
 mod leg_rate;
@@ -14,8 +16,10 @@ mod plans;
 mod roster;
 mod session;
 mod strangers;
+mod text;
 mod traffic;
 mod upstreams;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,8 +52,6 @@ struct Hub {
     plans: Mutex<Plans>,
     counters: Counters,
     batches: Mutex<Batches>,
-    /// Moves with every append to any log: sessions and legs look at the heads when it does.
-    appended: watch::Sender<u64>,
     stopping: watch::Sender<bool>,
     next_ask: AtomicU64,
 }
@@ -128,10 +130,6 @@ impl Hub {
 
     fn next_ask(&self) -> u64 {
         self.next_ask.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn wake(&self) {
-        self.appended.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     async fn stop(&self) {

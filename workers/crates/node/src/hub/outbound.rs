@@ -46,6 +46,11 @@ impl Outbound {
         !self.is_empty() && now.since(self.moved) > limit
     }
 
+    /// When [`is_stuck`](Self::is_stuck) becomes true unless bytes move.
+    pub(super) fn stuck_at(&self, limit: Micros) -> Option<Micros> {
+        (!self.is_empty()).then(|| self.moved.plus(limit).plus(Micros(1)))
+    }
+
     /// Writes what there is; waits for ever when there is nothing. Nothing is lost when the wait is given up.
     pub(super) async fn send(&self, writer: &mut WriteHalf<TlsStream<Counted>>) -> std::io::Result<Taken> {
         match (self.bytes.is_empty(), self.flushed) {
@@ -63,13 +68,21 @@ impl Outbound {
                 self.bytes.advance(*count);
                 self.flushed = false;
             }
-            Taken::All => self.flushed = true,
+            Taken::All => {
+                self.flushed = true;
+                if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
+                    self.bytes = BytesMut::new();
+                }
+            }
         }
     }
 }
 
 /// Enough for a fast path, little enough that a warning is not stuck behind it.
 pub(super) const OUT_LIMIT_BYTES: usize = 256 << 10;
+
+/// What an idle connection may hold on to.
+const KEPT_BYTES: usize = 4 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -82,11 +95,22 @@ mod tests {
         out.push(Micros::from_secs(100), b"abc");
         out.push(Micros::from_secs(110), b"abc");
         assert!(!out.is_stuck(Micros::from_secs(115), limit));
+        assert_eq!(out.stuck_at(limit), Some(Micros::from_secs(115).plus(Micros(1))));
         assert!(out.is_stuck(Micros::from_secs(116), limit), "more to send is no progress");
         out.taken(Micros::from_secs(116), &Taken::Bytes(6));
         assert!(!out.is_stuck(Micros::from_secs(131), limit));
         assert!(out.is_stuck(Micros::from_secs(132), limit), "what TLS keeps back waits as well");
         out.taken(Micros::from_secs(132), &Taken::All);
         assert!(out.is_empty() && !out.is_stuck(Micros::from_secs(500), limit));
+        assert_eq!(out.stuck_at(limit), None);
+    }
+
+    #[test]
+    fn an_idle_connection_holds_no_large_buffer() {
+        let mut out = Outbound::new();
+        out.push(Micros(1), &[0; 100_000]);
+        out.taken(Micros(2), &Taken::Bytes(100_000));
+        out.taken(Micros(3), &Taken::All);
+        assert!(out.bytes.capacity() <= KEPT_BYTES);
     }
 }

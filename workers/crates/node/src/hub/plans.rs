@@ -96,12 +96,6 @@ impl Plans {
         }
     }
 
-    pub(super) fn wake_legs(&self) {
-        for leg in self.running.values() {
-            leg.wake();
-        }
-    }
-
     pub(super) fn backlog_bytes(&self, leg: LegId) -> u64 {
         self.running.get(&leg).map_or(0, Leg::backlog_bytes)
     }

@@ -22,6 +22,7 @@ pub(super) struct Roster {
     pub(super) strangers: Strangers,
     next_serial: AtomicU64,
     open: watch::Sender<usize>,
+    told: watch::Sender<bool>,
 }
 
 /// Reaches one session from outside its task.
@@ -83,6 +84,7 @@ impl Roster {
             strangers: Strangers::default(),
             next_serial: AtomicU64::new(1),
             open: watch::Sender::new(0),
+            told: watch::Sender::new(false),
         }
     }
 
@@ -103,6 +105,7 @@ impl Roster {
             let _ = handle.commands.send(command);
         }
         *self.sites.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(sites);
+        self.told.send_replace(true);
     }
 
     /// Ends the sessions whose credential's time is over.
@@ -215,6 +218,12 @@ impl Roster {
         lock(&self.asks).remove(&answer.ask).is_some_and(|sender| sender.send(answer).is_ok())
     }
 
+    /// Waits until the agent has told the set of sites, for a while: until then everybody would have to be sent away.
+    pub(super) async fn wait_until_told(&self) {
+        let mut told = self.told.subscribe();
+        let _ = tokio::time::timeout(TELLING_PATIENCE, told.wait_for(|told| *told)).await;
+    }
+
     pub(super) async fn wait_until_empty(&self, patience: Duration) {
         let mut open = self.open.subscribe();
         let _ = tokio::time::timeout(patience, open.wait_for(|count| *count == 0)).await;
@@ -246,6 +255,9 @@ fn revoked(site: &SiteName) -> Refused {
 
 /// The keep-alive comes each 5 s; a session that missed one is taken for dead when its site knocks again.
 const ALIVE_WITHIN: Micros = Micros::from_secs(7);
+
+/// Sites that come meanwhile wait in the listener's queue, and longer than they have patience for.
+const TELLING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Anybody can show a token; the agent has other work.
 const ASKS_LIMIT: usize = 256;

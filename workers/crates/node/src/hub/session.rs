@@ -1,28 +1,34 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
-use std::collections::BTreeMap;
+mod admission;
+mod legs;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use downburst_log::ProductLog as _;
-use downburst_model::{FeedName, LegId, Machine as _, Micros, ProductKey, Sequence, SiteName, WallMicros};
+use downburst_model::{FeedName, Machine as _, Micros, ProductKey, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    ClockOffset, Entry, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, LegLeft, Proof, Purpose,
-    Receipt, RefusalCode, Refused,
+    ClockOffset, Entry, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt,
+    RefusalCode, Refused,
 };
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
 
 use super::accept::{Counted, PUT_OUT};
+use super::bells::Pace;
 use super::outbound::{OUT_LIMIT_BYTES, Outbound, Taken};
-use super::roster::{Command, Handle, Repair, subscriptions};
+use super::roster::{Command, Handle, Repair};
 use super::strangers::Stranger;
-use super::{Hub, lock};
-use crate::lines::{EnrolAnswer, Event, SiteLine};
-use crate::tls::sha256_hex;
+use super::text::shown;
+use super::watched::Watched;
+use super::{Hub, inbound, lock};
+use crate::lines::{EnrolAnswer, Event};
+use admission::Enrolment;
 
 /// Serves one connection until either side ends it.
 pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: Stranger) {
@@ -30,7 +36,6 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
     let mut machine = HubSession::new(hub.start.name.clone());
     machine.handle(hub.clock.now(), HubInput::Room(OUT_LIMIT_BYTES));
     let session = Session {
-        appended: hub.appended.subscribe(),
         stopping: hub.stopping.subscribe(),
         hub,
         peer: stranger.peer,
@@ -43,7 +48,10 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         stand_by: false,
         enrolment: None,
         member: None,
-        told_heads: BTreeMap::new(),
+        subscribed: BTreeSet::new(),
+        watched: Watched::new(),
+        pace: Pace::default(),
+        look_at: None,
         first_bytes: BTreeMap::new(),
     };
     session.run(reader, writer).await;
@@ -64,16 +72,14 @@ struct Session {
     stand_by: bool,
     enrolment: Option<Enrolment>,
     member: Option<Member>,
-    appended: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
-    told_heads: BTreeMap<FeedName, (Sequence, LegId)>,
+    subscribed: BTreeSet<FeedName>,
+    watched: Watched,
+    pace: Pace,
+    /// Feeds have grown and are looked at then.
+    look_at: Option<Micros>,
     /// When the first byte of a unicast product left, until its receipt comes.
     first_bytes: BTreeMap<ProductKey, WallMicros>,
-}
-
-struct Enrolment {
-    credential_sha256: String,
-    answer: oneshot::Receiver<EnrolAnswer>,
 }
 
 /// A site that was let in.
@@ -85,13 +91,13 @@ struct Member {
 }
 
 enum Woken {
-    Read(std::io::Result<usize>),
+    Read(std::io::Result<Bytes>),
     Sent(std::io::Result<Taken>),
     PutOut,
     Enrolled(Option<EnrolAnswer>),
     Command(Option<Command>),
     Repair(Option<Repair>),
-    Appended,
+    Grown,
     Stopping,
     Deadline,
 }
@@ -102,15 +108,13 @@ impl Session {
         mut reader: ReadHalf<TlsStream<Counted>>,
         mut writer: WriteHalf<TlsStream<Counted>>,
     ) {
-        let mut inbound = BytesMut::with_capacity(IN_BYTES);
         loop {
             self.perform();
             if self.is_over() {
                 break;
             }
-            inbound.reserve(IN_BYTES);
-            let woken = self.wait(&mut reader, &mut writer, &mut inbound).await;
-            if !self.take(woken, &mut inbound) {
+            let woken = self.wait(&mut reader, &mut writer).await;
+            if !self.take(woken) {
                 break;
             }
         }
@@ -140,12 +144,8 @@ impl Session {
         &mut self,
         reader: &mut ReadHalf<TlsStream<Counted>>,
         writer: &mut WriteHalf<TlsStream<Counted>>,
-        inbound: &mut BytesMut,
     ) -> Woken {
-        let limit = if self.closing.is_some() { CLOSING_WAKE_INTERVAL } else { WAKE_INTERVAL };
-        let now = self.hub.clock.monotonic();
-        let due = self.machine.deadline().map_or(limit, |due| Duration::from_micros(due.since(now).0));
-        let deadline = Instant::now() + due.min(limit);
+        let deadline = self.deadline();
         let enrolment = self.enrolment.as_mut();
         let (commands, repairs) = match self.member.as_mut() {
             Some(member) => (Some(&mut member.commands), Some(&mut member.repairs)),
@@ -154,30 +154,45 @@ impl Session {
         // A site that is slow to take its bytes gets no further repairs queued; it asks again.
         let takes_repairs = self.out.has_room();
         tokio::select! {
-            read = reader.read_buf(inbound), if self.closing.is_none() => Woken::Read(read),
+            read = inbound::read(reader), if self.closing.is_none() => Woken::Read(read),
             taken = self.out.send(writer) => Woken::Sent(taken),
             () = or_never(self.stranger.as_mut().map(Stranger::put_out)) => Woken::PutOut,
             answer = or_never(enrolment.map(|enrolment| &mut enrolment.answer)) => Woken::Enrolled(answer.ok()),
             command = or_never(commands.map(mpsc::UnboundedReceiver::recv)) => Woken::Command(command),
             repair = or_never(repairs.map(mpsc::Receiver::recv)), if takes_repairs => Woken::Repair(repair),
-            _ = self.appended.changed() => Woken::Appended,
+            () = self.watched.rung(), if self.look_at.is_none() => Woken::Grown,
             _ = self.stopping.wait_for(|stop| *stop), if self.closing.is_none() => Woken::Stopping,
             () = tokio::time::sleep_until(deadline) => Woken::Deadline,
         }
     }
 
+    /// When there is something to do even if nothing happens.
+    fn deadline(&self) -> Instant {
+        let now = self.hub.clock.monotonic();
+        let due = [
+            self.machine.deadline(),
+            self.look_at,
+            self.out.stuck_at(LIVENESS_LIMIT),
+            self.stranger.as_ref().map(Stranger::late_at),
+            self.closing.map(|since| since.plus(CLOSE_PATIENCE)),
+        ];
+        let due = due.into_iter().flatten().min();
+        Instant::now() + due.map_or(LONGEST_SLEEP, |due| Duration::from_micros(due.since(now).0))
+    }
+
     /// Takes what woke the task; false ends the session.
-    fn take(&mut self, woken: Woken, inbound: &mut BytesMut) -> bool {
+    fn take(&mut self, woken: Woken) -> bool {
         match woken {
-            Woken::Read(Ok(0)) => return false,
-            Woken::Read(Ok(_)) => {
+            Woken::Read(Ok(bytes)) if bytes.is_empty() => return false,
+            Woken::Read(Ok(bytes)) => {
                 if let Some(member) = &self.member {
                     lock(&member.handle.status).heard_at = self.hub.clock.monotonic();
                 }
-                let bytes = inbound.split().freeze();
                 if let Some(stranger) = &self.stranger {
                     stranger.took(bytes.len());
                 }
+                // What the site says may end a leg: the machine must know what the leg brought meanwhile.
+                self.tell_grown();
                 self.tell(HubInput::Bytes(bytes));
             }
             Woken::Sent(Ok(taken)) => {
@@ -197,8 +212,9 @@ impl Session {
             Woken::Enrolled(answer) => self.enrolled(answer),
             Woken::Command(Some(command)) => self.command(command),
             Woken::Repair(Some(repair)) => self.repair(repair),
-            Woken::Command(None) | Woken::Repair(None) | Woken::Deadline => {}
-            Woken::Appended => self.tell_heads(),
+            Woken::Command(None) | Woken::Repair(None) => {}
+            Woken::Deadline => self.look_if_due(),
+            Woken::Grown => self.look(),
             Woken::Stopping => {
                 let sentence = "the hub stops; connect again in a moment".to_owned();
                 self.refuse(Refused { code: RefusalCode::Unavailable, sentence });
@@ -246,68 +262,6 @@ impl Session {
         }
     }
 
-    fn authenticate(&mut self, proof: Proof) {
-        match proof {
-            Proof::Token { secret, credential_sha256 } => {
-                let ask = self.hub.next_ask();
-                let answer = match self.hub.roster.ask(ask) {
-                    Ok(answer) => answer,
-                    Err(refused) => return self.refuse(refused),
-                };
-                self.enrolment = Some(Enrolment { credential_sha256: credential_sha256.clone(), answer });
-                let (secret_sha256, peer) = (sha256_hex(secret.as_bytes()), self.peer.to_string());
-                self.hub.event(&Event::Enrol { ask, secret_sha256, credential_sha256, peer });
-            }
-            Proof::Credential { site, secret } => {
-                let sha256 = sha256_hex(secret.as_bytes());
-                match self.hub.roster.check(&site, &sha256, self.hub.clock.wall()) {
-                    Ok(line) => self.admit(&line, &sha256),
-                    Err(refused) => self.refuse(refused),
-                }
-            }
-        }
-    }
-
-    fn enrolled(&mut self, answer: Option<EnrolAnswer>) {
-        let Some(enrolment) = self.enrolment.take() else { return };
-        let refused = |code, sentence: &str| Refused { code, sentence: sentence.to_owned() };
-        let Some(answer) = answer else {
-            return self.refuse(refused(
-                RefusalCode::Unavailable,
-                "the hub could not look at the token; try again in a moment",
-            ));
-        };
-        let line = answer.site.filter(|_| answer.ok).and_then(|site| self.hub.roster.site(&site));
-        match line {
-            Some(line) => self.admit(&line, &enrolment.credential_sha256),
-            None => {
-                let sentence = answer.sentence.unwrap_or_else(|| {
-                    "the token is not valid; ask the hub's operator for a new one".to_owned()
-                });
-                self.refuse(Refused { code: RefusalCode::Token, sentence });
-            }
-        }
-    }
-
-    fn admit(&mut self, line: &SiteLine, credential_sha256: &str) {
-        let now = self.hub.clock.monotonic();
-        match self.hub.roster.register(&line.site, credential_sha256, self.stand_by, REPAIR_QUEUE, now) {
-            Ok((handle, commands, repairs)) => {
-                let site = line.site.clone();
-                self.tell(HubInput::Admit { site: site.clone(), subscriptions: subscriptions(line) });
-                self.told_heads.clear();
-                self.tell_heads();
-                if !self.stand_by {
-                    self.hub.place_site(&site, &handle);
-                }
-                self.member = Some(Member { site, handle, commands, repairs });
-                self.stranger = None;
-                self.tell_session("connected", None);
-            }
-            Err(refused) => self.refuse(refused),
-        }
-    }
-
     fn refuse(&mut self, refused: Refused) {
         self.reason = Some(refused.sentence.clone());
         self.tell(HubInput::Refuse(refused));
@@ -316,11 +270,15 @@ impl Session {
     fn command(&mut self, command: Command) {
         match command {
             Command::Subscriptions(items) => {
+                self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
+                self.tell_grown();
                 self.tell(HubInput::Subscriptions(items));
-                self.told_heads.clear();
-                self.tell_heads();
+                self.tell_subscribed();
             }
-            Command::LookAtFeeds => self.tell_heads(),
+            Command::LookAtFeeds => {
+                let news = self.watched.look_for(&self.subscribed, &self.hub.feeds);
+                self.tell_all(news);
+            }
             Command::Join(join) => self.tell(HubInput::JoinLeg(*join)),
             Command::Leave(leg) => self.tell(HubInput::LeaveLeg(leg)),
             Command::Refuse(refused) => self.refuse(refused),
@@ -336,17 +294,35 @@ impl Session {
         });
     }
 
-    /// Tells the machine of every feed whose head or unicast leg it does not know.
-    fn tell_heads(&mut self) {
-        for (feed, open) in self.hub.feeds.all() {
-            let (head, unicast_leg) = (super::feeds::head(&open), open.unicast_leg());
-            if self.told_heads.get(&feed) != Some(&(head, unicast_leg)) {
-                if self.told_heads.insert(feed.clone(), (head, unicast_leg)).is_none() {
-                    let rule = open.line().duplicate_rule.into();
-                    self.tell(HubInput::Duplicates { feed: feed.clone(), rule });
-                }
-                self.tell(HubInput::Feed { feed, epoch: open.epoch(), head, unicast_leg });
-            }
+    /// Looks at the feeds that have grown, or a little later with others.
+    fn look(&mut self) {
+        match self.pace.look(self.hub.clock.monotonic()) {
+            Ok(()) => self.tell_grown(),
+            Err(at) => self.look_at = Some(at),
+        }
+    }
+
+    fn look_if_due(&mut self) {
+        let now = self.hub.clock.monotonic();
+        if self.look_at.take_if(|at| *at <= now).is_some() {
+            self.look();
+        }
+    }
+
+    fn tell_grown(&mut self) {
+        let news = self.watched.grown();
+        self.tell_all(news);
+    }
+
+    fn tell_subscribed(&mut self) {
+        let news = self.watched.subscribe(&self.subscribed, &self.hub.feeds);
+        self.tell_all(news);
+        self.follow_legs();
+    }
+
+    fn tell_all(&mut self, inputs: Vec<HubInput>) {
+        for input in inputs {
+            self.tell(input);
         }
     }
 
@@ -368,7 +344,7 @@ impl Session {
 
     fn event(&mut self, event: HubEvent) {
         match event {
-            HubEvent::Hello(hello) => self.software = Some(hello.software),
+            HubEvent::Hello(hello) => self.software = Some(shown(&hello.software)),
             HubEvent::FirstByte { key } => {
                 self.first_bytes.insert(key, self.hub.clock.wall());
                 if self.first_bytes.len() > FIRST_BYTES_KEPT {
@@ -401,51 +377,6 @@ impl Session {
     /// The site, if there is such a feed: a site can name what it likes.
     fn member_of(&self, feed: &FeedName) -> Option<&Member> {
         self.member.as_ref().filter(|_| self.hub.feeds.find(feed).is_some())
-    }
-
-    fn leg_joined(&self, leg: LegId, after: Sequence) {
-        let Some(member) = &self.member else { return };
-        let Some(feed) = lock(&self.hub.plans).feed_of(leg) else { return };
-        lock(&member.handle.status).joined.insert(feed.clone(), leg);
-        let site = member.site.clone();
-        self.hub.event(&Event::Leg { feed, leg, site, state: "joined", after: Some(after), reason: None });
-    }
-
-    fn leg_left(&self, left: LegLeft) {
-        let Some(member) = &self.member else { return };
-        let feed = {
-            let mut status = lock(&member.handle.status);
-            let feed =
-                status.joined.iter().find(|(_, joined)| **joined == left.leg).map(|(feed, _)| feed.clone());
-            if let Some(feed) = &feed {
-                status.joined.remove(feed);
-            }
-            feed
-        };
-        let Some(feed) = feed.or_else(|| lock(&self.hub.plans).feed_of(left.leg)) else { return };
-        let state = if left.known_to.is_some() { "left" } else { "never-heard" };
-        let (site, leg) = (member.site.clone(), left.leg);
-        self.hub.event(&Event::Leg {
-            feed,
-            leg,
-            site,
-            state,
-            after: left.known_to,
-            reason: Some(left.reason),
-        });
-        self.offer_again_later(member);
-    }
-
-    /// A site that lost its leg gets another chance, as long as the plan wants it there.
-    fn offer_again_later(&self, member: &Member) {
-        let (hub, site, serial) = (Arc::downgrade(&self.hub), member.site.clone(), member.handle.serial);
-        tokio::spawn(async move {
-            tokio::time::sleep(OFFER_AGAIN).await;
-            let Some(hub) = hub.upgrade() else { return };
-            if let Some(handle) = hub.roster.session(&site).filter(|handle| handle.serial == serial) {
-                hub.place_site(&site, &handle);
-            }
-        });
     }
 
     fn receipts(&mut self, clock: Option<ClockOffset>, items: &[Receipt]) {
@@ -495,16 +426,11 @@ async fn or_never<F: Future>(future: Option<F>) -> F::Output {
     }
 }
 
-const IN_BYTES: usize = 64 << 10;
 const READ_ENTRIES: usize = 256;
 const REPAIR_QUEUE: usize = 1_024;
 const FIRST_BYTES_KEPT: usize = 16_384;
-const WAKE_INTERVAL: Duration = Duration::from_secs(1);
-const CLOSING_WAKE_INTERVAL: Duration = Duration::from_millis(50);
+const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
 /// A peer that does not take its last words loses them: a revoked site is gone within a second, whatever it does.
 const CLOSE_PATIENCE: Micros = Micros::from_millis(400);
 const CLOSE_LIMIT: Duration = Duration::from_millis(400);
-
-/// Long against the time a site needs to find a leg silent, so that a broken group costs little.
-const OFFER_AGAIN: Duration = Duration::from_secs(15);

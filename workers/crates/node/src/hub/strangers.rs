@@ -52,6 +52,11 @@ impl Stranger {
         self.hub.clock.monotonic().since(self.accepted) > ADMISSION_LIMIT
     }
 
+    /// When that is.
+    pub(super) fn late_at(&self) -> Micros {
+        self.accepted.plus(ADMISSION_LIMIT).plus(Micros(1))
+    }
+
     /// Says in the log how it ended; returns true if the agent should be told as well. In a flood only some are spoken of.
     pub(super) fn ended(&self, sentence: &str) -> bool {
         let (speaks, passed_over) = lock(&self.hub.roster.strangers.0).word(self.hub.clock.monotonic());

@@ -19,13 +19,14 @@ use super::assembly::Assemblies;
 use super::complete::Completeness;
 use super::files::{Done, Waker};
 use super::group::{Datagrams, Group};
-use super::link::{Link, dial};
+use super::link::{Link, NoLink, dial};
 use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
 use super::shelf::Shelf;
 use super::state::{HubPlace, Identity, StoredPosition, save_position};
 use super::store::{self, Complete, Stored};
 use crate::clock::Clock;
+use crate::reconnect::{self, Ended, Reconnect};
 
 /// The connection to one hub, made and kept.
 pub(crate) struct Site {
@@ -53,7 +54,11 @@ pub(crate) struct Site {
     out: BytesMut,
     flushed: bool,
     local_address: String,
-    pause: Duration,
+    reconnect: Reconnect,
+    /// When the hub let the site in, while the session lasts.
+    welcomed: Option<Instant>,
+    /// How the last attempt ended.
+    ended: Ended,
     hang_up: bool,
     /// Nothing was heard for the liveness limit.
     silent: bool,
@@ -62,7 +67,7 @@ pub(crate) struct Site {
 }
 
 enum Woken {
-    Dialled(Result<Link, String>),
+    Dialled(Result<Link, NoLink>),
     Read(std::io::Result<usize>),
     Written(std::io::Result<usize>),
     Flushed(std::io::Result<()>),
@@ -73,7 +78,7 @@ enum Woken {
     Deadline,
 }
 
-type Dial = Pin<Box<dyn Future<Output = Result<Link, String>> + Send>>;
+type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
 
 impl Site {
     /// Takes up where the site was with this hub.
@@ -109,7 +114,9 @@ impl Site {
             out: BytesMut::new(),
             flushed: true,
             local_address: String::new(),
-            pause: FIRST_PAUSE,
+            reconnect: Reconnect::default(),
+            welcomed: None,
+            ended: Ended::Answered,
             hang_up: false,
             silent: false,
             resting: false,
@@ -130,7 +137,8 @@ impl Site {
                 self.disconnected();
                 inbound.clear();
                 link = None;
-                dialling = (!self.resting).then(|| self.dial(self.pause));
+                let pause = self.pause();
+                dialling = (!self.resting).then(|| self.dial(pause));
                 continue;
             }
             inbound.reserve(IN_BYTES);
@@ -192,7 +200,7 @@ impl Site {
         if role != self.role {
             self.role = role;
             self.resting = false;
-            self.pause = FIRST_PAUSE;
+            self.reconnect = Reconnect::default();
             self.hang_up = true;
         }
     }
@@ -323,7 +331,7 @@ impl Site {
 
     fn welcome(&mut self, site: &SiteName, hub: String, stand_by: bool) {
         tracing::info!(site = site.as_str(), hub, address = self.hub.address, stand_by, "connected");
-        self.pause = FIRST_PAUSE;
+        self.welcomed = Some(Instant::now());
         self.shelf.hub_is(&hub);
         if let Err(sentence) = self.identity.accepted(site) {
             self.tell_news(News::Unkept(sentence));
@@ -359,7 +367,7 @@ impl Site {
         }
     }
 
-    fn dialled(&mut self, result: Result<Link, String>) -> Option<Link> {
+    fn dialled(&mut self, result: Result<Link, NoLink>) -> Option<Link> {
         match result {
             Ok(link) => {
                 self.local_address.clone_from(&link.local_address);
@@ -375,10 +383,10 @@ impl Site {
                 self.tell(SiteInput::Connected(proof));
                 Some(link)
             }
-            Err(sentence) => {
+            Err(NoLink { sentence, ended }) => {
                 tracing::warn!("{sentence}");
                 self.tell_news(News::Away { sentence, silent: false });
-                self.hang_up = true;
+                (self.hang_up, self.ended) = (true, ended);
                 None
             }
         }
@@ -398,17 +406,20 @@ impl Site {
         self.flushed = true;
     }
 
-    /// Dials after `pause`; the next pause is longer, with jitter so that a thousand sites do not knock together.
-    fn dial(&mut self, pause: Duration) -> Dial {
-        let jitter = getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX));
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE).mul_f64(0.75 + 0.5 * jitter);
+    fn pause(&mut self) -> Duration {
+        let ended = self.welcomed.take().map_or(self.ended, |since| Ended::Session(since.elapsed()));
+        self.ended = Ended::Answered;
+        self.reconnect.pause(ended, reconnect::random())
+    }
+
+    fn dial(&self, pause: Duration) -> Dial {
         Box::pin(dial(self.hub.address.clone(), self.identity.ca_sha256.clone(), pause))
     }
 
     fn deadline(&self) -> Instant {
         let due =
             self.machine.deadline().map(|due| Duration::from_micros(due.since(self.clock.monotonic()).0));
-        Instant::now() + due.unwrap_or(LONGEST_PAUSE)
+        Instant::now() + due.unwrap_or(LONGEST_SLEEP)
     }
 
     fn close(mut self) {
@@ -420,7 +431,7 @@ impl Site {
     }
 }
 
-async fn wait_dial(dialling: &mut Option<Dial>) -> Result<Link, String> {
+async fn wait_dial(dialling: &mut Option<Dial>) -> Result<Link, NoLink> {
     match dialling {
         Some(dial) => dial.await,
         None => std::future::pending().await,
@@ -443,8 +454,7 @@ async fn send(writer: &mut WriteHalf<TlsStream<TcpStream>>, out: &BytesMut, flus
     }
 }
 
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 const IN_BYTES: usize = 64 << 10;
 
 /// Batches of datagrams between the groups' threads and the session's task; behind them stands the socket's buffer.

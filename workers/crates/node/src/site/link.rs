@@ -1,4 +1,5 @@
 //! The connection to the hub.
+use std::io;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
@@ -7,7 +8,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::tls;
+use crate::reconnect::Ended;
+use crate::{tcp, tls};
 
 /// A connection that stands.
 pub(super) struct Link {
@@ -17,28 +19,90 @@ pub(super) struct Link {
     pub(super) local_address: String,
 }
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) struct NoLink {
+    pub(super) sentence: String,
+    pub(super) ended: Ended,
+}
+
 /// Waits `pause`, then connects to `hub` and checks that it belongs to the authority with this fingerprint.
-pub(super) async fn dial(hub: String, ca_sha256: String, pause: Duration) -> Result<Link, String> {
+pub(super) async fn dial(hub: String, ca_sha256: String, pause: Duration) -> Result<Link, NoLink> {
     tokio::time::sleep(pause).await;
-    let stream = within(TcpStream::connect(&hub))
-        .await
-        .map_err(|error| format!("the hub at {hub} can't be reached: {error}"))?;
-    let _ = stream.set_nodelay(true);
-    let local_address = stream.local_addr().map(|address| address.ip().to_string()).unwrap_or_default();
-    let config = tls::site_config(&ca_sha256).map_err(|error| error.to_string())?;
-    let name = ServerName::try_from(tls::HUB_NAME).map_err(|error| error.to_string())?;
-    let stream = within(TlsConnector::from(config).connect(name, stream)).await.map_err(|error| {
-        format!("the host at {hub} is not the hub of this site's token: {error}; check the address, or ask for a new token if the hub was set up anew")
+    let stream = connect(&hub).await.map_err(|(error, ended)| NoLink {
+        sentence: format!("the hub at {hub} can't be reached: {error}"),
+        ended,
     })?;
+    let local_address = stream.local_addr().map(|address| address.ip().to_string()).unwrap_or_default();
+    let answered = |sentence| NoLink { sentence, ended: Ended::Answered };
+    let config = tls::site_config(&ca_sha256).map_err(|error| answered(error.to_string()))?;
+    let name = ServerName::try_from(tls::HUB_NAME).map_err(|error| answered(error.to_string()))?;
+    let shaken = within(HANDSHAKE_PATIENCE, TlsConnector::from(config).connect(name, stream)).await;
+    let stream = shaken.map_err(|error| answered(no_handshake(&hub, &error)))?;
     let (reader, writer) = split(stream);
     Ok(Link { reader, writer, local_address })
 }
 
-async fn within<T>(attempt: impl Future<Output = std::io::Result<T>>) -> std::io::Result<T> {
-    match tokio::time::timeout(PATIENCE, attempt).await {
-        Ok(result) => result,
-        Err(_) => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer in 10 s")),
+/// Connects to a hub, with the options that its connections have; the error says whether anything answered.
+pub async fn connect(hub: &str) -> Result<TcpStream, (io::Error, Ended)> {
+    let stream = within(CONNECT_PATIENCE, TcpStream::connect(hub)).await.map_err(|error| {
+        let answered =
+            matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset);
+        (error, if answered { Ended::Answered } else { Ended::Unanswered })
+    })?;
+    tcp::prepare(&stream);
+    Ok(stream)
+}
+
+fn no_handshake(hub: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            format!("the hub at {hub} broke off the beginning of a session: {error}")
+        }
+        _ => format!(
+            "the host at {hub} is not the hub of this site's token: {error}; check the address, or ask for a new token if the hub was set up anew"
+        ),
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+async fn within<T>(patience: Duration, attempt: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    match tokio::time::timeout(patience, attempt).await {
+        Ok(result) => result,
+        Err(_) => {
+            let sentence = format!("no answer in {:.1} s", patience.as_secs_f64());
+            Err(io::Error::new(io::ErrorKind::TimedOut, sentence))
+        }
+    }
+}
+
+/// The kernel repeats its first packet after 1 s, then after 3, 7 and more: an attempt that is given up before the second gap and
+/// begun anew finds a healed path a second after it healed. Paths over two satellites answer in time.
+const CONNECT_PATIENCE: Duration = Duration::from_millis(2_500);
+
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_is_known_whether_anything_answered() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        assert!(connect(&address).await.is_ok());
+        drop(listener);
+        assert_eq!(connect(&address).await.unwrap_err().1, Ended::Answered);
+        // An address for documentation: nobody answers, or the host knows no way there.
+        assert_eq!(connect("[2001:db8::1]:9").await.unwrap_err().1, Ended::Unanswered);
+    }
+
+    #[tokio::test]
+    async fn a_host_that_hangs_up_is_not_called_a_stranger() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+        let no_link = dial(address, "00".repeat(32), Duration::ZERO).await.err().unwrap();
+        assert!(no_link.sentence.contains("broke off"), "{}", no_link.sentence);
+        assert_eq!(no_link.ended, Ended::Answered);
+    }
+}

@@ -28,6 +28,8 @@ pub(crate) use role::{News, Parts, Role};
 pub(crate) use shelf::Shelf;
 pub(crate) use state::{HubPlace, Identity};
 
+pub use link::connect;
+
 /// What a receiving site is started with.
 #[derive(Clone, Debug)]
 pub struct Receive {

@@ -357,10 +357,10 @@ fn a_site_without_a_common_version_is_refused() {
 fn a_silent_site_is_dead() {
     let mut bench = Bench::serving(vec![], 1);
     bench.messages(0);
-    assert_eq!(bench.hub.deadline(), Some(Micros::from_secs(15)));
-    bench.messages(14_999);
+    assert_eq!(bench.hub.deadline(), Some(LIVENESS_LIMIT));
+    bench.messages(LIVENESS_LIMIT.0 / 1_000 - 1);
     assert!(!bench.others.iter().any(|output| matches!(output, HubOutput::Close)));
-    bench.messages(15_000);
+    bench.messages(LIVENESS_LIMIT.0 / 1_000);
     assert!(bench.others.iter().any(|output| matches!(output, HubOutput::Event(HubEvent::Dead))));
     assert!(matches!(bench.others.last(), Some(HubOutput::Close)));
 }

@@ -1,0 +1,86 @@
+//! Who the site is: its proof, the agent's answer to a token, and its place among the sessions.
+use downburst_session::{HubInput, Proof, RefusalCode, Refused};
+use tokio::sync::oneshot;
+
+use super::{Member, REPAIR_QUEUE, Session};
+use crate::hub::roster::subscriptions;
+use crate::hub::text::is_sha256;
+use crate::lines::{EnrolAnswer, Event, SiteLine};
+use crate::tls::sha256_hex;
+
+/// A token that the agent looks at.
+pub(super) struct Enrolment {
+    pub(super) credential_sha256: String,
+    pub(super) answer: oneshot::Receiver<EnrolAnswer>,
+}
+
+impl Session {
+    pub(super) fn authenticate(&mut self, proof: Proof) {
+        match proof {
+            Proof::Token { credential_sha256, .. } if !is_sha256(&credential_sha256) => {
+                let sentence =
+                    "the site's credential is not named by a SHA-256; install a node of this release"
+                        .to_owned();
+                self.refuse(Refused { code: RefusalCode::Protocol, sentence });
+            }
+            Proof::Token { secret, credential_sha256 } => {
+                let ask = self.hub.next_ask();
+                let answer = match self.hub.roster.ask(ask) {
+                    Ok(answer) => answer,
+                    Err(refused) => return self.refuse(refused),
+                };
+                self.enrolment = Some(Enrolment { credential_sha256: credential_sha256.clone(), answer });
+                let (secret_sha256, peer) = (sha256_hex(secret.as_bytes()), self.peer.to_string());
+                self.hub.event(&Event::Enrol { ask, secret_sha256, credential_sha256, peer });
+            }
+            Proof::Credential { site, secret } => {
+                let sha256 = sha256_hex(secret.as_bytes());
+                match self.hub.roster.check(&site, &sha256, self.hub.clock.wall()) {
+                    Ok(line) => self.admit(&line, &sha256),
+                    Err(refused) => self.refuse(refused),
+                }
+            }
+        }
+    }
+
+    pub(super) fn enrolled(&mut self, answer: Option<EnrolAnswer>) {
+        let Some(enrolment) = self.enrolment.take() else { return };
+        let refused = |code, sentence: &str| Refused { code, sentence: sentence.to_owned() };
+        let Some(answer) = answer else {
+            return self.refuse(refused(
+                RefusalCode::Unavailable,
+                "the hub could not look at the token; try again in a moment",
+            ));
+        };
+        let line = answer.site.filter(|_| answer.ok).and_then(|site| self.hub.roster.site(&site));
+        match line {
+            Some(line) => self.admit(&line, &enrolment.credential_sha256),
+            None => {
+                let sentence = answer.sentence.unwrap_or_else(|| {
+                    "the token is not valid; ask the hub's operator for a new one".to_owned()
+                });
+                self.refuse(Refused { code: RefusalCode::Token, sentence });
+            }
+        }
+    }
+
+    fn admit(&mut self, line: &SiteLine, credential_sha256: &str) {
+        let now = self.hub.clock.monotonic();
+        match self.hub.roster.register(&line.site, credential_sha256, self.stand_by, REPAIR_QUEUE, now) {
+            Ok((handle, commands, repairs)) => {
+                let site = line.site.clone();
+                let items = subscriptions(line);
+                self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
+                self.tell(HubInput::Admit { site: site.clone(), subscriptions: items });
+                self.tell_subscribed();
+                if !self.stand_by {
+                    self.hub.place_site(&site, &handle);
+                }
+                self.member = Some(Member { site, handle, commands, repairs });
+                self.stranger = None;
+                self.tell_session("connected", None);
+            }
+            Err(refused) => self.refuse(refused),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Multicast legs as one session sees them.
+use std::sync::Arc;
+use std::time::Duration;
+
+use downburst_model::{LegId, Sequence};
+use downburst_session::LegLeft;
+
+use super::{Member, Session};
+use crate::hub::lock;
+use crate::hub::text::shown;
+use crate::lines::Event;
+
+impl Session {
+    pub(super) fn leg_joined(&self, leg: LegId, after: Sequence) {
+        self.follow_legs();
+        let Some(member) = &self.member else { return };
+        let Some(feed) = lock(&self.hub.plans).feed_of(leg) else { return };
+        lock(&member.handle.status).joined.insert(feed.clone(), leg);
+        let site = member.site.clone();
+        self.hub.event(&Event::Leg { feed, leg, site, state: "joined", after: Some(after), reason: None });
+    }
+
+    pub(super) fn leg_left(&mut self, left: LegLeft) {
+        self.follow_legs();
+        // What the session slept through is its own again.
+        self.tell_grown();
+        self.note_leg_left(left);
+    }
+
+    /// Sleeps through the appends of feeds that legs bring, and of no others.
+    pub(super) fn follow_legs(&self) {
+        for feed in &self.subscribed {
+            self.watched.leave_to_leg(feed, self.machine.is_left_to_leg(feed));
+        }
+    }
+
+    fn note_leg_left(&self, left: LegLeft) {
+        let Some(member) = &self.member else { return };
+        let feed = {
+            let mut status = lock(&member.handle.status);
+            let feed =
+                status.joined.iter().find(|(_, joined)| **joined == left.leg).map(|(feed, _)| feed.clone());
+            if let Some(feed) = &feed {
+                status.joined.remove(feed);
+            }
+            feed
+        };
+        let Some(feed) = feed.or_else(|| lock(&self.hub.plans).feed_of(left.leg)) else { return };
+        let state = if left.known_to.is_some() { "left" } else { "never-heard" };
+        let (site, leg) = (member.site.clone(), left.leg);
+        self.hub.event(&Event::Leg {
+            feed,
+            leg,
+            site,
+            state,
+            after: left.known_to,
+            reason: Some(shown(&left.reason)),
+        });
+        self.offer_again_later(member);
+    }
+
+    /// A site that lost its leg gets another chance, as long as the plan wants it there.
+    fn offer_again_later(&self, member: &Member) {
+        let (hub, site, serial) = (Arc::downgrade(&self.hub), member.site.clone(), member.handle.serial);
+        tokio::spawn(async move {
+            tokio::time::sleep(OFFER_AGAIN).await;
+            let Some(hub) = hub.upgrade() else { return };
+            if let Some(handle) = hub.roster.session(&site).filter(|handle| handle.serial == serial) {
+                hub.place_site(&site, &handle);
+            }
+        });
+    }
+}
+
+/// Long against the time a site needs to find a leg silent, so that a broken group costs little.
+const OFFER_AGAIN: Duration = Duration::from_secs(15);

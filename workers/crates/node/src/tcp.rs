@@ -1,0 +1,88 @@
+//! Options of the TCP connections between hub and sites, for both sides in one place.
+//!
+//! The sizes of the buffers are left to the kernel, which fits them to the path: a fixed size is too small for one site and too large
+//! for another.
+use std::fs;
+use std::time::Duration;
+
+use downburst_session::LIVENESS_LIMIT;
+use socket2::SockRef;
+use tokio::net::{TcpListener, TcpStream};
+
+/// Prepares a connection that was just made, by whichever side. What the kernel does not know is left out.
+pub fn prepare(stream: &TcpStream) {
+    let socket = SockRef::from(stream);
+    // Frames leave as they come; the machines gather what belongs together.
+    let _ = socket.set_tcp_nodelay(true);
+    // A peer that acknowledges nothing for so long is dead to the session as well: its buffers go with the connection.
+    let _ = socket.set_tcp_user_timeout(Some(Duration::from_micros(LIVENESS_LIMIT.0)));
+    let _ = socket.set_tcp_notsent_lowat(NOT_SENT_LIMIT_BYTES);
+}
+
+/// Has a listener's connections use this congestion control; the error says what to do.
+pub(crate) fn use_congestion_control(listener: &TcpListener, name: &str) -> Result<(), String> {
+    SockRef::from(listener).set_tcp_congestion(name.as_bytes()).map_err(|error| {
+        let known = read_setting("tcp_available_congestion_control").unwrap_or_else(|| "unknown".to_owned());
+        format!(
+            "the congestion control {name:?} can't be used: {error}; the kernel has: {known}; load its module (modprobe \
+             tcp_{name}), allow it in net.ipv4.tcp_allowed_congestion_control, or correct the setting"
+        )
+    })
+}
+
+/// What this host's kernel takes from connections that were silent, in a sentence with what to do about it; `None` when nothing.
+pub(crate) fn slow_start_after_idle(listener: &TcpListener) -> Option<String> {
+    let name = SockRef::from(listener).tcp_congestion().unwrap_or_default();
+    let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
+    let restarts = read_setting("tcp_slow_start_after_idle").is_some_and(|value| value != "0");
+    (restarts && !KEEPS_ITS_RATE.contains(&name.as_str())).then(|| {
+        format!(
+            "this host's kernel slows a connection down that was silent for a moment (congestion control {name}): the first large \
+             product after a pause takes several round trips more; run: sysctl -w net.ipv4.tcp_slow_start_after_idle=0, or set \
+             the hub's congestion control to bbr"
+        )
+    })
+}
+
+fn read_setting(name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok().map(|value| value.trim().to_owned())
+}
+
+/// How much the kernel takes beyond what is on the path. What waits in our queue can still be passed by a warning; what the kernel
+/// holds can't. Half of it is drained before the session is woken again.
+const NOT_SENT_LIMIT_BYTES: u32 = 128 << 10;
+
+/// Congestion controls with a model of the path, to which the kernel does not apply the restart after a silence.
+const KEEPS_ITS_RATE: [&str; 2] = ["bbr", "bbr3"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn options_are_set_on_both_sides() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        for stream in [&stream, &accepted] {
+            prepare(stream);
+            let socket = SockRef::from(stream);
+            assert!(socket.tcp_nodelay().unwrap());
+            assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_micros(LIVENESS_LIMIT.0)));
+            assert_eq!(socket.tcp_notsent_lowat().unwrap(), NOT_SENT_LIMIT_BYTES);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_congestion_control_is_inherited_and_an_unknown_one_refused_with_a_way_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        use_congestion_control(&listener, "reno").unwrap();
+        let _stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        assert!(SockRef::from(&accepted).tcp_congestion().unwrap().starts_with(b"reno"));
+        let sentence = use_congestion_control(&listener, "nonesuch").unwrap_err();
+        assert!(sentence.contains("nonesuch") && sentence.contains("modprobe"), "{sentence}");
+        let restarts = read_setting("tcp_slow_start_after_idle").unwrap() != "0";
+        assert_eq!(slow_start_after_idle(&listener).is_some(), restarts, "reno is slowed down");
+    }
+}
