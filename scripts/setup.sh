@@ -112,13 +112,13 @@ node_binary() {
     [[ -x $TARGET/release/downburst-node ]] || sentence+=" (a few minutes the first time)"
     step node "$sentence" "$NETWORK_HINT" \
         cargo build --release --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET" \
-        -p downburst-node -p downburst-wire -p downburst-load
+        -p downburst-node -p downburst-wire -p downburst-load -p downburst-swarm
     stamp node "$TARGET $input"
 }
 
 built_all() {
     local program
-    for program in downburst-node downburst-wire downburst-load; do
+    for program in downburst-node downburst-wire downburst-load downburst-swarm; do
         [[ -x $TARGET/release/$program ]] || return 1
     done
 }

@@ -1,0 +1,86 @@
+"""Runs many receiving sites of a hub in one process (`downburst-swarm`)."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Self
+
+from kit.node import HubNode, Line, Prefix, node_binary, wait_for
+
+
+def swarm_binary() -> str:
+    """The built swarm: `DOWNBURST_SWARM`, else what lies beside the node."""
+    binary = os.environ.get("DOWNBURST_SWARM") or str(Path(node_binary()).with_name("downburst-swarm"))
+    assert Path(binary).exists(), "the swarm is not built; run: make setup-test"
+    return binary
+
+
+def enrol(node: HubNode, names: Sequence[str], *subscriptions: Line, file: Path) -> None:
+    """Makes sites known to the hub with credentials that `file` then holds: no site has to show a token."""
+    lines = []
+    for name in names:
+        secret = secrets.token_hex(16)
+        node.sites[name] = list(subscriptions)
+        node.credentials[name] = [sha256(secret.encode()).hexdigest()]
+        lines.append(f"{name} {node.ca_sha256} {secret}\n")
+    file.write_text("".join(lines))
+    node.tell_sites()
+
+
+@dataclass
+class Swarm:
+    """A `downburst-swarm` and what it printed."""
+
+    hub: str
+    token_file: Path
+    arguments: Sequence[str] = ()
+    prefix: Prefix = ()
+    lines: list[Line] = field(default_factory=list)
+
+    def start(self) -> Self:
+        """Starts the process."""
+        argv = [swarm_binary(), "--hub", self.hub, "--token-file", str(self.token_file), "--every", "0.2"]
+        self.process = subprocess.Popen(
+            [*self.prefix, *argv, *self.arguments], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return self
+
+    def wait_connected(self, sites: int, seconds: float = 60.0) -> Line:
+        """Waits until so many sites have a session; returns the line that says so."""
+        return wait_for(f"{sites} sites of the swarm", lambda: self._last(connected=sites), seconds)
+
+    def wait_products(self, products: int, seconds: float = 60.0) -> Line:
+        """Waits until all sites together have received so many products."""
+
+        def enough() -> Line | None:
+            return next((line for line in self.lines[-1:] if line["products"] >= products), None)
+
+        return wait_for(f"{products} products at the swarm", enough, seconds)
+
+    def stop(self) -> Line:
+        """Ends the process; returns the summary."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=20)
+        self._reader.join(timeout=10)
+        return self.lines[-1]
+
+    def _last(self, **wanted: int) -> Line | None:
+        return next(
+            (line for line in self.lines[-1:] if all(line[name] == value for name, value in wanted.items())), None
+        )
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout as lines:
+            for text in lines:
+                self.lines.append(json.loads(text))
