@@ -1,0 +1,40 @@
+"""The session's parsers and machines under mutated conversations, for minutes; make test takes some thousand."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kit.capabilities import skip
+
+pytestmark = [pytest.mark.system, pytest.mark.nightly]
+MANIFEST = Path(__file__).resolve().parents[2] / "workers" / "Cargo.toml"
+
+
+def test_mutants_for_minutes() -> None:
+    if shutil.which("cargo") is None:
+        skip("cargo is not here: the mutants are made by a test of the crate downburst-session")
+    seconds = os.environ.get("DOWNBURST_FUZZ_SECONDS", "300")
+    argv = [
+        "cargo",
+        "test",
+        "--manifest-path",
+        str(MANIFEST),
+        "--locked",
+        "-p",
+        "downburst-session",
+        "--test",
+        "fuzz",
+    ]
+    run = subprocess.run(
+        [*argv, "--", "--nocapture"],
+        env={**os.environ, "DOWNBURST_FUZZ_SECONDS": seconds},
+        capture_output=True,
+        text=True,
+        timeout=float(seconds) + 1_800,
+        check=False,
+    )
+    print(run.stdout[-2_000:])
+    assert run.returncode == 0, run.stdout[-4_000:] + run.stderr[-4_000:]
