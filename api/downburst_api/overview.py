@@ -102,10 +102,24 @@ def _faults(live: LiveState, facts: _Facts, now: datetime, *, node_running: bool
         session = live.session(site.name)
         if site.active and site.name in wanting and not (session and session.connected):
             found.append(_away(site, session, since=site.created_at or now))
+        if session and session.connected:
+            found.extend(_troubles(site, session, now))
     return [
         {"at": fault.at, "sentence": fault.sentence, "feed": fault.feed, "site": fault.site, "next": fault.next_step}
         for fault in sorted(found, key=lambda fault: fault.at)
     ]
+
+
+def _troubles(site: Site, session: SiteSession, now: datetime) -> Iterable[Fault]:
+    """A site that can't store is connected and takes nothing: its disk is full, or read-only, or failing."""
+    step = (
+        f"free or mend the disk at {site.organisation or site.name}; the feed goes on by itself, "
+        "and nothing is lost while this hub still keeps it"
+    )
+    for progress in session.progress.values():
+        if progress.trouble:
+            sentence = f"{site.name} can't store {progress.feed}: {progress.trouble}"
+            yield Fault(session.behind_since or now, sentence, progress.feed, site.name, step)
 
 
 def _away(site: Site, session: SiteSession | None, *, since: datetime) -> Fault:

@@ -75,6 +75,8 @@ class SiteProgress:
     pending: int
     transport: Transport
     leg: int
+    trouble: str | None = None
+    """Why the site stores nothing of the feed at the moment, in its words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,12 +226,15 @@ def test_a_full_disk_at_a_site_loses_nothing(node: HubNode, subscribe: Subscribe
             play.put()
         good.wait_received(len(play.acknowledged))
         wait_for("a word of the full disk", lambda: "No space left on device" in small.log())
+        wait_for("the hub to know", lambda: "is full" in trouble(node, "small"))
+        assert trouble(node, "good") == ""
         assert len(inside.received()) < len(play.acknowledged)
         (seen / "filler").unlink()
         received = inside.wait_received(len(play.acknowledged))
         assert received == play.acknowledged == good.received()
         assert node.drained()
         assert not [event for event in ends(node) if event["site"] == "good"]
+        wait_for("the end of the trouble", lambda: trouble(node, "small") == "")
     finally:
         small.stop()
 
@@ -264,6 +267,13 @@ def revoke(node: HubNode, site: str) -> None:
 
 def connected(node: HubNode, site: str) -> bool:
     return site in {session["site"] for session in node.do("status")["sessions"]}
+
+
+def trouble(node: HubNode, site: str) -> str:
+    """Why a connected site stores nothing, as the hub knows it."""
+    sessions = node.do("status")["sessions"]
+    feeds = [feed for session in sessions if session["site"] == site for feed in session["feeds"]]
+    return " ".join(feed.get("trouble", "") for feed in feeds)
 
 
 def connections(node: HubNode, site: str) -> list[dict[str, str]]:

@@ -212,7 +212,14 @@ def _session_traffic(session: Line) -> SessionTraffic:
         clock_bound_us=session.get("clock_bound_us"),
         round_trip_us=session.get("round_trip_us"),
         feeds=tuple(
-            SiteProgress(feed["feed"], feed["settled_to"], feed["pending"], Transport(feed["transport"]), feed["leg"])
+            SiteProgress(
+                feed["feed"],
+                feed["settled_to"],
+                feed["pending"],
+                Transport(feed["transport"]),
+                feed["leg"],
+                feed.get("trouble"),
+            )
             for feed in session["feeds"]
         ),
     )

@@ -1,6 +1,6 @@
 """`downburst status` and `downburst latency`: how it goes."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,10 +31,7 @@ def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     table(
         "Sites",
         ("site", "connected", "behind by", "stored", "clock"),
-        (
-            [s["site"], "yes" if s["connected"] else "no", s["behind_products"], s["stored"], _clock(s)]
-            for s in seen["sites"]
-        ),
+        ([s["site"], _connected(s), s["behind_products"], s["stored"], _clock(s)] for s in seen["sites"]),
         empty="there is no site yet; make one: downburst sites add unl.edu",
     )
 
@@ -72,6 +69,12 @@ def latency(
 
 def _plan(plan: dict[str, str] | None) -> list[str]:
     return ["", "no plan yet"] if plan is None else [plan["transport"], plan["reason"]]
+
+
+def _connected(site: dict[str, Any]) -> str:
+    if site["connected"] and any(feed.get("trouble") for feed in site["feeds"]):
+        return "can't store"
+    return "yes" if site["connected"] else "no"
 
 
 def _clock(site: dict[str, float | None]) -> str:

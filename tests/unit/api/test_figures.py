@@ -100,7 +100,8 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
     assert (site["connected"], site["behind_products"], site["stored"]) == (True, 2, 6)
     assert site["behind_s"] == 4
     assert (site["clock_offset_ms"], site["clock_bound_ms"], site["round_trip_ms"]) == (1.5, 0.25, 0.5)
-    assert site["feeds"] == [{"feed": "NGRID", "settled_to": 7, "pending": 2, "transport": "multicast", "leg": 2}]
+    progress = {"feed": "NGRID", "settled_to": 7, "pending": 2, "transport": "multicast", "leg": 2, "trouble": None}
+    assert site["feeds"] == [progress]
 
 
 async def test_the_overview_explains_the_plan(told: Asked) -> None:
@@ -129,6 +130,22 @@ async def test_a_log_shorter_than_the_longest_outage_is_wrong_now(told: Asked, c
     faults = (await told.ask("GET", "/v1/overview"))["faults"]
     shown = [(fault["feed"], fault["sentence"], fault["next"]) for fault in faults if fault["feed"]]
     assert shown == [("NGRID", warning.problem, warning.step)]
+
+
+async def test_a_site_that_can_not_store_is_wrong_though_it_is_connected(told: Asked, clock: FakeClock) -> None:
+    full = SiteProgress("NGRID", 7, 2, Transport.UNICAST, 1, trouble="No space left on device")
+    at = to_us(clock.now())
+    seen = TrafficSeen(at, at + 1_000_000, (), (), (SessionTraffic("a.edu", None, None, None, (full,)),), 0)
+    told.runtime.live.apply(seen)
+    faults = (await told.ask("GET", "/v1/overview"))["faults"]
+    fault = next(fault for fault in faults if fault["site"] == "a.edu")
+    assert fault["sentence"] == "a.edu can't store NGRID: No space left on device"
+    assert fault["feed"] == "NGRID"
+    assert "mend the disk" in fault["next"]
+    well = replace(full, trouble=None)
+    told.runtime.live.apply(replace(seen, sessions=(replace(seen.sessions[0], feeds=(well,)),)))
+    faults = (await told.ask("GET", "/v1/overview"))["faults"]
+    assert "a.edu" not in [fault["site"] for fault in faults]
 
 
 async def test_latency_is_told_by_path_and_narrowed(told: Asked) -> None:

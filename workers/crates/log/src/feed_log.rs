@@ -104,6 +104,19 @@ impl FeedLog {
         }
     }
 
+    /// No sequence above this was ever given, as far as this log knows: one that was restored from a backup may be wrong.
+    pub fn given_to(&self) -> Sequence {
+        Sequence(self.reservation().reserved_to())
+    }
+
+    /// Gives no sequence up to `last` any more: they were given before this log was restored from a backup.
+    pub fn skip_to(&self, last: Sequence) -> Result<(), LogError> {
+        let mut writer = self.writer();
+        writer.skip_to(last.0);
+        let (next, block) = (writer.next(), self.options().sequence_block);
+        self.reservation().cover(next, 1, block)
+    }
+
     /// Seals everything and marks a clean stop. Reading stays possible, appending does not.
     pub fn close(&self) -> Result<(), LogError> {
         let mut writer = self.writer();

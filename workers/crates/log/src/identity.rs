@@ -91,6 +91,11 @@ impl Reservation {
         resumption
     }
 
+    /// No sequence above was ever given.
+    pub(crate) fn reserved_to(&self) -> u64 {
+        self.state.reserved_to
+    }
+
     pub(crate) fn forgotten_to(&self) -> u64 {
         self.state.forgotten_to
     }

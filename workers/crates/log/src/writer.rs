@@ -62,6 +62,11 @@ impl Writer {
         self.closed
     }
 
+    /// Goes on above `last`.
+    pub(crate) fn skip_to(&mut self, last: u64) {
+        self.next = self.next.max(last.saturating_add(1));
+    }
+
     /// Refuses further appends; true if that was not so before.
     pub(crate) fn close(&mut self) -> bool {
         !std::mem::replace(&mut self.closed, true)

@@ -443,6 +443,9 @@ pub(crate) struct SessionFeed {
     pub(crate) pending: u64,
     pub(crate) transport: Transport,
     pub(crate) leg: LegId,
+    /// Why the site stores nothing of the feed, in its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<String>,
 }
 
 const fn default_drain_seconds() -> f64 {

@@ -8,6 +8,7 @@
 
 mod api;
 mod frame;
+mod frontier;
 mod hub;
 mod message;
 mod patterns;
@@ -15,6 +16,7 @@ mod site;
 mod spans;
 
 pub use api::*;
+pub use frontier::Frontier;
 pub use hub::HubSession;
 pub use message::*;
 pub use site::SiteSession;

@@ -501,23 +501,6 @@ pub struct ClockReply {
     pub sent: WallMicros,
 }
 
-/// Site to hub: where it stands, said after receipts and at least each second while something changes.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Frontier {
-    /// The feed.
-    #[n(0)]
-    pub feed: FeedName,
-    /// The life of the hub's log.
-    #[n(1)]
-    pub epoch: Epoch,
-    /// Everything up to here is settled.
-    #[n(2)]
-    pub settled_to: Sequence,
-    /// How many products are known and not settled.
-    #[n(3)]
-    pub pending: u64,
-}
-
 impl std::fmt::Debug for Proof {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -5,6 +5,7 @@
 mod accept;
 mod batches;
 mod bells;
+mod claims;
 mod feed_writer;
 mod feeds;
 mod inbound;
@@ -13,6 +14,7 @@ mod leg;
 mod leg_rate;
 mod outbound;
 mod plans;
+mod reading;
 mod roster;
 mod session;
 mod strangers;

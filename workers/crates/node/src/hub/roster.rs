@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Micros, RangeSet, Sequence, SiteName, WallMicros};
-use downburst_session::{ClockOffset, LegJoin, RefusalCode, Refused, Subscription};
+use downburst_session::{ClockOffset, Frontier, LegJoin, RefusalCode, Refused, Subscription};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::lock;
+use super::reading::Wanted;
 use super::strangers::Strangers;
 use crate::lines::{EnrolAnswer, SiteLine};
 
@@ -47,6 +48,8 @@ pub(super) enum Command {
     Join(Box<LegJoin>),
     Leave(LegId),
     Refuse(Refused),
+    /// A read that failed is tried again.
+    Read(Box<Wanted>),
 }
 
 /// What a leg has for one site.
@@ -62,6 +65,8 @@ pub(super) struct Status {
     pub(super) heard_at: Micros,
     pub(super) clock: Option<ClockOffset>,
     pub(super) frontiers: BTreeMap<FeedName, (Sequence, u64)>,
+    /// Why the site stores nothing of a feed.
+    pub(super) troubles: BTreeMap<FeedName, String>,
     /// Multicast legs the site was told to join and not told to leave.
     pub(super) offered: BTreeMap<FeedName, LegId>,
     /// Multicast legs the site hears.
@@ -69,6 +74,18 @@ pub(super) struct Status {
 }
 
 impl Status {
+    /// The site said where it stands in a feed.
+    pub(super) fn stands(&mut self, frontier: Frontier) {
+        let Frontier { feed, settled_to, pending, trouble, .. } = frontier;
+        match trouble {
+            Some(trouble) => {
+                drop(self.troubles.insert(feed.clone(), trouble.chars().take(TROUBLE_CHARS).collect()))
+            }
+            None => drop(self.troubles.remove(&feed)),
+        }
+        self.frontiers.insert(feed, (settled_to, pending));
+    }
+
     /// True while the site counts on this leg.
     pub(super) fn hears(&self, leg: LegId) -> bool {
         self.joined.values().any(|joined| *joined == leg)
@@ -261,3 +278,6 @@ const TELLING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Anybody can show a token; the agent has other work.
 const ASKS_LIMIT: usize = 256;
+
+/// How much a site may say of its trouble.
+const TROUBLE_CHARS: usize = 300;

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Machine as _, Micros, ProductKey, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    ClockOffset, Entry, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt,
-    RefusalCode, Refused,
+    ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt, RefusalCode,
+    Refused,
 };
 use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, watch};
@@ -22,6 +22,7 @@ use tokio_rustls::server::TlsStream;
 use super::accept::{Counted, PUT_OUT};
 use super::bells::Pace;
 use super::outbound::{OUT_LIMIT_BYTES, Outbound, Taken};
+use super::reading::{HubRead, Wanted};
 use super::roster::{Command, Handle, Repair};
 use super::strangers::Stranger;
 use super::text::shown;
@@ -236,7 +237,9 @@ impl Session {
                     self.stand_by = self.machine.stands_by();
                     self.authenticate(proof);
                 }
-                HubOutput::Read { feed, after, to, limit_bytes } => self.read(feed, after, to, limit_bytes),
+                HubOutput::Read { feed, after, to, limit_bytes } => {
+                    self.read(Wanted::new(feed, after, to, limit_bytes));
+                }
                 HubOutput::FindTime { feed, time } => {
                     let after =
                         self.hub.feeds.find(&feed).map_or(Sequence(0), |open| open.log.find_time(time));
@@ -282,6 +285,7 @@ impl Session {
             Command::Join(join) => self.tell(HubInput::JoinLeg(*join)),
             Command::Leave(leg) => self.tell(HubInput::LeaveLeg(leg)),
             Command::Refuse(refused) => self.refuse(refused),
+            Command::Read(wanted) => self.read(*wanted),
         }
     }
 
@@ -326,25 +330,22 @@ impl Session {
         }
     }
 
-    fn read(&mut self, feed: FeedName, after: Sequence, to: Sequence, limit_bytes: usize) {
-        let batch =
-            self.hub.feeds.find(&feed).map(|open| open.log.read(after, to, limit_bytes, READ_ENTRIES));
-        let (entries, read_to) = match batch {
-            Some(Ok(batch)) => (batch.entries, batch.read_to),
-            Some(Err(error)) => {
-                self.hub.fault(format!("the log of feed {feed} can't be read: {error}"), Some(&feed));
-                (Vec::new(), to)
+    fn read(&mut self, wanted: Wanted) {
+        match wanted.read(&self.hub) {
+            Some(HubRead { entries, read_to }) => {
+                let Wanted { feed, after, .. } = wanted;
+                self.tell(HubInput::Entries { feed, after, entries, read_to });
             }
-            None => (Vec::new(), to),
-        };
-        let entries =
-            entries.into_iter().map(|entry| Entry { info: entry.info, bytes: entry.bytes }).collect();
-        self.tell(HubInput::Entries { feed, after, entries, read_to });
+            None => wanted.again_later(self.member.as_ref().map(|member| &member.handle)),
+        }
     }
 
     fn event(&mut self, event: HubEvent) {
         match event {
-            HubEvent::Hello(hello) => self.software = Some(shown(&hello.software)),
+            HubEvent::Hello(hello) => {
+                super::claims::check(&self.hub, &hello);
+                self.software = Some(shown(&hello.software));
+            }
             HubEvent::FirstByte { key } => {
                 self.first_bytes.insert(key, self.hub.clock.wall());
                 if self.first_bytes.len() > FIRST_BYTES_KEPT {
@@ -363,8 +364,7 @@ impl Session {
             HubEvent::Frontier(frontier) => {
                 if let Some(member) = self.member_of(&frontier.feed) {
                     lock(&self.hub.batches).frontier(&member.site, &frontier);
-                    let stands = (frontier.settled_to, frontier.pending);
-                    lock(&member.handle.status).frontiers.insert(frontier.feed, stands);
+                    lock(&member.handle.status).stands(frontier);
                 }
             }
             HubEvent::Violation(sentence) => {
@@ -426,7 +426,6 @@ async fn or_never<F: Future>(future: Option<F>) -> F::Output {
     }
 }
 
-const READ_ENTRIES: usize = 256;
 const REPAIR_QUEUE: usize = 1_024;
 const FIRST_BYTES_KEPT: usize = 16_384;
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);

@@ -169,6 +169,7 @@ impl Hub {
                         feed: feed.clone(),
                         settled_to: *settled_to,
                         pending: *pending,
+                        trouble: status.troubles.get(feed).cloned(),
                         transport: if joined.is_some() { Transport::Multicast } else { Transport::Unicast },
                         leg: joined.or_else(|| feeds.get(feed).map(|feed| feed.unicast_leg()))?,
                     })

@@ -12,6 +12,8 @@ use crate::{
     ProductBegin, Receipt, StoreResult, Subscription, Welcome,
 };
 
+mod trouble;
+
 const EPOCH: Epoch = Epoch(7);
 
 fn at(millis: u64) -> Now {
@@ -185,7 +187,8 @@ fn a_product_by_unicast_is_begun_written_completed_and_settled() {
     let said = bench.wait(300);
     let receipt = &receipts(&said)[0];
     assert_eq!((receipt.outcome, receipt.leg, receipt.size), (Outcome::Stored, LegId(1), 5));
-    let frontier = Frontier { feed: feed(), epoch: EPOCH, settled_to: Sequence(3), pending: 0 };
+    let frontier =
+        Frontier { feed: feed(), epoch: EPOCH, settled_to: Sequence(3), pending: 0, trouble: None };
     assert!(said.contains(&frontier.into()));
     assert_eq!(bench.position().newest_stored, WallMicros(3));
     let kept = bench.others.iter().rev().find_map(|output| match output {
@@ -401,12 +404,10 @@ fn every_leg_join_is_answered_by_one_leg_left() {
     bench.say(LegJoin { epoch: Epoch(1), ..join(99) });
     bench.say(join(100));
     bench.say(join(101));
-    bench
-        .site
-        .handle(at(0), SiteInput::JoinFailed { leg: LegId(100), reason: "no such interface".to_owned() });
-    bench
-        .site
-        .handle(at(0), SiteInput::JoinFailed { leg: LegId(100), reason: "no such interface".to_owned() });
+    for _ in 0..2 {
+        let reason = "no such interface".to_owned();
+        bench.site.handle(at(0), SiteInput::JoinFailed { leg: LegId(100), reason });
+    }
     bench.say(LegJoin { leg_epoch: 2, ..join(101) });
     bench.say(LegLeave { leg: LegId(101) });
     bench.say(LegLeave { leg: LegId(101) });

@@ -30,6 +30,8 @@ pub(crate) struct Track {
     pending: BTreeMap<u64, Assembly>,
     waiting: BTreeMap<(Epoch, u64), Assembly>,
     passed: Passed,
+    /// Why the driver could not store a product, until it could store one.
+    trouble: Option<String>,
     report_at: Option<Micros>,
     reported_at: Option<Micros>,
 }
@@ -49,6 +51,7 @@ impl Track {
             pending: BTreeMap::new(),
             waiting: BTreeMap::new(),
             passed: Passed::default(),
+            trouble: None,
             report_at: None,
             reported_at: None,
         }
@@ -80,6 +83,7 @@ impl Track {
             epoch: self.epoch,
             settled_to: Sequence(self.settled.frontier()),
             pending: (self.pending.len() as u64).saturating_add(self.waiting.len() as u64),
+            trouble: self.trouble.clone(),
         }
     }
 
@@ -272,7 +276,8 @@ impl Track {
         match result {
             StoreResult::Stored => Some(self.store(now, &assembly, Outcome::Stored, at)),
             StoreResult::Held => Some(self.store(now, &assembly, Outcome::Held, at)),
-            StoreResult::Failed(_) => {
+            StoreResult::Failed(reason) => {
+                self.troubled(now, &reason);
                 self.retry(now, assembly, STORE_PAUSE);
                 None
             }
@@ -327,7 +332,14 @@ impl Track {
                 || (!assembly.legs.is_empty() && now.monotonic.since(assembly.progressed_at) < STALL)
         });
         let coming = coming.map(|(number, _)| (*number, *number)).collect();
-        self.asks.due(now.monotonic, &over, &coming)
+        let mut asked = self.asks.due(now.monotonic, &over, &coming);
+        let Some(first) = asked.first().filter(|_| self.trouble.is_some()) else {
+            return asked;
+        };
+        // One product shows whether the disk is well again; the others would come for nothing.
+        asked.remove(first, first);
+        self.asks.add(asked, now.monotonic.plus(STORE_PAUSE));
+        one(first)
     }
 
     /// How far everything is known without a hole, from `known` on, which a leg announced.
@@ -376,6 +388,7 @@ impl Track {
     }
 
     fn store(&mut self, now: Now, assembly: &Assembly, outcome: Outcome, at: WallMicros) -> Receipt {
+        self.trouble = None;
         let key = &assembly.info.key;
         self.newest_stored = self.newest_stored.max(assembly.info.stored);
         if key.epoch == self.epoch {
@@ -384,6 +397,14 @@ impl Track {
         }
         self.changed(now);
         assembly.receipt(outcome, at)
+    }
+
+    /// The hub is told why nothing is stored.
+    fn troubled(&mut self, now: Now, reason: &str) {
+        if self.trouble.is_none() {
+            self.changed(now);
+        }
+        self.trouble = Some(reason.chars().take(TROUBLE_CHARS).collect());
     }
 
     /// Awaits a product once more from the start. After the end of a session the next one brings it by itself.
@@ -482,6 +503,9 @@ const LONG_STALL: Micros = Micros::from_secs(30);
 
 /// How long a product that could not be stored waits until it is asked again.
 const STORE_PAUSE: Micros = Micros::from_secs(5);
+
+/// How much of a reason is told to the hub.
+const TROUBLE_CHARS: usize = 300;
 
 /// How often a product may fail its digest.
 const DIGEST_FAILURES: u8 = 3;

@@ -1,0 +1,55 @@
+//! What a site says it has, against what the log gave: a log that was restored from a backup has forgotten numbers it gave.
+use downburst_log::ProductLog as _;
+use downburst_model::{FeedName, Sequence, SiteName};
+use downburst_session::{FeedPosition, Hello, Proof};
+
+use super::Hub;
+
+/// Looks at the positions in a hello. Numbers that this log never gave are not given to other products from here on.
+pub(super) fn check(hub: &Hub, hello: &Hello) {
+    let site = match &hello.proof {
+        Proof::Credential { site, .. } => Some(site),
+        Proof::Token { .. } => None,
+    };
+    for position in &hello.feeds {
+        check_position(hub, site, position);
+    }
+}
+
+fn check_position(hub: &Hub, site: Option<&SiteName>, position: &FeedPosition) {
+    let Some(open) = hub.feeds.find(&position.feed).filter(|open| open.log.epoch() == position.epoch) else {
+        return;
+    };
+    let (Some(last), given) = (position.settled.last(), open.log.given_to()) else { return };
+    if last <= given.0 {
+        return;
+    }
+    let (feed, head) = (&position.feed, open.log.head());
+    let who = site.map_or_else(|| "a site".to_owned(), |site| format!("site {site}"));
+    let told = format!(
+        "{who} has numbers up to {last} of feed {feed}, and this log gave none above {given}: was it restored from a backup?",
+        given = given.0
+    );
+    if last - given.0 > BELIEVED_JUMP {
+        return hub.fault(
+            format!("{told} That many can't have been given; nothing was changed, look at the site"),
+            Some(feed),
+        );
+    }
+    let done = match open.log.skip_to(Sequence(last)) {
+        Ok(()) => format!("The next product gets a number above {last}"),
+        Err(error) => format!("Numbers above {last} can't be reserved: {error}"),
+    };
+    hub.fault(format!("{told} {done}; {}", advice(feed, site, head)), Some(feed));
+}
+
+fn advice(feed: &FeedName, site: Option<&SiteName>, head: Sequence) -> String {
+    format!(
+        "what came in between the restoration and now, up to number {}, may lack there: `downburst resend --site {} --feed {feed} --from 2h`",
+        head.0,
+        site.map_or("SITE", SiteName::as_str)
+    )
+}
+
+/// A site that claims more is wrong or lies: two products a second for some decades of an outage.
+const BELIEVED_JUMP: u64 = 1_000_000_000;

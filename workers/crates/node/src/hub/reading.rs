@@ -1,0 +1,74 @@
+//! Reading a feed's log for a session: what can't be read now is read again, and never passed over as if nothing were there.
+use std::time::Duration;
+
+use downburst_log::ProductLog as _;
+use downburst_model::{FeedName, Sequence};
+use downburst_session::Entry;
+
+use super::Hub;
+use super::roster::{Command, Handle};
+
+/// A stretch of a log that a session asked for.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) feed: FeedName,
+    pub(super) after: Sequence,
+    to: Sequence,
+    limit_bytes: usize,
+    /// How often it could not be read.
+    failures: u32,
+}
+
+/// What a log held.
+pub(super) struct HubRead {
+    pub(super) entries: Vec<Entry>,
+    pub(super) read_to: Sequence,
+}
+
+impl Wanted {
+    pub(super) fn new(feed: FeedName, after: Sequence, to: Sequence, limit_bytes: usize) -> Self {
+        Self { feed, after, to, limit_bytes, failures: 0 }
+    }
+
+    /// `None`: the disk failed, which is said.
+    pub(super) fn read(&self, hub: &Hub) -> Option<HubRead> {
+        let Self { feed, after, to, limit_bytes, failures } = self;
+        let Some(open) = hub.feeds.find(feed) else {
+            return Some(HubRead { entries: Vec::new(), read_to: *to });
+        };
+        match open.log.read(*after, *to, *limit_bytes, READ_ENTRIES) {
+            Ok(batch) => {
+                let entries = batch.entries.into_iter();
+                let entries = entries.map(|entry| Entry { info: entry.info, bytes: entry.bytes }).collect();
+                Some(HubRead { entries, read_to: batch.read_to })
+            }
+            Err(error) => {
+                if failures % FAILURES_TOLD == 0 {
+                    let advice =
+                        "sites wait for it; look at the disk, `downburst log verify` says what is damaged";
+                    hub.fault(format!("the log of feed {feed} can't be read: {error}; {advice}"), Some(feed));
+                }
+                None
+            }
+        }
+    }
+
+    /// The session asks once more in a moment. Without a member there is nobody to read for.
+    pub(super) fn again_later(self, handle: Option<&Handle>) {
+        let Some(commands) = handle.map(|handle| handle.commands.clone()) else { return };
+        let again = Self { failures: self.failures.wrapping_add(1), ..self };
+        tokio::spawn(async move {
+            tokio::time::sleep(AGAIN_AFTER).await;
+            // A session that ended meanwhile needs nothing.
+            let _ = commands.send(Command::Read(Box::new(again)));
+        });
+    }
+}
+
+const READ_ENTRIES: usize = 256;
+
+/// Long for a disk that is well, short for people who wait for it.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// A disk that stays ill is said each minute.
+const FAILURES_TOLD: u32 = 60;
