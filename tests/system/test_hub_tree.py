@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -79,6 +80,16 @@ def upstream(hub: HubNode) -> Line:
     return found
 
 
+def has_refused(hub: HubNode) -> bool:
+    """Whether the hub refused a product that had passed it before."""
+    return bool(upstream(hub)["looped"] >= 1)
+
+
+def has_products(hub: HubNode, count: int) -> bool:
+    """Whether the hub's feed holds so many products."""
+    return bool(hub.do("status")["feeds"][0]["products"] == count)
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Iterator[Tree]:
     """No hubs yet."""
@@ -96,6 +107,12 @@ def test_products_reach_the_sites_of_a_lower_hub_once_though_it_is_killed(tree: 
     due: Counter[tuple[str, str]] = Counter()
     source, stopped = random.Random(5), threading.Event()
 
+    def grown(goal: int) -> bool:
+        return len(due) >= goal
+
+    def has_all(site: SiteNode) -> bool:
+        return len(held(site)) >= len(due)
+
     def play() -> None:
         while not stopped.is_set():
             content = source.randbytes(1 + int(100_000 * source.random() ** 4))
@@ -108,7 +125,7 @@ def test_products_reach_the_sites_of_a_lower_hub_once_though_it_is_killed(tree: 
     player.start()
     for _ in range(2):
         goal = len(due) + 60
-        wait_for("more products", lambda goal=goal: len(due) >= goal)
+        wait_for("more products", partial(grown, goal))
         middle.kill()
         time.sleep(0.5)
         middle.start()
@@ -119,7 +136,7 @@ def test_products_reach_the_sites_of_a_lower_hub_once_though_it_is_killed(tree: 
     player.join(timeout=30)
     for site in sites:
         with suppress(AssertionError):
-            wait_for("all products", lambda site=site: len(held(site)) >= len(due), 60)
+            wait_for("all products", partial(has_all, site), 60)
         found = held(site)
         assert found == due, f"lost {list(due - found)[:5]}, doubled or foreign {list(found - due)[:5]}"
     assert upstream(middle)["connected"]
@@ -136,8 +153,8 @@ def test_a_circle_of_hubs_is_said_and_nothing_goes_round(tree: Tree) -> None:
     # An empty product has no duplicate key: only its way keeps it from going round for ever.
     left.put(FEED, "nothing", b"")
     for hub in (left, right):
-        wait_for("a refused product", lambda hub=hub: upstream(hub)["looped"] >= 1)
-        wait_for("all products", lambda hub=hub: hub.do("status")["feeds"][0]["products"] == 3)
+        wait_for("a refused product", partial(has_refused, hub))
+        wait_for("all products", partial(has_products, hub, 3))
         assert any("circle" in fault["sentence"] for fault in hub.events_named("fault"))
     time.sleep(1)
     assert [hub.do("status")["feeds"][0]["products"] for hub in (left, right)] == [3, 3]

@@ -183,7 +183,7 @@ def test_killing_the_preferred_hub_under_load_loses_and_doubles_nothing(pair: Pa
     assert pair.site.stop() == 0
 
 
-def test_a_silent_hub_is_left_and_a_person_can_choose(pair: Pair) -> None:
+def test_a_person_chooses_the_hub(pair: Pair) -> None:
     pair.join("--return-after", "3600")
     source = Source(pair, seed=12, lag=0.5).start()
     source.wait_for_more(50)
@@ -210,6 +210,23 @@ def test_a_site_that_is_killed_while_it_changes_hubs_loses_and_doubles_nothing(p
     source.wait_for_more(50)
     pair.join("--return-after", "1")
     source.wait_for_more(50)
+    source.finish()
+    pair.wait_complete()
+    assert pair.site.stop() == 0
+
+
+def test_a_hub_that_stands_still_is_left(pair: Pair) -> None:
+    pair.join("--return-after", "3600")
+    source = Source(pair, seed=14, lag=0.5).start()
+    source.wait_for_more(50)
+    # The northern source waits with its hub; the southern one goes on.
+    stopped = time.monotonic()
+    pair.hubs[0].process.send_signal(signal.SIGSTOP)
+    pair.wait_state("south", "serves", 30)
+    print(f"a silent hub was left after {time.monotonic() - stopped:.1f} s")
+    source.wait_for_more(50)
+    pair.hubs[0].process.send_signal(signal.SIGCONT)
+    pair.wait_state("north", "stands by", 30)
     source.finish()
     pair.wait_complete()
     assert pair.site.stop() == 0

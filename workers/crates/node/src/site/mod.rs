@@ -17,6 +17,8 @@ mod role;
 mod shelf;
 mod state;
 mod store;
+#[cfg(test)]
+mod world;
 
 use std::fs;
 use std::path::{Path, PathBuf};
