@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
@@ -162,6 +163,17 @@ impl Segment {
     pub(crate) fn find(&self, mut condition: impl FnMut(&Row) -> bool) -> Option<Row> {
         let state = self.read();
         (0..state.rows.len()).filter_map(|position| state.rows.at(position)).find(|row| condition(row))
+    }
+
+    /// Shows the rows before a sequence to `visit`, the last first, until it breaks off.
+    pub(crate) fn visit_backwards(
+        &self,
+        before: u64,
+        mut visit: impl FnMut(Row) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let state = self.read();
+        let end = state.rows.partition_point(|row| row.sequence < before);
+        (0..end).rev().filter_map(|position| state.rows.at(position)).try_for_each(&mut visit)
     }
 
     pub(crate) fn first_row(&self) -> Option<Row> {

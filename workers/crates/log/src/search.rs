@@ -1,0 +1,148 @@
+//! Finding products by what a person has in hand: an id, or the beginning of a digest.
+//!
+//! Rows are looked through from the newest to the oldest. A row is compared by its print, eight bytes of a hash, so that a million of
+//! them cost some milliseconds; only what agrees is read and compared in full.
+
+use std::ops::ControlFlow;
+
+use downburst_model::{ProductId, ProductInfo, Sequence};
+
+use crate::{
+    FeedLog, LogEntry, LogError, ProductLog,
+    index::{Prints, Row, id_print},
+};
+
+/// What is sought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// The whole identifier.
+    Id(ProductId),
+    /// The first hexadecimal digits of the digest, in lower case.
+    Digest(String),
+}
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchLimits {
+    /// So many products are enough.
+    pub entries: usize,
+    /// So many rows are looked at at most.
+    pub rows: u64,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Searched {
+    /// The newest first.
+    pub entries: Vec<LogEntry>,
+    /// Every remembered product behind this one was looked at.
+    pub searched_to: Sequence,
+    /// False if a limit ended the search: there may be older ones.
+    pub complete: bool,
+}
+
+impl FeedLog {
+    /// The newest products before a sequence that are what is sought, those without bytes included.
+    pub fn search(
+        &self,
+        sought: &Sought,
+        before: Sequence,
+        limits: SearchLimits,
+    ) -> Result<Searched, LogError> {
+        let Some(print) = Print::of(sought) else { return Ok(Searched::nothing()) };
+        let segments: Vec<_> =
+            self.segments().range(..before.0).map(|(_, segment)| segment.clone()).collect();
+        let mut found = Searched { searched_to: before, ..Searched::nothing() };
+        let mut rows_left = limits.rows;
+        for segment in segments.iter().rev() {
+            let mut candidates = Vec::new();
+            let ended = segment.visit_backwards(before.0, |row| {
+                if rows_left == 0 {
+                    return ControlFlow::Break(());
+                }
+                rows_left -= 1;
+                found.searched_to = Sequence(row.sequence.saturating_sub(1));
+                if print.agrees(&row.prints) {
+                    candidates.push(row);
+                }
+                ControlFlow::Continue(())
+            });
+            if self.take_candidates(sought, &candidates, limits.entries, &mut found)? || ended.is_break() {
+                return Ok(Searched { complete: false, ..found });
+            }
+        }
+        Ok(Searched { searched_to: Sequence(0), ..found })
+    }
+
+    /// Reads what agrees, and says whether that is enough.
+    fn take_candidates(
+        &self,
+        sought: &Sought,
+        candidates: &[Row],
+        enough: usize,
+        found: &mut Searched,
+    ) -> Result<bool, LogError> {
+        for row in candidates {
+            let entry = self.entry(Sequence(row.sequence))?.filter(|entry| sought.is(&entry.info));
+            found.entries.extend(entry);
+            if found.entries.len() >= enough {
+                found.searched_to = Sequence(row.sequence.saturating_sub(1));
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Sought {
+    fn is(&self, info: &ProductInfo) -> bool {
+        match self {
+            Self::Id(id) => info.id == *id,
+            Self::Digest(prefix) => info.digest.to_string().starts_with(prefix),
+        }
+    }
+}
+
+impl Searched {
+    fn nothing() -> Self {
+        Self { entries: Vec::new(), searched_to: Sequence(0), complete: true }
+    }
+}
+
+/// What a row must agree with.
+enum Print {
+    Id(u64),
+    /// The first bits of the digest, and which of them are known.
+    Digest {
+        bits: u64,
+        mask: u64,
+    },
+}
+
+impl Print {
+    /// `None` if nothing can agree.
+    fn of(sought: &Sought) -> Option<Self> {
+        match sought {
+            Sought::Id(id) => Some(Self::Id(id_print(id))),
+            Sought::Digest(prefix) if prefix.is_empty() || prefix.len() > DIGEST_DIGITS => None,
+            Sought::Digest(prefix) => {
+                let known = prefix.get(..prefix.len().min(PRINT_DIGITS))?;
+                let unknown_bits = u32::try_from(4 * (PRINT_DIGITS - known.len())).ok()?;
+                let bits = u64::from_str_radix(known, 16).ok()?.checked_shl(unknown_bits).unwrap_or(0);
+                Some(Self::Digest { bits, mask: u64::MAX.checked_shl(unknown_bits).unwrap_or(0) })
+            }
+        }
+    }
+
+    fn agrees(&self, prints: &Prints) -> bool {
+        match self {
+            Self::Id(print) => prints.id == *print,
+            // A print is the first bytes of the digest as a little-endian number; digits are written big-endian.
+            Self::Digest { bits, mask } => prints.digest.swap_bytes() & mask == *bits,
+        }
+    }
+}
+
+/// Hexadecimal digits of a digest, and of a print.
+const DIGEST_DIGITS: usize = 64;
+const PRINT_DIGITS: usize = 16;
