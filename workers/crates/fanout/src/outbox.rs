@@ -120,6 +120,11 @@ impl<C> Outbox<C> {
         limit.saturating_sub(self.taken.get(&(feed.clone(), live)).copied().unwrap_or(0))
     }
 
+    /// What waits of each feed, in bytes of room taken; true stands for the live lane.
+    pub fn taken_bytes(&self) -> impl Iterator<Item = (&FeedName, bool, usize)> {
+        self.taken.iter().map(|((feed, live), bytes)| (feed, *live, *bytes))
+    }
+
     /// Bytes of the control frames that wait.
     pub fn control_bytes(&self) -> usize {
         self.control_bytes

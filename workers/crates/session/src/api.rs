@@ -210,6 +210,33 @@ pub enum HubEvent {
     Dead,
 }
 
+/// Where a product stands in a session, as far as the hub's half knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The feed is not served to this site, or not in this epoch, or not yet.
+    NotServed,
+    /// The site said that it is done with it: stored, held, rejected, expired or not wanted.
+    Settled,
+    /// It waits in the outbox, or is being written.
+    Queued {
+        /// The site asked for it: what should have brought it did not.
+        asked: bool,
+    },
+    /// It will be read from the log once the outbox has room.
+    Owed {
+        /// The lane it will go in.
+        lane: Lane,
+        /// As above.
+        asked: bool,
+        /// How many numbers of the log are read before it.
+        numbers_before: u64,
+    },
+    /// A multicast leg brings it.
+    LeftToLeg,
+    /// Everything about it was written to the site, which has not answered yet.
+    Said,
+}
+
 // ---- the site's half ---------------------------------------------------------------------------------------------------------
 
 /// What a [`SiteSession`](crate::SiteSession) is told.

@@ -19,6 +19,7 @@ mod messages;
 mod offers;
 mod parcels;
 mod serve;
+mod standing;
 
 #[cfg(test)]
 mod tests;

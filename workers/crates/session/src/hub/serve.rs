@@ -1,7 +1,7 @@
 use downburst_model::{Epoch, FeedName, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, WallMicros};
 
 use crate::spans::Spans;
-use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart};
+use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart, Standing};
 
 /// What one site is owed of one feed by unicast.
 ///
@@ -158,6 +158,30 @@ impl Serve {
         }
         for set in [&mut self.live, &mut self.late, &mut self.wanted] {
             set.remove(first, last);
+        }
+    }
+
+    /// Where one number stands.
+    pub(crate) fn standing(&self, sequence: u64) -> Standing {
+        let asked = self.wanted.contains(sequence);
+        let before = sequence.saturating_sub(1);
+        let owed_before = |owed: &RangeSet| {
+            owed.within(1, before).iter().map(|(first, last)| last - first + 1).sum::<u64>()
+        };
+        if self.settled.contains(sequence) {
+            Standing::Settled
+        } else if self.queued.contains(sequence) {
+            Standing::Queued { asked }
+        } else if self.live.contains(sequence) {
+            Standing::Owed { lane: Lane::Live, asked, numbers_before: owed_before(&self.live) }
+        } else if self.late.contains(sequence) {
+            Standing::Owed { lane: Lane::Backfill, asked, numbers_before: owed_before(&self.late) }
+        } else if self.leg_after.is_some_and(|after| sequence > after) {
+            Standing::LeftToLeg
+        } else if sequence > self.head {
+            Standing::NotServed
+        } else {
+            Standing::Said
         }
     }
 
