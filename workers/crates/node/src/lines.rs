@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::hub::{DeliveriesLine, ProductsLine};
+
 /// One line from the agent.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Job {
@@ -51,6 +53,10 @@ pub(crate) enum Action {
     },
     /// What the node holds and who is connected.
     Status,
+    /// Where are these products, and who has them?
+    Deliveries(DeliveriesLine),
+    /// What do these numbers stand for?
+    Products(ProductsLine),
     /// Answer when every connected site has everything.
     Drain {
         /// Give up after this long.
@@ -90,6 +96,12 @@ pub(crate) struct Start {
     /// Congestion control of the connections with sites; the system's if none is named.
     #[serde(default)]
     pub(crate) tcp_congestion: Option<String>,
+    /// How long raw receipts are kept; 0: none are.
+    #[serde(default = "default_receipt_hours")]
+    pub(crate) receipt_hours: f64,
+    /// How much disk raw receipts may take.
+    #[serde(default = "default_receipt_bytes")]
+    pub(crate) receipt_bytes: u64,
 }
 
 /// See [`Action::Feeds`].
@@ -450,6 +462,14 @@ pub(crate) struct SessionFeed {
 
 const fn default_drain_seconds() -> f64 {
     60.0
+}
+
+const fn default_receipt_hours() -> f64 {
+    24.0
+}
+
+const fn default_receipt_bytes() -> u64 {
+    4_000_000_000
 }
 
 const fn default_batch_seconds() -> f64 {

@@ -14,12 +14,13 @@ use tokio_rustls::TlsAcceptor;
 use super::batches::Batches;
 use super::feeds::{Feeds, failure, random_u64};
 use super::plans::Plans;
+use super::receipts::{Limits, Receipts};
 use super::roster::{Command, Roster};
 use super::traffic::Counters;
 use super::upstreams::Upstreams;
-use super::{Hub, accept, lock};
+use super::{Hub, accept, deliveries, lock};
 use crate::clock::Clock;
-use crate::lines::{Action, Failure, IngestLine, Job, Lines, Start};
+use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Start};
 use crate::{tcp, tls};
 
 /// Does one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
@@ -85,12 +86,14 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         .map(|address| address.to_string())
         .collect();
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
+    let receipts = keep_receipts(&start, clock, lines.clone());
     let hub = Arc::new(Hub {
         clock,
         lines,
         start,
         ca_sha256: identity.ca_sha256.clone(),
         upstreams: Upstreams::default(),
+        receipts,
         feeds: Feeds::default(),
         roster: Roster::new(),
         plans: Mutex::new(Plans::default()),
@@ -111,6 +114,14 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         "ca_sha256": identity.ca_sha256, "sites_address": addresses, "version": env!("CARGO_PKG_VERSION"),
     });
     Ok((hub, answer))
+}
+
+fn keep_receipts(start: &Start, clock: Clock, lines: Lines) -> Receipts {
+    let limits = Limits { hours: start.receipt_hours, bytes: start.receipt_bytes };
+    Receipts::start(start.data_dir.join("receipts"), limits, clock, move |sentence| {
+        tracing::warn!("{sentence}");
+        lines.event(&Event::Fault { sentence, feed: None, site: None }, clock.wall());
+    })
 }
 
 fn busy(address: &str, error: &std::io::Error) -> Failure {
@@ -137,31 +148,24 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             done(Ok(()));
         }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
-        Action::Ingest(line) => {
-            tokio::spawn(async move {
-                let result = ingest(&hub, line).await;
-                hub.lines.answer(id, result);
-            });
-        }
+        Action::Ingest(line) => later(lines, id, async move { ingest(&hub, line).await }),
         Action::CheckPattern { pattern } => done(check_pattern(&pattern)),
         Action::Upstreams { upstreams } => {
-            tokio::spawn(async move {
-                let result = hub.upstreams.reconcile(&hub, upstreams).await;
-                hub.lines.answer(id, result.map(|()| json!({})));
-            });
+            later(
+                lines,
+                id,
+                async move { hub.upstreams.reconcile(&hub, upstreams).await.map(|()| json!({})) },
+            )
         }
-        Action::Status => {
-            tokio::spawn(async move {
-                let status = status(&hub).await;
-                hub.lines.answer(id, Ok(status));
-            });
+        Action::Status => later(lines, id, async move { Ok(status(&hub).await) }),
+        Action::Deliveries(line) => {
+            later(lines, id, async move { deliveries::deliveries(&hub, line).await });
         }
-        Action::Drain { seconds } => {
-            tokio::spawn(async move {
-                let behind = drain(&hub, Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))).await;
-                hub.lines.answer(id, Ok(json!({"drained": behind == 0, "behind": behind})));
-            });
-        }
+        Action::Products(line) => later(lines, id, async move { deliveries::products(&hub, line).await }),
+        Action::Drain { seconds } => later(lines, id, async move {
+            let behind = drain(&hub, Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))).await;
+            Ok(json!({"drained": behind == 0, "behind": behind}))
+        }),
         Action::BatchLoaded { batch } => {
             hub.batch_loaded(&batch);
             done(Ok(()));
@@ -176,6 +180,14 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
         }
         Action::Start(_) | Action::Stop => {}
     }
+}
+
+/// Answers a job once its work is done, while others are taken.
+fn later(lines: Lines, id: u64, work: impl Future<Output = Result<Value, Failure>> + Send + 'static) {
+    tokio::spawn(async move {
+        let result = work.await;
+        lines.answer(id, result);
+    });
 }
 
 async fn ingest(hub: &Hub, line: IngestLine) -> Result<Value, Failure> {
@@ -244,6 +256,7 @@ async fn tick(hub: Arc<Hub>) {
     let mut batch =
         tokio::time::interval(Duration::from_secs_f64(hub.start.batch_seconds.clamp(0.1, 3_600.0)));
     let mut retain = tokio::time::interval(RETAIN_INTERVAL);
+    let mut minute = tokio::time::interval(Duration::from_secs(60));
     loop {
         tokio::select! {
             _ = second.tick() => {
@@ -252,8 +265,19 @@ async fn tick(hub: Arc<Hub>) {
             }
             _ = batch.tick() => hub.write_batch(),
             _ = retain.tick() => retain_all(&hub),
+            _ = minute.tick() => tell_dropped_receipts(&hub),
             _ = stopping.wait_for(|stop| *stop) => return,
         }
+    }
+}
+
+fn tell_dropped_receipts(hub: &Hub) {
+    let dropped = hub.receipts.take_dropped();
+    if dropped > 0 {
+        let sentence = format!(
+            "{dropped} raw receipts of the last minute were not kept because the disk did not follow; a faster disk or a smaller receipt_hours (0: none) helps, deliveries go on"
+        );
+        hub.fault(sentence, None);
     }
 }
 

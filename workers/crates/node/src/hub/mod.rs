@@ -6,6 +6,7 @@ mod accept;
 mod batches;
 mod bells;
 mod claims;
+mod deliveries;
 mod feed_writer;
 mod feeds;
 mod inbound;
@@ -15,6 +16,7 @@ mod leg_rate;
 mod outbound;
 mod plans;
 mod reading;
+mod receipts;
 mod roster;
 mod session;
 mod strangers;
@@ -35,8 +37,10 @@ use tokio::sync::{mpsc, watch};
 use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start};
 use batches::Batches;
+pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
 use feeds::Feeds;
 use plans::Plans;
+use receipts::Receipts;
 use roster::Roster;
 use traffic::Counters;
 use upstreams::Upstreams;
@@ -54,6 +58,7 @@ struct Hub {
     plans: Mutex<Plans>,
     counters: Counters,
     batches: Mutex<Batches>,
+    receipts: Receipts,
     stopping: watch::Sender<bool>,
     next_ask: AtomicU64,
 }
@@ -140,6 +145,7 @@ impl Hub {
         lock(&self.plans).stop_all();
         self.roster.wait_until_empty(STOP_PATIENCE).await;
         self.write_batch();
+        self.receipts.stop();
         self.feeds.close();
     }
 }

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use downburst_model::{FeedName, LegId, Micros, RangeSet, Sequence, SiteName, WallMicros};
+use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{ClockOffset, Frontier, LegJoin, RefusalCode, Refused, Subscription};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::deliveries::SessionView;
 use super::lock;
 use super::reading::Wanted;
 use super::strangers::Strangers;
@@ -50,6 +51,11 @@ pub(super) enum Command {
     Refuse(Refused),
     /// A read that failed is tried again.
     Read(Box<Wanted>),
+    /// Where are these products?
+    Where {
+        products: Vec<ProductKey>,
+        answer: oneshot::Sender<SessionView>,
+    },
 }
 
 /// What a leg has for one site.
@@ -156,6 +162,12 @@ impl Roster {
 
     pub(super) fn site(&self, site: &SiteName) -> Option<SiteLine> {
         self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner).as_ref()?.get(site).cloned()
+    }
+
+    /// Every site, in the order of the names.
+    pub(super) fn all(&self) -> Vec<SiteLine> {
+        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        sites.iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
     /// Makes a session the one of its site, unless another lives. One that stands by gives way.

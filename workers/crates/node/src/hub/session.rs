@@ -1,6 +1,7 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
 mod admission;
 mod legs;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -23,6 +24,7 @@ use super::accept::{Counted, PUT_OUT};
 use super::bells::Pace;
 use super::outbound::{OUT_LIMIT_BYTES, Outbound, Taken};
 use super::reading::{HubRead, Wanted};
+use super::receipts::Row;
 use super::roster::{Command, Handle, Repair};
 use super::strangers::Stranger;
 use super::text::shown;
@@ -286,6 +288,9 @@ impl Session {
             Command::Leave(leg) => self.tell(HubInput::LeaveLeg(leg)),
             Command::Refuse(refused) => self.refuse(refused),
             Command::Read(wanted) => self.read(*wanted),
+            Command::Where { products, answer } => {
+                let _ = answer.send(self.view(&products));
+            }
         }
     }
 
@@ -388,11 +393,15 @@ impl Session {
         let known: Vec<&Receipt> = known.collect();
         let plans = lock(&self.hub.plans);
         let mut batches = lock(&self.hub.batches);
+        let mut rows = Vec::with_capacity(known.len());
         for receipt in known {
             let by_unicast = self.first_bytes.remove(&receipt.key);
             let first_byte = by_unicast.or_else(|| plans.first_byte(receipt.leg, receipt.key.sequence));
             batches.receipt(&member.site, receipt, clock, first_byte);
+            rows.push(Row { receipt: receipt.clone(), first_byte });
         }
+        drop((plans, batches));
+        self.hub.receipts.record(&member.site, clock, rows);
     }
 
     fn tell_session(&self, state: &'static str, reason: Option<String>) {

@@ -1,7 +1,7 @@
 //! `downburst-node log`: tools that read product logs, of a hub or a site, running or stopped, and change nothing.
 mod cat;
 mod export;
-mod moment;
+pub(crate) mod moment;
 mod places;
 mod stat;
 mod tail;

@@ -9,7 +9,7 @@ pub(super) fn rfc3339(moment: WallMicros) -> String {
 }
 
 /// The time at the head of an LDM log line: `20260131T120000.250000Z`.
-pub(super) fn log_time(moment: WallMicros) -> String {
+pub(crate) fn log_time(moment: WallMicros) -> String {
     let Civil { year, month, day, hour, minute, second, micros } = civil(moment);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}.{micros:06}Z")
 }
@@ -21,7 +21,7 @@ pub(super) fn creation_time(moment: WallMicros) -> String {
 }
 
 /// Reads RFC 3339, a date, or microseconds since 1970; the error is a sentence.
-pub(super) fn parse(text: &str) -> Result<WallMicros, String> {
+pub(crate) fn parse(text: &str) -> Result<WallMicros, String> {
     if let Ok(micros) = text.parse() {
         return Ok(WallMicros(micros));
     }

@@ -1,0 +1,62 @@
+//! Names as small numbers: the dictionary of a column.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_array::types::Int16Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int16Array};
+use arrow_schema::ArrowError;
+
+/// The names of one column of one file, numbered as they came.
+#[derive(Default)]
+pub(super) struct Names {
+    numbers: HashMap<Arc<str>, i16>,
+    listed: Vec<Arc<str>>,
+    /// Rows come in runs of one name.
+    last: Option<(Arc<str>, i16)>,
+    /// As many of `listed` as there were when it was made.
+    array: Option<Arc<StringArray>>,
+}
+
+impl Names {
+    /// Names that are known beforehand, numbered in this order.
+    pub(super) fn of(names: &[&str]) -> Self {
+        let mut numbered = Self::default();
+        for name in names {
+            numbered.number(name);
+        }
+        numbered
+    }
+
+    /// The number of a name; `None` if the column has no room for another.
+    pub(super) fn number(&mut self, name: &str) -> Option<i16> {
+        if let Some((_, number)) = self.last.as_ref().filter(|(last, _)| **last == *name) {
+            return Some(*number);
+        }
+        let number = self.find_or_add(name)?;
+        self.last = Some((Arc::from(name), number));
+        Some(number)
+    }
+
+    fn find_or_add(&mut self, name: &str) -> Option<i16> {
+        if let Some(number) = self.numbers.get(name) {
+            return Some(*number);
+        }
+        let number = i16::try_from(self.listed.len()).ok()?;
+        let name: Arc<str> = Arc::from(name);
+        self.listed.push(Arc::clone(&name));
+        self.numbers.insert(name, number);
+        self.array = None;
+        Some(number)
+    }
+
+    /// The column with these numbers. The dictionary stays the same object until a name is added, so that a stream holds it once.
+    pub(super) fn column(&mut self, numbers: Vec<i16>) -> Result<ArrayRef, ArrowError> {
+        let listed = &self.listed;
+        let values = self
+            .array
+            .get_or_insert_with(|| Arc::new(StringArray::from_iter_values(listed.iter().map(AsRef::as_ref))));
+        let numbers = Int16Array::from(numbers);
+        Ok(Arc::new(DictionaryArray::<Int16Type>::try_new(numbers, Arc::clone(values) as ArrayRef)?))
+    }
+}
