@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query
 from downburst.clock import from_us
 from downburst.ledger import Book
 from downburst.model import LatencyKind, SketchRow, Transport
+from downburst.moments import moment
 from downburst.sketch import LatencySketch
 from downburst_api.runtime import Runtime, runtime_of
 
@@ -36,9 +37,46 @@ async def latency(
             book.feeds.one(feed)
         if site is not None:
             book.sites.one(site)
-        return book.latency.rows(since_minute=since, feed=feed, site=site, transport=transport, kind=kind)
+        return book.latency.spans(since_minute=since, feed=feed, site=site, transport=transport, kind=kind)
 
     return by_path(await hub.ledger.read(rows))
+
+
+@router.get("/latency/history")
+async def latency_history(  # noqa: PLR0913
+    hub: Hub,
+    *,
+    feed: str,
+    site: str | None = None,
+    transport: Transport | None = None,
+    kind: LatencyKind = LatencyKind.DISTRIBUTION,
+    minutes: Minutes = 360,
+    until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
+) -> dict[str, Any]:
+    """Latency over time: by the minute for up to a day, by the day for more. Any range of the last year."""
+    now = hub.clock.now()
+    end = minute_of(now if until is None else moment(until, now)) + 1
+    by_day = minutes > MINUTES_A_DAY
+
+    def rows(book: Book) -> list[SketchRow]:
+        book.feeds.one(feed)
+        look = book.latency.spans if by_day else book.latency.rows
+        return look(
+            since_minute=end - minutes, until_minute=end, feed=feed, site=site, transport=transport, kind=kind
+        )
+
+    step = MINUTES_A_DAY if by_day else 1
+    return {"step_minutes": step, "points": points(await hub.ledger.read(rows), step)}
+
+
+def points(rows: Iterable[SketchRow], step_minutes: int) -> list[dict[str, Any]]:
+    """The figures of each step, oldest first."""
+    steps: defaultdict[int, list[SketchRow]] = defaultdict(list)
+    for row in rows:
+        steps[row.minute // step_minutes].append(row)
+    return [
+        {"at": from_us(step * step_minutes * 60_000_000), **figures(group)} for step, group in sorted(steps.items())
+    ]
 
 
 def by_path(rows: Iterable[SketchRow]) -> list[dict[str, Any]]:
@@ -82,3 +120,6 @@ def history(rows: Iterable[SketchRow]) -> list[dict[str, Any]]:
 def minute_of(instant: datetime) -> int:
     """Minutes since 1970."""
     return int(instant.timestamp() // 60)
+
+
+MINUTES_A_DAY = 1_440

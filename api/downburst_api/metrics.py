@@ -42,7 +42,7 @@ class _Facts:
 
 def _facts(book: Book, since_minute: int) -> _Facts:
     return _Facts(
-        sketches=book.latency.rows(since_minute=since_minute),
+        sketches=book.latency.young_rows(since_minute=since_minute),
         counters=book.legs.counters(),
         plans=book.plans.all_current(),
         traffic=book.traffic.totals(),

@@ -12,6 +12,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -226,6 +227,30 @@ sketches = Table(
     Index(None, "minute"),
 )
 
+sketch_hours = Table(
+    "sketch_hours",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("hour", Integer, primary_key=True, autoincrement=False),
+    Column("site", String(63), primary_key=True),
+    Column("transport", String(32), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("packed", LargeBinary, nullable=False),
+    Index(None, "hour"),
+)
+
+sketch_days = Table(
+    "sketch_days",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("site", String(63), primary_key=True),
+    Column("transport", String(32), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("packed", LargeBinary, nullable=False),
+    Index(None, "day"),
+)
+
 settled = Table(
     "settled",
     metadata,
@@ -250,6 +275,8 @@ exceptions = Table(
     Column("site", String(63), primary_key=True),
     Column("outcome", String(16), nullable=False),
     Column("at", Instant, nullable=False),
+    Index(None, "at"),
+    Index(None, "site", "at"),
 )
 
 batches = Table(

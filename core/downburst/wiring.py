@@ -128,6 +128,7 @@ class Hub:
         scheduler = SchedulerLoop(self._bus, self._ledger, self._settings, self._clock)
         yield "scheduler", scheduler.run
         yield "housekeeping", self._keep_house
+        yield "latency history", partial(self._latency.keep_history, days=self._settings.latency_days)
         source = self._directory_source()
         if source is not None:
             yield "directory ingest", source.run
@@ -276,7 +277,6 @@ def _dashboard(settings: Settings) -> Path | None:
 
 
 def _forget(book: Book, *, oldest_minute: int) -> None:
-    book.latency.forget_before(oldest_minute)
     book.traffic.forget_before(oldest_minute)
 
 

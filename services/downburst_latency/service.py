@@ -8,12 +8,14 @@ sketches, never from averaged quantiles. Negative latencies are shown as they ar
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from downburst.bus import Bus
 from downburst.clock import Clock, SystemClock, to_us
 from downburst.events import BatchLoaded
-from downburst.ledger import Ledger
+from downburst.ledger import Book, Ledger
 from downburst.model import LatencyKind, SketchRow, Transport
 from downburst.sketch import LatencySketch
 from downburst_latency.batch import parse_batch
@@ -73,15 +75,29 @@ class LatencyService:
             self._bus.publish(BatchLoaded(batch.id))
         return fresh
 
+    async def keep_history(self, *, days: float) -> None:
+        """Packs what no receipt changes any more and forgets what is older than wanted, for good."""
+        while True:
+            while await self.roll_up():
+                pass
+            oldest = self._minute() - round(days * MINUTES_A_DAY)
+            await self._ledger.write(partial(_forget, minute=oldest))
+            await asyncio.sleep(ROLL_UP_S)
+
+    async def roll_up(self) -> int:
+        """Packs one hour of one feed, if one is due; says how many sketches that were."""
+        before = self._minute() - OPEN_MINUTES
+        return await self._ledger.write(lambda book: book.latency.roll_up(before_minute=before))
+
     async def latency(self, selection: LatencySelection | None = None) -> LatencyFigures | None:
         """The figures of a selection; None if nothing was measured in it."""
-        return figures_of(await self._rows(selection or LatencySelection()))
+        return figures_of(await self._spans(selection or LatencySelection()))
 
     async def by_site(
         self, selection: LatencySelection | None = None
     ) -> dict[tuple[str, str, Transport], LatencyFigures]:
         """The figures of each feed, site and transport in a selection."""
-        rows = await self._rows(selection or LatencySelection())
+        rows = await self._spans(selection or LatencySelection())
         groups: dict[tuple[str, str, Transport], list[SketchRow]] = {}
         for row in rows:
             groups.setdefault((row.feed, row.site, row.transport), []).append(row)
@@ -97,16 +113,26 @@ class LatencyService:
         }
 
     async def _rows(self, wanted: LatencySelection) -> list[SketchRow]:
-        since_minute = to_us(self._clock.now()) // 60_000_000 - wanted.minutes + 1
-        return await self._ledger.read(
-            lambda book: book.latency.rows(
-                since_minute=since_minute,
-                feed=wanted.feed,
-                site=wanted.site,
-                transport=wanted.transport,
-                kind=wanted.kind,
-            )
-        )
+        return await self._ledger.read(lambda book: book.latency.rows(**self._selected(wanted)))
+
+    async def _spans(self, wanted: LatencySelection) -> list[SketchRow]:
+        return await self._ledger.read(lambda book: book.latency.spans(**self._selected(wanted)))
+
+    def _selected(self, wanted: LatencySelection) -> dict[str, Any]:
+        return {
+            "since_minute": self._minute() - wanted.minutes + 1,
+            "feed": wanted.feed,
+            "site": wanted.site,
+            "transport": wanted.transport,
+            "kind": wanted.kind,
+        }
+
+    def _minute(self) -> int:
+        return to_us(self._clock.now()) // 60_000_000
+
+
+def _forget(book: Book, *, minute: int) -> None:
+    book.latency.forget_before(minute)
 
 
 def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:
@@ -126,3 +152,10 @@ def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:
         negative=sketch.negative,
         bound_ms=sketch.bound_ms,
     )
+
+
+ROLL_UP_S = 300.0
+"""An hour is packed once; looking oftener would find nothing."""
+OPEN_MINUTES = 180
+"""Sketches are of live products, whose receipts come within minutes; hours later nearly none is left to change."""
+MINUTES_A_DAY = 1_440

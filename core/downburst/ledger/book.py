@@ -3,10 +3,12 @@
 from sqlalchemy import Connection
 
 from downburst.clock import Clock
+from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.feeds import Feeds
 from downburst.ledger.journal import Faults, Traffic
+from downburst.ledger.latency import Latency
 from downburst.ledger.plans import Legs, Pins, Plans
-from downburst.ledger.receipts import Batches, Exceptions, Frontiers, Latency
+from downburst.ledger.receipts import Batches, Frontiers
 from downburst.ledger.resends import Resends
 from downburst.ledger.sites import Credentials, Sites, Subscriptions, Tokens
 from downburst.ledger.upstreams import Upstreams

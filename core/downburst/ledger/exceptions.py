@@ -1,0 +1,94 @@
+"""Products that were not stored somewhere: the exact list of what each site lost."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Select, func, select, tuple_
+
+from downburst.clock import from_us, to_us
+from downburst.errors import BadInput
+from downburst.ledger.rows import put
+from downburst.model import ProductException
+from downburst.tables import exceptions
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Which exceptions are asked for; None stands for all."""
+
+    outcomes: Sequence[str] = ("expired", "rejected")
+    site: str | None = None
+    feed: str | None = None
+    begin: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionsPage:
+    """Some of them, newest first, and where the next page begins; None: these were the last."""
+
+    items: list[ProductException]
+    next: str | None
+
+
+class Exceptions:
+    """Products that were not stored somewhere."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, *rows: ProductException) -> None:
+        """Keeps exceptions; a later outcome of the same product at the same site replaces the earlier."""
+        for row in rows:
+            put(self._connection, exceptions, asdict(row))
+
+    def recent(self, *, feed: str | None = None, site: str | None = None, limit: int = 100) -> list[ProductException]:
+        """The newest exceptions, newest first."""
+        return self.page(Lost(feed=feed, site=site), limit=limit).items
+
+    def page(self, lost: Lost, *, after: str | None = None, limit: int = 100) -> ExceptionsPage:
+        """One page of what is asked for, newest first."""
+        columns = (exceptions.c.at, exceptions.c.feed, exceptions.c.epoch, exceptions.c.sequence, exceptions.c.site)
+        query = _narrowed(lost).order_by(*(column.desc() for column in columns)).limit(limit + 1)
+        if after is not None:
+            query = query.where(tuple_(*columns) < tuple_(*_cursor(after), types=[column.type for column in columns]))
+        found = [ProductException(**row._mapping) for row in self._connection.execute(query)]
+        more = len(found) > limit
+        return ExceptionsPage(found[:limit], _text(found[limit - 1]) if more else None)
+
+    def of_product(self, feed: str, epoch: str, sequence: int) -> list[ProductException]:
+        """The sites that did not get one product."""
+        query = select(exceptions).where(
+            exceptions.c.feed == feed, exceptions.c.epoch == epoch, exceptions.c.sequence == sequence
+        )
+        return [ProductException(**row._mapping) for row in self._connection.execute(query)]
+
+    def count(self) -> int:
+        """How many there are."""
+        return self._connection.scalar(select(func.count()).select_from(exceptions)) or 0
+
+
+def _narrowed(lost: Lost) -> "Select[tuple[object, ...]]":
+    query = select(exceptions).where(exceptions.c.outcome.in_(lost.outcomes))
+    if lost.site is not None:
+        query = query.where(exceptions.c.site == lost.site)
+    if lost.feed is not None:
+        query = query.where(exceptions.c.feed == lost.feed)
+    if lost.begin is not None:
+        query = query.where(exceptions.c.at >= lost.begin)
+    if lost.end is not None:
+        query = query.where(exceptions.c.at < lost.end)
+    return query
+
+
+def _text(last: ProductException) -> str:
+    return f"{to_us(last.at)}/{last.epoch}/{last.sequence}/{last.site}/{last.feed}"
+
+
+def _cursor(text: str) -> tuple[datetime, str, str, int, str]:
+    try:
+        at, epoch, sequence, site, feed = text.split("/", 4)
+        return from_us(int(at)), feed, epoch, int(sequence), site
+    except (ValueError, OverflowError):
+        raise BadInput("`after` is no end of a page; take `next` from the page before as it is") from None
