@@ -8,6 +8,7 @@ from typing import Any
 
 from downburst.bus import Bus
 from downburst.clock import Clock
+from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.errors import from_node
 from downburst.ledger import Ledger
 from downburst.live import LiveState
@@ -26,6 +27,7 @@ from downburst.settings import Settings, load_settings
 from downburst.sketch import LatencySketch
 from downburst_api.runtime import Runtime
 from downburst_worker import lines
+from downburst_worker.whereabouts import deliveries_job, product_facts, whereabouts
 from kit.fake_node import FakeNode
 
 SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -107,6 +109,16 @@ class NodeStandIn:
 
     async def status(self) -> dict[str, Any]:
         return self._ask("status", {})
+
+    async def whereabouts(
+        self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
+    ) -> Whereabouts:
+        job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
+        return whereabouts(self._ask("deliveries", job))
+
+    async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
+        answer = self._ask("products", {"feed": feed, "epoch": epoch, "sequences": list(sequences)})
+        return [product_facts(line) for line in answer["products"]]
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from downburst_api import (
+    deliveries,
     feeds,
     health,
     latency,
@@ -17,6 +18,7 @@ from downburst_api import (
     resends,
     sites,
     stream,
+    traces,
     upstreams,
 )
 from downburst_api.runtime import Runtime
@@ -32,7 +34,21 @@ def create_app(runtime: Runtime) -> FastAPI:
     )
     app.state.runtime = runtime
     problems.install(app)
-    for module in (products, feeds, sites, resends, upstreams, plans, latency, overview, stream, health, metrics):
+    for module in (
+        products,
+        traces,
+        deliveries,
+        feeds,
+        sites,
+        resends,
+        upstreams,
+        plans,
+        latency,
+        overview,
+        stream,
+        health,
+        metrics,
+    ):
         app.include_router(module.router)
     page.mount(app, runtime.dashboard)
     return app

@@ -1,5 +1,6 @@
 """What the api is given: the ledger, the present, the bus, the clock, and a node to ask."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from fastapi import Request
 
 from downburst.bus import Bus
 from downburst.clock import Clock
+from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.ledger import Ledger
 from downburst.ledger.feeds import unknown_feed
 from downburst.live import LiveState
@@ -47,6 +49,14 @@ class Node(Protocol):
 
     async def status(self) -> dict[str, Any]:
         """What the node says of its feeds and sessions."""
+
+    async def whereabouts(
+        self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
+    ) -> Whereabouts:
+        """Where the products of a feed are that a name may mean."""
+
+    async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
+        """What numbers of a feed's log stand for."""
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None

@@ -143,7 +143,18 @@ class Settings(BaseSettings):
         default=None, description="The built page; none: looked for beside this program and in the source tree."
     )
     history_days: float = Field(
-        default=30.0, gt=0, description="Days that latencies and arrivals are kept by the minute. A month's report."
+        default=30.0, gt=0, description="Days that arrivals are kept by the minute. A month's report."
+    )
+    latency_days: float = Field(
+        default=366.0, gt=0, description="Days that latencies are kept, by the minute. A year and a day."
+    )
+    receipt_hours: float = Field(
+        default=24.0, ge=0, description="Hours that raw receipts are kept, for `trace`; 0: none. A day's questions."
+    )
+    receipt_bytes: int = Field(
+        default=4_000_000_000,
+        ge=0,
+        description="Disk for raw receipts, in bytes; the oldest go first. About 100 million of them.",
     )
     origin: str = Field(
         default="", description="Origin given to products without one; empty: this machine's host name."

@@ -34,6 +34,8 @@ class FakeNode:
     products: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     upstreams: list[Line] = field(default_factory=list)
     refuse_ingest: RefusedJob | None = None
+    ways: dict[str, Line] = field(default_factory=dict)
+    """What is known of the way of any product to a site, beyond its subscriptions."""
 
     def answer(self, job: Line) -> Line:
         """The fields of the answer to one job."""
@@ -98,6 +100,56 @@ class FakeNode:
         now = time_ns() // 1000
         stamps = {"stored_us": now, "created_us": job["created_us"] or now}
         return {"sequence": len(kept), "epoch": EPOCH, "size": len(content), "digest": digest, **stamps}
+
+    def _deliveries(self, job: Line) -> Line:
+        listed = enumerate(self.products.get(job["feed"], []), start=1)
+        found = [
+            self._product(job["feed"], sequence) | {"sites": self._sites_of(job["feed"], name, job["site"])}
+            for sequence, (name, digest) in listed
+            if job["sequence"] == sequence
+            or job["product_id"] == name
+            or (job["digest"] is not None and digest.startswith(job["digest"]))
+        ]
+        return {
+            "feed": job["feed"],
+            "epoch": EPOCH,
+            "products": found[::-1][: job["limit"]],
+            "searched_to": 0,
+            "search_complete": True,
+            "receipts_complete": True,
+            "receipts_since_us": None,
+            "at_us": time_ns() // 1000,
+        }
+
+    def _products(self, job: Line) -> Line:
+        known = range(1, len(self.products.get(job["feed"], [])) + 1)
+        return {"products": [self._product(job["feed"], number) for number in job["sequences"] if number in known]}
+
+    def _product(self, feed: str, sequence: int) -> Line:
+        name, digest = self.products[feed][sequence - 1]
+        return {
+            "feed": feed,
+            "epoch": EPOCH,
+            "sequence": sequence,
+            "product_id": name,
+            "origin": "origin.example",
+            "created_us": 1_000_000,
+            "stored_us": PRODUCT_STORED_US,
+            "size": 2000,
+            "digest": digest,
+            "class": "grid",
+            "kept": True,
+        }
+
+    def _sites_of(self, feed: str, product_id: str, only: str | None) -> list[Line]:
+        listed = []
+        for name, site in self.sites.items():
+            wishes = [wish for wish in site["subscriptions"] if wish["feed"] == feed]
+            if wishes and only in (None, name):
+                matching = [wish for wish in wishes if re.search(wish["pattern"], product_id)]
+                told = {"site": name, "active": site["active"], "subscriptions": len(wishes), "matching": matching}
+                listed.append(told | {"session": None, "receipts": []} | self.ways.get(name, {}))
+        return listed
 
     def _check_digest(self, digest: Any, content: bytes) -> None:
         if isinstance(digest, dict):
@@ -165,6 +217,8 @@ def _say(line: Line) -> None:
 
 
 EPOCH = "12345678901234567890"
+PRODUCT_STORED_US = 1_767_225_600_000_000
+"""2026-01-01, the moment at which a fake clock begins."""
 
 if __name__ == "__main__":
     main()

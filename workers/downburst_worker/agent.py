@@ -8,7 +8,7 @@ import asyncio
 import base64
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -18,6 +18,7 @@ from socket import gethostname
 
 from downburst.bus import Bus
 from downburst.clock import Clock
+from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.errors import DownburstError, Failure, NodeAway
 from downburst.events import (
     BatchReady,
@@ -38,6 +39,7 @@ from downburst_worker import lines
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.binary import find_node
 from downburst_worker.node import Line, NodeProcess
+from downburst_worker.whereabouts import deliveries_job, product_facts, whereabouts
 
 BatchLoader = Callable[[Path], Awaitable[object]]
 """Brings one batch file into the ledger, once; raises ValueError or KeyError if the file can't be understood."""
@@ -120,6 +122,18 @@ class Agent:
         """Raises `BadPattern`, with the position, unless the node can use the pattern."""
         await self._node.request("check-pattern", pattern=pattern)
 
+    async def whereabouts(
+        self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
+    ) -> Whereabouts:
+        """Where the products of a feed are that a name may mean, and what is known of their way to each site."""
+        job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
+        return whereabouts(await self._node.request("deliveries", **job))
+
+    async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
+        """What numbers of a feed's log stand for; those that are forgotten are left out."""
+        answer = await self._node.request("products", feed=feed, epoch=epoch, sequences=list(sequences))
+        return [product_facts(line) for line in answer["products"]]
+
     async def status(self) -> Line:
         """What the node says of its feeds and sessions."""
         return await self._node.request("status")
@@ -182,6 +196,8 @@ class Agent:
             "batch_dir": str(settings.batch_dir),
             "batch_seconds": settings.batch_seconds,
             "tcp_congestion": settings.tcp_congestion,
+            "receipt_hours": settings.receipt_hours,
+            "receipt_bytes": settings.receipt_bytes,
         }
 
     async def _apply_feeds(self) -> None:

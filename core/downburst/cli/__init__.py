@@ -70,6 +70,8 @@ COMMANDS = {
     "resends": "resend:app",
     "upstreams": "upstreams:app",
     "plans": "plans:app",
+    "trace": "deliveries:trace",
+    "deliveries": "deliveries:deliveries",
     "latency": "status:latency",
     "status": "status:status",
     "play": "play:play",

@@ -1,0 +1,146 @@
+"""`downburst trace` and `downburst deliveries`: where a product is, and what a site lost."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+from downburst.cli.client import AsJson, HubAddress, HubClient, given, milliseconds, show, table
+from downburst.errors import BadInput
+from downburst.settings import DEFAULT_HUB
+
+
+def trace(  # noqa: PLR0913
+    product: Annotated[
+        str,
+        typer.Argument(help="Product id, FEED:SEQUENCE, path of a received file, or 8 or more digits of its digest."),
+    ],
+    *,
+    feed: Annotated[str | None, typer.Option(help="Look in this feed only.")] = None,
+    site: Annotated[str | None, typer.Option(help="Show this site only.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Products of the same id at most.")] = 1,
+    before: Annotated[int | None, typer.Option(min=1, help="Older ones than this sequence (with --feed).")] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Show where a product is, who has it and why not, and where its time went.
+
+    Example: downburst trace nam.t06z.awip1284.grib2
+
+    Example: downburst trace NGRID:4711 --site unl.edu
+
+    Example: downburst trace received/NGRID/00000000000000a1-0000004711_nam.t06z.awip1284.grib2
+    """
+    wanted = given(product=product, feed=feed, site=site, limit=limit, before=before)
+    found = HubClient(hub).ask("GET", "v1", "products", "trace", params=wanted)
+    if as_json:
+        show(found)
+        return
+    for one in found["products"]:
+        _print_product(one)
+    for note in found["notes"]:
+        print(f"note: {note}")
+    if found["next_before"] is not None:
+        print(f"there may be older ones of this name: --before {found['next_before']}")
+
+
+def deliveries(  # noqa: PLR0913
+    *,
+    missing: Annotated[bool, typer.Option("--missing", help="What sites did not get and will not get.")] = False,
+    site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
+    feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only `expired`, or only `rejected`.")] = None,
+    begin: Annotated[str | None, typer.Option("--from", help="Since: RFC 3339, or how long ago: 2h.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="... until then.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Products at most.")] = 1000,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """List what sites lost: rejected there, or gone from the hub's log before they took it.
+
+    Example: downburst deliveries --missing --site unl.edu --from 1d
+    """
+    if not missing:
+        raise BadInput(
+            "a hub keeps no row per delivery; ask for what was lost with --missing, "
+            "or for one product with `downburst trace`"
+        )
+    wanted = given(site=site, feed=feed, state=state, limit=min(limit, PAGE)) | given(**{"from": begin, "to": end})
+    items = list(_items(HubClient(hub), wanted, limit))
+    if as_json:
+        show(items)
+        return
+    table(
+        "Lost",
+        ("site", "feed", "sequence", "state", "at", "product", "size"),
+        (_lost(item) for item in items),
+        empty="nothing was lost",
+    )
+
+
+def _items(client: HubClient, wanted: dict[str, Any], limit: int) -> Iterator[dict[str, Any]]:
+    """Page after page."""
+    left, after = limit, None
+    while left > 0:
+        page = client.ask("GET", "v1", "deliveries", params=wanted | given(after=after))
+        yield from page["items"][:left]
+        left -= len(page["items"])
+        after = page["next"]
+        if after is None:
+            return
+
+
+def _lost(item: dict[str, Any]) -> list[object]:
+    product = item["product_id"] or "not known any more"
+    return [item["site"], item["feed"], item["sequence"], item["state"], item["at"][:19], product, item["size"]]
+
+
+def _print_product(one: dict[str, Any]) -> None:
+    print(f"{one['product_id']}  {one['feed']}:{one['sequence']}")
+    print(f"  {one['size']} bytes, class {one['class']}, digest {one['digest'][:16]}, log epoch {one['epoch']}")
+    print(f"  created   {one['created_at']} by {one['origin']}")
+    print(f"  at hub    {one['stored_at']}" + ("" if one["kept"] else ", bytes gone from the log since"))
+    states = ", ".join(f"{count} {state}" for state, count in sorted(one["states"].items()))
+    print(f"  sites     {states or 'none wants this feed'}")
+    table(
+        "",
+        ("site", "state", *_STAGES.values(), "in all", "why"),
+        (_delivery(delivery) for delivery in one["deliveries"]),
+        empty="",
+    )
+    for action, sites in _actions(one["deliveries"]).items():
+        print(f"  -> {', '.join(sites)}: {action}")
+
+
+def _delivery(delivery: dict[str, Any]) -> list[object]:
+    stages = {stage["stage"]: stage["ms"] for stage in delivery["timing"]["stages"]}
+    if "hub-to-last-byte" in stages:
+        stages["transfer"] = stages["hub-to-last-byte"]
+    slow = delivery["timing"]["slow"]
+    cells = [_time(stages.get(name), slow=name == slow) for name in _STAGES]
+    return [
+        delivery["site"],
+        delivery["state"],
+        *cells,
+        _time(delivery["timing"]["distribution_ms"]),
+        delivery["reason"],
+    ]
+
+
+def _actions(listed: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+    """The sites that need something, by what they need."""
+    actions: dict[str, list[str]] = {}
+    for delivery in listed:
+        if not delivery["next_action"].startswith("nothing to do"):
+            actions.setdefault(delivery["next_action"], []).append(delivery["site"])
+    return actions
+
+
+def _time(ms: float | None, *, slow: bool = False) -> str:
+    if ms is None:
+        return ""
+    return milliseconds(ms) + (" !" if slow else "")
+
+
+_STAGES = {"origin": "to hub", "queue": "queue", "transfer": "line", "store": "disk", "action": "file"}
+PAGE = 1000

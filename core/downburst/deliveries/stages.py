@@ -1,0 +1,155 @@
+"""Where a product's time went: the stages between its stamps, which of them was slow, and in whose hands it was."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from downburst.deliveries.facts import ProductFacts, ReceiptFacts, SentBytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The time between two stamps that follow each other."""
+
+    name: str
+    """origin, queue, transfer, hub-to-last-byte, store or action."""
+    ms: float | None
+    """None where a clock that was not compared, or a stamp that is missing, leaves it unknown. May be negative."""
+    across_clocks: bool = False
+    """Both ends are on different clocks: the value is known to within the bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A product's time on its way to one site."""
+
+    stages: tuple[Stage, ...] = ()
+    distribution_ms: float | None = None
+    """From the hub's log to the site's log."""
+    end_to_end_ms: float | None = None
+    bound_ms: float | None = None
+    slow: str | None = None
+    """The stage that took most, if the product was late."""
+    sentence: str = ""
+
+
+def timing(
+    product: "ProductFacts",
+    receipt: "ReceiptFacts",
+    *,
+    objective_ms: float | None = None,
+    sent_before: "tuple[SentBytes, ...]" = (),
+) -> Timing:
+    """Splits the way of a stored product into its stages."""
+    stages = _stages(product, receipt)
+    stored_at = _at_hub(receipt.site_stored_at, receipt)
+    distribution = _ms(product.stored_at, stored_at)
+    timed = Timing(
+        stages=stages,
+        distribution_ms=distribution,
+        end_to_end_ms=_ms(product.created_at, stored_at),
+        bound_ms=None if receipt.clock_bound_us is None else receipt.clock_bound_us / 1000,
+    )
+    slowest = _slowest(stages, distribution, objective_ms)
+    if slowest is None:
+        return timed
+    return Timing(
+        stages,
+        distribution,
+        timed.end_to_end_ms,
+        timed.bound_ms,
+        slow=slowest.name,
+        sentence=_sentence(slowest, product, receipt, sent_before),
+    )
+
+
+def duration(ms: float) -> str:
+    """A time for people."""
+    size = abs(ms)
+    if size >= 7_200_000:
+        return f"{ms / 3_600_000:.1f} h"
+    if size >= 120_000:
+        return f"{ms / 60_000:.1f} min"
+    return f"{ms / 1000:.1f} s" if size >= 1000 else f"{ms:.1f} ms"
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for people."""
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= step:
+            return f"{count / step:.3g} {unit}"
+    return f"{count} bytes"
+
+
+def _stages(product: "ProductFacts", receipt: "ReceiptFacts") -> tuple[Stage, ...]:
+    last_byte = _at_hub(receipt.last_byte_at, receipt)
+    stages = [Stage("origin", _ms(product.created_at, product.stored_at), across_clocks=True)]
+    if receipt.first_byte_at is None:
+        stages.append(Stage("hub-to-last-byte", _ms(product.stored_at, last_byte), across_clocks=True))
+    else:
+        stages.append(Stage("queue", _ms(product.stored_at, receipt.first_byte_at)))
+        stages.append(Stage("transfer", _ms(receipt.first_byte_at, last_byte), across_clocks=True))
+    stages.append(Stage("store", _ms(receipt.last_byte_at, receipt.site_stored_at)))
+    stages.append(Stage("action", _ms(receipt.site_stored_at, receipt.action_done_at)))
+    return tuple(stages)
+
+
+def _slowest(stages: tuple[Stage, ...], distribution_ms: float | None, objective_ms: float | None) -> Stage | None:
+    """The stage that took most, if the product was later than wanted, was old, or waited at the site."""
+    limit = NOTICEABLE_MS if objective_ms is None else objective_ms
+    known = [stage for stage in stages if stage.ms is not None]
+    slowest = max(known, key=lambda stage: stage.ms or 0.0, default=None)
+    if slowest is None or slowest.ms is None:
+        return None
+    late = distribution_ms is not None and distribution_ms > limit
+    if not late and slowest.ms <= limit:
+        return None
+    inside = [stage for stage in known if stage.name != "origin"]
+    return max(inside, key=lambda stage: stage.ms or 0.0, default=slowest) if late else slowest
+
+
+def _sentence(
+    slowest: Stage, product: "ProductFacts", receipt: "ReceiptFacts", sent_before: "tuple[SentBytes, ...]"
+) -> str:
+    ms = slowest.ms or 0.0
+    took = duration(ms)
+    again = ", and parts of it had to be sent again" if receipt.repaired else ""
+    sentences = {
+        "origin": f"it was {took} old when it reached the hub: look at its source, {product.origin}",
+        "queue": f"it waited {took} in the hub's queue for this site{_behind(sent_before)}",
+        "transfer": f"it was {took} on the line ({_rate(product, ms)}){again}",
+        "hub-to-last-byte": f"{took} went by in the hub's queue and on the line{again}",
+        "store": f"the site took {took} to check it and write it to its disk",
+        "action": f"it stood in the site's log for {took} before its file did",
+    }
+    return sentences[slowest.name]
+
+
+def _behind(sent: "tuple[SentBytes, ...]") -> str:
+    if not sent:
+        return ""
+    largest = sorted(sent, key=lambda one: -one.bytes)[:3]
+    return ", behind " + " and ".join(f"{size_text(one.bytes)} of {one.feed}" for one in largest)
+
+
+def _rate(product: "ProductFacts", ms: float) -> str:
+    if ms <= 0 or product.size_bytes == 0:
+        return size_text(product.size_bytes)
+    bits_per_s = product.size_bytes * 8 / (ms / 1000)
+    return f"{size_text(product.size_bytes)} at {bits_per_s / 1e6:.3g} Mb/s"
+
+
+def _at_hub(instant: datetime | None, receipt: "ReceiptFacts") -> datetime | None:
+    """A stamp of the site on the hub's clock; None if the clocks were not compared."""
+    if instant is None or receipt.clock_offset_us is None:
+        return None
+    return instant - timedelta(microseconds=receipt.clock_offset_us)
+
+
+def _ms(begin: datetime | None, end: datetime | None) -> float | None:
+    return None if begin is None or end is None else (end - begin) / timedelta(milliseconds=1)
+
+
+NOTICEABLE_MS = 1_000.0
+"""Where a feed has no objective: what a person begins to notice."""

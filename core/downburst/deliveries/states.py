@@ -1,0 +1,328 @@
+"""Where a product is for one site: one of eight states, why, and what to do about it.
+
+The first of these that holds decides: what the site said of it, what it lost of it, its rights, its subscriptions,
+its session, and at last what is known of a site that is away.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from downburst.deliveries.stages import Timing, duration, size_text, timing
+
+if TYPE_CHECKING:
+    from downburst.deliveries.facts import Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts
+
+
+class DeliveryState(StrEnum):
+    """Where a product is for a site."""
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    REPAIRING = "repairing"
+    STORED = "stored"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    NOT_SUBSCRIBED = "not-subscribed"
+    DENIED = "denied"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The computed state of one product for one site."""
+
+    site: str
+    state: DeliveryState
+    reason: str
+    next_action: str
+    receipt: "ReceiptFacts | None" = None
+    timing: Timing = field(default_factory=Timing)
+
+
+def deliver(product: "ProductFacts", facts: "SiteFacts", known: "Known", *, now: datetime) -> Delivery:
+    """The state of a product for a site."""
+    case = _Case(product, facts, known, now)
+    for judge in (_by_receipt, _by_exception, _by_rights, _by_subscription, _by_session, _while_away):
+        judged = judge(case)
+        if judged is not None:
+            return judged
+    raise AssertionError("a site that is away has a state")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    product: "ProductFacts"
+    facts: "SiteFacts"
+    known: "Known"
+    now: datetime
+
+    def is_(self, state: DeliveryState, reason: str, next_action: str = "") -> Delivery:
+        return Delivery(self.facts.site, state, reason, next_action or NOTHING_TO_DO)
+
+    @property
+    def resend(self) -> str:
+        """The command that brings it again."""
+        begin = self.product.stored_at - timedelta(seconds=1)
+        end = self.product.stored_at + timedelta(seconds=1)
+        return (
+            f"downburst resend --site {self.facts.site} --feed '{self.product.feed}' "
+            f"--from {_moment(begin)} --to {_moment(end)}"
+        )
+
+    @property
+    def again(self) -> str:
+        """How the site could still get it."""
+        if self.product.kept:
+            return f"to send it again: {self.resend}"
+        return f"the hub's log has only its description left; ask its origin, {self.product.origin}, for the bytes"
+
+
+def _by_receipt(case: _Case) -> Delivery | None:
+    receipts = sorted(case.facts.receipts, key=lambda receipt: _OUTCOMES.get(receipt.outcome, len(_OUTCOMES)))
+    if not receipts:
+        return None
+    receipt = receipts[0]
+    match receipt.outcome:
+        case "stored" | "held":
+            return _stored(case, receipt)
+        case "rejected":
+            return _rejected(case, receipt)
+        case _:
+            return _expired(case, receipt)
+
+
+def _stored(case: _Case, receipt: "ReceiptFacts") -> Delivery:
+    timed = timing(case.product, receipt, objective_ms=case.known.objective_ms, sent_before=case.facts.sent_before)
+    if receipt.outcome == "held":
+        reason = "the site had it already, by its duplicate key, and did not store it twice"
+        return Delivery(case.facts.site, DeliveryState.STORED, reason, NOTHING_TO_DO, receipt, timed)
+    way = f"by {receipt.transport.value}" + ("" if receipt.lane == "live" else f", in the {receipt.lane} lane")
+    if timed.distribution_ms is None:
+        reason = f"stored {way}; how long it took is not known, because the site's clock was not compared yet"
+    else:
+        reason = f"stored {way} in {duration(timed.distribution_ms)}"
+    if timed.sentence:
+        reason += f"; {timed.sentence}"
+    return Delivery(case.facts.site, DeliveryState.STORED, reason, _NEXT_OF_STAGE[timed.slow], receipt, timed)
+
+
+def _rejected(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
+    reason = "its bytes did not match its digest at the site three times in a row, so the site passed it over"
+    action = f"look at the site's memory and network for what corrupts data; {case.again}"
+    return Delivery(case.facts.site, DeliveryState.REJECTED, reason, action, receipt)
+
+
+def _expired(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
+    reason = "its bytes had left the hub's log, or were older than the subscription allows, before the site got them"
+    action = f"keep more hours (downburst log advise says how many fit); {case.again}"
+    return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt)
+
+
+def _by_exception(case: _Case) -> Delivery | None:
+    exception = case.known.exception
+    if exception is None:
+        return None
+    return _rejected(case) if exception.outcome == "rejected" else _expired(case)
+
+
+def _by_rights(case: _Case) -> Delivery | None:
+    feed, site, known = case.product.feed, case.facts.site, case.known
+    if not known.allowed and (known.subscriptions or case.facts.subscriptions):
+        return case.is_(
+            DeliveryState.DENIED,
+            f"the allow list of the site ({', '.join(known.allow) or 'empty'}) does not cover {feed}",
+            f'if it may have it, extend the list: PATCH /v1/sites/{site} with {{"allow": [...]}}',
+        )
+    if not case.facts.active:
+        return case.is_(
+            DeliveryState.DENIED,
+            "the site is switched off at this hub",
+            f'to serve it again: PATCH /v1/sites/{site} with {{"active": true}}',
+        )
+    return None
+
+
+def _by_subscription(case: _Case) -> Delivery | None:
+    feed, site = case.product.feed, case.facts.site
+    if not case.facts.subscriptions:
+        return case.is_(
+            DeliveryState.NOT_SUBSCRIBED,
+            f"the site has no subscription to {feed}",
+            f"if it should get it: downburst subscriptions add {site} '{feed}'",
+        )
+    if not case.facts.matching:
+        count = case.facts.subscriptions
+        wishes = "its subscription does" if count == 1 else f"its {count} subscriptions do"
+        return case.is_(
+            DeliveryState.NOT_SUBSCRIBED,
+            f"{wishes} not want this id of {feed}",
+            f"compare the patterns with the id: downburst sites show {site}",
+        )
+    since = _wanted_since(case)
+    settled = case.facts.session is not None and case.facts.session.standing == "settled"
+    if since is not None and since > case.product.stored_at and not settled:
+        return case.is_(
+            DeliveryState.NOT_SUBSCRIBED,
+            f"it was stored {duration(_ms(since - case.product.stored_at))} before the subscription began",
+            case.again,
+        )
+    return None
+
+
+def _wanted_since(case: _Case) -> datetime | None:
+    """From when on the matching subscriptions want products; None if that is not known."""
+    filters = {(wish.pattern, wish.not_pattern) for wish in case.facts.matching}
+    begins = [
+        wish.start_at or wish.created_at
+        for wish in case.known.subscriptions
+        if (wish.pattern, wish.not_pattern) in filters
+    ]
+    known = [begin for begin in begins if begin is not None]
+    return min(known, default=None)
+
+
+def _by_session(case: _Case) -> Delivery | None:
+    session = case.facts.session
+    if session is None:
+        return None
+    if session.standing != "settled" and not case.product.kept:
+        return _expired(case)
+    return _BY_STANDING.get(session.standing, _without_answer)(case, session)
+
+
+def _settled(case: _Case, _session: "SessionFacts") -> Delivery:
+    reason = (
+        "the site said that it is done with it; no receipt is kept any more, or it is on its way, "
+        "so that the time it took is not known"
+    )
+    return case.is_(DeliveryState.STORED, reason)
+
+
+def _before_the_line(case: _Case, session: "SessionFacts") -> Delivery:
+    if session.asked:
+        reason = "the site asked for it, because what should have brought it did not; it goes from the log by unicast"
+        return case.is_(DeliveryState.REPAIRING, reason + _behind(session), WAIT_OR_LINE)
+    if session.first_byte_at is not None:
+        since = duration(_ms(case.now - session.first_byte_at))
+        reason = f"its first byte left {since} ago by unicast, {size_text(case.product.size_bytes)} in all"
+        return case.is_(DeliveryState.SENDING, reason, WAIT_OR_LINE)
+    if session.lane == "backfill":
+        reason = f"the site catches up; {session.numbers_before or 0} numbers of the log come before it"
+        return case.is_(DeliveryState.WAITING, reason, LOOK_AGAIN)
+    waited = duration(_ms(case.now - case.product.stored_at))
+    reason = f"it has waited {waited} in the hub's queue for this site{_behind(session)}"
+    return case.is_(DeliveryState.WAITING, reason, WAIT_OR_LINE)
+
+
+def _on_a_leg(case: _Case, session: "SessionFacts") -> Delivery:
+    leg = f"multicast leg {session.leg}"
+    if session.first_byte_at is None:
+        backlog = session.leg_backlog_bytes or 0
+        queue = f", which has {size_text(backlog)} before it" if backlog else ""
+        return case.is_(DeliveryState.WAITING, f"it waits for {leg}{queue}", WAIT_OR_RATE)
+    since_ms = _ms(case.now - session.first_byte_at)
+    reason = f"{leg} sent its first byte {duration(since_ms)} ago"
+    if since_ms <= REPAIR_AFTER_MS:
+        return case.is_(DeliveryState.SENDING, reason, LOOK_AGAIN)
+    return case.is_(
+        DeliveryState.REPAIRING,
+        f"{reason}, and the site still lacks parts of it",
+        "if this lasts, the way of the group to the site loses packets: compare its repair with that of other sites",
+    )
+
+
+def _on_the_line(case: _Case, session: "SessionFacts") -> Delivery:
+    since = session.first_byte_at or case.product.stored_at
+    since_ms = _ms(case.now - since)
+    reason = f"it was handed to the site's connection {duration(since_ms)} ago, and the site has not confirmed it yet"
+    if since_ms <= CONFIRM_WITHIN_MS:
+        return case.is_(DeliveryState.SENDING, reason, LOOK_AGAIN)
+    return case.is_(
+        DeliveryState.SENDING,
+        reason,
+        "the line is slow, or the site can't store it: look at the site's log for a full or read-only disk",
+    )
+
+
+def _not_yet_served(case: _Case, _session: "SessionFacts") -> Delivery:
+    reason = "the site connected a moment ago, and the hub looks for the place where it goes on"
+    return case.is_(DeliveryState.WAITING, reason, LOOK_AGAIN)
+
+
+def _without_answer(case: _Case, _session: "SessionFacts") -> Delivery:
+    reason = "the site is connected, but its session was too busy to say more"
+    return case.is_(DeliveryState.WAITING, reason, LOOK_AGAIN)
+
+
+def _while_away(case: _Case) -> Delivery:
+    known, product = case.known, case.product
+    if known.settled_to is not None and known.settled_to >= product.sequence:
+        seen = "" if known.last_seen_at is None else f" (last heard {_moment(known.last_seen_at)})"
+        return case.is_(
+            DeliveryState.STORED, f"the site had everything up to {known.settled_to} before it went away{seen}"
+        )
+    if not product.kept:
+        return _expired(case)
+    if not known.enrolled:
+        return case.is_(
+            DeliveryState.WAITING,
+            "no receiver of the site has ever enrolled",
+            f"make a token and send it to the site: downburst sites token {case.facts.site}",
+        )
+    since = "" if known.last_seen_at is None else f" since {_moment(known.last_seen_at)}"
+    why = f" ({known.away_reason})" if known.away_reason else ""
+    ends = ""
+    if known.retention_hours is not None:
+        ends = f"; the log keeps it until {_moment(product.stored_at + timedelta(hours=known.retention_hours))}"
+    return case.is_(
+        DeliveryState.WAITING,
+        f"the site is away{since}{why}",
+        f"start its receiver; it gets the product when it is back{ends}",
+    )
+
+
+def _behind(session: "SessionFacts") -> str:
+    waiting = sorted(session.waiting, key=lambda one: -one.bytes)[:3]
+    listed = [
+        f"{size_text(one.bytes)} of {one.feed}" + ("" if one.live else " (late)") for one in waiting if one.bytes
+    ]
+    return f", in which {' and '.join(listed)} wait" if listed else ""
+
+
+def _moment(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _ms(length: timedelta) -> float:
+    return length / timedelta(milliseconds=1)
+
+
+NOTHING_TO_DO = "nothing to do"
+LOOK_AGAIN = "nothing to do; look again in some seconds"
+WAIT_OR_LINE = "nothing to do unless it stays: then the site's line is slower than what it subscribes"
+WAIT_OR_RATE = "nothing to do unless it stays: then the leg's rate is lower than the feed"
+
+_NEXT_OF_STAGE: dict[str | None, str] = {
+    None: NOTHING_TO_DO,
+    "origin": "look at the source, and at the clock of the origin",
+    "queue": "if this is common: subscribe less, widen the site's line, or raise the class of what must not wait",
+    "transfer": "if this is common: look at the line between hub and site for loss and rate",
+    "hub-to-last-byte": "if this is common: look at the line between hub and site for loss and rate",
+    "store": "look at the load and the disk of the site",
+    "action": "look at the disk that holds received/ at the site, and at what reads from it",
+}
+_BY_STANDING = {
+    "settled": _settled,
+    "queued": _before_the_line,
+    "owed": _before_the_line,
+    "left-to-leg": _on_a_leg,
+    "said": _on_the_line,
+    "not-served": _not_yet_served,
+}
+_OUTCOMES = {"stored": 0, "held": 1, "rejected": 2, "expired": 3}
+
+REPAIR_AFTER_MS = 2_000.0
+"""Repairs of a leg take some round trips; what is not there by then is being repaired."""
+CONFIRM_WITHIN_MS = 5_000.0
+"""Receipts come each 50 ms; this leaves room for a slow line."""

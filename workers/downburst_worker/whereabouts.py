@@ -1,0 +1,120 @@
+"""The node's answers about products and their ways, into the words of deliveries."""
+
+from typing import Any
+
+from downburst.clock import from_us
+from downburst.deliveries import (
+    ProductFacts,
+    ReceiptFacts,
+    SentBytes,
+    SessionFacts,
+    SiteFacts,
+    WaitingBytes,
+    Whereabouts,
+)
+from downburst.deliveries.naming import ProductName
+from downburst.model import IdFilter, Transport
+
+Line = dict[str, Any]
+
+
+def deliveries_job(name: ProductName, *, feed: str, before: int | None, limit: int, site: str | None) -> Line:
+    """The question where products are."""
+    return {
+        "feed": feed,
+        "epoch": name.epoch,
+        "sequence": name.sequence,
+        "product_id": name.product_id,
+        "digest": name.digest,
+        "before": before,
+        "limit": limit,
+        "site": site,
+    }
+
+
+def whereabouts(answer: Line) -> Whereabouts:
+    """The answer to that."""
+    since = answer["receipts_since_us"]
+    return Whereabouts(
+        feed=answer["feed"],
+        epoch=answer["epoch"],
+        products=tuple((product_facts(line), tuple(map(_site, line["sites"]))) for line in answer["products"]),
+        searched_to=answer["searched_to"],
+        search_complete=answer["search_complete"],
+        receipts_complete=answer["receipts_complete"],
+        receipts_since=None if since is None else from_us(since),
+        at=from_us(answer["at_us"]),
+    )
+
+
+def product_facts(line: Line) -> ProductFacts:
+    """One product of a log."""
+    return ProductFacts(
+        feed=line["feed"],
+        epoch=line["epoch"],
+        sequence=line["sequence"],
+        product_id=line["product_id"],
+        origin=line["origin"],
+        created_at=from_us(line["created_us"]),
+        stored_at=from_us(line["stored_us"]),
+        size_bytes=line["size"],
+        digest=line["digest"],
+        feed_class=line["class"],
+        kept=line["kept"],
+    )
+
+
+def _site(line: Line) -> SiteFacts:
+    session = line["session"]
+    return SiteFacts(
+        site=line["site"],
+        active=line["active"],
+        subscriptions=line["subscriptions"],
+        matching=tuple(IdFilter(wish["pattern"], wish["not_pattern"]) for wish in line["matching"]),
+        session=None if session is None else _session(session),
+        receipts=tuple(map(_receipt, line["receipts"])),
+        sent_before=tuple(
+            SentBytes(sent["feed"], sent["products"], sent["bytes"])
+            for receipt in line["receipts"]
+            for sent in receipt["sent_before"]
+        ),
+    )
+
+
+def _session(line: Line) -> SessionFacts:
+    return SessionFacts(
+        standing=line["standing"],
+        transport=Transport(line["transport"]),
+        leg=line["leg"],
+        lane=line["lane"],
+        asked=line["asked"],
+        numbers_before=line["numbers_before"],
+        joining=line["joining"],
+        leg_backlog_bytes=line["leg_backlog_bytes"],
+        first_byte_at=_instant(line["first_byte_us"]),
+        settled_to=line["settled_to"],
+        pending=line["pending"],
+        clock_offset_us=line["clock_offset_us"],
+        clock_bound_us=line["clock_bound_us"],
+        waiting=tuple(WaitingBytes(one["feed"], one["live"], one["bytes"]) for one in line["waiting"]),
+    )
+
+
+def _receipt(line: Line) -> ReceiptFacts:
+    return ReceiptFacts(
+        outcome=line["outcome"],
+        lane=line["lane"],
+        transport=Transport(line["transport"]),
+        leg=line["leg"],
+        repaired=line["repaired"],
+        first_byte_at=_instant(line["first_byte_us"]),
+        last_byte_at=_instant(line["last_byte_us"]),
+        site_stored_at=_instant(line["site_stored_us"]),
+        action_done_at=_instant(line["action_done_us"]),
+        clock_offset_us=line["clock_offset_us"],
+        clock_bound_us=line["clock_bound_us"],
+    )
+
+
+def _instant(microseconds: int | None) -> Any:
+    return None if microseconds is None else from_us(microseconds)
