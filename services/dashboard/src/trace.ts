@@ -1,0 +1,107 @@
+/** Where a product is: the question in the address, the answer from the hub, and what a reader wants first. */
+
+export type DeliveryState =
+  'waiting' | 'sending' | 'repairing' | 'stored' | 'rejected' | 'expired' | 'not-subscribed' | 'denied'
+
+export interface Stage {
+  stage: string
+  ms: number | null
+  across_clocks: boolean
+}
+
+export interface Delivery {
+  site: string
+  state: DeliveryState
+  reason: string
+  next_action: string
+  timing: { distribution_ms: number | null; bound_ms: number | null; slow: string | null; stages: Stage[] }
+}
+
+export interface Product {
+  feed: string
+  sequence: number
+  product_id: string
+  origin: string
+  created_at: string
+  stored_at: string
+  size: number
+  digest: string
+  kept: boolean
+  states: Partial<Record<DeliveryState, number>>
+  deliveries: Delivery[]
+}
+
+export interface Answer {
+  products: Product[]
+  notes: string[]
+}
+
+/** The product that an address asks for: `#/trace/…`; `null` if it asks for none. */
+export function asked(hash: string): string | null {
+  if (!hash.startsWith(ADDRESS)) return null
+  try {
+    return decodeURIComponent(hash.slice(ADDRESS.length)) || null
+  } catch {
+    return null
+  }
+}
+
+/** The address of a question, to be pasted wherever people talk. */
+export function address(product: string): string {
+  return ADDRESS + encodeURIComponent(product.trim())
+}
+
+/** Asks the hub; what it refuses is thrown as its sentence. */
+export async function ask(product: string, signal: AbortSignal): Promise<Answer> {
+  const answer = await fetch(`./v1/products/trace?limit=3&product=${encodeURIComponent(product)}`, { signal })
+  const body: unknown = await answer.json().catch(() => null)
+  if (!answer.ok) throw new Error(detail(body) ?? `the hub answered ${answer.status}; try again`)
+  return body as Answer
+}
+
+/** Those who lack the product first, then the slowest, then by name. */
+export function inOrder(deliveries: Delivery[]): Delivery[] {
+  return [...deliveries].sort(
+    (one, other) =>
+      URGENCY.indexOf(one.state) - URGENCY.indexOf(other.state) ||
+      (other.timing.distribution_ms ?? 0) - (one.timing.distribution_ms ?? 0) ||
+      one.site.localeCompare(other.site),
+  )
+}
+
+/** The stages as parts of a bar, in per cent; those that are unknown or negative take no room. */
+export function bar(stages: Stage[]): { stage: string; share: number; ms: number }[] {
+  const known = stages.filter((stage) => stage.stage !== 'origin' && (stage.ms ?? 0) > 0)
+  const whole = known.reduce((sum, stage) => sum + (stage.ms ?? 0), 0)
+  return known.map(({ stage, ms }) => ({ stage, ms: ms ?? 0, share: (100 * (ms ?? 0)) / whole }))
+}
+
+/** What a stage is called for people. */
+export function stageName(stage: string): string {
+  return STAGES[stage] ?? stage
+}
+
+function detail(body: unknown): string | null {
+  const found = body !== null && typeof body === 'object' && 'detail' in body ? body.detail : null
+  return typeof found === 'string' ? found : null
+}
+
+const ADDRESS = '#/trace/'
+const URGENCY: DeliveryState[] = [
+  'rejected',
+  'expired',
+  'denied',
+  'repairing',
+  'waiting',
+  'sending',
+  'stored',
+  'not-subscribed',
+]
+const STAGES: Record<string, string> = {
+  origin: 'to the hub',
+  queue: "hub's queue",
+  transfer: 'line',
+  'hub-to-last-byte': 'queue and line',
+  store: "site's disk",
+  action: 'file',
+}
