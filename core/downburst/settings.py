@@ -154,7 +154,7 @@ class Settings(BaseSettings):
     receipt_bytes: int = Field(
         default=4_000_000_000,
         ge=0,
-        description="Disk for raw receipts, in bytes; the oldest go first. About 100 million of them.",
+        description="Disk for raw receipts, in bytes; the oldest go first. At least 38 million of them.",
     )
     origin: str = Field(
         default="", description="Origin given to products without one; empty: this machine's host name."
