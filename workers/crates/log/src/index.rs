@@ -137,8 +137,12 @@ impl Index {
     /// Maps an index; `None` if it is missing, damaged or of another epoch.
     pub(crate) fn open(path: &Path, epoch: Epoch) -> Result<Option<Self>, LogError> {
         let Ok(file) = File::open(path) else { return Ok(None) };
-        let mapped = file.metadata().and_then(|metadata| system::map(&file, metadata.len()));
-        let contents = mapped.map_err(|error| LogError::io("map", path, error))?;
+        let metadata = file.metadata().map_err(|error| LogError::io("look at", path, error))?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        let contents =
+            system::map(&file, metadata.len()).map_err(|error| LogError::io("map", path, error))?;
         match version(&contents) {
             Some(version) if version > files::FORMAT_VERSION => {
                 Err(LogError::NewerFormat { path: path.to_owned(), version })

@@ -2,6 +2,7 @@
 
 use std::{
     fs::File,
+    io::Read,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -90,7 +91,15 @@ fn load_one(
     recovery: &mut Recovery,
 ) -> Result<Option<Segment>, LogError> {
     let path = files::segment_path(dir, base);
-    if let Some(index) = Index::open(&files::index_path(dir, base), identity.epoch)? {
+    if has_bytes && is_unreadable(&path) {
+        set_aside(dir, base, recovery)?;
+        return Ok(None);
+    }
+    let index_path = files::index_path(dir, base);
+    if has_bytes && is_unreadable(&index_path) {
+        recovery.quarantined.push(files::quarantine(&index_path)?);
+    }
+    if let Some(index) = Index::open(&index_path, identity.epoch)? {
         let length = if has_bytes { length(&path)? } else { 0 };
         if !has_bytes || length >= index.data_end {
             return Ok(Some(Segment::sealed(dir, base, index, has_bytes)));
@@ -139,6 +148,13 @@ fn keep(
     let segment = Segment::recovered(dir, base, scan.rows, scan.end);
     segment.seal(identity.epoch)?;
     Ok(Some(segment))
+}
+
+/// True if the disk can't give the beginning of a file back, or if it is no file. Whatever else keeps it from
+/// being read, as rights or a lack of descriptors, may pass and is no reason to give it up.
+fn is_unreadable(path: &Path) -> bool {
+    let begin = || File::open(path)?.read(&mut [0; FILE_HEADER_BYTES as usize]);
+    begin().is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EIO | libc::EISDIR)))
 }
 
 fn set_aside(dir: &Path, base: u64, recovery: &mut Recovery) -> Result<(), LogError> {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::fs;
+use std::{fs, path::Path};
 
 use common::{all, append_at, copy, files, ids, open, overwrite, small, store, store_at, try_open};
 use downburst_log::{
@@ -248,6 +248,52 @@ fn an_unreadable_file_is_set_aside() {
     assert!(recovery.quarantined[0].exists() && !segments[1].exists());
     assert!(ids(&log).len() < 30 && log.head() == head);
     assert!(store(&log, "next", b"x") > head);
+}
+
+/// What happened to one file of the middle segment, and how many products are then lost.
+type Mishap = (&'static str, &'static str, fn(&Path), std::ops::RangeInclusive<usize>);
+
+#[test]
+fn a_middle_segment_in_any_state_costs_no_more_than_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = open(dir.path(), small());
+    for n in 0..40 {
+        store(&log, &format!("{n}"), &[n; 700]);
+    }
+    let (head, before) = (log.head(), all(&log));
+    log.close().unwrap();
+    drop(log);
+    let own = before.len() / files(dir.path(), "segment").len() + 1;
+    let mishaps: [Mishap; 8] = [
+        ("segment", "is missing", |path| fs::remove_file(path).unwrap(), 1..=own),
+        ("segment", "is shortened", |path| overwrite(path, |bytes| bytes.truncate(3_000)), 1..=own),
+        ("segment", "is empty", |path| overwrite(path, Vec::clear), 1..=own),
+        ("segment", "is a directory", into_directory, 1..=own),
+        ("segment", "is rubbish", |path| overwrite(path, |bytes| bytes.fill(0xA5)), 1..=own),
+        ("index", "is missing", |path| fs::remove_file(path).unwrap(), 0..=0),
+        ("index", "is a directory", into_directory, 0..=0),
+        ("index", "is rubbish", |path| overwrite(path, |bytes| bytes.fill(0xA5)), 0..=0),
+    ];
+    for (extension, what, happen, lost) in mishaps {
+        let copy = copy(dir.path());
+        happen(&files(copy.path(), extension)[1]);
+        let (log, _) =
+            try_open(copy.path(), small()).unwrap_or_else(|error| panic!("{extension} {what}: {error}"));
+        let entries = all(&log);
+        let intact = entries.iter().filter(|entry| {
+            entry.bytes.as_deref().is_some_and(|bytes| contract::digest(bytes) == entry.info.digest)
+        });
+        let intact = intact.count();
+        assert!(lost.contains(&(before.len() - intact)), "{extension} {what}: {intact} of {}", before.len());
+        assert_eq!(log.head(), head, "{extension} {what}");
+        assert!(store(&log, "next", b"x") > head, "{extension} {what}");
+        log.close().unwrap();
+    }
+}
+
+fn into_directory(path: &Path) {
+    fs::remove_file(path).unwrap();
+    fs::create_dir(path).unwrap();
 }
 
 #[test]
