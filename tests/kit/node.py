@@ -78,6 +78,8 @@ class HubNode:
     tokens: dict[str, str] = field(default_factory=dict)
     credentials: dict[str, list[str]] = field(default_factory=dict)
     sites: dict[str, list[Line]] = field(default_factory=dict)
+    data_connections: dict[str, int] = field(default_factory=dict)
+    """The operator's number, for sites that have one."""
     feeds: list[Line] = field(default_factory=list)
     _answers: dict[int, queue.Queue[Line]] = field(default_factory=dict)
     _next: int = 0
@@ -175,6 +177,7 @@ class HubNode:
                     "subscriptions": subscriptions,
                     "interface": "",
                     "active": True,
+                    "data_connections": self.data_connections.get(name),
                 }
                 for name, subscriptions in self.sites.items()
             ],

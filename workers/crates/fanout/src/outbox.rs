@@ -125,6 +125,16 @@ impl<C> Outbox<C> {
         self.taken.iter().map(|((feed, live), bytes)| (feed, *live, *bytes))
     }
 
+    /// Bytes of all products that wait or have begun, and what each counts besides.
+    pub fn waiting_bytes(&self) -> usize {
+        self.taken.values().fold(0, |sum, taken| sum.saturating_add(*taken))
+    }
+
+    /// The classes of the products of which nothing was sent.
+    pub fn waiting_classes(&self) -> Classes {
+        self.lines.iter().filter(|(_, line)| !line.is_empty()).map(|(class, _)| *class).collect()
+    }
+
     /// Bytes of the control frames that wait.
     pub fn control_bytes(&self) -> usize {
         self.control_bytes

@@ -49,6 +49,11 @@ impl Classes {
     /// No class.
     pub const NONE: Self = Self(0);
 
+    /// One class.
+    pub const fn of(class: Class) -> Self {
+        Self(bit(class))
+    }
+
     /// True if the class is in the set.
     pub fn has(self, class: Class) -> bool {
         self.0 & bit(class) != 0
@@ -181,7 +186,7 @@ impl Order {
     }
 }
 
-fn bit(class: Class) -> u8 {
+const fn bit(class: Class) -> u8 {
     match class {
         Class::Warning => 1,
         Class::Observation => 2,

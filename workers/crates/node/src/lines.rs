@@ -102,6 +102,9 @@ pub(crate) struct Start {
     /// How much disk raw receipts may take.
     #[serde(default = "default_receipt_bytes")]
     pub(crate) receipt_bytes: u64,
+    /// The most data connections that a site gets beside its first.
+    #[serde(default = "default_data_connections")]
+    pub(crate) data_connections: usize,
 }
 
 /// See [`Action::Feeds`].
@@ -198,6 +201,9 @@ pub(crate) struct SiteLine {
     pub(crate) interface: String,
     /// False: may not connect.
     pub(crate) active: bool,
+    /// How many data connections it gets; absent: as many as help.
+    #[serde(default)]
+    pub(crate) data_connections: Option<usize>,
 }
 
 /// See [`Action::Upstreams`].
@@ -444,6 +450,10 @@ pub(crate) struct SessionTraffic {
     pub(crate) clock_offset_us: Option<i64>,
     pub(crate) clock_bound_us: Option<u64>,
     pub(crate) round_trip_us: Option<u64>,
+    /// Those that stand, how many there are to be, and why.
+    pub(crate) data_connections: usize,
+    pub(crate) data_connections_planned: usize,
+    pub(crate) data_connections_reason: String,
     pub(crate) feeds: Vec<SessionFeed>,
 }
 
@@ -458,6 +468,10 @@ pub(crate) struct SessionFeed {
     /// Why the site stores nothing of the feed, in its words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
+}
+
+const fn default_data_connections() -> usize {
+    downburst_session::DATA_STREAMS
 }
 
 const fn default_drain_seconds() -> f64 {

@@ -6,8 +6,8 @@ use downburst_model::{
 };
 
 use crate::{
-    ClockOffset, Duplicates, FeedPosition, Frontier, Hello, LegJoin, LegLeft, Proof, Receipt, Refused,
-    Subscription,
+    Classes, ClockOffset, Duplicates, FeedPosition, Frontier, Hello, LegJoin, LegLeft, Proof, Receipt,
+    Refused, StreamId, Subscription, Ticket,
 };
 
 // ---- the hub's half ----------------------------------------------------------------------------------------------------------
@@ -16,9 +16,39 @@ use crate::{
 #[derive(Debug)]
 pub enum HubInput {
     /// Bytes from the site.
-    Bytes(Bytes),
-    /// The transport takes this many more bytes. `Write` outputs never exceed what was granted in total by more than one frame.
-    Room(usize),
+    Bytes {
+        /// The stream they came on.
+        stream: StreamId,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// A stream takes this many more bytes. `Write` outputs never exceed what was granted in total by more than one frame.
+    Room {
+        /// The stream.
+        stream: StreamId,
+        /// How many.
+        bytes: usize,
+    },
+    /// The data connections that this session is to have from now on, each with the classes it carries. Ignored where the site
+    /// does not know them.
+    PlanStreams(Vec<Classes>),
+    /// Answer to [`HubOutput::DrawTicket`].
+    Ticket {
+        /// As in the request.
+        stream: StreamId,
+        /// Fresh random bits, known to nobody but the driver, which lets in whoever shows them once within
+        /// [`TICKET_LIFE`](crate::TICKET_LIFE).
+        ticket: Ticket,
+    },
+    /// Somebody showed the ticket of this stream.
+    StreamOpened(StreamId),
+    /// A data connection ended.
+    StreamClosed {
+        /// Which.
+        stream: StreamId,
+        /// Why, for people.
+        reason: String,
+    },
     /// Answer to [`HubOutput::Authenticate`]: the site may come in.
     Admit {
         /// Its name.
@@ -106,6 +136,8 @@ pub struct Entry {
 pub enum HubOutput {
     /// Send these bytes.
     Write {
+        /// On this stream.
+        stream: StreamId,
         /// Whole frames or parts of frames, in order.
         bytes: Bytes,
         /// What they are, for the egress account.
@@ -131,9 +163,13 @@ pub enum HubOutput {
         /// Hub's wall clock.
         time: WallMicros,
     },
+    /// Draw a ticket for a data connection; answer with `Ticket`.
+    DrawTicket(StreamId),
+    /// Close this data connection once what was written is out.
+    CloseStream(StreamId),
     /// Something the rest of the hub wants to know.
     Event(HubEvent),
-    /// Close the connection once what was written is out.
+    /// Close all connections once what was written is out.
     Close,
 }
 
@@ -204,6 +240,15 @@ pub enum HubEvent {
     },
     /// Where the site stands.
     Frontier(Frontier),
+    /// A data connection stands.
+    StreamOpened(StreamId),
+    /// A data connection ended.
+    StreamClosed {
+        /// Which.
+        stream: StreamId,
+        /// Why.
+        reason: String,
+    },
     /// The site broke the protocol; the sentence says how. `Close` follows.
     Violation(String),
     /// Nothing came from the site for the liveness limit. `Close` follows.
@@ -249,9 +294,23 @@ pub enum SiteInput {
     /// The next hello says this of these feeds in place of what the site has of them from this hub: another hub served them since.
     ResumeAt(Vec<FeedPosition>),
     /// Bytes from the hub.
-    Bytes(Bytes),
-    /// The connection is gone. Legs end, half-received products are abandoned, frontiers stay.
+    Bytes {
+        /// The stream they came on.
+        stream: StreamId,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// The first connection is gone, and all others with it. Legs end, half-received products are abandoned, frontiers stay.
     Disconnected,
+    /// A data connection stands.
+    StreamOpened(StreamId),
+    /// A data connection ended, or could not be opened.
+    StreamClosed {
+        /// Which.
+        stream: StreamId,
+        /// Why, for people.
+        reason: String,
+    },
     /// A datagram from the group of a leg.
     Datagram {
         /// The leg.
@@ -302,7 +361,16 @@ pub enum StoreResult {
 #[derive(Debug)]
 pub enum SiteOutput {
     /// Send these bytes to the hub.
-    Write(Bytes),
+    Write {
+        /// On this stream.
+        stream: StreamId,
+        /// Whole frames.
+        bytes: Bytes,
+    },
+    /// Open a data connection to the hub; say `StreamOpened` or `StreamClosed`.
+    OpenStream(StreamId),
+    /// Close a data connection.
+    CloseStream(StreamId),
     /// Listen to a group; datagrams come as [`SiteInput::Datagram`].
     JoinGroup(LegJoin),
     /// Stop listening.
@@ -331,7 +399,7 @@ pub enum SiteOutput {
     Checkpoint(FeedPosition),
     /// News for the log file and for people.
     Event(SiteEvent),
-    /// Close the connection.
+    /// Close all connections.
     Close,
 }
 
@@ -360,6 +428,15 @@ pub enum SiteEvent {
     Subscriptions(Vec<Subscription>),
     /// The clock was compared.
     Clock(ClockOffset),
+    /// A data connection carries products.
+    StreamAttached(StreamId),
+    /// A data connection ended.
+    StreamEnded {
+        /// Which.
+        stream: StreamId,
+        /// Why.
+        reason: String,
+    },
     /// A leg is heard.
     LegJoined {
         /// The leg.

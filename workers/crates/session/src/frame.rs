@@ -4,8 +4,9 @@ use downburst_model::LegId;
 use thiserror::Error;
 
 use crate::{
-    ClockReply, ClockRequest, Covered, Expired, FeedStart, Frontier, Hello, LegJoin, LegJoined, LegLeave,
-    LegLeft, Nak, PacketsGone, ProductBegin, Receipts, Refused, Subscriptions, Want, Welcome,
+    Attach, Attached, ClockReply, ClockRequest, Covered, Expired, FeedStart, Frontier, Hello, LegJoin,
+    LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, OpenStream, PacketsGone, ProductBegin, Receipts,
+    Refused, StreamEnded, Subscriptions, Taken, Want, Welcome,
 };
 
 /// What a frame holds.
@@ -70,6 +71,13 @@ messages! {
     17 => ClockRequest,
     18 => ClockReply,
     19 => Frontier,
+    40 => Mark,
+    41 => Marked,
+    42 => OpenStream,
+    43 => Attach,
+    44 => Attached,
+    45 => StreamEnded,
+    46 => Taken,
 }
 
 /// Why a stream of frames can't be read on. The peer is at fault.

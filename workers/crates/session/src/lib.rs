@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod data;
 mod frame;
 mod frontier;
 mod hub;
@@ -16,6 +17,8 @@ mod site;
 mod spans;
 
 pub use api::*;
+pub use data::*;
+pub use downburst_fanout::{Classes, StreamId};
 pub use frontier::Frontier;
 pub use hub::HubSession;
 pub use message::*;

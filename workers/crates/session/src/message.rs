@@ -7,8 +7,8 @@ use downburst_model::{
 use downburst_vcmtp::LegKey;
 use minicbor::{Decode, Encode};
 
-/// The only version of the session so far.
-pub const VERSION: u16 = 1;
+/// The versions of the session that this crate speaks, best first. 2 has data connections.
+pub const VERSIONS: [u16; 2] = [2, 1];
 
 /// Site to hub, first frame of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -7,9 +7,9 @@ use downburst_model::{
     Epoch, FeedName, LegId, Machine, Micros, Now, RangeSet, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{
-    ClockRequest, FeedPosition, Frontier, Hello, HubInput, HubOutput, HubSession, LegJoined, LegLeave,
-    LegLeft, Nak, PacketsGone, Proof, SiteInput, SiteOutput, SiteSession, SiteState, Subscription, VERSION,
-    Want, Welcome,
+    Classes, ClockRequest, FeedPosition, Frontier, Hello, HubInput, HubOutput, HubSession, LegJoined,
+    LegLeave, LegLeft, Mark, Marked, Nak, OpenStream, PacketsGone, Proof, SiteInput, SiteOutput, SiteSession,
+    SiteState, StreamEnded, StreamId, Subscription, Taken, Ticket, VERSIONS, Want, Welcome,
 };
 use minicbor::Encode;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     let number = || prop_oneof![0u64..40, Just(u64::MAX), Just(u64::MAX - 1), any::<u64>()];
     let numbers = (number(), number(), number());
     let sensible =
-        (0usize..12, numbers, 0u32..4).prop_map(|(which, numbers, leg)| message(which, numbers, leg));
+        (0usize..17, numbers, 0u32..4).prop_map(|(which, numbers, leg)| message(which, numbers, leg));
     let odd =
         (any::<u8>(), prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(kind, body)| raw(kind, &body));
     let binary = (32u8..34, 0u32..4, number(), prop::collection::vec(any::<u8>(), 0..80)).prop_map(
@@ -43,9 +43,16 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
         4 => encoded(10, &LegJoined { leg, leg_epoch: 1, after: Sequence(low) }),
         5 => encoded(12, &LegLeft { leg, known_to: Some(Sequence(low)), reason }),
         6 => encoded(17, &ClockRequest { sent: WallMicros(low as i64) }),
-        7 => encoded(2, &Welcome { version: VERSION, site: site(), hub: "hub".to_owned(), stand_by: None }),
+        7 => {
+            encoded(2, &Welcome { version: VERSIONS[0], site: site(), hub: "hub".to_owned(), stand_by: None })
+        }
         8 => encoded(14, &PacketsGone { leg, leg_epoch: other, packets: ranges }),
         9 => encoded(11, &LegLeave { leg }),
+        12 => encoded(40, &Mark { number: low as u32 }),
+        13 => encoded(41, &Marked { number: low as u32 }),
+        14 => encoded(42, &OpenStream { stream: low as u32, ticket: Ticket([low as u8; 16]) }),
+        15 => encoded(45, &StreamEnded { stream: low as u32, reason }),
+        16 => encoded(46, &Taken { stream: low as u32, transfers: high }),
         10 => encoded(7, &(feed, epoch, Sequence(low), Sequence(high))),
         _ => encoded(5, &(feed, epoch, Sequence(low))),
     }
@@ -64,7 +71,7 @@ fn hello(settled: RangeSet) -> Hello {
     let position =
         FeedPosition { feed: feed(), epoch: Epoch(7), settled, newest_stored: WallMicros(i64::MIN) };
     Hello {
-        versions: vec![VERSION],
+        versions: VERSIONS.to_vec(),
         software: "stranger".to_owned(),
         proof,
         feeds: vec![position],
@@ -96,6 +103,7 @@ fn answer(hub: &mut HubSession, now: Now) -> usize {
                 hub.handle(now, HubInput::Admit { site: site(), subscriptions: vec![wish] });
                 let (epoch, unicast_leg) = (Epoch(7), LegId(1));
                 hub.handle(now, HubInput::Feed { feed: feed(), epoch, head: Sequence(30), unicast_leg });
+                hub.handle(now, HubInput::PlanStreams(vec![Classes::all(); 3]));
             }
             Some(HubOutput::Read { feed, after, to, .. }) => {
                 assert!(to <= Sequence(30), "nothing is read beyond the log");
@@ -104,7 +112,12 @@ fn answer(hub: &mut HubSession, now: Now) -> usize {
             Some(HubOutput::FindTime { feed, .. }) => {
                 hub.handle(now, HubInput::FoundTime { feed, after: Sequence(0) });
             }
-            Some(HubOutput::Event(_) | HubOutput::Close) => {}
+            Some(HubOutput::DrawTicket(stream)) => {
+                hub.handle(now, HubInput::Ticket { stream, ticket: Ticket([7; 16]) });
+                hub.handle(now, HubInput::StreamOpened(stream));
+                hub.handle(now, HubInput::Room { stream, bytes: 1 << 10 });
+            }
+            Some(HubOutput::Event(_) | HubOutput::Close | HubOutput::CloseStream(_)) => {}
         }
     }
     panic!("the hub talks for ever");
@@ -115,7 +128,7 @@ fn site_answer(site: &mut SiteSession, now: Now) -> usize {
     for _ in 0..OUTPUTS_LIMIT {
         match site.poll(now) {
             None => return written,
-            Some(SiteOutput::Write(bytes)) => written += bytes.len(),
+            Some(SiteOutput::Write { bytes, .. }) => written += bytes.len(),
             Some(_) => {}
         }
     }
@@ -132,11 +145,11 @@ proptest! {
         let mut stream = if greets { encoded(1, &hello(RangeSet::new())) } else { Vec::new() };
         stream.extend(frames.concat());
         let mut hub = HubSession::new("hub".to_owned());
-        hub.handle(at(0), HubInput::Room(64 << 10));
+        hub.handle(at(0), HubInput::Room { stream: StreamId::FIRST, bytes: 64 << 10 });
         let mut written = 0;
         for (step, piece) in stream.chunks(cut).enumerate() {
             let now = at(step as u64 * 20);
-            hub.handle(now, HubInput::Bytes(Bytes::copy_from_slice(piece)));
+            hub.handle(now, HubInput::Bytes { stream: StreamId::FIRST, bytes: Bytes::copy_from_slice(piece) });
             written += answer(&mut hub, now);
         }
         prop_assert!(written <= (64 << 10) + LAST_FRAME_BYTES, "{} bytes", written);
@@ -149,12 +162,12 @@ proptest! {
         let mut session = SiteSession::new("test".to_owned(), SiteState::default());
         let proof = Proof::Credential { site: site(), secret: "s".to_owned() };
         session.handle(at(0), SiteInput::Connected(proof));
-        let welcome = encoded(2, &Welcome { version: VERSION, site: site(), hub: "hub".to_owned(), stand_by: None });
+        let welcome = encoded(2, &Welcome { version: VERSIONS[0], site: site(), hub: "hub".to_owned(), stand_by: None });
         let stream = [welcome, frames.concat()].concat();
         let mut written = 0;
         for (step, piece) in stream.chunks(cut).enumerate() {
             let now = at(step as u64 * 20);
-            session.handle(now, SiteInput::Bytes(Bytes::copy_from_slice(piece)));
+            session.handle(now, SiteInput::Bytes { stream: StreamId::FIRST, bytes: Bytes::copy_from_slice(piece) });
             written += site_answer(&mut session, now);
         }
         // A clock request, a Want and a frontier per step, at most.
@@ -168,13 +181,16 @@ proptest! {
 #[test]
 fn questions_without_reading_are_cut_off() {
     let mut hub = HubSession::new("hub".to_owned());
-    hub.handle(at(0), HubInput::Room(1 << 10));
-    hub.handle(at(0), HubInput::Bytes(encoded(1, &hello(RangeSet::new())).into()));
+    hub.handle(at(0), HubInput::Room { stream: StreamId::FIRST, bytes: 1 << 10 });
+    hub.handle(
+        at(0),
+        HubInput::Bytes { stream: StreamId::FIRST, bytes: encoded(1, &hello(RangeSet::new())).into() },
+    );
     answer(&mut hub, at(0));
     let question = Bytes::from(encoded(17, &ClockRequest { sent: WallMicros(0) }).repeat(10_000));
     let mut written = 0;
     let asked = (0..200).take_while(|_| {
-        hub.handle(at(1), HubInput::Bytes(question.clone()));
+        hub.handle(at(1), HubInput::Bytes { stream: StreamId::FIRST, bytes: question.clone() });
         written += answer(&mut hub, at(1));
         hub.deadline().is_some()
     });

@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use downburst_model::{Class, FeedName, LegId, Micros, Now, WallMicros};
-use downburst_session::Subscription;
+use downburst_session::{Classes, HubInput, Subscription};
 
 use crate::net::{Dice, LinkConfig};
 use hub::Hub;
@@ -17,6 +17,7 @@ mod drive;
 mod hub;
 mod oracle;
 mod site;
+mod streams;
 
 /// The world.
 pub struct HubWorld {
@@ -48,6 +49,10 @@ pub struct SiteConfig {
     pub rate_bps: u64,
     /// One way, for the session.
     pub delay: Micros,
+    /// The data connections that the hub plans for it at first.
+    pub streams: Vec<Classes>,
+    /// One way, for the data connections in turn.
+    pub data_delays: Vec<Micros>,
     /// The way of datagrams.
     pub link: LinkConfig,
     /// Probability that an attempt to store fails its digest.
@@ -144,7 +149,31 @@ impl HubWorld {
         self.hub.tell_feeds(clocks, site);
     }
 
-    /// Breaks a site's connection; it comes back after `pause`.
+    /// Plans other data connections for a site.
+    pub fn plan_streams(&mut self, site: usize, streams: Vec<Classes>) {
+        let clocks = self.clocks();
+        if let Some(site) = self.sites.get_mut(site) {
+            site.streams.clone_from(&streams);
+            site.tell_hub(clocks, HubInput::PlanStreams(streams));
+        }
+    }
+
+    /// Breaks one of a site's data connections, if there is any; each side learns it up to `late` later.
+    pub fn break_stream(&mut self, site: usize, late: Micros) {
+        let clocks = self.clocks();
+        let Some(site) = self.sites.get_mut(site) else { return };
+        let standing = site.data.standing();
+        let (which, hub, client) = (
+            site.dice.below(standing.len() as u64) as usize,
+            Micros(site.dice.below(late.0)),
+            Micros(site.dice.below(late.0)),
+        );
+        if let Some(stream) = standing.get(which) {
+            site.break_data(clocks, *stream, hub, client);
+        }
+    }
+
+    /// Breaks a site's connections; it comes back after `pause`.
     pub fn cut(&mut self, site: usize, pause: Micros) {
         let (now, clocks) = (self.now, self.clocks());
         if let Some(site) = self.sites.get_mut(site) {
@@ -245,6 +274,8 @@ pub struct Counts {
     pub joined: u64,
     /// Legs that ended.
     pub left: u64,
+    /// Data connections that stood.
+    pub streams: u64,
 }
 
 fn site_clocks(now: Micros) -> Now {

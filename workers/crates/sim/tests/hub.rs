@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test may fail.
 
 use downburst_model::{Class, FeedName, LegId, Micros};
-use downburst_session::Subscription;
+use downburst_session::{Classes, Subscription};
 use downburst_sim::hub_world::{HubWorld, Publish, SiteConfig, WorldConfig};
 use downburst_sim::net::{Dice, LinkConfig, Loss};
 
@@ -22,6 +22,8 @@ fn site(subscriptions: Vec<Subscription>) -> SiteConfig {
         subscriptions,
         rate_bps: 100_000_000,
         delay: Micros::from_millis(5),
+        streams: vec![],
+        data_delays: vec![],
         link: LinkConfig::default(),
         bad_digest: 0.0,
         store_failure: 0.0,
@@ -230,6 +232,53 @@ fn a_widened_subscription_survives_a_cut_before_the_site_knew() {
     assert_eq!((world.counts(0).stored, world.counts(0).held), (1, 0));
 }
 
+/// The least of the delays and the largest differ by far more than products follow each other: whatever one stream says of numbers
+/// comes before products on another that were sent earlier.
+#[test]
+fn streams_of_very_different_delay_lose_nothing_and_bring_nothing_twice() {
+    let grids = Classes::of(Class::Grid).with(Class::Bulk);
+    let streams = vec![Classes::of(Class::Observation), grids, grids, grids];
+    let data_delays = [400, 1, 150, 40].map(Micros::from_millis).to_vec();
+    let mut world = world(13, vec![SiteConfig { streams, data_delays, ..site(vec![wish("A", "^x")]) }]);
+    world.run_for(Micros::from_secs(3));
+    for round in 0..400 {
+        let class = [Class::Observation, Class::Grid, Class::Bulk, Class::Warning][round % 4];
+        world.publish(&feed("A"), product(class, 500 * (round % 50), 'x'));
+        world.publish(&feed("A"), product(class, 100, 'y'));
+        if round % 50 == 49 {
+            world.break_stream(0, Micros::from_millis(500));
+        }
+        if round % 100 == 99 {
+            world.evict(&feed("A"), 40);
+        }
+        world.run_for(Micros::from_millis(15));
+    }
+    assert_level(&mut world);
+    let counts = world.counts(0);
+    assert_eq!((counts.stored + counts.lost, counts.held), (400, 0), "{counts:?}");
+    assert!(counts.streams >= 8, "{counts:?}");
+}
+
+#[test]
+fn data_connections_come_and_go_with_the_plan() {
+    let all = Classes::all();
+    let mut world = world(14, vec![SiteConfig { streams: vec![all; 3], ..site(vec![wish("A", ".")]) }]);
+    start(&mut world);
+    for round in 0..300 {
+        world.publish(&feed("A"), product(Class::Grid, 30_000, 'x'));
+        match round {
+            100 => world.plan_streams(0, vec![]),
+            200 => world.plan_streams(0, vec![all]),
+            _ => {}
+        }
+        world.run_for(Micros::from_millis(20));
+    }
+    assert_level(&mut world);
+    let counts = world.counts(0);
+    assert_eq!((counts.stored, counts.held, counts.lost), (300, 0, 0));
+    assert_eq!(counts.streams, 4);
+}
+
 #[test]
 fn an_idle_world_is_quiet() {
     let mut world = world(11, (0..3).map(|_| site(vec![wish("A", ".")])).collect());
@@ -314,7 +363,7 @@ impl Scenario {
     fn disturb(&mut self) {
         let site = self.dice.below(self.sites as u64) as usize;
         let pause = Micros(self.dice.below(1_000_000));
-        match self.dice.below(24) {
+        match self.dice.below(32) {
             0..10 => {
                 let (feed, leg) = self.legs[self.dice.below(self.legs.len() as u64) as usize].clone();
                 self.world.plan(site, &feed, Some(leg));
@@ -333,7 +382,12 @@ impl Scenario {
                 let subscriptions = random_subscriptions(&mut self.dice);
                 self.world.subscribe(site, subscriptions);
             }
-            22 => self.world.evict(&feed("A"), 20),
+            22..28 => self.world.break_stream(site, Micros::from_secs(2)),
+            28..30 => {
+                let streams = random_streams(&mut self.dice);
+                self.world.plan_streams(site, streams);
+            }
+            30 => self.world.evict(&feed("A"), 20),
             _ => self.world.renew_log(&feed("B"), pause),
         }
     }
@@ -349,6 +403,8 @@ fn random_site(dice: &mut Dice) -> SiteConfig {
         subscriptions: random_subscriptions(dice),
         rate_bps: 1_000_000 + dice.below(50_000_000),
         delay: Micros(dice.below(60_000)),
+        streams: random_streams(dice),
+        data_delays: (0..4).map(|_| Micros(dice.below(300_000))).collect(),
         link: LinkConfig {
             loss,
             delay: Micros(dice.below(40_000)),
@@ -360,6 +416,16 @@ fn random_site(dice: &mut Dice) -> SiteConfig {
         store_failure: [0.0, 0.02][dice.below(2) as usize],
         clock_us: dice.below(2_000_000) as i64 - 1_000_000,
     }
+}
+
+fn random_streams(dice: &mut Dice) -> Vec<Classes> {
+    let sets = [
+        Classes::all(),
+        Classes::of(Class::Observation),
+        Classes::of(Class::Grid).with(Class::Bulk),
+        Classes::NONE,
+    ];
+    (0..dice.below(5)).map(|_| sets[dice.below(sets.len() as u64) as usize]).collect()
 }
 
 fn random_subscriptions(dice: &mut Dice) -> Vec<Subscription> {

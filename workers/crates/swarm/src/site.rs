@@ -6,7 +6,7 @@ use bytes::{Buf as _, BytesMut};
 use downburst_model::{Machine as _, Micros, Now, ProductInfo, WallMicros};
 use downburst_node::reconnect::{self, Ended, Reconnect};
 use downburst_node::tls;
-use downburst_session::{RefusalCode, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState};
+use downburst_session::{RefusalCode, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StreamId};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
@@ -115,7 +115,7 @@ impl Site {
             let idle = self.out.is_empty() && self.flushed;
             tokio::select! {
                 read = reader.read_buf(&mut inbound) => match read {
-                    Ok(count) if count > 0 => self.tell(SiteInput::Bytes(inbound.split().freeze())),
+                    Ok(count) if count > 0 => self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes: inbound.split().freeze() }),
                     _ => self.fail(),
                 },
                 sent = send(&mut writer, &self.out), if !idle => match sent {
@@ -160,7 +160,7 @@ impl Site {
     fn perform(&mut self) {
         while let Some(output) = self.machine.poll(self.now()) {
             match output {
-                SiteOutput::Write(bytes) => self.out.extend_from_slice(&bytes),
+                SiteOutput::Write { bytes, .. } => self.out.extend_from_slice(&bytes),
                 SiteOutput::Begin(info) => self.begin(&info),
                 SiteOutput::Block { key, offset, bytes } => {
                     self.arrived(WallMicros(i64::MIN));
@@ -174,7 +174,11 @@ impl Site {
                 }
                 SiteOutput::Event(event) => self.event(event),
                 SiteOutput::Close => self.hang_up = true,
-                SiteOutput::LeaveGroup(_) | SiteOutput::Checkpoint(_) => {}
+                SiteOutput::OpenStream(stream) => {
+                    let reason = "a swarm opens no data connections".to_owned();
+                    self.tell(SiteInput::StreamClosed { stream, reason });
+                }
+                SiteOutput::CloseStream(_) | SiteOutput::LeaveGroup(_) | SiteOutput::Checkpoint(_) => {}
             }
         }
     }

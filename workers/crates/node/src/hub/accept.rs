@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use bytes::BytesMut;
+use downburst_session::Opening;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::strangers::Stranger;
 use super::{Hub, session};
@@ -50,9 +53,46 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, tls: TlsAcceptor, mut stranger:
     };
     match shaken {
         // A task of its own: what the handshake needed is given back.
-        Ok(Ok(stream)) => drop(tokio::spawn(session::serve(hub, stream, stranger))),
+        Ok(Ok(stream)) => drop(tokio::spawn(listen(hub, stream, stranger))),
         Ok(Err(error)) => drop(stranger.ended(&format!("the TLS handshake failed: {error}"))),
         Err(_) => drop(stranger.ended("the TLS handshake took too long")),
+    }
+}
+
+/// Hears from a connection what it is, and gives it to those who serve it.
+async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut stranger: Stranger) {
+    let mut heard = BytesMut::new();
+    let opening = tokio::select! {
+        opening = tokio::time::timeout(OPENING_LIMIT, hear(&mut stream, &mut heard)) => opening,
+        () = stranger.put_out() => {
+            stranger.ended(PUT_OUT);
+            return;
+        }
+    };
+    match opening {
+        Ok(Ok(Opening::Session)) => session::serve(hub, stream, stranger, heard.freeze()).await,
+        Ok(Ok(Opening::Data(ticket))) => {
+            if let Err(sentence) = hub.roster.attach(hub.clock.monotonic(), &ticket, Box::new(stream)) {
+                stranger.ended(sentence);
+            }
+        }
+        Ok(Ok(_)) => drop(stranger.ended("it did not begin as a site does")),
+        Ok(Err(error)) => drop(stranger.ended(&format!("the connection failed: {error}"))),
+        Err(_) => drop(stranger.ended("it said nothing")),
+    }
+}
+
+/// Reads until the first frame tells what the connection is; the end of the stream tells that it is nothing.
+async fn hear(stream: &mut TlsStream<Counted>, heard: &mut BytesMut) -> io::Result<Opening> {
+    loop {
+        match Opening::of(heard) {
+            Opening::Unknown => {}
+            opening => return Ok(opening),
+        }
+        heard.reserve(OPENING_READ_BYTES);
+        if stream.read_buf(heard).await? == 0 {
+            return Ok(Opening::Malformed);
+        }
     }
 }
 
@@ -110,4 +150,10 @@ impl AsyncWrite for Counted {
 pub(super) const PUT_OUT: &str = "it made room for others";
 
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+
+/// As long as a stranger may take to prove who it is.
+const OPENING_LIMIT: Duration = Duration::from_secs(15);
+
+/// A ticket and most hellos are shorter; who sends more is read on by its session.
+const OPENING_READ_BYTES: usize = 2 << 10;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);

@@ -1,7 +1,11 @@
 //! What waits for a site's socket.
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::{Buf as _, BytesMut};
 use downburst_model::Micros;
-use tokio::io::{AsyncWriteExt as _, WriteHalf};
+use tokio::io::{AsyncWrite, WriteHalf};
 use tokio_rustls::server::TlsStream;
 
 use super::accept::Counted;
@@ -53,10 +57,19 @@ impl Outbound {
 
     /// Writes what there is; waits for ever when there is nothing. Nothing is lost when the wait is given up.
     pub(super) async fn send(&self, writer: &mut WriteHalf<TlsStream<Counted>>) -> std::io::Result<Taken> {
+        poll_fn(|cx| self.poll_send(cx, Pin::new(writer))).await
+    }
+
+    /// The same, as one look.
+    pub(super) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        writer: Pin<&mut impl AsyncWrite>,
+    ) -> Poll<std::io::Result<Taken>> {
         match (self.bytes.is_empty(), self.flushed) {
-            (false, _) => writer.write(&self.bytes).await.map(Taken::Bytes),
-            (true, false) => writer.flush().await.map(|()| Taken::All),
-            (true, true) => std::future::pending().await,
+            (false, _) => writer.poll_write(cx, &self.bytes).map_ok(Taken::Bytes),
+            (true, false) => writer.poll_flush(cx).map_ok(|()| Taken::All),
+            (true, true) => Poll::Pending,
         }
     }
 

@@ -6,9 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
-use downburst_session::{ClockOffset, Frontier, LegJoin, RefusalCode, Refused, Subscription};
+use downburst_session::{
+    ClockOffset, Frontier, LegJoin, RefusalCode, Refused, StreamId, Subscription, Ticket, Tickets,
+};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_rustls::server::TlsStream;
 
+use super::accept::Counted;
+use super::data::Attached;
 use super::deliveries::SessionView;
 use super::lock;
 use super::reading::Wanted;
@@ -22,6 +27,10 @@ pub(super) struct Roster {
     sessions: Mutex<BTreeMap<SiteName, Handle>>,
     asks: Mutex<BTreeMap<u64, oneshot::Sender<EnrolAnswer>>>,
     pub(super) strangers: Strangers,
+    /// Each leads to the session that offered it.
+    tickets: Mutex<Tickets<(mpsc::UnboundedSender<Command>, StreamId)>>,
+    /// How many data connections helped the sites when they were last here.
+    learnt: Mutex<BTreeMap<SiteName, usize>>,
     next_serial: AtomicU64,
     open: watch::Sender<usize>,
     told: watch::Sender<bool>,
@@ -56,6 +65,10 @@ pub(super) enum Command {
         products: Vec<ProductKey>,
         answer: oneshot::Sender<SessionView>,
     },
+    /// A data connection showed the session's ticket.
+    Attach(Attached),
+    /// The operator changed how many data connections the site gets.
+    Streams(Option<usize>),
 }
 
 /// What a leg has for one site.
@@ -75,8 +88,18 @@ pub(super) struct Status {
     pub(super) troubles: BTreeMap<FeedName, String>,
     /// Multicast legs the site was told to join and not told to leave.
     pub(super) offered: BTreeMap<FeedName, LegId>,
+    pub(super) streams: StreamStatus,
     /// Multicast legs the site hears.
     pub(super) joined: BTreeMap<FeedName, LegId>,
+}
+
+/// The data connections of a session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamStatus {
+    pub(super) open: usize,
+    pub(super) planned: usize,
+    /// Why so many, for people.
+    pub(super) reason: String,
 }
 
 impl Status {
@@ -105,6 +128,8 @@ impl Roster {
             sessions: Mutex::default(),
             asks: Mutex::default(),
             strangers: Strangers::default(),
+            tickets: Mutex::default(),
+            learnt: Mutex::default(),
             next_serial: AtomicU64::new(1),
             open: watch::Sender::new(0),
             told: watch::Sender::new(false),
@@ -117,12 +142,16 @@ impl Roster {
             lines.into_iter().map(|line| (line.site.clone(), line)).collect();
         for (site, handle) in lock(&self.sessions).iter() {
             let command = match sites.get(site).filter(|line| holds(line, &handle.credential_sha256)) {
-                Some(line)
-                    if self.site(site).is_some_and(|known| known.subscriptions == line.subscriptions) =>
-                {
-                    continue;
+                Some(line) => {
+                    let known = self.site(site);
+                    if known.as_ref().is_none_or(|known| known.data_connections != line.data_connections) {
+                        let _ = handle.commands.send(Command::Streams(line.data_connections));
+                    }
+                    if known.is_some_and(|known| known.subscriptions == line.subscriptions) {
+                        continue;
+                    }
+                    Command::Subscriptions(subscriptions(line))
                 }
-                Some(line) => Command::Subscriptions(subscriptions(line)),
                 None => Command::Refuse(revoked(site)),
             };
             let _ = handle.commands.send(command);
@@ -199,6 +228,48 @@ impl Roster {
         sessions.insert(site.clone(), handle.clone());
         self.open.send_replace(sessions.len());
         Ok((handle, command_stream, repair_stream))
+    }
+
+    /// Draws a ticket for a data connection of the session behind `commands`.
+    pub(super) fn draw_ticket(
+        &self,
+        now: Micros,
+        commands: &mpsc::UnboundedSender<Command>,
+        stream: StreamId,
+    ) -> Option<Ticket> {
+        let mut bits = [0_u8; 16];
+        getrandom::fill(&mut bits).ok()?;
+        lock(&self.tickets).issue(now, Ticket(bits), (commands.clone(), stream));
+        Some(Ticket(bits))
+    }
+
+    /// Gives a connection to the session whose ticket it shows.
+    pub(super) fn attach(
+        &self,
+        now: Micros,
+        ticket: &Ticket,
+        socket: Box<TlsStream<Counted>>,
+    ) -> Result<(), &'static str> {
+        let redeemed = lock(&self.tickets).redeem(now, ticket);
+        let (commands, stream) =
+            redeemed.ok_or("the ticket of its data connection is not good (any more)")?;
+        let attached = Attached { stream, socket };
+        commands.send(Command::Attach(attached)).map_err(|_| "the session of its data connection has ended")
+    }
+
+    /// How many data connections helped the site when it was last here.
+    pub(super) fn learnt(&self, site: &SiteName) -> usize {
+        lock(&self.learnt).get(site).copied().unwrap_or(0)
+    }
+
+    /// Keeps how many data connections help a site, for its next session.
+    pub(super) fn learn(&self, site: &SiteName, count: usize) {
+        let mut learnt = lock(&self.learnt);
+        if count == 0 {
+            learnt.remove(site);
+        } else {
+            learnt.insert(site.clone(), count);
+        }
     }
 
     pub(super) fn unregister(&self, site: &SiteName, serial: u64) {

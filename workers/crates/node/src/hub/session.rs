@@ -1,6 +1,7 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
 mod admission;
 mod legs;
+mod streams;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,7 @@ use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Machine as _, Micros, ProductKey, Sequence, SiteName, WallMicros};
 use downburst_session::{
     ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt, RefusalCode,
-    Refused,
+    Refused, StreamId,
 };
 use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, watch};
@@ -29,16 +30,18 @@ use super::roster::{Command, Handle, Repair};
 use super::strangers::Stranger;
 use super::text::shown;
 use super::watched::Watched;
-use super::{Hub, inbound, lock};
+use super::{Hub, data, inbound, lock};
 use crate::lines::{EnrolAnswer, Event};
 use admission::Enrolment;
+use streams::Streams;
 
-/// Serves one connection until either side ends it.
-pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: Stranger) {
+/// Serves the first connection of a session, and those that it has opened, until either side ends the first.
+/// `heard` is what was read of it already.
+pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: Stranger, heard: Bytes) {
     let (reader, writer) = tokio::io::split(stream);
     let mut machine = HubSession::new(hub.start.name.clone());
-    machine.handle(hub.clock.now(), HubInput::Room(OUT_LIMIT_BYTES));
-    let session = Session {
+    machine.handle(hub.clock.now(), HubInput::Room { stream: StreamId::FIRST, bytes: OUT_LIMIT_BYTES });
+    let mut session = Session {
         stopping: hub.stopping.subscribe(),
         hub,
         peer: stranger.peer,
@@ -56,7 +59,9 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         pace: Pace::default(),
         look_at: None,
         first_bytes: BTreeMap::new(),
+        streams: Box::default(),
     };
+    session.hear(heard);
     session.run(reader, writer).await;
 }
 
@@ -83,6 +88,7 @@ struct Session {
     look_at: Option<Micros>,
     /// When the first byte of a unicast product left, until its receipt comes.
     first_bytes: BTreeMap<ProductKey, WallMicros>,
+    streams: Box<Streams>,
 }
 
 /// A site that was let in.
@@ -102,6 +108,7 @@ enum Woken {
     Repair(Option<Repair>),
     Grown,
     Stopping,
+    Data(data::Woken),
     Deadline,
 }
 
@@ -115,6 +122,9 @@ impl Session {
             self.perform();
             if self.is_over() {
                 break;
+            }
+            if self.look_at_streams() {
+                continue;
             }
             let woken = self.wait(&mut reader, &mut writer).await;
             if !self.take(woken) {
@@ -159,6 +169,7 @@ impl Session {
         tokio::select! {
             read = inbound::read(reader), if self.closing.is_none() => Woken::Read(read),
             taken = self.out.send(writer) => Woken::Sent(taken),
+            woken = self.streams.links.moved() => Woken::Data(woken),
             () = or_never(self.stranger.as_mut().map(Stranger::put_out)) => Woken::PutOut,
             answer = or_never(enrolment.map(|enrolment| &mut enrolment.answer)) => Woken::Enrolled(answer.ok()),
             command = or_never(commands.map(mpsc::UnboundedReceiver::recv)) => Woken::Command(command),
@@ -178,6 +189,8 @@ impl Session {
             self.out.stuck_at(LIVENESS_LIMIT),
             self.stranger.as_ref().map(Stranger::late_at),
             self.closing.map(|since| since.plus(CLOSE_PATIENCE)),
+            self.streams.links.stuck_at(LIVENESS_LIMIT),
+            self.streams_due(),
         ];
         let due = due.into_iter().flatten().min();
         Instant::now() + due.map_or(LONGEST_SLEEP, |due| Duration::from_micros(due.since(now).0))
@@ -191,17 +204,15 @@ impl Session {
                 if let Some(member) = &self.member {
                     lock(&member.handle.status).heard_at = self.hub.clock.monotonic();
                 }
-                if let Some(stranger) = &self.stranger {
-                    stranger.took(bytes.len());
-                }
                 // What the site says may end a leg: the machine must know what the leg brought meanwhile.
                 self.tell_grown();
-                self.tell(HubInput::Bytes(bytes));
+                self.hear(bytes);
             }
             Woken::Sent(Ok(taken)) => {
                 self.out.taken(self.hub.clock.monotonic(), &taken);
                 if let Taken::Bytes(count) = taken {
-                    self.tell(HubInput::Room(count));
+                    self.streams.sent(count);
+                    self.tell(HubInput::Room { stream: StreamId::FIRST, bytes: count });
                 }
             }
             Woken::PutOut => {
@@ -218,12 +229,20 @@ impl Session {
             Woken::Command(None) | Woken::Repair(None) => {}
             Woken::Deadline => self.look_if_due(),
             Woken::Grown => self.look(),
+            Woken::Data(woken) => self.data_moved(woken),
             Woken::Stopping => {
                 let sentence = "the hub stops; connect again in a moment".to_owned();
                 self.refuse(Refused { code: RefusalCode::Unavailable, sentence });
             }
         }
         true
+    }
+
+    fn hear(&mut self, heard: Bytes) {
+        if let Some(stranger) = &self.stranger {
+            stranger.took(heard.len());
+        }
+        self.tell(HubInput::Bytes { stream: StreamId::FIRST, bytes: heard });
     }
 
     fn tell(&mut self, input: HubInput) {
@@ -234,7 +253,7 @@ impl Session {
     fn perform(&mut self) {
         while let Some(output) = self.machine.poll(self.hub.clock.now()) {
             match output {
-                HubOutput::Write { bytes, purpose } => self.write(&bytes, &purpose),
+                HubOutput::Write { stream, bytes, purpose } => self.write(stream, &bytes, &purpose),
                 HubOutput::Authenticate(proof) => {
                     self.stand_by = self.machine.stands_by();
                     self.authenticate(proof);
@@ -247,14 +266,20 @@ impl Session {
                         self.hub.feeds.find(&feed).map_or(Sequence(0), |open| open.log.find_time(time));
                     self.tell(HubInput::FoundTime { feed, after });
                 }
+                HubOutput::DrawTicket(stream) => self.draw_ticket(stream),
+                HubOutput::CloseStream(stream) => self.close_stream(stream),
                 HubOutput::Event(event) => self.event(event),
                 HubOutput::Close => self.closing = Some(self.hub.clock.monotonic()),
             }
         }
     }
 
-    fn write(&mut self, bytes: &Bytes, purpose: &Purpose) {
-        self.out.push(self.hub.clock.monotonic(), bytes);
+    fn write(&mut self, stream: StreamId, bytes: &Bytes, purpose: &Purpose) {
+        let now = self.hub.clock.monotonic();
+        match stream {
+            StreamId::FIRST => self.out.push(now, bytes),
+            stream => self.streams.links.push(now, stream, bytes),
+        }
         match purpose {
             Purpose::Control => {}
             Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, bytes.len(), false),
@@ -291,6 +316,8 @@ impl Session {
             Command::Where { products, answer } => {
                 let _ = answer.send(self.view(&products));
             }
+            Command::Attach(attached) => self.attach(attached),
+            Command::Streams(pinned) => self.pin_streams(pinned),
         }
     }
 
@@ -349,6 +376,7 @@ impl Session {
         match event {
             HubEvent::Hello(hello) => {
                 super::claims::check(&self.hub, &hello);
+                self.begin_streams(&hello.versions);
                 self.software = Some(shown(&hello.software));
             }
             HubEvent::FirstByte { key } => {
@@ -372,6 +400,8 @@ impl Session {
                     lock(&member.handle.status).stands(frontier);
                 }
             }
+            HubEvent::StreamOpened(_) => self.count_streams(1),
+            HubEvent::StreamClosed { stream, reason } => self.stream_closed(stream, &reason),
             HubEvent::Violation(sentence) => {
                 self.reason = Some(format!("the site broke the protocol: {sentence}"))
             }
@@ -416,6 +446,7 @@ impl Session {
 
     fn leave(self) {
         if let Some(member) = &self.member {
+            self.keep_learnt(member);
             self.hub.roster.unregister(&member.site, member.handle.serial);
             self.tell_session("closed", self.reason.clone());
         }

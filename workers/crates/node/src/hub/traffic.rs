@@ -179,6 +179,9 @@ impl Hub {
                     clock_offset_us: status.clock.map(|clock| clock.offset_us),
                     clock_bound_us: status.clock.map(|clock| clock.bound_us),
                     round_trip_us: status.clock.map(|clock| clock.round_trip_us),
+                    data_connections: status.streams.open,
+                    data_connections_planned: status.streams.planned,
+                    data_connections_reason: status.streams.reason.clone(),
                     feeds: stands.collect(),
                 }
             })

@@ -8,6 +8,7 @@ use bytes::{Buf as _, BytesMut};
 use downburst_model::{FeedName, LegId, Machine as _, SiteName};
 use downburst_session::{
     FeedPosition, LegJoin, RefusalCode, Refused, SiteEvent, SiteInput, SiteOutput, SiteSession, StoreResult,
+    StreamId,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, WriteHalf};
 use tokio::net::TcpStream;
@@ -17,6 +18,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::assembly::Assemblies;
 use super::complete::Completeness;
+use super::data::{self, DataLinks};
 use super::files::{Done, Waker};
 use super::group::{Datagrams, Group};
 use super::link::{Link, NoLink, dial};
@@ -54,6 +56,8 @@ pub(crate) struct Site {
     out: BytesMut,
     flushed: bool,
     local_address: String,
+    peer_address: String,
+    data: DataLinks,
     reconnect: Reconnect,
     /// When the hub let the site in, while the session lasts.
     welcomed: Option<Instant>,
@@ -71,6 +75,7 @@ enum Woken {
     Read(std::io::Result<usize>),
     Written(std::io::Result<usize>),
     Flushed(std::io::Result<()>),
+    Data(data::Woken),
     Datagrams(Datagrams),
     Stored(Vec<Stored>),
     Done(Done),
@@ -114,6 +119,8 @@ impl Site {
             out: BytesMut::new(),
             flushed: true,
             local_address: String::new(),
+            peer_address: String::new(),
+            data: DataLinks::default(),
             reconnect: Reconnect::default(),
             welcomed: None,
             ended: Ended::Answered,
@@ -146,6 +153,7 @@ impl Site {
             let woken = tokio::select! {
                 result = wait_dial(&mut dialling) => Woken::Dialled(result),
                 woken = wait_link(&mut link, &mut inbound, &self.out, self.flushed) => woken,
+                woken = self.data.moved() => Woken::Data(woken),
                 Some(datagrams) = self.datagrams.recv() => Woken::Datagrams(datagrams),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
                 Some(done) = self.done.recv() => Woken::Done(done),
@@ -171,7 +179,7 @@ impl Site {
             }
             Woken::Read(Ok(_)) => {
                 let bytes = inbound.split().freeze();
-                self.tell(SiteInput::Bytes(bytes));
+                self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes });
             }
             Woken::Written(Ok(written)) => {
                 self.out.advance(written);
@@ -182,6 +190,7 @@ impl Site {
                 tracing::info!(%error, "the connection to the hub failed");
                 self.hang_up = true;
             }
+            Woken::Data(woken) => self.data_moved(woken),
             Woken::Datagrams(Datagrams { leg, batch }) => {
                 for bytes in batch {
                     self.tell(SiteInput::Datagram { leg, bytes });
@@ -205,6 +214,14 @@ impl Site {
         }
     }
 
+    fn data_moved(&mut self, woken: data::Woken) {
+        self.tell(match woken {
+            data::Woken::Opened(stream) => SiteInput::StreamOpened(stream),
+            data::Woken::Read(stream, bytes) => SiteInput::Bytes { stream, bytes },
+            data::Woken::Ended(stream, reason) => SiteInput::StreamClosed { stream, reason },
+        });
+    }
+
     fn tell(&mut self, input: SiteInput) {
         self.machine.handle(self.clock.now(), input);
     }
@@ -213,7 +230,12 @@ impl Site {
     fn perform(&mut self) {
         while let Some(output) = self.machine.poll(self.clock.now()) {
             match output {
-                SiteOutput::Write(bytes) => self.out.extend_from_slice(&bytes),
+                SiteOutput::Write { stream: StreamId::FIRST, bytes } => self.out.extend_from_slice(&bytes),
+                SiteOutput::Write { stream, bytes } => self.data.push(stream, &bytes),
+                SiteOutput::OpenStream(stream) => {
+                    self.data.open(stream, self.peer_address.clone(), self.identity.ca_sha256.clone());
+                }
+                SiteOutput::CloseStream(stream) => self.data.close(stream),
                 SiteOutput::JoinGroup(join) => self.join(&join),
                 SiteOutput::LeaveGroup(leg) => drop(self.groups.remove(&leg)),
                 SiteOutput::Begin(info) => self.assemblies.begin(&info),
@@ -307,6 +329,12 @@ impl Site {
             SiteEvent::Clock(clock) => {
                 tracing::debug!(offset_us = clock.offset_us, bound_us = clock.bound_us, "clock compared");
             }
+            SiteEvent::StreamAttached(stream) => {
+                tracing::info!(stream = stream.0, "a data connection stands");
+            }
+            SiteEvent::StreamEnded { stream, reason } => {
+                tracing::info!(stream = stream.0, reason, "a data connection ended");
+            }
             SiteEvent::LegJoined { leg, feed } => {
                 tracing::info!(leg = leg.0, feed = feed.as_str(), "a multicast leg is heard")
             }
@@ -371,6 +399,7 @@ impl Site {
         match result {
             Ok(link) => {
                 self.local_address.clone_from(&link.local_address);
+                self.peer_address.clone_from(&link.peer_address);
                 self.tell(SiteInput::StandBy(self.role == Role::StandBy));
                 if self.role == Role::Serve {
                     let own = |feed: &FeedName| {
@@ -402,6 +431,7 @@ impl Site {
         });
         self.hang_up = false;
         self.groups.clear();
+        self.data.clear();
         self.out.clear();
         self.flushed = true;
     }

@@ -17,6 +17,8 @@ pub(super) struct Link {
     pub(super) writer: WriteHalf<TlsStream<TcpStream>>,
     /// The site's address towards the hub; names the interface for multicast if nothing else does.
     pub(super) local_address: String,
+    /// The hub's node: a name may lead to several, and data connections have to reach the same one.
+    pub(super) peer_address: String,
 }
 
 /// Why there is no connection.
@@ -34,13 +36,14 @@ pub(super) async fn dial(hub: String, ca_sha256: String, pause: Duration) -> Res
         ended,
     })?;
     let local_address = stream.local_addr().map(|address| address.ip().to_string()).unwrap_or_default();
+    let peer_address = stream.peer_addr().map(|address| address.to_string()).unwrap_or_default();
     let answered = |sentence| NoLink { sentence, ended: Ended::Answered };
     let config = tls::site_config(&ca_sha256).map_err(|error| answered(error.to_string()))?;
     let name = ServerName::try_from(tls::HUB_NAME).map_err(|error| answered(error.to_string()))?;
     let shaken = within(HANDSHAKE_PATIENCE, TlsConnector::from(config).connect(name, stream)).await;
     let stream = shaken.map_err(|error| answered(no_handshake(&hub, &error)))?;
     let (reader, writer) = split(stream);
-    Ok(Link { reader, writer, local_address })
+    Ok(Link { reader, writer, local_address, peer_address })
 }
 
 /// Connects to a hub, with the options that its connections have; the error says whether anything answered.

@@ -7,6 +7,7 @@ mod assembly;
 mod choice;
 mod complete;
 pub mod control;
+mod data;
 mod drive;
 mod files;
 mod group;

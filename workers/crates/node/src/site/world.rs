@@ -9,7 +9,7 @@ use downburst_model::{
 };
 use downburst_session::{
     Entry, HubEvent, HubInput, HubOutput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession,
-    SiteState, StoreResult, Subscription,
+    SiteState, StoreResult, StreamId, Subscription,
 };
 
 use super::complete::Completeness;
@@ -115,11 +115,12 @@ impl World {
     fn pump(&mut self, bytes: usize) {
         let now = self.now();
         let Some((at, mut session)) = self.connected.take() else { return };
-        session.handle(now, HubInput::Room(bytes));
+        session.handle(now, HubInput::Room { stream: StreamId::FIRST, bytes });
         loop {
             let said = self.hear_site(at);
             let quiet = said.is_empty();
-            said.into_iter().for_each(|bytes| session.handle(now, HubInput::Bytes(bytes)));
+            said.into_iter()
+                .for_each(|bytes| session.handle(now, HubInput::Bytes { stream: StreamId::FIRST, bytes }));
             if !self.hear_hub(at, &mut session) && quiet {
                 break;
             }
@@ -137,7 +138,9 @@ impl World {
         while let Some(output) = session.poll(now) {
             spoke = true;
             match output {
-                HubOutput::Write { bytes, .. } => hub.site.handle(now, SiteInput::Bytes(bytes)),
+                HubOutput::Write { bytes, .. } => {
+                    hub.site.handle(now, SiteInput::Bytes { stream: StreamId::FIRST, bytes })
+                }
                 HubOutput::Authenticate(_) => {
                     let wish = Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None };
                     session.handle(now, HubInput::Admit { site: name(), subscriptions: vec![wish] });
@@ -150,7 +153,7 @@ impl World {
                     session.handle(now, HubInput::FoundTime { feed: feed(), after });
                 }
                 HubOutput::Event(HubEvent::Violation(sentence)) => panic!("{sentence}"),
-                HubOutput::Event(_) => {}
+                HubOutput::DrawTicket(_) | HubOutput::CloseStream(_) | HubOutput::Event(_) => {}
                 HubOutput::Close => self.closed = true,
             }
         }
@@ -164,7 +167,7 @@ impl World {
         let Hub { site, kept, .. } = &mut self.hubs[at];
         while let Some(output) = site.poll(now) {
             match output {
-                SiteOutput::Write(bytes) => said.push(bytes),
+                SiteOutput::Write { bytes, .. } => said.push(bytes),
                 SiteOutput::Complete { info, .. } => {
                     let is_new = self.stored.insert(info.id.as_str().to_owned());
                     let result = if is_new { StoreResult::Stored } else { StoreResult::Held };

@@ -183,7 +183,8 @@ impl HubSession {
                 continue;
             };
             covered.extend(serve.due_cover(now.monotonic));
-            if self.reads.contains_key(feed) {
+            // By another stream a product could come before the word that its feed begins.
+            if self.reads.contains_key(feed) || !self.streams.has_heard(serve.mark) {
                 continue;
             }
             let outbox = &self.outbox;
@@ -241,9 +242,10 @@ impl HubSession {
         after: u64,
         position: Option<FeedPosition>,
     ) {
-        let serve = Serve::new(feed.clone(), epoch, head, unicast_leg, after, position);
+        let mut serve = Serve::new(feed.clone(), epoch, head, unicast_leg, after, position);
         let duplicates = self.duplicates.get(feed).copied().filter(|rule| *rule != Duplicates::default());
         self.send(FeedStart { duplicates, ..serve.start_message(after) });
+        serve.mark = self.mark();
         self.feeds.insert(feed.clone(), Feed::Serving(serve));
         self.release_offers(feed, epoch);
     }

@@ -25,6 +25,9 @@ impl HubSession {
             }
             Message::Receipts(receipts) => self.take_receipts(receipts),
             Message::Want(want) => self.take_want(&want),
+            Message::Taken(taken) => self.take_taken(&taken),
+            Message::Marked(marked) => self.take_marked(marked),
+            Message::StreamEnded(ended) => self.take_stream_ended(now, ended),
             _ => self.violation("the site sent a frame that only a hub sends, or a second hello".to_owned()),
         }
     }

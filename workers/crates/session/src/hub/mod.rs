@@ -1,18 +1,19 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_fanout::{Limits, Next, Outbox, StreamId};
+use downburst_fanout::{Classes, Limits, Next, Outbox, StreamId};
 use downburst_model::{Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
 
 use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::Patterns;
 use crate::{
     Duplicates, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose, RefusalCode,
-    Refused, Subscription, Subscriptions, VERSION, Welcome,
+    Refused, Subscription, Subscriptions, VERSIONS, Welcome,
 };
 use feeds::Feed;
 use offers::Offers;
 use parcels::Parcels;
+use streams::Streams;
 
 mod feeds;
 mod messages;
@@ -20,6 +21,7 @@ mod offers;
 mod parcels;
 mod serve;
 mod standing;
+mod streams;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +39,8 @@ mod tests;
 #[derive(Debug)]
 pub struct HubSession {
     hub_name: String,
+    /// The version in use.
+    version: u16,
     state: State,
     heard: Option<Micros>,
     decoder: Decoder,
@@ -56,6 +60,7 @@ pub struct HubSession {
     duplicates: BTreeMap<FeedName, Duplicates>,
     /// The site wants no feeds.
     stand_by: bool,
+    streams: Streams,
     outputs: VecDeque<HubOutput>,
 }
 
@@ -72,6 +77,7 @@ impl HubSession {
     pub fn new(hub_name: String) -> Self {
         Self {
             hub_name,
+            version: 0,
             state: State::Greeting,
             heard: None,
             decoder: Decoder::default(),
@@ -87,6 +93,7 @@ impl HubSession {
             offers: Offers::default(),
             duplicates: BTreeMap::new(),
             stand_by: false,
+            streams: Streams::default(),
             outputs: VecDeque::new(),
         }
     }
@@ -105,12 +112,17 @@ impl HubSession {
         self.served_epoch(feed).is_some_and(|epoch| self.offers.coverage(feed, epoch).is_some())
     }
 
+    /// Bytes of the products that wait for a connection, and the classes of those of which nothing was sent.
+    pub fn waiting(&self) -> (usize, Classes) {
+        (self.outbox.waiting_bytes(), self.outbox.waiting_classes())
+    }
+
     fn admit(&mut self, site: SiteName, subscriptions: Vec<Subscription>) {
         match std::mem::replace(&mut self.state, State::Active) {
             State::Authenticating(hello) => {
                 self.stand_by = hello.stand_by == Some(true);
                 let stand_by = self.stand_by.then_some(true);
-                self.send(Welcome { version: VERSION, site, hub: self.hub_name.clone(), stand_by });
+                self.send(Welcome { version: self.version, site, hub: self.hub_name.clone(), stand_by });
                 self.positions = hello.feeds.iter().map(|it| (it.feed.clone(), it.clone())).collect();
                 self.event(HubEvent::Hello(*hello));
                 self.subscribe(subscriptions);
@@ -161,15 +173,23 @@ impl HubSession {
         }
     }
 
+    fn take_stream_bytes(&mut self, stream: StreamId) {
+        if self.streams.has_flow(stream) {
+            self.violation("the site sent something on a data connection behind its ticket".to_owned());
+        }
+    }
+
     fn take_hello(&mut self, hello: Hello) {
-        if !hello.versions.contains(&VERSION) {
+        let Some(version) = VERSIONS.into_iter().find(|version| hello.versions.contains(version)) else {
             return self.refuse(Refused {
                 code: RefusalCode::Version,
                 sentence: format!(
-                    "this hub speaks version {VERSION} of the session; install a node that does"
+                    "this hub speaks version {} of the session; install a node that does",
+                    VERSIONS.map(|version| version.to_string()).join(" and ")
                 ),
             });
-        }
+        };
+        self.version = version;
         self.outputs.push_back(HubOutput::Authenticate(hello.proof.clone()));
         self.state = State::Authenticating(Box::new(hello));
     }
@@ -187,23 +207,32 @@ impl HubSession {
         if self.outbox.control_bytes() > CONTROL_QUEUE_BYTES {
             return self.violation("the site asks and does not read the answers".to_owned());
         }
+        self.advance_streams(now);
         self.advance_feeds(now);
-        if self.outputs.is_empty() && self.room_bytes > 0 {
+        if self.outputs.is_empty() {
             self.write_next();
         }
     }
 
+    /// Writes what goes next, on the first of the streams that have room and something to carry.
     fn write_next(&mut self) {
-        match self.outbox.take(StreamId::FIRST) {
-            Some(Next::Control(bytes, purpose)) => self.write(bytes, purpose),
-            Some(Next::Slice(slice)) => self.write_slice(slice),
-            None => {}
+        if self.room_bytes > 0 && self.write_next_on(StreamId::FIRST) {
+            return;
+        }
+        for stream in self.streams.ready() {
+            if self.write_next_on(stream) {
+                return;
+            }
         }
     }
 
-    fn write(&mut self, bytes: Bytes, purpose: Purpose) {
-        self.room_bytes = self.room_bytes.saturating_sub(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
-        self.outputs.push_back(HubOutput::Write { bytes, purpose });
+    fn write_next_on(&mut self, stream: StreamId) -> bool {
+        match self.outbox.take(stream) {
+            Some(Next::Control(bytes, purpose)) => self.write_on(stream, bytes, purpose),
+            Some(Next::Slice(slice)) => self.write_slice(stream, slice),
+            None => return false,
+        }
+        true
     }
 
     fn send(&mut self, message: impl Into<Message>) {
@@ -227,7 +256,7 @@ impl HubSession {
 
     fn refuse(&mut self, refused: Refused) {
         // The last frame goes whatever the room: it may exceed what was granted by one frame.
-        self.write(Message::from(refused).encode(), Purpose::Control);
+        self.write_on(StreamId::FIRST, Message::from(refused).encode(), Purpose::Control);
         self.close();
     }
 
@@ -255,10 +284,18 @@ impl Machine for HubSession {
             return;
         }
         match input {
-            HubInput::Bytes(bytes) => self.take_bytes(now, &bytes),
-            HubInput::Room(bytes) => {
+            HubInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, &bytes),
+            HubInput::Bytes { stream, .. } => self.take_stream_bytes(stream),
+            HubInput::Room { stream: StreamId::FIRST, bytes } => {
                 self.room_bytes = self.room_bytes.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
             }
+            HubInput::Room { stream, bytes } => self.streams.room(stream, bytes),
+            HubInput::PlanStreams(plan) if self.is_active() && self.version >= DATA_VERSION => {
+                self.plan_streams(now, plan)
+            }
+            HubInput::Ticket { stream, ticket } => self.offer_stream(now, stream, ticket),
+            HubInput::StreamOpened(stream) => self.stream_opened(now, stream),
+            HubInput::StreamClosed { stream, reason } => self.stream_closed(now, stream, reason),
             HubInput::Admit { site, subscriptions } => self.admit(site, subscriptions),
             HubInput::Refuse(refused) => self.refuse(refused),
             HubInput::Subscriptions(subscriptions) if self.is_active() => self.subscribe(subscriptions),
@@ -286,7 +323,10 @@ impl Machine for HubSession {
             HubInput::PacketsGone { leg, leg_epoch, packets } if self.is_active() => {
                 self.send(crate::PacketsGone { leg, leg_epoch, packets });
             }
-            HubInput::Subscriptions(_) | HubInput::JoinLeg(_) | HubInput::PacketsGone { .. } => {}
+            HubInput::Subscriptions(_)
+            | HubInput::JoinLeg(_)
+            | HubInput::PacketsGone { .. }
+            | HubInput::PlanStreams(_) => {}
         }
     }
 
@@ -303,9 +343,12 @@ impl Machine for HubSession {
         }
         let liveness = self.heard.map(|heard| heard.plus(LIVENESS_LIMIT));
         let covers = self.feeds.values().filter_map(Feed::deadline);
-        covers.chain(liveness).min()
+        covers.chain(liveness).chain(self.streams.deadline()).min()
     }
 }
+
+/// The version of the session that knows data connections.
+const DATA_VERSION: u16 = 2;
 
 /// Repairs wait in the outbox up to this.
 const REPAIR_QUEUE_BYTES: usize = 4 << 20;

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
-use downburst_fanout::{Outbox, Parcel, Slice};
+use downburst_fanout::{Outbox, Parcel, Slice, StreamId};
 use downburst_model::{FeedName, LegId, ProductInfo, Sequence};
 
 use super::HubSession;
 use super::serve::Delivery;
+use super::streams::Flight;
 use crate::frame::{Message, slice_header};
 use crate::{HubEvent, ProductBegin, Purpose};
 
@@ -41,6 +42,11 @@ impl Parcels {
         self.by_ticket.insert(transfer, Queued { begin, purpose });
     }
 
+    /// Takes out a product that was begun on a stream that ended.
+    pub(crate) fn lose(&mut self, ticket: u32) -> Option<Flight> {
+        self.by_ticket.remove(&ticket).map(|queued| queued.begin.into())
+    }
+
     /// Takes back what was not begun of a feed, behind `after`.
     pub(crate) fn take_back(
         &mut self,
@@ -66,32 +72,47 @@ impl Parcels {
 }
 
 impl HubSession {
-    pub(super) fn write_slice(&mut self, slice: Slice) {
+    pub(super) fn write_slice(&mut self, stream: StreamId, slice: Slice) {
         let Some(queued) = self.parcels.by_ticket.get(&slice.ticket) else {
             return;
         };
         let (purpose, key) = (queued.purpose.clone(), queued.begin.info.key.clone());
         if slice.first {
             let begin = Message::from(queued.begin.clone()).encode();
-            self.write(begin, purpose.clone());
+            self.write_on(stream, begin, purpose.clone());
             self.event(HubEvent::FirstByte { key });
         }
+        self.streams.loads(stream, slice.bytes.len());
         if !slice.bytes.is_empty() {
             let header = slice_header(slice.ticket, slice.offset, slice.bytes.len());
-            self.write(header, purpose.clone());
-            self.write(slice.bytes, purpose);
+            self.write_on(stream, header, purpose.clone());
+            self.write_on(stream, slice.bytes, purpose);
         }
         if slice.last {
-            self.finish(slice.ticket);
+            self.finish(stream, slice.ticket);
         }
     }
 
-    fn finish(&mut self, ticket: u32) {
+    fn finish(&mut self, stream: StreamId, ticket: u32) {
         let Some(Queued { begin, .. }) = self.parcels.by_ticket.remove(&ticket) else {
             return;
         };
-        let ProductBegin { info, lane, leg, .. } = begin;
-        self.sent(&info.key);
-        self.event(HubEvent::Sent { key: info.key, leg, lane, size: info.size });
+        let (leg, lane) = (begin.leg, begin.lane);
+        let flight = Flight::from(begin);
+        let (key, size) = (flight.key.clone(), flight.bytes);
+        // On the first stream whatever is said later comes later; on another it may come first.
+        if stream == StreamId::FIRST {
+            self.sent(&key);
+        } else {
+            self.streams.flies(stream, flight);
+        }
+        self.event(HubEvent::Sent { key, leg, lane, size });
+    }
+}
+
+impl From<ProductBegin> for Flight {
+    fn from(begin: ProductBegin) -> Self {
+        let previous = begin.previous.map_or(0, |previous| previous.0);
+        Self { key: begin.info.key, previous, bytes: begin.info.size }
     }
 }

@@ -7,13 +7,17 @@ use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart, Standing
 ///
 /// Every number of the log is in one of these states: *owed* (to be read from the log), *queued* (in the outbox), *left to a leg*
 /// (above `leg_after`), or *said* (sent, covered, expired, or settled at the site before). Numbers become owed when the head
-/// moves, when a leg ends and when the site wants them; ranges read from the log leave the set.
+/// moves, when a leg ends and when the site wants them; ranges read from the log leave the set. A product on a data connection
+/// stays *queued* until the site took it: what is queued is never owed, and only what was owed is ever called covered or
+/// expired, so no word on one stream settles what is on its way by another.
 #[derive(Debug)]
 pub(crate) struct Serve {
     pub(crate) epoch: Epoch,
     pub(crate) unicast_leg: LegId,
     /// The hub's stored stamp of the newest product the site is known to hold.
     pub(crate) newest_stored: WallMicros,
+    /// Nothing is read before the site answered this mark: until then it may not know that the feed begins.
+    pub(crate) mark: u32,
     feed: FeedName,
     head: u64,
     /// The head when the session began to serve the feed: what lies up to here is backfill.
@@ -80,6 +84,7 @@ impl Serve {
             epoch,
             unicast_leg,
             newest_stored,
+            mark: 0,
             feed,
             head: head.0,
             began_at: head.0,

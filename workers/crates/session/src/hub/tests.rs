@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Covered, Entry, FeedStart, LegJoin, LegJoined, LegLeft, Proof, Want};
 
+mod streams;
+
 const EPOCH: Epoch = Epoch(7);
 
 fn at(millis: u64) -> Now {
@@ -34,7 +36,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
 
 fn hello(feeds: Vec<FeedPosition>) -> Message {
     let proof = Proof::Token { secret: "s".to_owned(), credential_sha256: String::new() };
-    Hello { versions: vec![VERSION], software: "test".to_owned(), proof, feeds, stand_by: None }.into()
+    Hello { versions: VERSIONS.to_vec(), software: "test".to_owned(), proof, feeds, stand_by: None }.into()
 }
 
 fn position(settled: &[(u64, u64)]) -> FeedPosition {
@@ -66,7 +68,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let mut hub = HubSession::new("hub".to_owned());
-        hub.handle(at(0), HubInput::Room(1 << 20));
+        hub.handle(at(0), HubInput::Room { stream: StreamId::FIRST, bytes: 1 << 20 });
         Self { hub, decoder: Decoder::default(), others: Vec::new() }
     }
 
@@ -87,14 +89,15 @@ impl Bench {
     }
 
     fn say(&mut self, millis: u64, message: impl Into<Message>) {
-        self.hub.handle(at(millis), HubInput::Bytes(message.into().encode()));
+        self.hub
+            .handle(at(millis), HubInput::Bytes { stream: StreamId::FIRST, bytes: message.into().encode() });
     }
 
     /// The frames written until there is nothing to do; other outputs are kept.
     fn frames(&mut self, millis: u64) -> Vec<Frame> {
         while let Some(output) = self.hub.poll(at(millis)) {
             match output {
-                HubOutput::Write { bytes, .. } => self.decoder.push(&bytes),
+                HubOutput::Write { stream: StreamId::FIRST, bytes, .. } => self.decoder.push(&bytes),
                 other => self.others.push(other),
             }
         }
@@ -132,13 +135,13 @@ fn covered(from: u64, to: u64) -> Message {
 #[test]
 fn nothing_is_written_before_there_is_room() {
     let mut hub = HubSession::new("hub".to_owned());
-    hub.handle(at(0), HubInput::Bytes(hello(vec![]).encode()));
+    hub.handle(at(0), HubInput::Bytes { stream: StreamId::FIRST, bytes: hello(vec![]).encode() });
     assert!(matches!(hub.poll(at(0)), Some(HubOutput::Authenticate(_))));
     let site = SiteName::parse("oslo").unwrap();
     hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![] });
     assert!(matches!(hub.poll(at(0)), Some(HubOutput::Event(HubEvent::Hello(_)))));
     assert!(hub.poll(at(0)).is_none());
-    hub.handle(at(0), HubInput::Room(1));
+    hub.handle(at(0), HubInput::Room { stream: StreamId::FIRST, bytes: 1 });
     assert!(matches!(hub.poll(at(0)), Some(HubOutput::Write { .. })));
     assert!(hub.poll(at(0)).is_none(), "one frame may exceed what was granted, not two");
 }
@@ -337,7 +340,10 @@ fn what_is_wanted_is_read_again_and_what_is_queued_is_not() {
 fn a_malformed_stream_is_a_violation_and_ends_the_session() {
     let mut bench = Bench::serving(vec![], 1);
     bench.messages(0);
-    bench.hub.handle(at(0), HubInput::Bytes(Bytes::from_static(&[15, 0, 0, 0, 1, 0xff])));
+    bench.hub.handle(
+        at(0),
+        HubInput::Bytes { stream: StreamId::FIRST, bytes: Bytes::from_static(&[15, 0, 0, 0, 1, 0xff]) },
+    );
     assert!(matches!(bench.messages(0)[..], [Message::Refused(_)]));
     assert!(bench.others.iter().any(|output| matches!(output, HubOutput::Event(HubEvent::Violation(_)))));
     assert!(matches!(bench.others.last(), Some(HubOutput::Close)));
@@ -371,7 +377,7 @@ proptest! {
     fn no_bytes_from_a_site_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..12)) {
         for mut bench in [Bench::new(), Bench::serving(vec![position(&[(0, 3)])], 20)] {
             for piece in &pieces {
-                bench.hub.handle(at(0), HubInput::Bytes(piece.clone().into()));
+                bench.hub.handle(at(0), HubInput::Bytes { stream: StreamId::FIRST, bytes: piece.clone().into() });
                 bench.messages(0);
             }
         }

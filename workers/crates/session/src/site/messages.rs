@@ -4,7 +4,7 @@ use downburst_vcmtp::ReceiverInput;
 use super::SiteSession;
 use super::track::Track;
 use crate::frame::Message;
-use crate::{Covered, Expired, FeedStart, SiteEvent, SiteOutput};
+use crate::{Covered, Expired, FeedStart, Marked, SiteEvent, SiteOutput, StreamId};
 
 impl SiteSession {
     /// Takes a message of a hub that let the site in.
@@ -12,9 +12,12 @@ impl SiteSession {
         match message {
             Message::Subscriptions(subscriptions) => self.subscribed(now, subscriptions),
             Message::FeedStart(start) => self.start_feed(now, start),
-            Message::ProductBegin(begin) => self.begin_product(now, begin),
+            Message::ProductBegin(begin) => self.begin_product(now, StreamId::FIRST, begin),
             Message::Covered(covered) => self.take_covered(now, &covered),
             Message::Expired(expired) => self.take_expired(now, &expired),
+            Message::Mark(mark) => self.send(Marked { number: mark.number }),
+            Message::OpenStream(open) => self.open_stream(now, open),
+            Message::StreamEnded(ended) => self.take_stream_ended(ended),
             Message::LegJoin(join) => self.join_leg(now, join),
             Message::LegLeave(leave) => self.end_leg(now, leave.leg, "the hub asked"),
             Message::PacketsGone(gone) => {

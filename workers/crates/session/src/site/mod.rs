@@ -8,11 +8,12 @@ use crate::frame::{Decoder, Frame, Message};
 use crate::patterns::Patterns;
 use crate::{
     FeedPosition, Hello, LIVENESS_LIMIT, Proof, Receipts, SiteEvent, SiteInput, SiteOutput, SiteState,
-    Subscriptions, VERSION, Want,
+    StreamId, Subscriptions, VERSIONS, Want,
 };
 use clock::Clock;
 use leg::Leg;
 use report::Batch;
+use streams::Streams;
 use track::Track;
 use transfers::Transfers;
 
@@ -25,6 +26,7 @@ mod legs;
 mod messages;
 mod passed;
 mod report;
+mod streams;
 mod track;
 mod transfers;
 
@@ -44,6 +46,8 @@ mod tests;
 #[derive(Debug)]
 pub struct SiteSession {
     software: String,
+    /// The versions of the session it speaks, best first.
+    versions: Vec<u16>,
     link: Link,
     heard: Micros,
     decoder: Decoder,
@@ -53,6 +57,7 @@ pub struct SiteSession {
     /// What the next hello says instead of what the tracks know.
     resume_at: BTreeMap<FeedName, FeedPosition>,
     transfers: Transfers,
+    streams: Streams,
     legs: BTreeMap<LegId, Leg>,
     clock: Clock,
     receipts: Batch,
@@ -73,6 +78,7 @@ impl SiteSession {
         let tracks = state.feeds.into_iter().map(|(feed, position)| (feed, Track::from_position(position)));
         Self {
             software,
+            versions: VERSIONS.to_vec(),
             link: Link::Down,
             heard: Micros(0),
             decoder: Decoder::default(),
@@ -81,12 +87,19 @@ impl SiteSession {
             stand_by: false,
             resume_at: BTreeMap::new(),
             transfers: Transfers::default(),
+            streams: Streams::default(),
             legs: BTreeMap::new(),
             clock: Clock::default(),
             receipts: Batch::default(),
             scan_at: None,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// Has the site speak these versions of the session alone, as one of an earlier release does.
+    #[must_use]
+    pub fn speaking(self, versions: &[u16]) -> Self {
+        Self { versions: versions.to_vec(), ..self }
     }
 
     /// Where the site stands in each feed.
@@ -104,7 +117,7 @@ impl SiteSession {
         self.link = Link::Greeting;
         self.heard = now.monotonic;
         let hello = Hello {
-            versions: vec![VERSION],
+            versions: self.versions.clone(),
             software: self.software.clone(),
             proof,
             feeds: self.hello_positions(),
@@ -137,6 +150,7 @@ impl SiteSession {
         self.decoder.reset();
         self.clock.stop();
         self.transfers.clear();
+        self.streams.clear();
         self.scan_at = None;
         self.end_legs(now, |_| true, "the connection ended");
         for track in self.tracks.values_mut() {
@@ -185,7 +199,9 @@ impl SiteSession {
                 self.event(SiteEvent::Refused(refused));
                 self.close(now);
             }
-            (Link::Greeting, Frame::Message(Message::Welcome(welcome))) => {
+            (Link::Greeting, Frame::Message(Message::Welcome(welcome)))
+                if self.versions.contains(&welcome.version) =>
+            {
                 self.link = Link::Up;
                 self.clock.start(now);
                 let stand_by = welcome.stand_by == Some(true);
@@ -193,7 +209,7 @@ impl SiteSession {
             }
             (Link::Up, Frame::Message(message)) => self.take_message(now, message),
             (Link::Up, Frame::Slice { transfer, offset, bytes }) => {
-                self.take_slice(now, transfer, offset, &bytes);
+                self.take_slice(now, StreamId::FIRST, transfer, offset, &bytes);
             }
             (Link::Up, Frame::Repair { leg, leg_epoch, packet, payload }) => {
                 let input = ReceiverInput::Repair { packet, payload };
@@ -212,6 +228,7 @@ impl SiteSession {
         self.advance_legs(now);
         self.report(now);
         if self.link == Link::Up {
+            self.tell_taken(now);
             self.scan(now);
             self.ask(now);
             if let Some(request) = self.clock.due(now) {
@@ -285,13 +302,17 @@ impl SiteSession {
                 sequences,
             })
             .collect();
+        if !wants.is_empty() {
+            self.tell_taken_now();
+        }
         for want in wants {
             self.send(want);
         }
     }
 
     fn send(&mut self, message: impl Into<Message>) {
-        self.outputs.push_back(SiteOutput::Write(message.into().encode()));
+        let (stream, bytes) = (StreamId::FIRST, message.into().encode());
+        self.outputs.push_back(SiteOutput::Write { stream, bytes });
     }
 
     fn event(&mut self, event: SiteEvent) {
@@ -320,7 +341,10 @@ impl Machine for SiteSession {
             SiteInput::ResumeAt(positions) => {
                 self.resume_at = positions.into_iter().map(|it| (it.feed.clone(), it)).collect();
             }
-            SiteInput::Bytes(bytes) => self.take_bytes(now, &bytes),
+            SiteInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, &bytes),
+            SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, &bytes),
+            SiteInput::StreamOpened(stream) => self.stream_opened(stream),
+            SiteInput::StreamClosed { stream, reason } => self.stream_closed(stream, reason),
             SiteInput::Disconnected => self.disconnected(now),
             SiteInput::Datagram { leg, bytes } => {
                 self.tell_leg(now, leg, None, ReceiverInput::Datagram(bytes));
@@ -354,7 +378,7 @@ impl Machine for SiteSession {
         let asks =
             self.tracks.values().filter(|track| track.started).filter_map(|track| track.asks.deadline());
         let link = (self.link != Link::Down).then(|| self.heard.plus(LIVENESS_LIMIT));
-        let up = [self.clock.deadline(), self.receipts.deadline(), self.scan_at];
+        let up = [self.clock.deadline(), self.receipts.deadline(), self.scan_at, self.streams.deadline()];
         let up = up.into_iter().flatten().chain(asks).filter(|_| self.link == Link::Up);
         reports.chain(legs).chain(link).chain(up).min()
     }

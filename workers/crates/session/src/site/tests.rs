@@ -12,6 +12,7 @@ use crate::{
     ProductBegin, Receipt, StoreResult, Subscription, Welcome,
 };
 
+mod streams;
 mod trouble;
 
 const EPOCH: Epoch = Epoch(7);
@@ -90,7 +91,7 @@ impl Bench {
         let name = SiteName::parse("oslo").unwrap();
         let proof = Proof::Credential { site: name.clone(), secret: "s".to_owned() };
         self.site.handle(at(self.millis), SiteInput::Connected(proof));
-        self.say(Welcome { version: VERSION, site: name, hub: "hub".to_owned(), stand_by: None });
+        self.say(Welcome { version: VERSIONS[0], site: name, hub: "hub".to_owned(), stand_by: None });
         let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None };
         self.say(Subscriptions { items: vec![wish], heads: vec![] });
     }
@@ -100,7 +101,7 @@ impl Bench {
     }
 
     fn bytes(&mut self, bytes: Bytes) {
-        self.site.handle(at(self.millis), SiteInput::Bytes(bytes));
+        self.site.handle(at(self.millis), SiteInput::Bytes { stream: StreamId::FIRST, bytes });
     }
 
     fn slice(&mut self, transfer: u32, offset: u64, bytes: &'static [u8]) {
@@ -116,7 +117,7 @@ impl Bench {
     fn messages(&mut self) -> Vec<Message> {
         while let Some(output) = self.site.poll(at(self.millis)) {
             match output {
-                SiteOutput::Write(bytes) => self.decoder.push(&bytes),
+                SiteOutput::Write { stream: StreamId::FIRST, bytes } => self.decoder.push(&bytes),
                 other => self.others.push(other),
             }
         }

@@ -249,6 +249,13 @@ impl Track {
         }
     }
 
+    /// The stream of a transfer ended before the transfer did: the hub brings the product again by itself.
+    pub(crate) fn transfer_lost(&mut self, number: u64) {
+        if let Some(assembly) = self.pending.get_mut(&number) {
+            assembly.transfers = assembly.transfers.saturating_sub(1);
+        }
+    }
+
     /// A leg ended that announced everything up to `known_to`: what it did not finish is asked, what lies behind comes anew.
     pub(crate) fn leg_ended(&mut self, now: Now, leg: LegId, known_to: u64, out: &mut Outputs) {
         let mut orphans = RangeSet::new();

@@ -5,12 +5,12 @@ use downburst_model::{FeedName, Now, ProductKey, Transport};
 
 use super::SiteSession;
 use super::assembly::Source;
-use crate::ProductBegin;
+use crate::{ProductBegin, StreamId};
 
 /// The products that the session is bringing, by transfer number.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
-    open: BTreeMap<u32, Transfer>,
+    open: BTreeMap<(StreamId, u32), Transfer>,
 }
 
 #[derive(Debug)]
@@ -28,6 +28,14 @@ impl Transfers {
         self.open.clear();
     }
 
+    /// Ends the transfers of a stream; answers the products that they were to bring.
+    pub(crate) fn end_stream(&mut self, stream: StreamId) -> Vec<ProductKey> {
+        let numbers: Vec<(StreamId, u32)> =
+            self.open.range((stream, 0)..=(stream, u32::MAX)).map(|(number, _)| *number).collect();
+        let ended = numbers.into_iter().filter_map(|number| self.open.remove(&number));
+        ended.filter(|transfer| transfer.wanted).map(|transfer| transfer.key).collect()
+    }
+
     /// Passes over what still comes of a feed.
     pub(crate) fn forget(&mut self, feed: &FeedName) {
         for transfer in self.open.values_mut().filter(|transfer| transfer.key.feed == *feed) {
@@ -37,7 +45,7 @@ impl Transfers {
 }
 
 impl SiteSession {
-    pub(super) fn begin_product(&mut self, now: Now, begin: ProductBegin) {
+    pub(super) fn begin_product(&mut self, now: Now, stream: StreamId, begin: ProductBegin) {
         let ProductBegin { info, previous, lane, leg, transfer } = begin;
         let source = Source { leg, transport: Transport::Unicast };
         let (key, size) = (info.key.clone(), info.size);
@@ -55,16 +63,16 @@ impl SiteSession {
             }
         }
         if size == 0 {
-            return;
+            return self.streams.took(now, stream);
         }
         if self.transfers.open.len() >= OPEN_TRANSFERS {
             return self.violation(now, "the hub began too many products at once".to_owned());
         }
-        self.transfers.open.insert(transfer, Transfer { key, size, next: 0, source, wanted });
+        self.transfers.open.insert((stream, transfer), Transfer { key, size, next: 0, source, wanted });
     }
 
-    pub(super) fn take_slice(&mut self, now: Now, number: u32, offset: u64, bytes: &Bytes) {
-        let Some(transfer) = self.transfers.open.get_mut(&number) else {
+    pub(super) fn take_slice(&mut self, now: Now, stream: StreamId, number: u32, offset: u64, bytes: &Bytes) {
+        let Some(transfer) = self.transfers.open.get_mut(&(stream, number)) else {
             return self.violation(
                 now,
                 format!("the hub sent a slice of the transfer {number}, which it did not begin"),
@@ -79,7 +87,8 @@ impl SiteSession {
         let ended = next == transfer.size;
         let (key, source, wanted) = (transfer.key.clone(), transfer.source, transfer.wanted);
         if ended {
-            self.transfers.open.remove(&number);
+            self.transfers.open.remove(&(stream, number));
+            self.streams.took(now, stream);
         }
         let track = self.tracks.get_mut(&key.feed).filter(|track| wanted && track.epoch == key.epoch);
         if let Some(track) = track {
@@ -91,5 +100,5 @@ impl SiteSession {
     }
 }
 
-/// A hub sends one product per class and lane at a time.
-const OPEN_TRANSFERS: usize = 64;
+/// A hub sends one product per class and lane at a time on a stream: at most 8 on each of 17, and on those that still end.
+const OPEN_TRANSFERS: usize = 272;

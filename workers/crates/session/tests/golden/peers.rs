@@ -9,7 +9,7 @@ use downburst_model::{
 };
 use downburst_session::{
     Entry, FeedPosition, HubEvent, HubInput, HubOutput, HubSession, LegJoin, Proof, RefusalCode, Refused,
-    SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult, Subscription,
+    SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult, StreamId, Subscription,
 };
 use downburst_vcmtp::LegKey;
 
@@ -37,7 +37,7 @@ struct HubLog {
 impl HubPeer {
     pub fn accept(&mut self, at_us: u64) {
         let mut session = HubSession::new(HUB.to_owned());
-        session.handle(hub_now(at_us), HubInput::Room(ROOM_BYTES));
+        session.handle(hub_now(at_us), HubInput::Room { stream: StreamId::FIRST, bytes: ROOM_BYTES });
         self.session = Some(session);
         self.said.clear();
     }
@@ -47,7 +47,7 @@ impl HubPeer {
     }
 
     pub fn hear(&mut self, at_us: u64, frame: &[u8]) {
-        self.tell(at_us, HubInput::Bytes(Bytes::copy_from_slice(frame)));
+        self.tell(at_us, HubInput::Bytes { stream: StreamId::FIRST, bytes: Bytes::copy_from_slice(frame) });
     }
 
     pub fn act(&mut self, at_us: u64, act: &HubAct) {
@@ -155,7 +155,11 @@ impl HubPeer {
             HubOutput::Event(HubEvent::Nak { leg, packets, .. }) => self.naks.push((leg.0, packets)),
             HubOutput::Event(HubEvent::Violation(sentence)) => self.complaints.push(sentence),
             HubOutput::Event(HubEvent::Dead) => self.complaints.push("the site is dead".to_owned()),
-            HubOutput::Event(_) | HubOutput::Authenticate(_) | HubOutput::Close => {}
+            HubOutput::DrawTicket(stream) => panic!("nobody planned the stream {stream:?}"),
+            HubOutput::Event(_)
+            | HubOutput::Authenticate(_)
+            | HubOutput::CloseStream(_)
+            | HubOutput::Close => {}
         }
     }
 }
@@ -178,7 +182,8 @@ impl SitePeer {
         let feeds =
             conversation.known.iter().map(|known| (feed_name(&known.feed), position(known))).collect();
         Self {
-            session: SiteSession::new(SITE_SOFTWARE.to_owned(), SiteState { feeds }),
+            session: SiteSession::new(SITE_SOFTWARE.to_owned(), SiteState { feeds })
+                .speaking(&[conversation.session_version]),
             said: Vec::new(),
             spool: BTreeMap::new(),
             damaged: conversation
@@ -209,7 +214,7 @@ impl SitePeer {
     }
 
     pub fn hear(&mut self, at_us: u64, frame: &[u8]) {
-        self.tell(at_us, SiteInput::Bytes(Bytes::copy_from_slice(frame)));
+        self.tell(at_us, SiteInput::Bytes { stream: StreamId::FIRST, bytes: Bytes::copy_from_slice(frame) });
     }
 
     pub fn datagram(&mut self, at_us: u64, leg: u32, bytes: &[u8]) {
@@ -248,7 +253,7 @@ impl SitePeer {
 
     fn take(&mut self, at_us: u64, output: SiteOutput) {
         match output {
-            SiteOutput::Write(bytes) => self.said.extend_from_slice(&bytes),
+            SiteOutput::Write { bytes, .. } => self.said.extend_from_slice(&bytes),
             SiteOutput::Begin(info) => {
                 let begun = self.spool.insert(info.key, vec![0; info.size.min(SPOOL_BYTES) as usize]);
                 assert!(begun.is_none(), "a product is begun twice");
@@ -267,6 +272,8 @@ impl SitePeer {
             SiteOutput::Event(event) => self.take_event(event),
             SiteOutput::JoinGroup(_)
             | SiteOutput::LeaveGroup(_)
+            | SiteOutput::OpenStream(_)
+            | SiteOutput::CloseStream(_)
             | SiteOutput::Checkpoint(_)
             | SiteOutput::Close => {}
         }

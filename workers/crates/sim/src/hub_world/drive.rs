@@ -1,5 +1,5 @@
 use downburst_model::{LegId, Machine, Micros, Now, SiteName};
-use downburst_session::{HubEvent, HubInput, HubOutput};
+use downburst_session::{HubEvent, HubInput, HubOutput, StreamId};
 use downburst_vcmtp::{SenderInput, SenderOutput};
 
 use super::HubWorld;
@@ -39,6 +39,7 @@ impl HubWorld {
             busy |= connect(now, site);
             busy |= offer_again(now, &mut self.hub, site);
             busy |= carry(now, site);
+            busy |= site.carry_data(now);
             site.store(now);
             busy |= serve(now, &mut self.hub, site);
             while let Some(output) = site.session.poll(site.clocks(now)) {
@@ -117,7 +118,7 @@ fn carry(now: Now, site: &mut Site) -> bool {
         busy = true;
     }
     while let Some(bytes) = site.up.receive(now.monotonic) {
-        site.tell_hub(now, HubInput::Bytes(bytes));
+        site.tell_hub(now, HubInput::Bytes { stream: StreamId::FIRST, bytes });
         busy = true;
     }
     let legs: Vec<LegId> = site.groups.keys().copied().collect();
@@ -143,10 +144,13 @@ fn serve(now: Now, hub: &mut Hub, site: &mut Site) -> bool {
 
 fn take_hub_output(now: Now, hub: &mut Hub, site: &mut Site, output: HubOutput) {
     match output {
-        HubOutput::Write { bytes, .. } => {
+        HubOutput::Write { stream: StreamId::FIRST, bytes, .. } => {
             let length = bytes.len() as u64;
             site.down.send(now.monotonic, bytes, length);
         }
+        HubOutput::Write { stream, bytes, .. } => site.send_data(now, stream, bytes),
+        HubOutput::DrawTicket(stream) => site.draw_ticket(now, stream),
+        HubOutput::CloseStream(stream) => site.close_data(stream),
         HubOutput::Authenticate(_) => admit(now, hub, site),
         HubOutput::Read { feed, after, to, limit_bytes } => {
             let log = hub.logs.get(&feed).expect("the feed exists");
@@ -167,6 +171,8 @@ fn admit(now: Now, hub: &mut Hub, site: &mut Site) {
     let subscriptions = site.subscriptions.clone();
     site.tell_hub(now, HubInput::Admit { site: name, subscriptions });
     site.admitted = true;
+    let plan = site.streams.clone();
+    site.tell_hub(now, HubInput::PlanStreams(plan));
     hub.tell_feeds(now, site);
     let legs: Vec<LegId> = site.plan.values().copied().collect();
     for leg in legs {
@@ -195,6 +201,8 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         | HubEvent::FirstByte { .. }
         | HubEvent::Sent { .. }
         | HubEvent::LegJoined { .. }
+        | HubEvent::StreamOpened(_)
+        | HubEvent::StreamClosed { .. }
         | HubEvent::Frontier(_) => {}
     }
 }

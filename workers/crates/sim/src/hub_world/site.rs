@@ -3,11 +3,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, SiteName, WallMicros};
 use downburst_session::{
-    FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState,
-    StoreResult, Subscription,
+    Classes, FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession,
+    SiteState, StoreResult, StreamId, Subscription,
 };
 
 use super::oracle::Oracle;
+use super::streams::DataLinks;
 use super::{Counts, SiteConfig};
 use crate::net::{Dice, Link, Stream};
 
@@ -24,13 +25,16 @@ pub(super) struct Site {
     pub(super) down: Stream<Bytes>,
     pub(super) up: Stream<Bytes>,
     pub(super) groups: BTreeMap<LegId, Link<Bytes>>,
+    pub(super) data: DataLinks,
+    /// The data connections that the hub plans for it.
+    pub(super) streams: Vec<Classes>,
     pub(super) connect_at: Option<Micros>,
     pub(super) oracle: Oracle,
     pub(super) counts: Counts,
     /// The subscriptions as the site knows them.
     heard: Vec<Subscription>,
-    config: SiteConfig,
-    dice: Dice,
+    pub(super) config: SiteConfig,
+    pub(super) dice: Dice,
     joins: u64,
     seed: u64,
     spool: BTreeMap<ProductKey, Vec<u8>>,
@@ -56,6 +60,8 @@ impl Site {
             down: Stream::new(config.delay, Some(config.rate_bps)),
             up: Stream::new(config.delay, None),
             groups: BTreeMap::new(),
+            data: DataLinks::new(config.data_delays.clone()),
+            streams: config.streams.clone(),
             connect_at: Some(Micros(0)),
             oracle,
             counts: Counts::default(),
@@ -87,7 +93,7 @@ impl Site {
         self.connect_at = None;
         self.admitted = false;
         let mut hub = HubSession::new("hub".to_owned());
-        hub.handle(now, HubInput::Room(ROOM_BYTES));
+        hub.handle(now, HubInput::Room { stream: StreamId::FIRST, bytes: ROOM_BYTES });
         self.served = Some(hub);
         let name = SiteName::parse(&self.name).expect("a legal name");
         let proof = Proof::Credential { site: name, secret: "secret".to_owned() };
@@ -117,22 +123,30 @@ impl Site {
         self.session = SiteSession::new("sim".to_owned(), SiteState { feeds });
     }
 
-    /// Carries bytes to the site, in pieces.
-    pub(super) fn deliver(&mut self, now: Now, mut bytes: Bytes) {
-        self.tell_hub(now, HubInput::Room(bytes.len()));
+    /// Carries bytes of the first stream to the site.
+    pub(super) fn deliver(&mut self, now: Now, bytes: Bytes) {
+        let stream = StreamId::FIRST;
+        self.tell_hub(now, HubInput::Room { stream, bytes: bytes.len() });
+        self.deliver_pieces(now, stream, bytes);
+    }
+
+    pub(super) fn deliver_pieces(&mut self, now: Now, stream: StreamId, mut bytes: Bytes) {
         while !bytes.is_empty() {
             let cut = 1 + self.dice.below(bytes.len() as u64) as usize;
             let piece = bytes.split_to(cut);
-            self.session.handle(self.clocks(now), SiteInput::Bytes(piece));
+            self.session.handle(self.clocks(now), SiteInput::Bytes { stream, bytes: piece });
         }
     }
 
     /// Does what the session asks. Answers bytes for the hub.
     pub(super) fn take_output(&mut self, now: Now, output: SiteOutput) {
         match output {
-            SiteOutput::Write(bytes) => {
+            SiteOutput::Write { stream: StreamId::FIRST, bytes } => {
                 self.up.send(now.monotonic, bytes, 0);
             }
+            SiteOutput::Write { stream, bytes } => self.send_data_up(now, stream, bytes),
+            SiteOutput::OpenStream(stream) => self.dial(now, stream),
+            SiteOutput::CloseStream(stream) => self.close_data(stream),
             SiteOutput::JoinGroup(join) => {
                 self.joins += 1;
                 let dice = Dice::new(self.seed, 10_000 + self.joins * 100 + self.index as u64);
@@ -171,7 +185,8 @@ impl Site {
         let machines = [self.session.deadline(), self.served.as_ref().and_then(Machine::deadline)];
         let streams = [self.down.deadline(), self.up.deadline(), storing, self.connect_at];
         let again = self.offer_again.values().copied().min();
-        machines.into_iter().chain(streams).flatten().chain(groups).chain(again).min()
+        let data = self.data.deadline();
+        machines.into_iter().chain(streams).flatten().chain(groups).chain(again).chain(data).min()
     }
 
     pub(super) fn verdict(&self) -> Vec<String> {
@@ -185,6 +200,7 @@ impl Site {
         self.offer_again.clear();
         self.down.cut();
         self.up.cut();
+        self.data.clear();
         self.connect_at = Some(again_at);
     }
 
@@ -244,7 +260,9 @@ impl Site {
             SiteEvent::Subscriptions(items) => self.heard = items,
             SiteEvent::LegJoined { .. } => self.counts.joined += 1,
             SiteEvent::LegLeft { .. } => self.counts.left += 1,
-            SiteEvent::Welcome { .. }
+            SiteEvent::StreamAttached(_) => self.counts.streams += 1,
+            SiteEvent::StreamEnded { .. }
+            | SiteEvent::Welcome { .. }
             | SiteEvent::Duplicates { .. }
             | SiteEvent::Refused(_)
             | SiteEvent::Clock(_) => {}

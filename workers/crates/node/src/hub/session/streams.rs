@@ -1,0 +1,178 @@
+//! The data connections of a session: how many there are to be, and what becomes of them.
+use downburst_model::{Micros, SiteName};
+use downburst_session::{Classes, HubInput, LIVENESS_LIMIT, StreamId};
+
+use super::{Member, Session};
+use crate::hub::data::{Attached, DataLinks, Woken};
+use crate::hub::lock;
+use crate::hub::outbound::{OUT_LIMIT_BYTES, Taken};
+use crate::hub::stream_policy::{Measured, Setting, StreamPolicy};
+
+/// What a session keeps of its data connections; a site without any costs no more than this.
+#[derive(Default)]
+pub(super) struct Streams {
+    pub(super) links: DataLinks,
+    /// Once the site is let in.
+    policy: Option<StreamPolicy>,
+    plan: Vec<Classes>,
+    sent_bytes: u64,
+}
+
+impl Streams {
+    /// Counts what a socket took.
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.sent_bytes = self.sent_bytes.saturating_add(bytes as u64);
+    }
+}
+
+impl Session {
+    /// The site was let in: what it gets follows from its version, the operator's number and what its last session learnt.
+    pub(super) fn begin_streams(&mut self, versions: &[u16]) {
+        let Some(site) = self.member.as_ref().map(|member| member.site.clone()) else { return };
+        let setting = match versions.iter().max() {
+            Some(newest) if *newest >= KNOWN_SINCE => self.setting(&site),
+            _ => Setting::Unknown,
+        };
+        self.streams.policy = Some(StreamPolicy::new(setting, self.hub.roster.learnt(&site)));
+        self.plan_streams();
+    }
+
+    /// The operator set the site's number, or took it back.
+    pub(super) fn pin_streams(&mut self, pinned: Option<usize>) {
+        let setting = Setting::of(pinned, self.hub.start.data_connections);
+        if let Some(policy) = &mut self.streams.policy {
+            policy.set(setting);
+        }
+        self.plan_streams();
+    }
+
+    /// When to look at the data connections again.
+    pub(super) fn streams_due(&self) -> Option<Micros> {
+        self.streams.policy.as_ref()?.due(self.machine.waiting().0 > 0)
+    }
+
+    /// Looks, if it is time; true if the machine was told something.
+    pub(super) fn look_at_streams(&mut self) -> bool {
+        let now = self.hub.clock.monotonic();
+        if let Some(stream) = self.streams.links.stuck(now, LIVENESS_LIMIT) {
+            self.streams.links.drop_link(stream);
+            let reason = "the site did not read what was sent to it".to_owned();
+            self.tell(HubInput::StreamClosed { stream, reason });
+            return true;
+        }
+        if self.streams_due().is_none_or(|due| due > now) {
+            return false;
+        }
+        let measured = self.measured(now);
+        if let Some(policy) = &mut self.streams.policy {
+            policy.measure(measured);
+        }
+        self.plan_streams()
+    }
+
+    pub(super) fn draw_ticket(&mut self, stream: StreamId) {
+        let Some(member) = &self.member else { return };
+        let now = self.hub.clock.monotonic();
+        if let Some(ticket) = self.hub.roster.draw_ticket(now, &member.handle.commands, stream) {
+            self.tell(HubInput::Ticket { stream, ticket });
+        }
+    }
+
+    /// A connection showed a ticket of this session.
+    pub(super) fn attach(&mut self, attached: Attached) {
+        let stream = attached.stream;
+        self.streams.links.add(attached);
+        self.tell(HubInput::StreamOpened(stream));
+        self.tell(HubInput::Room { stream, bytes: OUT_LIMIT_BYTES });
+    }
+
+    pub(super) fn close_stream(&mut self, stream: StreamId) {
+        self.streams.links.close(self.hub.clock.monotonic(), stream);
+    }
+
+    pub(super) fn data_moved(&mut self, woken: Woken) {
+        match woken {
+            Woken::Taken(stream, taken) => {
+                self.streams.links.taken(self.hub.clock.monotonic(), stream, &taken);
+                if let Taken::Bytes(bytes) = taken {
+                    self.streams.sent(bytes);
+                    self.tell(HubInput::Room { stream, bytes });
+                }
+            }
+            Woken::Spoke(stream) => self.tell(HubInput::Bytes { stream, bytes: bytes::Bytes::new() }),
+            Woken::Ended(stream, reason) => self.tell(HubInput::StreamClosed { stream, reason }),
+            Woken::Closed => {}
+        }
+    }
+
+    pub(super) fn count_streams(&self, more: isize) {
+        if let Some(member) = &self.member {
+            let mut status = lock(&member.handle.status);
+            status.streams.open = status.streams.open.saturating_add_signed(more);
+        }
+    }
+
+    pub(super) fn stream_closed(&self, stream: StreamId, reason: &str) {
+        self.count_streams(-1);
+        if let Some(member) = &self.member {
+            tracing::info!(
+                site = member.site.as_str(),
+                stream = stream.0,
+                "a data connection ended: {reason}"
+            );
+        }
+    }
+
+    /// What helped this time helps the site's next session from its first second.
+    pub(super) fn keep_learnt(&self, member: &Member) {
+        if let Some(policy) = &self.streams.policy {
+            self.hub.roster.learn(&member.site, policy.learnt());
+        }
+    }
+
+    fn setting(&self, site: &SiteName) -> Setting {
+        let pinned = self.hub.roster.site(site).and_then(|line| line.data_connections);
+        Setting::of(pinned, self.hub.start.data_connections)
+    }
+
+    fn measured(&self, at: Micros) -> Measured {
+        let clock = self.member.as_ref().and_then(|member| lock(&member.handle.status).clock);
+        let (waiting_bytes, waiting_classes) = self.machine.waiting();
+        Measured {
+            at,
+            round_trip: clock.map(|clock| Micros(clock.round_trip_us)),
+            sent_bytes: self.streams.sent_bytes,
+            waiting_bytes,
+            waiting_classes,
+        }
+    }
+
+    /// Tells the machine of a plan that changed, and people why.
+    fn plan_streams(&mut self) -> bool {
+        let now = self.hub.clock.monotonic();
+        let Some(policy) = &self.streams.policy else { return false };
+        let (plan, decision) = (policy.plan(now), policy.decision().clone());
+        if let Some(member) = &self.member {
+            let mut status = lock(&member.handle.status);
+            if status.streams.planned != decision.count {
+                tracing::info!(
+                    site = member.site.as_str(),
+                    count = decision.count,
+                    "data connections: {}",
+                    decision.reason
+                );
+            }
+            status.streams.planned = decision.count;
+            status.streams.reason = decision.reason;
+        }
+        if self.streams.plan == plan {
+            return false;
+        }
+        self.streams.plan.clone_from(&plan);
+        self.tell(HubInput::PlanStreams(plan));
+        true
+    }
+}
+
+/// The version of the session from which on sites know data connections.
+const KNOWN_SINCE: u16 = 2;

@@ -1,0 +1,421 @@
+//! How many data connections a session gets, and what each carries: decided from what is measured.
+//!
+//! The first connection is enough for a site that keeps up on it. Where products wait although the site reads, and the path is long, its
+//! rate is bound by window and loss, not by the line: more connections are opened, and kept if they bring more. `docs/adr` says why.
+use downburst_model::{Class, Micros};
+use downburst_session::{Classes, DATA_STREAMS};
+
+/// The state of one session's decision.
+#[derive(Debug)]
+pub(super) struct StreamPolicy {
+    setting: Setting,
+    decision: Decision,
+    trial: Option<Trial>,
+    last: Option<Measured>,
+    /// Since when products have waited without a pause.
+    waiting_since: Option<Micros>,
+    /// When products last waited.
+    waited_at: Micros,
+    /// No further attempt before this.
+    hold_until: Micros,
+    seen: Seen,
+}
+
+/// What the operator says about a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// As many as help, up to this.
+    Auto { most: usize },
+    /// So many.
+    Pinned(usize),
+    /// The site's node does not know data connections.
+    Unknown,
+}
+
+/// What holds now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub(super) count: usize,
+    /// A sentence for people.
+    pub(super) reason: String,
+}
+
+/// What was measured of a session at one moment; counts are since its begin.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Measured {
+    pub(super) at: Micros,
+    /// The smallest round trip of the last clock exchanges; `None`: none yet.
+    pub(super) round_trip: Option<Micros>,
+    pub(super) sent_bytes: u64,
+    /// Products in the queue.
+    pub(super) waiting_bytes: usize,
+    pub(super) waiting_classes: Classes,
+}
+
+/// More connections that have to prove themselves.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    before: usize,
+    rate_before_bps: u64,
+    began: Micros,
+    /// What was sent when the connections had had time to grow.
+    settled: Option<(Micros, u64)>,
+}
+
+/// When a product of each class last waited.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    observation: Option<Micros>,
+    others: Option<Micros>,
+}
+
+impl StreamPolicy {
+    /// Begins with what an earlier session of the site learnt.
+    pub(super) fn new(setting: Setting, learnt: usize) -> Self {
+        let decision = match setting {
+            Setting::Auto { most } if learnt.min(most) > 0 => Decision {
+                count: learnt.min(most),
+                reason: "as many as helped in the site's last session".to_owned(),
+            },
+            Setting::Auto { .. } => keeps_up(),
+            Setting::Pinned(count) => pinned(count),
+            Setting::Unknown => {
+                Decision { count: 0, reason: "the site's node is too old for data connections".to_owned() }
+            }
+        };
+        Self {
+            setting,
+            decision,
+            trial: None,
+            last: None,
+            waiting_since: None,
+            waited_at: Micros(0),
+            hold_until: Micros(0),
+            seen: Seen::default(),
+        }
+    }
+
+    pub(super) fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// What the site's next session is to begin with: what an attempt was too short to prove is not kept.
+    pub(super) fn learnt(&self) -> usize {
+        match self.setting {
+            Setting::Auto { .. } => self.trial.map_or(self.decision.count, |trial| trial.before),
+            Setting::Pinned(_) | Setting::Unknown => 0,
+        }
+    }
+
+    /// The operator changed his mind.
+    pub(super) fn set(&mut self, setting: Setting) {
+        if self.setting != setting && self.setting != Setting::Unknown {
+            *self = Self::new(setting, 0);
+        }
+    }
+
+    /// The data connections, each with what it carries. Where observations and others both wait, observations have one for
+    /// themselves: they take whichever is free first, and that one is never full of grids.
+    pub(super) fn plan(&self, now: Micros) -> Vec<Classes> {
+        let shared = Classes::all().without(Classes::of(Class::Warning));
+        let mut plan = vec![shared; self.decision.count];
+        let lately = |at: Option<Micros>| at.is_some_and(|at| now.since(at) < LATELY);
+        if plan.len() > 1
+            && lately(self.seen.observation)
+            && lately(self.seen.others)
+            && let Some(first) = plan.first_mut()
+        {
+            *first = Classes::of(Class::Observation);
+        }
+        plan
+    }
+
+    /// When the next look is due: none while nothing waits and nothing is open.
+    pub(super) fn due(&self, waits: bool) -> Option<Micros> {
+        let last = self.last.map_or(Micros(0), |last| last.at);
+        match self.setting {
+            Setting::Unknown => None,
+            _ if waits => Some(last.plus(INTERVAL)),
+            Setting::Auto { .. } if self.decision.count > 0 => Some(last.plus(IDLE_INTERVAL)),
+            _ => None,
+        }
+    }
+
+    /// Takes a look; the decision may change.
+    pub(super) fn measure(&mut self, measured: Measured) {
+        self.see(&measured);
+        let last = self.last.replace(measured);
+        let Setting::Auto { most } = self.setting else {
+            return;
+        };
+        if measured.waiting_bytes < WAITING_BYTES {
+            self.waiting_since = None;
+            self.trial = None;
+            return self.rest(measured.at);
+        }
+        self.waited_at = measured.at;
+        let since = *self.waiting_since.get_or_insert(measured.at);
+        match self.trial {
+            Some(trial) => self.judge(trial, &measured),
+            None => {
+                let began = last.filter(|last| last.at >= since && measured.at > last.at);
+                if let Some(last) = began.filter(|_| measured.at >= self.hold_until) {
+                    self.grow(most, &last, &measured);
+                }
+            }
+        }
+    }
+
+    fn see(&mut self, measured: &Measured) {
+        let observation = Classes::of(Class::Observation);
+        if measured.waiting_classes.has(Class::Observation) {
+            self.seen.observation = Some(measured.at);
+        }
+        let others = measured.waiting_classes.without(observation.with(Class::Warning));
+        if others != Classes::NONE {
+            self.seen.others = Some(measured.at);
+        }
+    }
+
+    /// Products wait on a path that may give more: tries more connections.
+    fn grow(&mut self, most: usize, last: &Measured, measured: &Measured) {
+        let Some(round_trip) = measured.round_trip.filter(|round_trip| *round_trip >= FAR) else {
+            return;
+        };
+        let count = match self.decision.count {
+            0 => (round_trip.0 / FAR.0).clamp(2, 4) as usize,
+            count => count.saturating_mul(2),
+        };
+        let count = count.min(most);
+        if count <= self.decision.count {
+            return;
+        }
+        let rate_before_bps = rate_bps(last, measured);
+        let reason = format!(
+            "{} wait while {} at {} ms round trip",
+            kilobytes(measured.waiting_bytes as u64),
+            bring(self.decision.count, rate_before_bps),
+            round_trip.0 / 1_000,
+        );
+        self.trial =
+            Some(Trial { before: self.decision.count, rate_before_bps, began: measured.at, settled: None });
+        self.decision = Decision { count, reason };
+    }
+
+    /// Keeps what was opened if it brings more.
+    fn judge(&mut self, mut trial: Trial, measured: &Measured) {
+        let Some((since, sent)) = trial.settled else {
+            if measured.at.since(trial.began) >= SETTLE {
+                trial.settled = Some((measured.at, measured.sent_bytes));
+            }
+            self.trial = Some(trial);
+            return;
+        };
+        if measured.at.since(since) < SETTLE {
+            return;
+        }
+        let settled = Measured { at: since, sent_bytes: sent, ..Measured::default() };
+        let rate = rate_bps(&settled, measured);
+        self.trial = None;
+        if rate >= trial.rate_before_bps.saturating_add(trial.rate_before_bps / 8) {
+            self.decision.reason = format!(
+                "{}, where {}",
+                bring(self.decision.count, rate),
+                bring(trial.before, trial.rate_before_bps)
+            );
+            return;
+        }
+        let tried = self.decision.count;
+        self.decision = Decision {
+            count: trial.before,
+            reason: format!(
+                "{}, and {tried} data connections brought no more",
+                bring(trial.before, trial.rate_before_bps)
+            ),
+        };
+        self.hold_until = measured.at.plus(HOLD);
+    }
+
+    /// Gives connections back that were not needed for long.
+    fn rest(&mut self, now: Micros) {
+        if self.decision.count > 0 && now.since(self.waited_at) >= UNUSED {
+            self.decision.count /= 2;
+            self.waited_at = now;
+            self.decision.reason = "nothing waited for ten minutes".to_owned();
+            if self.decision.count == 0 {
+                self.decision = keeps_up();
+            }
+        }
+    }
+}
+
+impl Setting {
+    /// What a site gets: its own number, if the operator gave one, within the hub's limit.
+    pub(super) fn of(pinned: Option<usize>, most: usize) -> Self {
+        let most = most.min(DATA_STREAMS);
+        pinned.map_or(Self::Auto { most }, |count| Self::Pinned(count.min(most)))
+    }
+}
+
+fn keeps_up() -> Decision {
+    Decision { count: 0, reason: "one connection keeps up".to_owned() }
+}
+
+fn pinned(count: usize) -> Decision {
+    Decision { count, reason: "the operator set the number".to_owned() }
+}
+
+fn bring(count: usize, rate_bps: u64) -> String {
+    let rate = rate_bps as f64 / 1e6;
+    match count {
+        0 => format!("the first connection alone brought {rate:.1} Mb/s"),
+        count => format!("{count} data connections brought {rate:.1} Mb/s"),
+    }
+}
+
+fn kilobytes(bytes: u64) -> String {
+    format!("{} kB", bytes / 1_000)
+}
+
+fn rate_bps(from: &Measured, to: &Measured) -> u64 {
+    let bits = to.sent_bytes.saturating_sub(from.sent_bytes).saturating_mul(8);
+    bits.saturating_mul(1_000_000).checked_div(to.at.since(from.at).0).unwrap_or(0)
+}
+
+/// A path shorter than this recovers from a loss before it is felt.
+const FAR: Micros = Micros::from_millis(10);
+
+/// Less than this is what a connection has on its way at any time.
+const WAITING_BYTES: usize = 128 << 10;
+
+/// How often a session is looked at in which products wait, and one in which none do.
+const INTERVAL: Micros = Micros::from_secs(1);
+const IDLE_INTERVAL: Micros = Micros::from_secs(60);
+
+/// What connections need to grow, and then to be judged: many round trips of the longest path on earth.
+const SETTLE: Micros = Micros::from_secs(3);
+
+/// How long an attempt that brought nothing is not repeated.
+const HOLD: Micros = Micros::from_secs(300);
+
+/// Connections that were not needed for so long are given back by halves.
+const UNUSED: Micros = Micros::from_secs(600);
+
+/// Classes that waited within this are busy together.
+const LATELY: Micros = Micros::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AUTO: Setting = Setting::Auto { most: 16 };
+
+    /// A path that gives each connection so much, and not more than `line_bps` to all; products come faster than that.
+    struct Bench {
+        policy: StreamPolicy,
+        now: Micros,
+        sent_bytes: u64,
+        round_trip_ms: u64,
+        each_bps: u64,
+        line_bps: u64,
+    }
+
+    impl Bench {
+        fn new(round_trip_ms: u64, each_bps: u64, line_bps: u64) -> Self {
+            let policy = StreamPolicy::new(AUTO, 0);
+            Self { policy, now: Micros(0), sent_bytes: 0, round_trip_ms, each_bps, line_bps }
+        }
+
+        fn run(&mut self, seconds: u64, waiting_bytes: usize, classes: Classes) {
+            for _ in 0..seconds {
+                let rate = (self.policy.decision.count.max(1) as u64 * self.each_bps).min(self.line_bps);
+                self.now = self.now.plus(Micros::from_secs(1));
+                self.sent_bytes += rate / 8;
+                self.policy.measure(Measured {
+                    at: self.now,
+                    round_trip: Some(Micros::from_millis(self.round_trip_ms)),
+                    sent_bytes: self.sent_bytes,
+                    waiting_bytes,
+                    waiting_classes: classes,
+                });
+            }
+        }
+
+        fn waits(&mut self, seconds: u64) -> usize {
+            self.run(seconds, 4 << 20, Classes::of(Class::Grid));
+            self.policy.decision.count
+        }
+    }
+
+    #[test]
+    fn a_long_path_gets_as_many_as_bring_more() {
+        let mut bench = Bench::new(70, 20_000_000, 100_000_000);
+        assert_eq!(bench.waits(1), 0, "one look is no proof that products wait");
+        assert_eq!(bench.waits(1), 4);
+        assert!(
+            bench.policy.decision.reason.contains("brought 20.0 Mb/s at 70 ms"),
+            "{:?}",
+            bench.policy.decision
+        );
+        assert_eq!(bench.waits(60), 8, "five fill the line; sixteen bring no more");
+        assert!(bench.policy.decision.reason.contains("16 data connections brought no more"));
+    }
+
+    #[test]
+    fn a_site_that_keeps_up_and_a_near_one_get_none() {
+        let mut bench = Bench::new(70, 20_000_000, 100_000_000);
+        bench.run(100, 10_000, Classes::all());
+        assert_eq!(bench.policy.decision, keeps_up());
+        let mut near = Bench::new(4, 20_000_000, 100_000_000);
+        assert_eq!(near.waits(100), 0);
+    }
+
+    #[test]
+    fn a_line_that_one_connection_fills_gets_no_more_and_is_left_alone() {
+        let mut bench = Bench::new(70, 100_000_000, 100_000_000);
+        let most = (0..60).map(|_| bench.waits(1)).max();
+        assert_eq!((most, bench.waits(1)), (Some(4), 0));
+        assert_eq!((0..200).map(|_| bench.waits(1)).max(), Some(0), "not tried again for five minutes");
+        assert_eq!((0..100).map(|_| bench.waits(1)).max(), Some(4), "then it is");
+    }
+
+    #[test]
+    fn the_hubs_limit_and_the_operators_number_hold() {
+        let mut bench = Bench::new(200, 1_000_000, 100_000_000);
+        bench.policy = StreamPolicy::new(Setting::of(None, 5), 0);
+        assert_eq!((0..200).map(|_| bench.waits(1)).max(), Some(5));
+        bench.policy.set(Setting::of(Some(9), 16));
+        assert_eq!(bench.waits(50), 9);
+        bench.policy.set(Setting::of(Some(0), 16));
+        assert_eq!(bench.waits(50), 0);
+        assert_eq!(Setting::of(Some(200), 400), Setting::Pinned(16));
+        let mut old = StreamPolicy::new(Setting::Unknown, 4);
+        old.set(Setting::Pinned(3));
+        assert_eq!(old.decision.count, 0);
+    }
+
+    #[test]
+    fn what_was_learnt_is_used_at_once_and_given_back_when_it_is_not_needed() {
+        let mut bench = Bench::new(70, 20_000_000, 100_000_000);
+        bench.policy = StreamPolicy::new(AUTO, 4);
+        assert_eq!(bench.policy.decision.count, 4);
+        bench.run(550, 0, Classes::NONE);
+        assert_eq!(bench.policy.decision.count, 4);
+        bench.run(60, 0, Classes::NONE);
+        assert_eq!(bench.policy.decision.count, 2);
+        bench.run(1_300, 0, Classes::NONE);
+        assert_eq!(bench.policy.decision, keeps_up());
+        assert_eq!((bench.policy.due(false), bench.policy.due(true).is_some()), (None, true));
+    }
+
+    #[test]
+    fn observations_have_one_for_themselves_where_both_wait() {
+        let mut bench = Bench::new(70, 20_000_000, 100_000_000);
+        bench.policy = StreamPolicy::new(Setting::Pinned(3), 0);
+        let three = Classes::all().without(Classes::of(Class::Warning));
+        assert_eq!(bench.policy.plan(bench.now), vec![three; 3]);
+        bench.run(1, 1 << 20, Classes::of(Class::Observation).with(Class::Bulk));
+        assert_eq!(bench.policy.plan(bench.now), vec![Classes::of(Class::Observation), three, three]);
+        assert_eq!(bench.policy.plan(bench.now.plus(Micros::from_secs(61))), vec![three; 3]);
+    }
+}

@@ -1,0 +1,373 @@
+//! The data connections of one session, as the hub sees them.
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use downburst_fanout::{Classes, StreamId};
+use downburst_model::{Class, Micros, Now, ProductKey};
+
+use super::HubSession;
+use crate::{
+    Attached, DATA_STREAMS, HubEvent, HubOutput, Mark, Marked, OpenStream, Purpose, StreamEnded, TICKET_LIFE,
+    Taken, Ticket,
+};
+
+/// What is planned, and what stands.
+///
+/// A slot is a data connection that the plan wants; a flow is one that stands. A flow without a slot finishes what it began.
+///
+/// | slot    | input                   | next    | says                                              |
+/// |---------|-------------------------|---------|---------------------------------------------------|
+/// | resting | its time has come       | drawing | `DrawTicket`                                      |
+/// | drawing | `Ticket`                | offered | OpenStream                                        |
+/// | offered | `StreamOpened`          | open    | Attached on the stream, Mark on the first         |
+/// | offered | 30 s, or StreamEnded    | resting |                                                   |
+/// | open    | Marked                  | open    | products of its classes                           |
+/// | open    | it ended                | resting | what was queued or on its way there is owed again |
+///
+/// The number of a stream is given once in a session, so nothing that is said of one can be taken for another.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    slots: Vec<Slot>,
+    flows: BTreeMap<StreamId, Flow>,
+    last: u32,
+    mark: u32,
+    /// The last mark that the site answered.
+    marked: u32,
+}
+
+#[derive(Debug)]
+struct Slot {
+    classes: Classes,
+    state: State,
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Resting { until: Micros },
+    Drawing(StreamId),
+    Offered { stream: StreamId, until: Micros },
+    Open { stream: StreamId, since: Micros },
+}
+
+#[derive(Debug)]
+struct Flow {
+    room_bytes: i64,
+    /// Nothing is sent before the site answered this one.
+    mark: u32,
+    taken: u64,
+    /// Sent whole, not taken yet, in the order in which they ended.
+    flights: VecDeque<Flight>,
+    /// Bytes that were sent and not taken.
+    load_bytes: u64,
+}
+
+/// A product that was sent on a data connection, and of which the site said nothing yet.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) key: ProductKey,
+    /// What its begin frame said about the numbers before it.
+    pub(crate) previous: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Streams {
+    /// A mark that has to be answered before anything that depends on what was said so far may go by another stream; `None` where
+    /// there is no other.
+    fn next_mark(&mut self) -> Option<Mark> {
+        if self.flows.is_empty() {
+            return None;
+        }
+        self.mark = self.mark.saturating_add(1);
+        Some(Mark { number: self.mark })
+    }
+
+    /// True if the site heard everything up to this mark.
+    pub(super) fn has_heard(&self, mark: u32) -> bool {
+        self.marked >= mark
+    }
+
+    pub(super) fn has_flow(&self, stream: StreamId) -> bool {
+        self.flows.contains_key(&stream)
+    }
+
+    fn has_room(&self, stream: StreamId) -> bool {
+        self.flows.get(&stream).is_some_and(|flow| flow.room_bytes > 0 && flow.flights.len() < FLIGHTS)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Micros> {
+        let times = self.slots.iter().filter_map(|slot| match slot.state {
+            State::Resting { until } | State::Offered { until, .. } => Some(until),
+            State::Drawing(_) | State::Open { .. } => None,
+        });
+        times.min()
+    }
+
+    /// The streams that may take something, the one with the least on its way first.
+    pub(super) fn ready(&self) -> Vec<StreamId> {
+        let mut ready: Vec<(u64, StreamId)> = self
+            .flows
+            .iter()
+            .filter(|(stream, flow)| self.has_heard(flow.mark) && self.has_room(**stream))
+            .map(|(stream, flow)| (flow.load_bytes, *stream))
+            .collect();
+        ready.sort_unstable();
+        ready.into_iter().map(|(_, stream)| stream).collect()
+    }
+
+    /// Counts bytes that were written on a stream.
+    pub(super) fn wrote(&mut self, stream: StreamId, bytes: usize) {
+        if let Some(flow) = self.flows.get_mut(&stream) {
+            flow.room_bytes = flow.room_bytes.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Counts a slice: its bytes are on their way until the site took the product.
+    pub(super) fn loads(&mut self, stream: StreamId, bytes: usize) {
+        if let Some(flow) = self.flows.get_mut(&stream) {
+            flow.load_bytes = flow.load_bytes.saturating_add(bytes as u64);
+        }
+    }
+
+    /// A product was written whole.
+    pub(super) fn flies(&mut self, stream: StreamId, flight: Flight) {
+        if let Some(flow) = self.flows.get_mut(&stream) {
+            flow.flights.push_back(flight);
+        }
+    }
+
+    pub(super) fn room(&mut self, stream: StreamId, bytes: usize) {
+        if let Some(flow) = self.flows.get_mut(&stream) {
+            flow.room_bytes = flow.room_bytes.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
+    }
+
+    fn slot_of(&mut self, stream: StreamId) -> Option<&mut Slot> {
+        self.slots.iter_mut().find(|slot| slot.stream() == Some(stream))
+    }
+
+    /// What each stream carries: a flow what its slot says, the first one what is left over, and warnings always.
+    fn carried(&self) -> Vec<(StreamId, Classes)> {
+        let mut carried = Vec::new();
+        let mut left = Classes::all();
+        for (stream, flow) in &self.flows {
+            let slot = self.slots.iter().find(|slot| slot.stream() == Some(*stream));
+            let classes =
+                slot.filter(|_| self.has_heard(flow.mark)).map_or(Classes::NONE, |slot| slot.classes);
+            left = left.without(classes);
+            carried.push((*stream, classes));
+        }
+        carried.push((StreamId::FIRST, left));
+        carried
+    }
+}
+
+impl Slot {
+    fn stream(&self) -> Option<StreamId> {
+        match self.state {
+            State::Resting { .. } => None,
+            State::Drawing(stream) | State::Offered { stream, .. } | State::Open { stream, .. } => {
+                Some(stream)
+            }
+        }
+    }
+
+    /// Waits before the next attempt: longer each time, unless the last connection lived.
+    fn rest(&mut self, now: Micros) {
+        let lived = matches!(self.state, State::Open { since, .. } if now.since(since) >= LIVED);
+        self.failures = if lived { 0 } else { self.failures.saturating_add(1) };
+        let pause = FIRST_PAUSE.0.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE.0);
+        self.state = State::Resting { until: now.plus(Micros(pause)) };
+    }
+}
+
+impl HubSession {
+    /// What is to be open from now on: one set of classes for each data connection.
+    pub(super) fn plan_streams(&mut self, now: Now, plan: Vec<Classes>) {
+        let mut slots = std::mem::take(&mut self.streams.slots).into_iter();
+        let classes = plan.into_iter().take(DATA_STREAMS).map(|classes| classes.without(WARNINGS));
+        self.streams.slots = classes
+            .map(|classes| match slots.next() {
+                Some(slot) => Slot { classes, ..slot },
+                None => Slot { classes, state: State::Resting { until: now.monotonic }, failures: 0 },
+            })
+            .collect();
+        self.carry();
+    }
+
+    /// The driver drew a ticket.
+    pub(super) fn offer_stream(&mut self, now: Now, stream: StreamId, ticket: Ticket) {
+        let until = now.monotonic.plus(TICKET_LIFE);
+        let slot = self.streams.slots.iter_mut().find(|slot| slot.state == State::Drawing(stream));
+        if let Some(slot) = slot {
+            slot.state = State::Offered { stream, until };
+            self.send(OpenStream { stream: stream.0, ticket });
+        }
+    }
+
+    /// A connection showed the stream's ticket.
+    pub(super) fn stream_opened(&mut self, now: Now, stream: StreamId) {
+        let since = now.monotonic;
+        let slot = self.streams.slot_of(stream).filter(|slot| matches!(slot.state, State::Offered { .. }));
+        let Some(slot) = slot else {
+            return self.outputs.push_back(HubOutput::CloseStream(stream));
+        };
+        slot.state = State::Open { stream, since };
+        self.streams.flows.insert(stream, Flow::new());
+        let attached = crate::frame::Message::from(Attached { stream: stream.0 }).encode();
+        self.write_on(stream, attached, Purpose::Control);
+        let mark = self.mark();
+        if let Some(flow) = self.streams.flows.get_mut(&stream) {
+            flow.mark = mark;
+        }
+        self.carry();
+        self.event(HubEvent::StreamOpened(stream));
+    }
+
+    /// A data connection ended at this side.
+    pub(super) fn stream_closed(&mut self, now: Now, stream: StreamId, reason: String) {
+        if let Some(slot) = self.streams.slot_of(stream) {
+            slot.rest(now.monotonic);
+        }
+        self.drop_flow(stream, reason);
+    }
+
+    /// The site lost a data connection, or could not open it.
+    pub(super) fn take_stream_ended(&mut self, now: Now, ended: StreamEnded) {
+        let stream = StreamId(ended.stream);
+        if self.streams.flows.contains_key(&stream) {
+            self.outputs.push_back(HubOutput::CloseStream(stream));
+        }
+        self.stream_closed(
+            now,
+            stream,
+            format!("the site says: {}", ended.reason.chars().take(REASON_CHARS).collect::<String>()),
+        );
+    }
+
+    /// The site has so many transfers of a stream: they are on their way no more.
+    pub(super) fn take_taken(&mut self, taken: &Taken) {
+        let stream = StreamId(taken.stream);
+        let Some(flow) = self.streams.flows.get_mut(&stream) else {
+            return;
+        };
+        let more = taken.transfers.checked_sub(flow.taken).and_then(|more| usize::try_from(more).ok());
+        let Some(more) = more.filter(|more| *more <= flow.flights.len()) else {
+            return self.violation("the site took more of a data connection than was sent".to_owned());
+        };
+        flow.taken = taken.transfers;
+        let arrived: Vec<Flight> = flow.flights.drain(..more).collect();
+        for flight in &arrived {
+            flow.load_bytes = flow.load_bytes.saturating_sub(flight.bytes);
+        }
+        for flight in arrived {
+            self.sent(&flight.key);
+        }
+        self.end_idle_flows();
+    }
+
+    pub(super) fn take_marked(&mut self, marked: Marked) {
+        if marked.number > self.streams.mark || marked.number < self.streams.marked {
+            return self.violation("the site answered a mark that was not set".to_owned());
+        }
+        self.streams.marked = marked.number;
+        self.carry();
+    }
+
+    /// Sets a mark behind everything that was said so far; answers its number, 0 where none is needed.
+    pub(super) fn mark(&mut self) -> u32 {
+        let mark = self.streams.next_mark();
+        if let Some(mark) = mark {
+            self.send(mark);
+        }
+        mark.map_or(0, |mark| mark.number)
+    }
+
+    /// Does what is due.
+    pub(super) fn advance_streams(&mut self, now: Now) {
+        if self.streams.deadline().is_none_or(|due| due > now.monotonic) {
+            return;
+        }
+        for slot in &mut self.streams.slots {
+            match slot.state {
+                State::Resting { until } if until <= now.monotonic => {
+                    self.streams.last = self.streams.last.saturating_add(1);
+                    let stream = StreamId(self.streams.last);
+                    slot.state = State::Drawing(stream);
+                    self.outputs.push_back(HubOutput::DrawTicket(stream));
+                }
+                State::Offered { until, .. } if until <= now.monotonic => slot.rest(now.monotonic),
+                _ => {}
+            }
+        }
+    }
+
+    /// Has each stream carry what it should, and ends those that have nothing left to do.
+    fn carry(&mut self) {
+        for (stream, classes) in self.streams.carried() {
+            self.outbox.carry(stream, classes);
+        }
+        self.end_idle_flows();
+    }
+
+    fn end_idle_flows(&mut self) {
+        let Streams { flows, slots, .. } = &self.streams;
+        let idle = |(stream, flow): (&StreamId, &Flow)| {
+            let planned = slots.iter().any(|slot| slot.stream() == Some(*stream));
+            (!planned && flow.flights.is_empty() && !self.outbox.has_begun(*stream)).then_some(*stream)
+        };
+        let idle: Vec<StreamId> = flows.iter().filter_map(idle).collect();
+        for stream in idle {
+            self.outputs.push_back(HubOutput::CloseStream(stream));
+            self.drop_flow(stream, "it is not needed any more".to_owned());
+        }
+    }
+
+    /// Forgets a flow; what was on its way by it is owed again.
+    fn drop_flow(&mut self, stream: StreamId, reason: String) {
+        let Some(flow) = self.streams.flows.remove(&stream) else {
+            return;
+        };
+        let begun = self.outbox.end(stream);
+        let begun = begun.into_iter().filter_map(|ticket| self.parcels.lose(ticket));
+        let lost: Vec<Flight> = flow.flights.into_iter().chain(begun).collect();
+        for flight in lost {
+            if let Some(serve) = self.serving(&flight.key.feed, flight.key.epoch) {
+                serve.taken_back(flight.previous, flight.key.sequence.0);
+            }
+        }
+        self.carry();
+        self.send(StreamEnded { stream: stream.0, reason: reason.clone() });
+        self.event(HubEvent::StreamClosed { stream, reason });
+    }
+
+    pub(super) fn write_on(&mut self, stream: StreamId, bytes: Bytes, purpose: Purpose) {
+        if stream == StreamId::FIRST {
+            self.room_bytes = self.room_bytes.saturating_sub(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
+        } else {
+            self.streams.wrote(stream, bytes.len());
+        }
+        self.outputs.push_back(HubOutput::Write { stream, bytes, purpose });
+    }
+}
+
+impl Flow {
+    fn new() -> Self {
+        Self { room_bytes: 0, mark: u32::MAX, taken: 0, flights: VecDeque::new(), load_bytes: 0 }
+    }
+}
+
+/// Never on a data connection: the first stream is kept free for them.
+const WARNINGS: Classes = Classes::of(Class::Warning);
+
+/// How many products may be on their way by one data connection; beyond it nothing is sent there until the site took some.
+const FLIGHTS: usize = 16_384;
+
+/// How much is kept of what a site says for people.
+const REASON_CHARS: usize = 200;
+
+/// A connection that lived this long was no failure.
+const LIVED: Micros = Micros::from_secs(60);
+
+const FIRST_PAUSE: Micros = Micros::from_millis(250);
+const LONGEST_PAUSE: Micros = Micros::from_secs(60);
