@@ -112,6 +112,7 @@ class SiteChange(_In):
     allow: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)] | None = None
     multicast: bool | None = None
     active: bool | None = None
+    data_connections: Annotated[int, Field(ge=0, le=16)] | None = None
 
     @model_validator(mode="after")
     def _whole_day(self) -> Self:
@@ -121,7 +122,7 @@ class SiteChange(_In):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"circuit_attachment", "access_rate_bps"}
+        return {"circuit_attachment", "access_rate_bps", "data_connections"}
 
     def given(self) -> dict[str, Any]:
         """What the client said, in the model's types."""

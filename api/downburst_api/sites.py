@@ -1,6 +1,6 @@
 """Routes of sites, their tokens and credentials, and subscriptions."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -45,8 +45,11 @@ async def add_site(hub: Hub, wanted: SiteNew) -> dict[str, Any]:
 
 @router.get("/sites/{site}")
 async def show_site(hub: Hub, site: str) -> dict[str, Any]:
-    """One site with its subscriptions, credentials and tokens."""
-    return await hub.ledger.read(lambda book: _whole_site(book, site))
+    """One site with its subscriptions, credentials and tokens, and what its session looks like."""
+    whole = await hub.ledger.read(lambda book: _whole_site(book, site))
+    session = hub.live.sessions.get(site)
+    streams = session.streams if session and session.connected else None
+    return {**whole, "session": {"data_connections": asdict(streams) if streams else None}}
 
 
 @router.patch("/sites/{site}")

@@ -80,6 +80,16 @@ class SiteProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Streams:
+    """A session's data connections."""
+
+    open: int
+    planned: int
+    reason: str
+    """Why so many: a sentence of the node's."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionTraffic:
     """A connected site's clock and progress."""
 
@@ -88,6 +98,7 @@ class SessionTraffic:
     clock_bound_us: int | None
     round_trip_us: int | None
     feeds: tuple[SiteProgress, ...]
+    streams: Streams | None = None
 
 
 @dataclass(frozen=True, slots=True)

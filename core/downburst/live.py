@@ -13,6 +13,7 @@ from downburst.events import (
     SessionChanged,
     SessionTraffic,
     SiteProgress,
+    Streams,
     TrafficSeen,
 )
 from downburst.model import TrafficMinute
@@ -31,6 +32,7 @@ class SiteSession:
     clock_offset_us: int | None = None
     clock_bound_us: int | None = None
     round_trip_us: int | None = None
+    streams: Streams | None = None
     progress: Mapping[str, SiteProgress] = field(default_factory=dict)
     behind_since: datetime | None = None
     """Since when the site lacks something in any of its feeds."""
@@ -169,6 +171,7 @@ class LiveState:
             clock_offset_us=seen.clock_offset_us,
             clock_bound_us=seen.clock_bound_us,
             round_trip_us=seen.round_trip_us,
+            streams=seen.streams,
             progress={progress.feed: progress for progress in seen.feeds},
             behind_since=(before.behind_since or at) if behind else None,
         )

@@ -136,6 +136,8 @@ class Site:
     multicast: bool = True
     """Whether the site may be served by multicast."""
     active: bool = True
+    data_connections: int | None = None
+    """How many connections for products it gets beside its first, 0 to 16; `None`: as many as help."""
     created_at: datetime | None = None
 
     def __post_init__(self) -> None:

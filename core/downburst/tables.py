@@ -85,6 +85,7 @@ sites = Table(
     Column("allow", JSON, nullable=False),
     Column("multicast", Boolean, nullable=False),
     Column("active", Boolean, nullable=False),
+    Column("data_connections", Integer),
     Column("created_at", Instant, nullable=False),
 )
 

@@ -13,6 +13,7 @@ from downburst.events import (
     SessionChanged,
     SessionTraffic,
     SiteProgress,
+    Streams,
     TrafficSeen,
 )
 from downburst.model import (
@@ -155,6 +156,7 @@ def _site(site: Site, credentials: Sequence[Credential], subscriptions: Sequence
         "subscriptions": [_subscription(wish) for wish in wishes],
         "interface": site.multicast_interface,
         "active": site.active,
+        "data_connections": site.data_connections,
     }
 
 
@@ -222,6 +224,17 @@ def _session_traffic(session: Line) -> SessionTraffic:
             )
             for feed in session["feeds"]
         ),
+        streams=_streams(session),
+    )
+
+
+def _streams(session: Line) -> Streams | None:
+    if "data_connections" not in session:
+        return None
+    return Streams(
+        open=session["data_connections"],
+        planned=session["data_connections_planned"],
+        reason=session["data_connections_reason"],
     )
 
 

@@ -70,6 +70,26 @@ def add_site(  # noqa: PLR0913
     show(made) if as_json else print(f"site {site} made; enrol its receiver: downburst sites token {site}")
 
 
+@app.command("set")
+def set_site(
+    site: Name,
+    *,
+    data_connections: Annotated[
+        str, typer.Option(help="Connections for products beside its first: 0 to 16, or auto: as many as help.")
+    ],
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Change how a site is served.
+
+    Example: downburst sites set unl.edu --data-connections 4
+    """
+    kept = HubClient(hub).ask(
+        "PATCH", "v1", "sites", site, json={"data_connections": _number_or_auto(data_connections)}
+    )
+    show(kept) if as_json else print(f"site {site} gets {_streams_in_words(kept['data_connections'])}")
+
+
 @app.command("show")
 def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Show a site with its subscriptions, credentials and tokens.
@@ -81,6 +101,7 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
         show(found)
         return
     print(f"{site}: {found['organisation']} {found['contact']} {found['place']['text']}".rstrip())
+    print(f"data connections: {_streams_in_words(found['data_connections'])}{_streams_now(found['session'])}")
     table(
         "Subscriptions",
         ("id", "feed", "pattern", "not"),
@@ -164,6 +185,23 @@ def _write_secret(path: Path, text: str) -> None:
         raise BadInput(f"{path} can't be written: {error.strerror}; choose another file") from error
 
 
+def _number_or_auto(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) > MOST_DATA_CONNECTIONS:
+        raise BadInput(f"--data-connections is auto or 0 to {MOST_DATA_CONNECTIONS}, not {text!r}")
+    return int(text)
+
+
+def _streams_in_words(count: int | None) -> str:
+    return "as many data connections as help" if count is None else f"{count} data connections"
+
+
+def _streams_now(session: dict[str, Any]) -> str:
+    now = session["data_connections"]
+    return f"; {now['open']} open of {now['planned']} ({now['reason']})" if now else ""
+
+
 def _state(credential: dict[str, Any]) -> str:
     if credential["revoked_at"]:
         return f"revoked {credential['revoked_at']}"
@@ -172,3 +210,6 @@ def _state(credential: dict[str, Any]) -> str:
 
 def _yes(value: object) -> str:
     return "yes" if value else "no"
+
+
+MOST_DATA_CONNECTIONS = 16

@@ -202,6 +202,7 @@ def _site(row: Row[Any]) -> Site:
         allow=tuple(row.allow),
         multicast=row.multicast,
         active=row.active,
+        data_connections=row.data_connections,
         created_at=row.created_at,
     )
 
@@ -224,6 +225,7 @@ def _site_row(site: Site) -> dict[str, Any]:
         "allow": list(site.allow),
         "multicast": site.multicast,
         "active": site.active,
+        "data_connections": site.data_connections,
     }
 
 

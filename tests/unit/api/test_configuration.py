@@ -91,6 +91,19 @@ async def test_a_bad_site_is_refused(hub: Asked, body: dict[str, object]) -> Non
     assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
 
 
+async def test_the_number_of_data_connections_is_set_shown_and_told_to_the_node(hub: Asked) -> None:
+    made = await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
+    assert made["data_connections"] is None
+    for number in (16, 0, None):
+        changed = await hub.ask("PATCH", "/v1/sites/unl.edu", json={"data_connections": number})
+        assert changed["data_connections"] == number
+        assert hub.node.fake.sites["unl.edu"]["data_connections"] == number
+    answer = await hub.client.patch("/v1/sites/unl.edu", json={"data_connections": 17})
+    assert answer.status_code == 400
+    assert "data_connections" in answer.json()["detail"]
+    assert (await hub.ask("GET", "/v1/sites/unl.edu"))["session"] == {"data_connections": None}
+
+
 async def test_a_token_is_told_once(hub: Asked, clock: FakeClock) -> None:
     await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
     made = await hub.ask("POST", "/v1/sites/unl.edu/tokens", 201, json={"hours": 2})

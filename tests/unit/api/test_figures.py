@@ -14,6 +14,7 @@ from downburst.events import (
     SessionChanged,
     SessionTraffic,
     SiteProgress,
+    Streams,
     TrafficSeen,
 )
 from downburst.live import RetentionWarning
@@ -77,7 +78,16 @@ def _live(hub: Asked, clock: FakeClock) -> None:
                 at + (second + 1) * 1_000_000,
                 (FeedTraffic("NGRID", 1, size, (size,), 9),),
                 (LegTraffic(2, "NGRID", 2000, 0, 1, size, 2, 0, Transport.MULTICAST),),
-                (SessionTraffic("a.edu", 1500, 250, 500, (SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2),)),),
+                (
+                    SessionTraffic(
+                        "a.edu",
+                        1500,
+                        250,
+                        500,
+                        (SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2),),
+                        Streams(open=3, planned=4, reason="it helps"),
+                    ),
+                ),
                 0,
             )
         )
@@ -102,6 +112,11 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
     assert (site["clock_offset_ms"], site["clock_bound_ms"], site["round_trip_ms"]) == (1.5, 0.25, 0.5)
     progress = {"feed": "NGRID", "settled_to": 7, "pending": 2, "transport": "multicast", "leg": 2, "trouble": None}
     assert site["feeds"] == [progress]
+
+
+async def test_a_site_shows_its_data_connections(told: Asked) -> None:
+    session = (await told.ask("GET", "/v1/sites/a.edu"))["session"]
+    assert session == {"data_connections": {"open": 3, "planned": 4, "reason": "it helps"}}
 
 
 async def test_the_overview_explains_the_plan(told: Asked) -> None:

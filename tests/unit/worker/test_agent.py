@@ -23,6 +23,7 @@ from downburst.events import (
     ResendsChanged,
     SessionChanged,
     SitesChanged,
+    Streams,
     TrafficSeen,
 )
 from downburst.ledger import Ledger
@@ -219,6 +220,9 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
                 "clock_offset_us": 5,
                 "clock_bound_us": 2,
                 "round_trip_us": 4,
+                "data_connections": 2,
+                "data_connections_planned": 4,
+                "data_connections_reason": "they help",
                 "feeds": [{"feed": "NGRID", "settled_to": 1, "pending": 1, "transport": "unicast", "leg": 1}],
             }
         ],
@@ -234,6 +238,7 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
     assert session is not None
     assert session.progress["NGRID"].pending == 1
     assert session.behind_since is not None
+    assert session.streams == Streams(open=2, planned=4, reason="they help")
 
 
 async def test_sessions_come_and_go(stage: Stage) -> None:
