@@ -312,11 +312,8 @@ fn lock_directory(dir: &Path) -> Result<File, LogError> {
     if !lock_soon(&file).map_err(|error| LogError::io("lock", &path, error))? {
         return Err(LogError::Locked { dir: dir.to_owned(), holder: holder(&mut file) });
     }
-    let sign = |file: &mut File| {
-        file.set_len(0)?;
-        write!(file, "process {}", std::process::id())
-    };
-    sign(&mut file).map_err(|error| LogError::io("write", &path, error))?;
+    // The name is for people; a full disk is no reason to keep the log from making room.
+    let _ = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
     Ok(file)
 }
 

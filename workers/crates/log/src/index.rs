@@ -143,7 +143,9 @@ impl Index {
         }
         let contents =
             system::map(&file, metadata.len()).map_err(|error| LogError::io("map", path, error))?;
-        match version(&contents) {
+        let beginning =
+            contents.get(..HEADER_BYTES.min(contents.len())).filter(|beginning| system::populate(beginning));
+        match beginning.and_then(version) {
             Some(version) if version > files::FORMAT_VERSION => {
                 Err(LogError::NewerFormat { path: path.to_owned(), version })
             }
@@ -197,10 +199,12 @@ impl Index {
     /// The copy of a record's header.
     pub(crate) fn header(&self, row: &Row) -> Option<Bytes> {
         slice(&self.contents, row.header_at, u64::from(row.header_bytes))
+            .filter(|copy| system::populate(copy))
     }
 
     fn parse(contents: Bytes, epoch: Epoch) -> Option<Self> {
-        let checked = contents.get(..HEADER_BYTES - 4)?;
+        let checked =
+            contents.get(..HEADER_BYTES).filter(|it| system::populate(it))?.get(..HEADER_BYTES - 4)?;
         let mut fields = Fields(contents.get(12..)?);
         let table_crc = fields.u32()?;
         let (found_epoch, count, data_end, newest_stored) =
@@ -211,7 +215,8 @@ impl Index {
         }
         let count = usize::try_from(count).ok()?;
         let table_end = count.checked_mul(ROW_BYTES)?.checked_add(HEADER_BYTES)?;
-        if crc32fast::hash(contents.get(HEADER_BYTES..table_end)?) != table_crc {
+        let table = contents.get(HEADER_BYTES..table_end).filter(|table| system::populate(table))?;
+        if crc32fast::hash(table) != table_crc {
             return None;
         }
         let newest_stored = newest_stored.cast_signed();
@@ -230,7 +235,7 @@ pub(crate) fn slice(contents: &Bytes, from: u64, length: u64) -> Option<Bytes> {
     (to <= contents.len()).then(|| contents.slice(from..to))
 }
 
-fn version(contents: &Bytes) -> Option<u32> {
+fn version(contents: &[u8]) -> Option<u32> {
     Fields(contents.strip_prefix(MAGIC)?).u32()
 }
 

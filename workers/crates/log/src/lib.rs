@@ -22,6 +22,11 @@
 //! A directory restored from a backup looks like the original one; the numbers given since the backup would be given
 //! again. Delete `identity`, all segments and all indexes after a restore, so that a fresh epoch begins. The bytes of
 //! sealed segments are checked against their digest by whoever receives them, not at each read.
+//!
+//! A disk that loses a mapped page ends the process that touches it. So opening reads through a buffer, and before mapped
+//! bytes are handed out the kernel is asked for them; what can be read but not mapped is copied, what can't be read is an
+//! entry without bytes. Not covered: a kernel before Linux 5.14; what lies more than 1 MB behind the beginning of a record;
+//! a sector that goes bad between the question and the use; the rows of an index after it was opened.
 #![deny(unsafe_code)]
 // Nobody iterates over the key table, so no order of it can be observed.
 #![allow(clippy::disallowed_types)]
@@ -49,6 +54,7 @@ mod sources;
 mod system;
 mod verify;
 mod walk;
+mod window;
 mod wmo;
 mod writer;
 

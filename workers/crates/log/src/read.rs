@@ -11,7 +11,7 @@ use crate::{
     keys::{Likeness, is_same},
     reader::describe,
     record::Header,
-    segment::Segment,
+    segment::{Populated, Segment},
 };
 
 impl FeedLog {
@@ -28,8 +28,9 @@ impl FeedLog {
         let limit_entries = limit_entries.max(1);
         let mut read_bytes = 0_usize;
         for segment in self.segments_between(after.0, end) {
+            let mut populated = Populated::to_read(limit_bytes as u64);
             for row in segment.rows(after.0, end, limit_entries - batch.entries.len()) {
-                let Some(entry) = self.entry_of(&segment, &row)? else { continue };
+                let Some(entry) = self.entry_of(&segment, &row, &mut populated)? else { continue };
                 read_bytes = read_bytes.saturating_add(entry.bytes.as_ref().map_or(0, Bytes::len));
                 if read_bytes > limit_bytes && !batch.entries.is_empty() {
                     return Ok(self.stopped(batch, after));
@@ -46,7 +47,7 @@ impl FeedLog {
 
     pub(crate) fn read_entry(&self, sequence: Sequence) -> Result<Option<LogEntry>, LogError> {
         match self.locate(sequence.0) {
-            Some((segment, row)) => self.entry_of(&segment, &row),
+            Some((segment, row)) => self.entry_of(&segment, &row, &mut Populated::to_read(0)),
             None => Ok(None),
         }
     }
@@ -114,8 +115,13 @@ impl FeedLog {
         describe(&self.identity, header)
     }
 
-    fn entry_of(&self, segment: &Segment, row: &Row) -> Result<Option<LogEntry>, LogError> {
-        let record = segment.record(row, self.identity.salt)?;
+    fn entry_of(
+        &self,
+        segment: &Segment,
+        row: &Row,
+        populated: &mut Populated,
+    ) -> Result<Option<LogEntry>, LogError> {
+        let record = segment.record(row, self.identity.salt, populated)?;
         Ok(record.map(|(header, bytes): (Header, Option<Bytes>)| LogEntry {
             info: self.info(&header),
             bytes,

@@ -1,9 +1,11 @@
 //! One segment: a file of records while its bytes are kept, and the rows that describe them.
 
 use std::{
+    cell::RefCell,
     fs::File,
     io,
     ops::ControlFlow,
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
@@ -27,6 +29,21 @@ pub(crate) struct Segment {
     pub(crate) path: PathBuf,
     index_path: PathBuf,
     state: RwLock<State>,
+}
+
+/// How far a reader has made sure that the mapped bytes of a segment can be touched.
+#[derive(Debug)]
+pub(crate) struct Populated {
+    to: u64,
+    /// So much is made sure of at a time, because each time is a system call.
+    ahead_bytes: u64,
+}
+
+impl Populated {
+    /// For a reader that goes on behind its first record for about so many bytes.
+    pub(crate) fn to_read(bytes: u64) -> Self {
+        Self { to: 0, ahead_bytes: bytes.min(MAX_POPULATED_BYTES) }
+    }
 }
 
 #[derive(Debug)]
@@ -58,7 +75,7 @@ impl Segment {
         let create = || -> io::Result<File> {
             let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
             file.set_len(length_bytes.max(FILE_HEADER_BYTES))?;
-            std::os::unix::fs::FileExt::write_all_at(&file, &file_header(identity, base), 0)?;
+            file.write_all_at(&file_header(identity, base), 0)?;
             Ok(file)
         };
         let file = create().map_err(|error| {
@@ -108,7 +125,10 @@ impl Segment {
         let synced = File::open(&self.path).and_then(|file| file.sync_all());
         synced.map_err(|error| LogError::io("sync", &self.path, error))?;
         let map = self.mapped(data_end)?.unwrap_or_default();
-        let header = |row: &Row| slice(&map, row.offset, u64::from(row.header_bytes));
+        let populated = RefCell::new(Populated::to_read(SEALED_AHEAD_BYTES));
+        let header = |row: &Row| {
+            self.readable(&map, row.offset, u64::from(row.header_bytes), &mut populated.borrow_mut())
+        };
         if let Some(index) = Index::write(&self.index_path, epoch, data_end, &rows, &header)? {
             self.write().rows = Rows::Sealed(index);
         }
@@ -216,9 +236,15 @@ impl Segment {
     }
 
     /// The header of a record and, if the record is still there and intact, its bytes.
-    pub(crate) fn record(&self, row: &Row, salt: u64) -> Result<Option<(Header, Option<Bytes>)>, LogError> {
+    pub(crate) fn record(
+        &self,
+        row: &Row,
+        salt: u64,
+        populated: &mut Populated,
+    ) -> Result<Option<(Header, Option<Bytes>)>, LogError> {
         let place = Place { salt, offset: row.offset };
-        if let Some(record) = self.stored_record(row)?
+        let length = u64::from(row.header_bytes).saturating_add(row.size);
+        if let Some(record) = self.stored(row, length, populated)?
             && let Some(header) = record::decode(place, &record)
             && header.sequence == row.sequence
             && let Some(bytes) = slice(&record, u64::from(header.header_bytes), header.size)
@@ -236,14 +262,57 @@ impl Segment {
         let place = Place { salt, offset: row.offset };
         match self.remembered_header(row).and_then(|copy| record::decode(place, &copy)) {
             Some(header) => Ok(Some(header)),
-            None => Ok(self.stored_record(row)?.and_then(|record| record::decode(place, &record))),
+            None => {
+                let stored = self.stored(row, u64::from(row.header_bytes), &mut Populated::to_read(0))?;
+                Ok(stored.and_then(|record| record::decode(place, &record)))
+            }
         }
     }
 
-    fn stored_record(&self, row: &Row) -> Result<Option<Bytes>, LogError> {
-        let length = u64::from(row.header_bytes).saturating_add(row.size);
+    /// The first bytes of a record.
+    fn stored(&self, row: &Row, length: u64, populated: &mut Populated) -> Result<Option<Bytes>, LogError> {
         let map = self.mapped(row.offset.saturating_add(length))?;
-        Ok(map.and_then(|map| slice(&map, row.offset, length)))
+        Ok(map.and_then(|map| self.readable(&map, row.offset, length, populated)))
+    }
+
+    /// Mapped bytes that can be touched, or a copy where only reading works; `None` if the disk has lost them.
+    fn readable(&self, map: &Bytes, offset: u64, length: u64, populated: &mut Populated) -> Option<Bytes> {
+        let mapped = slice(map, offset, length)?;
+        let end = offset.saturating_add(length.min(MAX_POPULATED_BYTES));
+        if end <= populated.to {
+            return Some(mapped);
+        }
+        let last = self.read().data_end.min(map.len() as u64);
+        let ahead = offset.saturating_add(populated.ahead_bytes).min(last).max(end);
+        if system::populate(&slice(map, offset, ahead - offset)?) {
+            populated.to = ahead;
+            return Some(mapped);
+        }
+        // Looking at a bad sector again for each record before it would take the disk seconds.
+        populated.ahead_bytes = 0;
+        if system::populate(&slice(map, offset, end - offset)?) {
+            return Some(mapped);
+        }
+        self.copied(offset, length)
+    }
+
+    fn copied(&self, offset: u64, length: u64) -> Option<Bytes> {
+        let read = || {
+            if length > MAX_COPIED_BYTES {
+                return Err(io::Error::from_raw_os_error(libc::EFBIG));
+            }
+            let mut copy = vec![0; length as usize];
+            File::open(&self.path)?.read_exact_at(&mut copy, offset)?;
+            Ok(copy)
+        };
+        match read() {
+            Ok(copy) => Some(Bytes::from(copy)),
+            Err(error) => {
+                let path = self.path.display();
+                tracing::error!(%path, offset, length, %error, "the disk can't give back a record of the log");
+                None
+            }
+        }
     }
 
     fn remembered_header(&self, row: &Row) -> Option<Bytes> {
@@ -379,5 +448,12 @@ pub(crate) fn partition_point(length: usize, before: impl Fn(usize) -> bool) -> 
 }
 
 const MAGIC: &[u8; 8] = b"DBLOGSG\n";
+/// Of a longer record only the beginning is looked at before it is handed out: the rest would hold the reader up for as
+/// long as the disk takes for all of it.
+const MAX_POPULATED_BYTES: u64 = 1 << 20;
+/// Headers of small products lie close together.
+const SEALED_AHEAD_BYTES: u64 = 256 << 10;
+/// Bounds the memory for a record that can be read but not mapped.
+const MAX_COPIED_BYTES: u64 = 64 << 20;
 /// The first record begins here.
 pub(crate) const FILE_HEADER_BYTES: u64 = 40;

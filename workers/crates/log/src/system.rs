@@ -27,6 +27,48 @@ pub(crate) fn map(file: &File, length_bytes: u64) -> io::Result<Bytes> {
     Ok(Bytes::from_owner(mapping))
 }
 
+/// Makes sure that touching mapped bytes won't end the process, which it does where the disk can't give a page back.
+///
+/// A kernel before Linux 5.14 can't tell; there it is true.
+pub(crate) fn populate(mapped: &[u8]) -> bool {
+    let (Some(page), false) = (page_bytes(), mapped.is_empty()) else { return true };
+    let begin = mapped.as_ptr().wrapping_sub(mapped.as_ptr().addr() % page);
+    let length = mapped.len() + mapped.as_ptr().addr() % page;
+    // SAFETY: the range is rounded down to the page that the slice begins in, which is mapped as long as the slice
+    // lives; the advice reads pages in and changes nothing.
+    if unsafe { libc::madvise(begin.cast_mut().cast(), length, libc::MADV_POPULATE_READ) } == 0 {
+        return true;
+    }
+    let refusal = io::Error::last_os_error().raw_os_error();
+    !matches!(refusal, Some(libc::EFAULT | libc::EHWPOISON | libc::ENOMEM))
+}
+
+/// True if the disk says that what was asked for is lost, rather than that it can't be had now.
+pub(crate) fn is_lost(error: &io::Error) -> bool {
+    const LOST: [i32; 5] = [libc::EIO, libc::EBADMSG, libc::EHWPOISON, libc::ENODATA, libc::EUCLEAN];
+    error.raw_os_error().is_some_and(|code| LOST.contains(&code))
+}
+
+/// The places between the holes of a file, in order; all of it where the file system doesn't know.
+pub(crate) fn data_stretches(file: &File, length_bytes: u64) -> Vec<(u64, u64)> {
+    let mut stretches = Vec::new();
+    let mut at = 0;
+    while at < length_bytes {
+        let begin = match seek(file, at, libc::SEEK_DATA) {
+            Ok(begin) => begin,
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => break,
+            Err(_) => at,
+        };
+        let end = seek(file, begin, libc::SEEK_HOLE).unwrap_or(length_bytes).min(length_bytes);
+        if end <= begin {
+            break;
+        }
+        stretches.push((begin, end));
+        at = end;
+    }
+    stretches
+}
+
 /// Writes all pieces one behind the other, with as few calls as the kernel allows.
 pub(crate) fn write_all_vectored_at(
     file: &File,
@@ -77,6 +119,18 @@ pub(crate) fn release(file: &File, from: u64, to: u64) {
         // SAFETY: the descriptor is open for the length of the call, and `fallocate` touches no memory of ours.
         unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, length) };
     }
+}
+
+fn seek(file: &File, from: u64, whence: libc::c_int) -> io::Result<u64> {
+    let offset = libc::off_t::try_from(from).map_err(io::Error::other)?;
+    // SAFETY: the descriptor is open for the length of the call; nobody uses its position.
+    let found = unsafe { libc::lseek(file.as_raw_fd(), offset, whence) };
+    u64::try_from(found).map_err(|_| io::Error::last_os_error())
+}
+
+fn page_bytes() -> Option<usize> {
+    // SAFETY: `sysconf` touches no memory of ours.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|bytes| *bytes > 0)
 }
 
 /// What Linux takes in one call.
@@ -145,5 +199,30 @@ mod tests {
         if after.blocks() < before {
             assert!(mapped[100..].iter().all(|byte| *byte == 0));
         }
+    }
+
+    #[test]
+    fn holes_of_a_file_are_found() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(64 << 20).unwrap();
+        for at in [0, 32 << 20] {
+            std::os::unix::fs::FileExt::write_all_at(&file, &[7; 100], at).unwrap();
+        }
+        let stretches = data_stretches(&file, 64 << 20);
+        assert!(stretches.iter().any(|(begin, end)| (*begin..*end).contains(&((32 << 20) + 99))));
+        assert!(stretches.iter().is_sorted() && stretches[0].0 == 0);
+        let bytes: u64 = stretches.iter().map(|(begin, end)| end - begin).sum();
+        assert!(bytes < 1 << 20 || stretches == [(0, 64 << 20)], "{stretches:?}");
+    }
+
+    #[test]
+    fn mapped_bytes_that_are_not_there_are_noticed() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let mapped = map(&file, 1 << 20).unwrap();
+        assert!(populate(&mapped) && populate(&mapped[5_000..9_000]) && populate(&[]));
+        file.set_len(500 << 10).unwrap();
+        assert!(populate(&mapped[..500 << 10]));
+        assert!(!populate(&mapped[100..600 << 10]) && !populate(&mapped[600 << 10..]));
     }
 }
