@@ -219,9 +219,10 @@ impl<C> Outbox<C> {
 }
 
 impl Default for Limits {
-    /// 16 MiB of live products and 4 MiB of others per feed: some seconds of a site's line, shared with the log's pages.
+    /// 4 MiB of live products and 2 MiB of others per feed: the log is at hand for more, and hundreds of slow sites shall not fill the
+    /// memory with what waits for them.
     fn default() -> Self {
-        Self { live_bytes: 16 << 20, late_bytes: 4 << 20 }
+        Self { live_bytes: 4 << 20, late_bytes: 2 << 20 }
     }
 }
 

@@ -1,7 +1,8 @@
 //! A mergeable sketch of latencies with a relative accuracy of 2 % (the mapping of DDSketch, Masson et al., VLDB 2019).
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Counts of values in logarithmic buckets; negative values are kept apart, never clipped.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -12,7 +13,15 @@ pub(crate) struct Sketch {
     max_ms: f64,
     negative: u64,
     bound_ms: Option<f64>,
-    buckets: BTreeMap<String, u64>,
+    buckets: BTreeMap<Bucket, u64>,
+}
+
+/// Where a value is counted: by its sign and the logarithm of its size; what is nearer to zero than a microsecond has no logarithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Bucket {
+    Negative(i64),
+    Zero,
+    Positive(i64),
 }
 
 impl Sketch {
@@ -33,14 +42,30 @@ impl Sketch {
     }
 }
 
-fn bucket(value_ms: f64) -> String {
+fn bucket(value_ms: f64) -> Bucket {
     let size = value_ms.abs();
     if size < SMALLEST_MS {
-        return "z".to_owned();
+        return Bucket::Zero;
     }
     // The cast also turns a ceiling of minus zero into zero.
     let index = (size.ln() / GAMMA.ln()).ceil() as i64;
-    format!("{}{index}", if value_ms < 0.0 { "n" } else { "" })
+    if value_ms < 0.0 { Bucket::Negative(index) } else { Bucket::Positive(index) }
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Negative(index) => write!(f, "n{index}"),
+            Self::Zero => f.write_str("z"),
+            Self::Positive(index) => write!(f, "{index}"),
+        }
+    }
+}
+
+impl Serialize for Bucket {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// (1 + accuracy) / (1 - accuracy) for an accuracy of 2 %.
@@ -60,7 +85,8 @@ mod tests {
         let values = golden["values"].as_array().unwrap();
         assert!(values.len() > 20);
         for value in values {
-            assert_eq!(bucket(value["ms"].as_f64().unwrap()), value["bucket"].as_str().unwrap(), "{value}");
+            let bucket = bucket(value["ms"].as_f64().unwrap()).to_string();
+            assert_eq!(bucket, value["bucket"].as_str().unwrap(), "{value}");
         }
     }
 
@@ -72,6 +98,8 @@ mod tests {
         }
         assert_eq!((sketch.count, sketch.negative), (3, 1));
         assert_eq!((sketch.min_ms, sketch.max_ms), (-5.0, 3.0));
-        assert!(sketch.buckets.keys().any(|key| key.starts_with('n')));
+        assert!(matches!(sketch.buckets.keys().next(), Some(Bucket::Negative(_))));
+        let line = serde_json::to_value(&sketch).unwrap();
+        assert!(line["buckets"].as_object().unwrap().keys().any(|key| key.starts_with('n')), "{line}");
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{
@@ -6,8 +7,8 @@ use downburst_model::{
 };
 
 use crate::{
-    Classes, ClockOffset, Duplicates, FeedPosition, Frontier, Hello, LegJoin, LegLeft, Proof, Receipt,
-    Refused, StreamId, Subscription, Ticket,
+    Classes, ClockOffset, Duplicates, FeedPosition, Filter, Frontier, Hello, LegJoin, LegLeft, Proof,
+    Receipt, Refused, StreamId, Stretch, Subscription, Ticket, Train,
 };
 
 // ---- the hub's half ----------------------------------------------------------------------------------------------------------
@@ -89,6 +90,9 @@ pub enum HubInput {
         /// How far the log was read.
         read_to: Sequence,
     },
+    /// Answer to [`HubOutput::Read`], matched and encoded with the filter of the request, or an equal one: what a driver keeps and
+    /// hands to several sessions. Begins at or before `after`, and ends behind it.
+    Stretch(Arc<Stretch>),
     /// Answer to [`HubOutput::FindTime`].
     FoundTime {
         /// The feed.
@@ -145,7 +149,7 @@ pub enum HubOutput {
     },
     /// Decide on this site; answer with `Admit` or `Refuse`.
     Authenticate(Proof),
-    /// Read the log; answer with `Entries`. At most one read per feed is out.
+    /// Read the log; answer with `Stretch` or `Entries`. At most one read per feed is out.
     Read {
         /// The feed.
         feed: FeedName,
@@ -155,6 +159,8 @@ pub enum HubOutput {
         to: Sequence,
         /// Stop after about this many product bytes.
         limit_bytes: usize,
+        /// What the site wants of the feed.
+        filter: Arc<Filter>,
     },
     /// Find the place of a time in the log; answer with `FoundTime`.
     FindTime {
@@ -213,6 +219,8 @@ pub enum HubEvent {
         /// Bytes.
         size: u64,
     },
+    /// A train was written whole.
+    TrainSent(TrainSent),
     /// The site hears the leg; its unicast ends behind `after`.
     LegJoined {
         /// The leg.
@@ -282,6 +290,27 @@ pub enum Standing {
     Said,
 }
 
+/// A train that was written to a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainSent {
+    /// The feed.
+    pub feed: FeedName,
+    /// The life of its log.
+    pub epoch: Epoch,
+    /// The first of its products.
+    pub first: Sequence,
+    /// The last of its products; not every number between them is one.
+    pub last: Sequence,
+    /// The leg they are counted under.
+    pub leg: LegId,
+    /// Why they travelled.
+    pub lane: Lane,
+    /// How many they are.
+    pub products: u64,
+    /// Their bytes.
+    pub product_bytes: u64,
+}
+
 // ---- the site's half ---------------------------------------------------------------------------------------------------------
 
 /// What a [`SiteSession`](crate::SiteSession) is told.
@@ -331,6 +360,15 @@ pub enum SiteInput {
         key: ProductKey,
         /// What became of it.
         result: StoreResult,
+        /// Site's wall clock when that was certain.
+        at: WallMicros,
+    },
+    /// Answer to [`SiteOutput::Train`]: how each of its products ended, in their order.
+    TrainSettled {
+        /// The train.
+        train: Arc<Train>,
+        /// One for each product.
+        results: Vec<StoreResult>,
         /// Site's wall clock when that was certain.
         at: WallMicros,
     },
@@ -391,6 +429,13 @@ pub enum SiteOutput {
         /// The product.
         info: ProductInfo,
         /// Site's wall clock when the last byte came.
+        last_byte: WallMicros,
+    },
+    /// Products came whole and together: verify and store each, then say [`SiteInput::TrainSettled`].
+    Train {
+        /// The products.
+        train: Arc<Train>,
+        /// Site's wall clock when they came.
         last_byte: WallMicros,
     },
     /// The product will not be completed from these bytes: drop them.

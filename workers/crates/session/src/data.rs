@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use bytes::Buf as _;
+use bytes::{Buf as _, Bytes};
 use downburst_model::Micros;
 use minicbor::{Decode, Encode};
 
@@ -109,7 +109,7 @@ impl Opening {
             return Self::Malformed;
         }
         let mut decoder = Decoder::default();
-        decoder.push(bytes);
+        decoder.push(Bytes::copy_from_slice(bytes));
         match decoder.next() {
             Ok(Some(Frame::Message(Message::Attach(attach)))) => Self::Data(attach.ticket),
             Ok(None) => Self::Unknown,

@@ -3,10 +3,11 @@ use downburst_fanout::SLICE_BYTES;
 use downburst_model::LegId;
 use thiserror::Error;
 
+use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
     Attach, Attached, ClockReply, ClockRequest, Covered, Expired, FeedStart, Frontier, Hello, LegJoin,
     LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, OpenStream, PacketsGone, ProductBegin, Receipts,
-    Refused, StreamEnded, Subscriptions, Taken, Want, Welcome,
+    Refused, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
 };
 
 /// What a frame holds.
@@ -15,6 +16,8 @@ pub(crate) enum Frame {
     Message(Message),
     Slice { transfer: u32, offset: u64, bytes: Bytes },
     Repair { leg: LegId, leg_epoch: u64, packet: u64, payload: Bytes },
+    Train(Train, Around),
+    PackedReceipts(Receipts),
 }
 
 macro_rules! messages {
@@ -94,13 +97,21 @@ pub(crate) enum FrameError {
 /// Cuts a stream into frames, however it is split. Frames of an unknown kind are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    buffer: BytesMut,
+    /// What came last, shared with the driver's buffer.
+    whole: Bytes,
+    /// The beginning of a frame whose end had not come; while there is any, everything passes through here.
+    begun: BytesMut,
 }
 
 impl Decoder {
-    /// Takes the next bytes of the stream.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
+    /// Takes the next bytes of the stream. Frames that lie whole in them are not copied.
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        if self.begun.is_empty() && self.whole.is_empty() {
+            self.whole = bytes;
+        } else {
+            self.begun.extend_from_slice(&std::mem::take(&mut self.whole));
+            self.begun.extend_from_slice(&bytes);
+        }
     }
 
     /// The next whole frame. After an error the stream is lost.
@@ -115,24 +126,50 @@ impl Decoder {
 
     /// Forgets what was begun.
     pub(crate) fn reset(&mut self) {
-        self.buffer = BytesMut::new();
+        *self = Self::default();
     }
 
     fn next_raw(&mut self) -> Result<Option<(u8, Bytes)>, FrameError> {
-        let mut header = self.buffer.as_ref();
-        let (Ok(kind), Ok(length)) = (header.try_get_u8(), header.try_get_u32()) else {
+        if self.begun.is_empty() {
+            let Some((kind, bytes)) = frame_at(&self.whole)? else {
+                self.begun.extend_from_slice(&std::mem::take(&mut self.whole));
+                return Ok(None);
+            };
+            self.whole.advance(HEADER_BYTES);
+            return Ok(Some((kind, self.whole.split_to(bytes))));
+        }
+        let Some((kind, bytes)) = frame_at(&self.begun)? else {
             return Ok(None);
         };
-        let (bytes, limit) = (usize::try_from(length).unwrap_or(usize::MAX), body_limit(kind));
-        if bytes > limit {
-            return Err(FrameError::TooLong { kind, bytes, limit });
-        }
-        if header.len() < bytes {
-            return Ok(None);
-        }
-        self.buffer.advance(HEADER_BYTES);
-        Ok(Some((kind, self.buffer.split_to(bytes).freeze())))
+        self.begun.advance(HEADER_BYTES);
+        Ok(Some((kind, self.begun.split_to(bytes).freeze())))
     }
+}
+
+/// How many of these bytes of a stream, from the beginning of a frame on, are whole frames. A driver that hands over whole frames
+/// spares the session a copy of them.
+pub fn whole_frames(bytes: &[u8]) -> usize {
+    let mut whole = 0_usize;
+    while let Some(Ok(Some((_, body)))) = bytes.get(whole..).map(frame_at) {
+        whole = whole.saturating_add(HEADER_BYTES).saturating_add(body);
+    }
+    match bytes.get(whole..).map(frame_at) {
+        // The session says what is wrong with it.
+        Some(Err(_)) => bytes.len(),
+        _ => whole,
+    }
+}
+
+/// Kind and body length of the frame at the beginning of these bytes, once it is whole.
+fn frame_at(mut bytes: &[u8]) -> Result<Option<(u8, usize)>, FrameError> {
+    let (Ok(kind), Ok(length)) = (bytes.try_get_u8(), bytes.try_get_u32()) else {
+        return Ok(None);
+    };
+    let (body, limit) = (usize::try_from(length).unwrap_or(usize::MAX), body_limit(kind));
+    if body > limit {
+        return Err(FrameError::TooLong { kind, bytes: body, limit });
+    }
+    Ok((bytes.len() >= body).then_some((kind, body)))
 }
 
 /// The head of a slice frame; its bytes follow as they are.
@@ -156,6 +193,26 @@ pub(crate) fn repair_frame(leg: LegId, leg_epoch: u64, packet: u64, payload: &[u
     frame.freeze()
 }
 
+/// The frame of a train up to its cars, of which there are so many bytes.
+pub(crate) fn train_header(head: &Head, cars_bytes: usize) -> Bytes {
+    let mut frame = BytesMut::with_capacity(TRAIN_HEAD_BYTES);
+    put_header(&mut frame, TRAIN, 0);
+    head.encode(&mut frame);
+    let body = frame.len().saturating_sub(HEADER_BYTES).saturating_add(cars_bytes);
+    put_length(&mut frame, body);
+    frame.freeze()
+}
+
+/// Receipts as version 2 writes them.
+pub(crate) fn packed_receipts(receipts: &Receipts) -> Bytes {
+    let mut frame = BytesMut::with_capacity(RECEIPT_BYTES.saturating_mul(receipts.items.len()));
+    put_header(&mut frame, PACKED_RECEIPTS, 0);
+    packed::encode(receipts, &mut frame);
+    let body = frame.len().saturating_sub(HEADER_BYTES);
+    put_length(&mut frame, body);
+    frame.freeze()
+}
+
 fn framed(kind: u8, body: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(HEADER_BYTES.saturating_add(body.len()));
     put_header(&mut frame, kind, body.len());
@@ -166,6 +223,13 @@ fn framed(kind: u8, body: &[u8]) -> Bytes {
 fn put_header(frame: &mut BytesMut, kind: u8, body_bytes: usize) {
     frame.put_u8(kind);
     frame.put_u32(u32::try_from(body_bytes).unwrap_or(u32::MAX));
+}
+
+/// Says the length of a body that was written behind its header.
+fn put_length(frame: &mut BytesMut, body_bytes: usize) {
+    if let Some(length) = frame.get_mut(1..HEADER_BYTES) {
+        length.copy_from_slice(&u32::try_from(body_bytes).unwrap_or(u32::MAX).to_be_bytes());
+    }
 }
 
 fn decode(kind: u8, mut body: Bytes) -> Result<Option<Frame>, FrameError> {
@@ -182,14 +246,27 @@ fn decode(kind: u8, mut body: Bytes) -> Result<Option<Frame>, FrameError> {
             let packet = body.try_get_u64().map_err(short)?;
             Ok(Some(Frame::Repair { leg, leg_epoch, packet, payload: body }))
         }
+        TRAIN => {
+            let (train, around) = train::decode(&body).ok_or_else(|| unsound(kind))?;
+            Ok(Some(Frame::Train(train, around)))
+        }
+        PACKED_RECEIPTS => {
+            let receipts = packed::decode(&body).ok_or_else(|| unsound(kind))?;
+            Ok(Some(Frame::PackedReceipts(receipts)))
+        }
         _ => Ok(Message::decode(kind, &body)?.map(Frame::Message)),
     }
+}
+
+fn unsound(kind: u8) -> FrameError {
+    FrameError::Body { kind, reason: "its fields are cut short or contradict each other".to_owned() }
 }
 
 fn body_limit(kind: u8) -> usize {
     match kind {
         SLICE => SLICE_FIELDS_BYTES + SLICE_BYTES,
         REPAIR => REPAIR_FIELDS_BYTES + DATAGRAM_LIMIT_BYTES,
+        TRAIN => TRAIN_LIMIT_BYTES,
         _ => MESSAGE_LIMIT_BYTES,
     }
 }
@@ -200,9 +277,17 @@ const SLICE: u8 = 32;
 /// Kind of a repair frame: leg (4 bytes), life of the leg (8 bytes), packet number (8 bytes), the packet in clear.
 const REPAIR: u8 = 33;
 
+/// Kind of a train frame: what its products have in common, then one after the other with its bytes.
+const TRAIN: u8 = 34;
+
+/// Kind of a frame of receipts in groups.
+const PACKED_RECEIPTS: u8 = 35;
+
 const HEADER_BYTES: usize = 5;
 const SLICE_FIELDS_BYTES: usize = 12;
 const REPAIR_FIELDS_BYTES: usize = 20;
+const TRAIN_HEAD_BYTES: usize = 192;
+const RECEIPT_BYTES: usize = 24;
 const DATAGRAM_LIMIT_BYTES: usize = 64 << 10;
 
 /// Longest body of a message: the longest legal one, a hello with many ranges, stays below it by construction.

@@ -8,18 +8,30 @@
 
 mod api;
 mod data;
+mod fields;
 mod frame;
 mod frontier;
 mod hub;
 mod message;
+mod packed;
 mod patterns;
 mod site;
 mod spans;
+mod stretch;
+mod stretches;
+mod train;
+mod versions;
 
 pub use api::*;
 pub use data::*;
 pub use downburst_fanout::{Classes, StreamId};
+pub use frame::whole_frames;
 pub use frontier::Frontier;
 pub use hub::HubSession;
 pub use message::*;
+pub use patterns::Filter;
 pub use site::SiteSession;
+pub use stretch::Stretch;
+pub use stretches::{Stretches, stretch_end};
+pub use train::{Car, Train};
+pub use versions::*;

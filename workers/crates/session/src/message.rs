@@ -7,9 +7,6 @@ use downburst_model::{
 use downburst_vcmtp::LegKey;
 use minicbor::{Decode, Encode};
 
-/// The versions of the session that this crate speaks, best first. 2 has data connections.
-pub const VERSIONS: [u16; 2] = [2, 1];
-
 /// Site to hub, first frame of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Hello {

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use downburst_model::{FeedName, Pattern};
 
@@ -7,10 +8,25 @@ use crate::Subscription;
 /// A site's subscriptions, compiled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patterns {
-    feeds: BTreeMap<FeedName, Vec<Wish>>,
+    feeds: BTreeMap<FeedName, Arc<Filter>>,
 }
 
-#[derive(Clone, Debug)]
+/// What a site wants of one feed, and whether it takes trains. Filters are equal when they want the same for the same reasons: what
+/// was matched and encoded for one site serves every other with an equal filter.
+#[derive(Debug)]
+pub struct Filter {
+    key: FilterKey,
+    wishes: Vec<Wish>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct FilterKey {
+    trains: bool,
+    /// Patterns and what they leave out, sorted.
+    texts: Vec<(String, Option<String>)>,
+}
+
+#[derive(Debug)]
 struct Wish {
     pattern: Pattern,
     not_pattern: Option<Pattern>,
@@ -18,13 +34,13 @@ struct Wish {
 
 impl Patterns {
     /// Compiles the set. A pattern that does not compile matches nothing: the hub refuses those before they are stored.
-    pub(crate) fn compile(subscriptions: &[Subscription]) -> Self {
-        let mut feeds: BTreeMap<FeedName, Vec<Wish>> = BTreeMap::new();
-        for subscription in subscriptions {
-            let wishes = feeds.entry(subscription.feed.clone()).or_default();
-            wishes.extend(Wish::compile(subscription));
+    pub(crate) fn compile(subscriptions: &[Subscription], trains: bool) -> Self {
+        let mut texts: BTreeMap<FeedName, Vec<(String, Option<String>)>> = BTreeMap::new();
+        for Subscription { feed, pattern, not_pattern } in subscriptions {
+            texts.entry(feed.clone()).or_default().push((pattern.clone(), not_pattern.clone()));
         }
-        Self { feeds }
+        let feeds = texts.into_iter().map(|(feed, texts)| (feed, Arc::new(Filter::compile(texts, trains))));
+        Self { feeds: feeds.collect() }
     }
 
     /// True if the site subscribes to anything of the feed.
@@ -32,16 +48,60 @@ impl Patterns {
         self.feeds.contains_key(feed)
     }
 
+    /// What the site wants of the feed.
+    pub(crate) fn filter(&self, feed: &FeedName) -> Option<&Arc<Filter>> {
+        self.feeds.get(feed)
+    }
+
     /// True if a subscription wants the product with this id.
     pub(crate) fn want(&self, feed: &FeedName, id: &str) -> bool {
-        self.feeds.get(feed).is_some_and(|wishes| wishes.iter().any(|wish| wish.matches(id)))
+        self.feeds.get(feed).is_some_and(|filter| filter.wants(id))
+    }
+}
+
+impl Filter {
+    /// True if the product with this id is wanted.
+    pub fn wants(&self, id: &str) -> bool {
+        self.wishes.iter().any(|wish| wish.matches(id))
+    }
+
+    /// True if small products travel together.
+    pub(crate) fn trains(&self) -> bool {
+        self.key.trains
+    }
+
+    fn compile(mut texts: Vec<(String, Option<String>)>, trains: bool) -> Self {
+        texts.sort_unstable();
+        texts.dedup();
+        let wishes = texts.iter().filter_map(|(pattern, not)| Wish::compile(pattern, not.as_deref()));
+        Self { wishes: wishes.collect(), key: FilterKey { trains, texts } }
+    }
+}
+
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Filter {}
+
+impl PartialOrd for Filter {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Filter {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
     }
 }
 
 impl Wish {
-    fn compile(subscription: &Subscription) -> Option<Self> {
-        let pattern = Pattern::parse(&subscription.pattern).ok()?;
-        let not_pattern = subscription.not_pattern.as_deref().map(Pattern::parse).transpose().ok()?;
+    fn compile(pattern: &str, not_pattern: Option<&str>) -> Option<Self> {
+        let pattern = Pattern::parse(pattern).ok()?;
+        let not_pattern = not_pattern.map(Pattern::parse).transpose().ok()?;
         Some(Self { pattern, not_pattern })
     }
 

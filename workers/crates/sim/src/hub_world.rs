@@ -61,6 +61,8 @@ pub struct SiteConfig {
     pub store_failure: f64,
     /// Site's clock minus the hub's, microseconds.
     pub clock_us: i64,
+    /// The versions of the session it speaks, best first.
+    pub versions: &'static [u16],
 }
 
 /// What to publish.
@@ -276,6 +278,8 @@ pub struct Counts {
     pub left: u64,
     /// Data connections that stood.
     pub streams: u64,
+    /// Trains that were stored as such.
+    pub trains: u64,
 }
 
 fn site_clocks(now: Micros) -> Now {

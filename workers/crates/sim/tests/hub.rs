@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test may fail.
 
 use downburst_model::{Class, FeedName, LegId, Micros};
-use downburst_session::{Classes, Subscription};
+use downburst_session::{Classes, Subscription, VERSION, VERSIONS};
 use downburst_sim::hub_world::{HubWorld, Publish, SiteConfig, WorldConfig};
 use downburst_sim::net::{Dice, LinkConfig, Loss};
 
@@ -28,6 +28,7 @@ fn site(subscriptions: Vec<Subscription>) -> SiteConfig {
         bad_digest: 0.0,
         store_failure: 0.0,
         clock_us: 0,
+        versions: &VERSIONS,
     }
 }
 
@@ -295,6 +296,38 @@ fn an_idle_world_is_quiet() {
     assert!(steps < 60 * 40, "{steps} steps in a minute without products");
 }
 
+#[test]
+fn sites_that_share_stretches_get_each_product_once_in_whatever_version() {
+    let sites = [VERSIONS.as_slice(), &VERSIONS, &[VERSION], &VERSIONS].map(|versions| SiteConfig {
+        versions,
+        rate_bps: 8_000_000,
+        ..site(vec![wish("A", ".*")])
+    });
+    let narrow = SiteConfig { rate_bps: 2_000_000, ..site(vec![wish("A", "^x")]) };
+    let mut world = world(13, sites.into_iter().chain([narrow]).collect());
+    start(&mut world);
+    for round in 0..3_000 {
+        world.publish(
+            &feed("A"),
+            product(Class::Observation, round % 300, if round % 3 == 0 { 'x' } else { 'y' }),
+        );
+        match round {
+            500 | 1_500 => world.cut(round / 1_000, Micros::from_millis(300)),
+            1_000 => world.restart_site(3, Micros::from_millis(300), false),
+            _ => {}
+        }
+        if round % 50 == 49 {
+            world.run_for(Micros::from_millis(10));
+        }
+    }
+    assert_level(&mut world);
+    let counts: Vec<_> = (0..5).map(|index| world.counts(index)).collect();
+    assert!(counts[..4].iter().all(|counts| counts.stored == 3_000), "{counts:?}");
+    assert_eq!(counts[4].stored, 1_000);
+    assert!([0, 1, 3].into_iter().all(|index| counts[index].trains > 30), "{counts:?}");
+    assert_eq!(counts[2].trains, 0, "version 1 knows no trains");
+}
+
 /// Random operations on random worlds.
 #[test]
 fn random_scenarios_end_level() {
@@ -335,7 +368,9 @@ impl Scenario {
     fn play(mut self) {
         start(&mut self.world);
         for _ in 0..150 {
-            for _ in 0..self.dice.below(6) {
+            // Some rounds bring many at once, which then travel in trains.
+            let most = if self.dice.chance(0.1) { 60 } else { 6 };
+            for _ in 0..self.dice.below(most) {
                 self.publish();
             }
             if self.dice.chance(0.3) {
@@ -415,6 +450,7 @@ fn random_site(dice: &mut Dice) -> SiteConfig {
         bad_digest: [0.0, 0.05][dice.below(2) as usize],
         store_failure: [0.0, 0.02][dice.below(2) as usize],
         clock_us: dice.below(2_000_000) as i64 - 1_000_000,
+        versions: [VERSIONS.as_slice(), &[VERSION]][usize::from(dice.chance(0.25))],
     }
 }
 

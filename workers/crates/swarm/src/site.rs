@@ -6,7 +6,9 @@ use bytes::{Buf as _, BytesMut};
 use downburst_model::{Machine as _, Micros, Now, ProductInfo, WallMicros};
 use downburst_node::reconnect::{self, Ended, Reconnect};
 use downburst_node::tls;
-use downburst_session::{RefusalCode, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StreamId};
+use downburst_session::{
+    RefusalCode, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult, StreamId, Train,
+};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
@@ -167,6 +169,7 @@ impl Site {
                     self.products.block(&key, offset, &bytes);
                 }
                 SiteOutput::Complete { info, .. } => self.complete(info),
+                SiteOutput::Train { train, .. } => self.take_train(train),
                 SiteOutput::Abandon(key) => self.products.abandon(&key),
                 SiteOutput::JoinGroup(join) => {
                     let reason = "a swarm hears no multicast".to_owned();
@@ -199,15 +202,33 @@ impl Site {
     }
 
     fn complete(&mut self, info: ProductInfo) {
-        let result = self.products.complete(&info);
+        let result = self.finished(&info);
         let at = WallMicros(wall_us());
-        if result == downburst_session::StoreResult::Stored {
+        self.tell(SiteInput::Settled { key: info.key, result, at });
+    }
+
+    fn finished(&mut self, info: &ProductInfo) -> StoreResult {
+        let result = self.products.complete(info);
+        let at = WallMicros(wall_us());
+        if result == StoreResult::Stored {
             let latency = u64::try_from(at.0.saturating_sub(info.stored.0)).unwrap_or(0);
             self.tally.product(info.size, (info.stored >= self.since).then_some(latency));
         } else {
             self.tally.bad();
         }
-        self.tell(SiteInput::Settled { key: info.key, result, at });
+        result
+    }
+
+    fn take_train(&mut self, train: Arc<Train>) {
+        let results = train.cars.iter().map(|car| self.take_car(&train.info(car), &car.bytes)).collect();
+        let at = WallMicros(wall_us());
+        self.tell(SiteInput::TrainSettled { train, results, at });
+    }
+
+    fn take_car(&mut self, info: &ProductInfo, bytes: &[u8]) -> StoreResult {
+        self.begin(info);
+        self.products.block(&info.key, 0, bytes);
+        self.finished(info)
     }
 
     fn event(&mut self, event: SiteEvent) {

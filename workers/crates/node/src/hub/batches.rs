@@ -74,37 +74,39 @@ struct BatchFile {
     settled: Vec<SettledLine>,
 }
 
+/// A receipt, and when the hub sent the product's first byte, if it still knows.
+pub(super) struct Noted<'a> {
+    pub(super) receipt: &'a Receipt,
+    pub(super) first_byte: Option<WallMicros>,
+}
+
+impl Noted<'_> {
+    /// True if both are counted in the same places.
+    fn is_alike(&self, other: &Self) -> bool {
+        let (one, other) = (self.receipt, other.receipt);
+        (one.outcome, one.lane, one.transport, one.key.epoch)
+            == (other.outcome, other.lane, other.transport, other.key.epoch)
+            && minute(one) == minute(other)
+            && one.key.feed == other.key.feed
+    }
+}
+
 impl Batches {
     /// A gatherer whose batch ids begin with `prefix`, random at each start of the node.
     pub(super) fn new(prefix: u64) -> Self {
         Self { prefix, ..Self::default() }
     }
 
-    /// Adds one receipt. `first_byte` is when the hub sent the product's first byte, if it still knows.
-    pub(super) fn receipt(
-        &mut self,
-        site: &SiteName,
-        receipt: &Receipt,
-        clock: Option<ClockOffset>,
-        first_byte: Option<WallMicros>,
-    ) {
-        let key = &receipt.key;
-        let settled = self.settled.entry((key.feed.clone(), site.clone())).or_default();
-        settled.epoch = key.epoch.0.to_string();
-        match receipt.outcome {
-            Outcome::Stored => {
-                settled.stored += 1;
-                settled.stored_bytes = settled.stored_bytes.saturating_add(receipt.size);
+    /// Adds a site's receipts. Alike ones that follow each other cost little more than one.
+    pub(super) fn receipts(&mut self, site: &SiteName, noted: &[Noted<'_>], clock: Option<ClockOffset>) {
+        for run in noted.chunk_by(|one, next| one.is_alike(next)) {
+            self.count(site, run);
+            match run.first().map(|noted| (noted.receipt.outcome, noted.receipt.lane)) {
+                Some((Outcome::Rejected, _)) => self.except(site, run, "rejected"),
+                Some((Outcome::Expired, _)) => self.except(site, run, "expired"),
+                Some((Outcome::Stored, Lane::Live)) => self.sketch(site, run, clock),
+                _ => {}
             }
-            Outcome::Held => settled.duplicates += 1,
-            Outcome::Rejected => settled.rejected += 1,
-            Outcome::Expired => settled.expired += 1,
-        }
-        match receipt.outcome {
-            Outcome::Rejected => self.except(site, receipt, "rejected"),
-            Outcome::Expired => self.except(site, receipt, "expired"),
-            Outcome::Stored if receipt.lane == Lane::Live => self.sketch(site, receipt, clock, first_byte),
-            Outcome::Stored | Outcome::Held => {}
         }
     }
 
@@ -115,53 +117,72 @@ impl Batches {
         settled.settled_to = frontier.settled_to;
     }
 
-    fn except(&mut self, site: &SiteName, receipt: &Receipt, outcome: &'static str) {
-        self.exceptions.push(Exception {
+    fn count(&mut self, site: &SiteName, run: &[Noted<'_>]) {
+        let [Noted { receipt: first, .. }, ..] = run else { return };
+        let settled = self.settled.entry((first.key.feed.clone(), site.clone())).or_default();
+        settled.epoch = epoch_text(first.key.epoch);
+        let products = run.len() as u64;
+        match first.outcome {
+            Outcome::Stored => {
+                settled.stored += products;
+                let bytes = run.iter().fold(0_u64, |sum, noted| sum.saturating_add(noted.receipt.size));
+                settled.stored_bytes = settled.stored_bytes.saturating_add(bytes);
+            }
+            Outcome::Held => settled.duplicates += products,
+            Outcome::Rejected => settled.rejected += products,
+            Outcome::Expired => settled.expired += products,
+        }
+    }
+
+    fn except(&mut self, site: &SiteName, run: &[Noted<'_>], outcome: &'static str) {
+        self.exceptions.extend(run.iter().map(|Noted { receipt, .. }| Exception {
             feed: receipt.key.feed.clone(),
             epoch: epoch_text(receipt.key.epoch),
             sequence: receipt.key.sequence,
             site: site.clone(),
             outcome,
             at_us: receipt.site_stored,
-        });
+        }));
     }
 
-    fn sketch(
-        &mut self,
-        site: &SiteName,
-        receipt: &Receipt,
-        clock: Option<ClockOffset>,
-        first_byte: Option<WallMicros>,
-    ) {
-        if let Some(first_byte) = first_byte {
-            self.add(site, receipt, "queueing", first_byte.0.saturating_sub(receipt.hub_stored.0), None);
-        }
-        if let Some(done) = receipt.action_done {
-            self.add(site, receipt, "action", done.0.saturating_sub(receipt.site_stored.0), None);
-        }
+    fn sketch(&mut self, site: &SiteName, run: &[Noted<'_>], clock: Option<ClockOffset>) {
+        let queueing =
+            |noted: &Noted<'_>| Some(noted.first_byte?.0.saturating_sub(noted.receipt.hub_stored.0));
+        self.add(site, run, ("queueing", None), queueing);
+        let action = |Noted { receipt, .. }: &Noted<'_>| {
+            Some(receipt.action_done?.0.saturating_sub(receipt.site_stored.0))
+        };
+        self.add(site, run, ("action", None), action);
         let Some(clock) = clock else { return };
-        let stored_us = receipt.site_stored.0.saturating_sub(clock.offset_us);
         let bound_ms = Some(clock.bound_us as f64 / 1_000.0);
-        self.add(site, receipt, "distribution", stored_us.saturating_sub(receipt.hub_stored.0), bound_ms);
-        self.add(site, receipt, "end-to-end", stored_us.saturating_sub(receipt.created.0), bound_ms);
+        let stored_us = |receipt: &Receipt| receipt.site_stored.0.saturating_sub(clock.offset_us);
+        let distribution =
+            |Noted { receipt, .. }: &Noted<'_>| Some(stored_us(receipt).saturating_sub(receipt.hub_stored.0));
+        self.add(site, run, ("distribution", bound_ms), distribution);
+        let end_to_end =
+            |Noted { receipt, .. }: &Noted<'_>| Some(stored_us(receipt).saturating_sub(receipt.created.0));
+        self.add(site, run, ("end-to-end", bound_ms), end_to_end);
     }
 
+    /// Adds one kind of latency of alike receipts, where it is known.
     fn add(
         &mut self,
         site: &SiteName,
-        receipt: &Receipt,
-        kind: &'static str,
-        value_us: i64,
-        bound_ms: Option<f64>,
+        run: &[Noted<'_>],
+        (kind, bound_ms): (&'static str, Option<f64>),
+        value_us: impl Fn(&Noted<'_>) -> Option<i64>,
     ) {
+        let mut values = run.iter().filter_map(value_us).map(|us| us as f64 / 1_000.0).peekable();
+        let (Some(Noted { receipt, .. }), Some(_)) = (run.first(), values.peek()) else { return };
         let key = SketchKey {
             feed: receipt.key.feed.clone(),
             site: site.clone(),
             transport: receipt.transport,
-            minute: receipt.hub_stored.0.div_euclid(60_000_000),
+            minute: minute(receipt),
             kind,
         };
-        self.sketches.entry(key).or_default().add(value_us as f64 / 1_000.0, bound_ms);
+        let sketch = self.sketches.entry(key).or_default();
+        values.for_each(|value_ms| sketch.add(value_ms, bound_ms));
     }
 
     fn take(&mut self) -> Option<BatchFile> {
@@ -215,6 +236,11 @@ impl Hub {
     }
 }
 
+/// The minute a product counts in.
+fn minute(receipt: &Receipt) -> i64 {
+    receipt.hub_stored.0.div_euclid(60_000_000)
+}
+
 fn epoch_text(epoch: Epoch) -> String {
     epoch.0.to_string()
 }
@@ -251,6 +277,15 @@ mod tests {
         serde_json::to_value(batches.take().unwrap()).unwrap()
     }
 
+    fn add(
+        batches: &mut Batches,
+        receipt: &Receipt,
+        clock: Option<ClockOffset>,
+        first_byte: Option<WallMicros>,
+    ) {
+        batches.receipts(&site(), &[Noted { receipt, first_byte }], clock);
+    }
+
     fn site() -> SiteName {
         SiteName::parse("unl").unwrap()
     }
@@ -260,7 +295,7 @@ mod tests {
         let mut batches = Batches::new(1);
         let clock = ClockOffset { offset_us: 100_000, bound_us: 2_000, round_trip_us: 4_000 };
         let first_byte = Some(WallMicros(60_510_000));
-        batches.receipt(&site(), &receipt(Outcome::Stored, Lane::Live), Some(clock), first_byte);
+        add(&mut batches, &receipt(Outcome::Stored, Lane::Live), Some(clock), first_byte);
         let line = line(&mut batches);
         let sketches = line["sketches"].as_array().unwrap();
         let of = |kind: &str| sketches.iter().find(|sketch| sketch["kind"] == kind).unwrap();
@@ -278,9 +313,9 @@ mod tests {
     fn without_a_compared_clock_or_off_the_live_lane_there_is_no_distribution_latency() {
         let mut batches = Batches::new(1);
         let unfinished = Receipt { action_done: None, ..receipt(Outcome::Stored, Lane::Live) };
-        batches.receipt(&site(), &unfinished, None, None);
+        add(&mut batches, &unfinished, None, None);
         let clock = ClockOffset { offset_us: 0, bound_us: 1, round_trip_us: 2 };
-        batches.receipt(&site(), &receipt(Outcome::Stored, Lane::Backfill), Some(clock), None);
+        add(&mut batches, &receipt(Outcome::Stored, Lane::Backfill), Some(clock), None);
         let line = line(&mut batches);
         assert!(line["sketches"].as_array().unwrap().is_empty());
         assert_eq!(line["settled"][0]["stored"], 2);
@@ -290,7 +325,7 @@ mod tests {
     fn what_was_lost_is_listed_and_doubles_are_counted() {
         let mut batches = Batches::new(1);
         for outcome in [Outcome::Rejected, Outcome::Expired, Outcome::Held] {
-            batches.receipt(&site(), &receipt(outcome, Lane::Live), None, None);
+            add(&mut batches, &receipt(outcome, Lane::Live), None, None);
         }
         let line = line(&mut batches);
         let outcomes: Vec<&str> = line["exceptions"]
@@ -302,5 +337,30 @@ mod tests {
         assert_eq!(outcomes, ["rejected", "expired"]);
         assert_eq!(line["settled"][0]["duplicates"], 1);
         assert_eq!(line["settled"][0]["epoch"], "9");
+    }
+
+    #[test]
+    fn many_at_once_count_as_one_by_one() {
+        let clock = Some(ClockOffset { offset_us: -3, bound_us: 2, round_trip_us: 4 });
+        let mut receipts = Vec::new();
+        for n in 0..400_i64 {
+            let mut receipt = receipt([Outcome::Stored, Outcome::Held][usize::from(n % 50 == 7)], Lane::Live);
+            receipt.key.feed = FeedName::parse(["A", "B"][usize::from(n % 90 > 60)]).unwrap();
+            receipt.hub_stored = WallMicros(n * 700_000);
+            receipt.site_stored = WallMicros(n * 700_000 + 1_000 * n);
+            receipt.action_done = (n % 3 == 0).then_some(WallMicros(n * 701_000));
+            receipts.push(receipt);
+        }
+        let noted = receipts.iter().enumerate().map(|(n, receipt)| {
+            let first_byte = (n % 4 > 0).then(|| WallMicros(receipt.hub_stored.0 + n as i64));
+            Noted { receipt, first_byte }
+        });
+        let noted: Vec<Noted<'_>> = noted.collect();
+        let (mut together, mut single) = (Batches::new(1), Batches::new(1));
+        together.receipts(&site(), &noted, clock);
+        noted.iter().for_each(|noted| add(&mut single, noted.receipt, clock, noted.first_byte));
+        let together = line(&mut together);
+        assert_eq!(together, line(&mut single));
+        assert!(together["sketches"].as_array().unwrap().len() > 20);
     }
 }

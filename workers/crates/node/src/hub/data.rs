@@ -2,6 +2,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use downburst_model::Micros;
 use downburst_session::StreamId;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
@@ -48,7 +49,7 @@ impl DataLinks {
         self.links.push(DataLink { stream, socket, out: Outbound::new(), closing: None });
     }
 
-    pub(super) fn push(&mut self, now: Micros, stream: StreamId, bytes: &[u8]) {
+    pub(super) fn push(&mut self, now: Micros, stream: StreamId, bytes: Bytes) {
         if let Some(link) = self.link(stream) {
             link.out.push(now, bytes);
         }

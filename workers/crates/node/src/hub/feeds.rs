@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, RwLock};
 use crossbeam_channel::{Sender, unbounded};
 use downburst_log::{FeedLog, LogError, LogOptions, ProductLog, Retention};
 use downburst_model::{Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
+use downburst_session::Stretches;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::bells::Bells;
 use super::feed_writer::{self, Write};
+use super::stretches::STRETCHES_BYTES;
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, Failure, FeedLine, IngestLine};
 
@@ -24,6 +26,7 @@ pub(super) struct Feed {
     unicast_leg: AtomicU32,
     writer: Mutex<Option<Sender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    pub(super) stretches: Mutex<Stretches>,
 }
 
 /// All open feeds.
@@ -98,6 +101,7 @@ impl Feeds {
             unicast_leg: AtomicU32::new(line.unicast_leg.0),
             writer: Mutex::new(Some(sender)),
             thread: Mutex::new(None),
+            stretches: Mutex::new(Stretches::new(STRETCHES_BYTES)),
         });
         let (writer_feed, writer_hub) = (Arc::clone(&feed), Arc::downgrade(hub));
         let thread = std::thread::Builder::new()

@@ -283,6 +283,7 @@ fn tell_dropped_receipts(hub: &Hub) {
 
 fn retain_all(hub: &Hub) {
     for feed in hub.feeds.all().values() {
+        feed.purge_stretches(hub.clock.monotonic());
         match feed.log.retain(hub.clock.wall()) {
             Ok(retained) if retained.products_cut_by_ceiling > 0 => {
                 let sentence = format!(

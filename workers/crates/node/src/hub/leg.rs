@@ -249,7 +249,7 @@ impl Thread {
 
     fn sent(&self, hub: &Hub, sequence: Sequence) {
         let size = self.feed.log.entry(sequence).ok().flatten().map_or(0, |entry| entry.info.size);
-        hub.counters.sent(&self.feed.name(), self.leg, size);
+        hub.counters.sent(&self.feed.name(), self.leg, 1, size);
     }
 
     fn tell(&mut self, hub: &Hub) {

@@ -1,18 +1,24 @@
 //! What waits for a site's socket.
+use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Buf as _, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::Micros;
 use tokio::io::{AsyncWrite, WriteHalf};
 use tokio_rustls::server::TlsStream;
 
 use super::accept::Counted;
 
-/// Bytes on their way into the TLS stream, and when they last moved.
+/// Bytes on their way into the TLS stream, and when they last moved. Large pieces stay where they are, shared with other sites and with
+/// the log; the first copy of them is the encrypted one.
 pub(super) struct Outbound {
-    bytes: BytesMut,
+    pieces: VecDeque<Bytes>,
+    /// Small ones in a row, behind the pieces.
+    tail: BytesMut,
+    waiting: usize,
     flushed: bool,
     moved: Micros,
 }
@@ -25,24 +31,30 @@ pub(super) enum Taken {
 
 impl Outbound {
     pub(super) fn new() -> Self {
-        Self { bytes: BytesMut::new(), flushed: true, moved: Micros(0) }
+        Self { pieces: VecDeque::new(), tail: BytesMut::new(), waiting: 0, flushed: true, moved: Micros(0) }
     }
 
-    pub(super) fn push(&mut self, now: Micros, bytes: &[u8]) {
+    pub(super) fn push(&mut self, now: Micros, bytes: Bytes) {
         if self.is_empty() {
             self.moved = now;
         }
-        self.bytes.extend_from_slice(bytes);
+        self.waiting += bytes.len();
+        if bytes.len() < WORTH_SHARING_BYTES {
+            self.tail.extend_from_slice(&bytes);
+        } else {
+            self.close_tail();
+            self.pieces.push_back(bytes);
+        }
     }
 
     /// True when the socket has everything.
     pub(super) fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.flushed
+        self.waiting == 0 && self.flushed
     }
 
     /// True while the machine may be asked for more.
     pub(super) fn has_room(&self) -> bool {
-        self.bytes.len() < OUT_LIMIT_BYTES
+        self.waiting < OUT_LIMIT_BYTES
     }
 
     /// True when the peer took nothing for so long that it is as good as dead, however much it says itself.
@@ -66,8 +78,14 @@ impl Outbound {
         cx: &mut Context<'_>,
         writer: Pin<&mut impl AsyncWrite>,
     ) -> Poll<std::io::Result<Taken>> {
-        match (self.bytes.is_empty(), self.flushed) {
-            (false, _) => writer.poll_write(cx, &self.bytes).map_ok(Taken::Bytes),
+        match (self.waiting == 0, self.flushed) {
+            (false, _) => {
+                let pieces = self.pieces.iter().take(PIECES_AT_ONCE - 1).map(|piece| IoSlice::new(piece));
+                // Behind pieces that are left out the tail would be out of order.
+                let tail = (self.pieces.len() < PIECES_AT_ONCE).then(|| IoSlice::new(&self.tail));
+                let slices: Vec<IoSlice<'_>> = pieces.chain(tail).collect();
+                writer.poll_write_vectored(cx, &slices).map_ok(Taken::Bytes)
+            }
             (true, false) => writer.poll_flush(cx).map_ok(|()| Taken::All),
             (true, true) => Poll::Pending,
         }
@@ -78,18 +96,44 @@ impl Outbound {
         self.moved = now;
         match taken {
             Taken::Bytes(count) => {
-                self.bytes.advance(*count);
+                self.advance(*count);
                 self.flushed = false;
             }
             Taken::All => {
                 self.flushed = true;
-                if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
-                    self.bytes = BytesMut::new();
+                if self.waiting == 0 && self.tail.capacity() > KEPT_BYTES {
+                    self.tail = BytesMut::new();
                 }
             }
         }
     }
+
+    fn close_tail(&mut self) {
+        if !self.tail.is_empty() {
+            self.pieces.push_back(self.tail.split().freeze());
+        }
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        self.waiting -= count;
+        while let Some(first) = self.pieces.front_mut() {
+            let taken = count.min(first.len());
+            first.advance(taken);
+            count -= taken;
+            if !first.is_empty() {
+                return;
+            }
+            self.pieces.pop_front();
+        }
+        self.tail.advance(count);
+    }
 }
+
+/// Copying less is cheaper than a piece of its own.
+const WORTH_SHARING_BYTES: usize = 4 << 10;
+
+/// More than TLS takes at once, whatever their size.
+const PIECES_AT_ONCE: usize = 32;
 
 /// Enough for a fast path, little enough that a warning is not stuck behind it.
 pub(super) const OUT_LIMIT_BYTES: usize = 256 << 10;
@@ -105,8 +149,8 @@ mod tests {
     fn only_waiting_bytes_that_do_not_move_are_stuck() {
         let (mut out, limit) = (Outbound::new(), Micros::from_secs(15));
         assert!(!out.is_stuck(Micros::from_secs(100), limit), "nothing waits");
-        out.push(Micros::from_secs(100), b"abc");
-        out.push(Micros::from_secs(110), b"abc");
+        out.push(Micros::from_secs(100), Bytes::from_static(b"abc"));
+        out.push(Micros::from_secs(110), Bytes::from_static(b"abc"));
         assert!(!out.is_stuck(Micros::from_secs(115), limit));
         assert_eq!(out.stuck_at(limit), Some(Micros::from_secs(115).plus(Micros(1))));
         assert!(out.is_stuck(Micros::from_secs(116), limit), "more to send is no progress");
@@ -121,9 +165,32 @@ mod tests {
     #[test]
     fn an_idle_connection_holds_no_large_buffer() {
         let mut out = Outbound::new();
-        out.push(Micros(1), &[0; 100_000]);
+        (0..100).for_each(|_| out.push(Micros(1), Bytes::from_static(&[0; 1_000])));
         out.taken(Micros(2), &Taken::Bytes(100_000));
         out.taken(Micros(3), &Taken::All);
-        assert!(out.bytes.capacity() <= KEPT_BYTES);
+        assert!(out.tail.capacity() <= KEPT_BYTES);
+    }
+
+    #[test]
+    fn pieces_and_small_ones_go_in_order_however_they_are_taken() {
+        let sizes = [3, 5_000, 2, 1, 9_000, 4_096, 7];
+        let (mut out, mut expected) = (Outbound::new(), Vec::new());
+        for (number, size) in sizes.into_iter().enumerate() {
+            expected.extend(vec![number as u8; size]);
+            out.push(Micros(0), Bytes::from(vec![number as u8; size]));
+        }
+        let mut found = Vec::new();
+        for step in (1..).map(|step| step * 37) {
+            let left: Vec<u8> = out.pieces.iter().flatten().chain(&out.tail).copied().collect();
+            assert_eq!(left.len(), out.waiting);
+            let step = step.min(left.len());
+            if step == 0 {
+                break;
+            }
+            found.extend_from_slice(&left[..step]);
+            out.taken(Micros(0), &Taken::Bytes(step));
+        }
+        assert_eq!(found, expected);
+        assert!(out.pieces.is_empty() && out.tail.is_empty());
     }
 }

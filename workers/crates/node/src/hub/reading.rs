@@ -1,9 +1,9 @@
 //! Reading a feed's log for a session: what can't be read now is read again, and never passed over as if nothing were there.
+use std::sync::Arc;
 use std::time::Duration;
 
-use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Sequence};
-use downburst_session::Entry;
+use downburst_session::{Filter, HubInput};
 
 use super::Hub;
 use super::roster::{Command, Handle};
@@ -14,34 +14,25 @@ pub(super) struct Wanted {
     pub(super) feed: FeedName,
     pub(super) after: Sequence,
     to: Sequence,
-    limit_bytes: usize,
+    filter: Arc<Filter>,
     /// How often it could not be read.
     failures: u32,
 }
 
-/// What a log held.
-pub(super) struct HubRead {
-    pub(super) entries: Vec<Entry>,
-    pub(super) read_to: Sequence,
-}
-
 impl Wanted {
-    pub(super) fn new(feed: FeedName, after: Sequence, to: Sequence, limit_bytes: usize) -> Self {
-        Self { feed, after, to, limit_bytes, failures: 0 }
+    pub(super) fn new(feed: FeedName, after: Sequence, to: Sequence, filter: Arc<Filter>) -> Self {
+        Self { feed, after, to, filter, failures: 0 }
     }
 
     /// `None`: the disk failed, which is said.
-    pub(super) fn read(&self, hub: &Hub) -> Option<HubRead> {
-        let Self { feed, after, to, limit_bytes, failures } = self;
+    pub(super) fn read(&self, hub: &Hub) -> Option<HubInput> {
+        let Self { feed, after, to, filter, failures } = self;
         let Some(open) = hub.feeds.find(feed) else {
-            return Some(HubRead { entries: Vec::new(), read_to: *to });
+            let (feed, after, read_to) = (feed.clone(), *after, *to);
+            return Some(HubInput::Entries { feed, after, entries: Vec::new(), read_to });
         };
-        match open.log.read(*after, *to, *limit_bytes, READ_ENTRIES) {
-            Ok(batch) => {
-                let entries = batch.entries.into_iter();
-                let entries = entries.map(|entry| Entry { info: entry.info, bytes: entry.bytes }).collect();
-                Some(HubRead { entries, read_to: batch.read_to })
-            }
+        match open.stretch(hub.clock.monotonic(), *after, filter) {
+            Ok(stretch) => Some(HubInput::Stretch(stretch)),
             Err(error) => {
                 if failures % FAILURES_TOLD == 0 {
                     let advice =
@@ -64,8 +55,6 @@ impl Wanted {
         });
     }
 }
-
-const READ_ENTRIES: usize = 256;
 
 /// Long for a disk that is well, short for people who wait for it.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);

@@ -4,14 +4,14 @@ mod legs;
 mod streams;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use downburst_log::ProductLog as _;
-use downburst_model::{FeedName, Machine as _, Micros, ProductKey, Sequence, SiteName, WallMicros};
+use downburst_model::{FeedName, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{
     ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt, RefusalCode,
     Refused, StreamId,
@@ -22,9 +22,11 @@ use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
 
 use super::accept::{Counted, PUT_OUT};
+use super::batches::Noted;
 use super::bells::Pace;
+use super::first_bytes::FirstBytes;
 use super::outbound::{OUT_LIMIT_BYTES, Outbound, Taken};
-use super::reading::{HubRead, Wanted};
+use super::reading::Wanted;
 use super::receipts::Row;
 use super::roster::{Command, Handle, Repair};
 use super::strangers::Stranger;
@@ -58,7 +60,7 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         watched: Watched::new(),
         pace: Pace::default(),
         look_at: None,
-        first_bytes: BTreeMap::new(),
+        first_bytes: FirstBytes::default(),
         streams: Box::default(),
     };
     session.hear(heard);
@@ -86,8 +88,7 @@ struct Session {
     pace: Pace,
     /// Feeds have grown and are looked at then.
     look_at: Option<Micros>,
-    /// When the first byte of a unicast product left, until its receipt comes.
-    first_bytes: BTreeMap<ProductKey, WallMicros>,
+    first_bytes: FirstBytes,
     streams: Box<Streams>,
 }
 
@@ -253,13 +254,13 @@ impl Session {
     fn perform(&mut self) {
         while let Some(output) = self.machine.poll(self.hub.clock.now()) {
             match output {
-                HubOutput::Write { stream, bytes, purpose } => self.write(stream, &bytes, &purpose),
+                HubOutput::Write { stream, bytes, purpose } => self.write(stream, bytes, &purpose),
                 HubOutput::Authenticate(proof) => {
                     self.stand_by = self.machine.stands_by();
                     self.authenticate(proof);
                 }
-                HubOutput::Read { feed, after, to, limit_bytes } => {
-                    self.read(Wanted::new(feed, after, to, limit_bytes));
+                HubOutput::Read { feed, after, to, filter, .. } => {
+                    self.read(Wanted::new(feed, after, to, filter));
                 }
                 HubOutput::FindTime { feed, time } => {
                     let after =
@@ -274,19 +275,19 @@ impl Session {
         }
     }
 
-    fn write(&mut self, stream: StreamId, bytes: &Bytes, purpose: &Purpose) {
-        let now = self.hub.clock.monotonic();
+    fn write(&mut self, stream: StreamId, bytes: Bytes, purpose: &Purpose) {
+        let (now, length) = (self.hub.clock.monotonic(), bytes.len());
         match stream {
             StreamId::FIRST => self.out.push(now, bytes),
             stream => self.streams.links.push(now, stream, bytes),
         }
         match purpose {
             Purpose::Control => {}
-            Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, bytes.len(), false),
+            Purpose::Product { feed, leg } => self.hub.counters.session_bytes(feed, *leg, length, false),
             Purpose::Repair { leg } => {
                 let feed = lock(&self.hub.plans).feed_of(*leg);
                 if let Some(feed) = feed {
-                    self.hub.counters.session_bytes(&feed, *leg, bytes.len(), true);
+                    self.hub.counters.session_bytes(&feed, *leg, length, true);
                 }
             }
         }
@@ -364,10 +365,7 @@ impl Session {
 
     fn read(&mut self, wanted: Wanted) {
         match wanted.read(&self.hub) {
-            Some(HubRead { entries, read_to }) => {
-                let Wanted { feed, after, .. } = wanted;
-                self.tell(HubInput::Entries { feed, after, entries, read_to });
-            }
+            Some(input) => self.tell(input),
             None => wanted.again_later(self.member.as_ref().map(|member| &member.handle)),
         }
     }
@@ -380,12 +378,15 @@ impl Session {
                 self.software = Some(shown(&hello.software));
             }
             HubEvent::FirstByte { key } => {
-                self.first_bytes.insert(key, self.hub.clock.wall());
-                if self.first_bytes.len() > FIRST_BYTES_KEPT {
-                    self.first_bytes.pop_first();
-                }
+                let number = key.sequence.0;
+                self.first_bytes.insert(key.feed, key.epoch, (number, number), self.hub.clock.wall());
             }
-            HubEvent::Sent { key, leg, size, .. } => self.hub.counters.sent(&key.feed, leg, size),
+            HubEvent::Sent { key, leg, size, .. } => self.hub.counters.sent(&key.feed, leg, 1, size),
+            HubEvent::TrainSent(train) => {
+                self.hub.counters.sent(&train.feed, train.leg, train.products, train.product_bytes);
+                let numbers = (train.first.0, train.last.0);
+                self.first_bytes.insert(train.feed, train.epoch, numbers, self.hub.clock.wall());
+            }
             HubEvent::LegJoined { leg, after } => self.leg_joined(leg, after),
             HubEvent::LegLeft(left) => self.leg_left(left),
             HubEvent::Nak { leg, leg_epoch, packets } => {
@@ -419,19 +420,10 @@ impl Session {
         if clock.is_some() {
             lock(&member.handle.status).clock = clock;
         }
-        let known = items.iter().filter(|receipt| self.hub.feeds.find(&receipt.key.feed).is_some());
-        let known: Vec<&Receipt> = known.collect();
-        let plans = lock(&self.hub.plans);
-        let mut batches = lock(&self.hub.batches);
-        let mut rows = Vec::with_capacity(known.len());
-        for receipt in known {
-            let by_unicast = self.first_bytes.remove(&receipt.key);
-            let first_byte = by_unicast.or_else(|| plans.first_byte(receipt.leg, receipt.key.sequence));
-            batches.receipt(&member.site, receipt, clock, first_byte);
-            rows.push(Row { receipt: receipt.clone(), first_byte });
-        }
-        drop((plans, batches));
-        self.hub.receipts.record(&member.site, clock, rows);
+        let noted = self.first_bytes.note(&self.hub, items);
+        lock(&self.hub.batches).receipts(&member.site, &noted, clock);
+        let row = |noted: &Noted<'_>| Row { receipt: noted.receipt.clone(), first_byte: noted.first_byte };
+        self.hub.receipts.record(&member.site, clock, noted.iter().map(row).collect());
     }
 
     fn tell_session(&self, state: &'static str, reason: Option<String>) {
@@ -467,7 +459,6 @@ async fn or_never<F: Future>(future: Option<F>) -> F::Output {
 }
 
 const REPAIR_QUEUE: usize = 1_024;
-const FIRST_BYTES_KEPT: usize = 16_384;
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
 /// A peer that does not take its last words loses them: a revoked site is gone within a second, whatever it does.

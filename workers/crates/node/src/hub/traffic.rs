@@ -68,9 +68,9 @@ impl Counters {
         });
     }
 
-    pub(super) fn sent(&self, feed: &FeedName, leg: LegId, bytes: u64) {
+    pub(super) fn sent(&self, feed: &FeedName, leg: LegId, products: u64, bytes: u64) {
         self.leg(feed, leg, |count| {
-            count.products += 1;
+            count.products += products;
             count.product_bytes += bytes;
         });
     }

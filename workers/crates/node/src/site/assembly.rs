@@ -98,6 +98,14 @@ impl Assembly {
         }
     }
 
+    /// The memory it takes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Memory(memory) => memory.len(),
+            Self::Spooled { .. } | Self::Failed(_) => 0,
+        }
+    }
+
     /// Removes what lies on disk.
     pub(super) fn discard(&mut self) {
         if let Self::Spooled { path, .. } = self {

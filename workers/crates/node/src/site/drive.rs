@@ -1,32 +1,30 @@
 //! Drives the site's half of the session with one hub.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
-use downburst_model::{FeedName, LegId, Machine as _, SiteName};
+use downburst_model::{FeedName, LegId, Machine as _, ProductId, SiteName};
 use downburst_session::{
     FeedPosition, LegJoin, RefusalCode, Refused, SiteEvent, SiteInput, SiteOutput, SiteSession, StoreResult,
-    StreamId,
+    StreamId, whole_frames,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, WriteHalf};
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
-use tokio_rustls::client::TlsStream;
 
 use super::assembly::Assemblies;
 use super::complete::Completeness;
 use super::data::{self, DataLinks};
 use super::files::{Done, Waker};
 use super::group::{Datagrams, Group};
-use super::link::{Link, NoLink, dial};
+use super::link::{Link, NoLink, Stream, dial};
 use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
 use super::shelf::Shelf;
 use super::state::{HubPlace, Identity, StoredPosition, save_position};
-use super::store::{self, Complete, Stored};
+use super::store::{self, Complete, Stored, StoredWhat};
 use crate::clock::Clock;
 use crate::reconnect::{self, Ended, Reconnect};
 
@@ -42,6 +40,9 @@ pub(crate) struct Site {
     complete: crossbeam_channel::Sender<Vec<Complete>>,
     /// Complete products that the thread has not been given yet.
     batch: Vec<Complete>,
+    /// The memory of each batch that the thread has, oldest first, and of all of them.
+    in_store: VecDeque<usize>,
+    in_store_bytes: usize,
     results: mpsc::UnboundedReceiver<Vec<Stored>>,
     store_thread: std::thread::JoinHandle<()>,
     files: Option<Waker>,
@@ -105,6 +106,8 @@ impl Site {
             completeness,
             complete,
             batch: Vec::new(),
+            in_store: VecDeque::new(),
+            in_store_bytes: 0,
             results,
             store_thread,
             files,
@@ -148,12 +151,15 @@ impl Site {
                 dialling = (!self.resting).then(|| self.dial(pause));
                 continue;
             }
-            inbound.reserve(IN_BYTES);
+            if inbound.capacity() - inbound.len() < LEAST_IN_BYTES {
+                inbound.reserve(IN_BYTES);
+            }
+            let reads = self.in_store_bytes < IN_STORE_BYTES;
             let deadline = self.deadline();
             let woken = tokio::select! {
                 result = wait_dial(&mut dialling) => Woken::Dialled(result),
-                woken = wait_link(&mut link, &mut inbound, &self.out, self.flushed) => woken,
-                woken = self.data.moved() => Woken::Data(woken),
+                woken = wait_link(&mut link, &mut inbound, reads, &self.out, self.flushed) => woken,
+                woken = self.data.moved(), if reads => Woken::Data(woken),
                 Some(datagrams) = self.datagrams.recv() => Woken::Datagrams(datagrams),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
                 Some(done) = self.done.recv() => Woken::Done(done),
@@ -178,7 +184,9 @@ impl Site {
                 self.hang_up = true;
             }
             Woken::Read(Ok(_)) => {
-                let bytes = inbound.split().freeze();
+                // Whole frames need not be copied; without any these are no bytes, but a sign of life.
+                let whole = whole_frames(inbound);
+                let bytes = inbound.split_to(whole).freeze();
                 self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes });
             }
             Woken::Written(Ok(written)) => {
@@ -196,7 +204,7 @@ impl Site {
                     self.tell(SiteInput::Datagram { leg, bytes });
                 }
             }
-            Woken::Stored(batch) => batch.into_iter().for_each(|stored| self.stored(stored)),
+            Woken::Stored(batch) => self.stored_batch(batch),
             Woken::Done(Done { key, at }) => self.tell(SiteInput::ActionDone { key, at }),
             Woken::Role => self.take_role(),
         }
@@ -242,8 +250,11 @@ impl Site {
                 SiteOutput::Block { key, offset, bytes } => self.assemblies.block(&key, offset, &bytes),
                 SiteOutput::Complete { info, last_byte } => {
                     if let Some(assembly) = self.assemblies.take(&info.key) {
-                        self.batch.push(Complete { info, last_byte, assembly });
+                        self.batch.push(Complete::Product { info, last_byte, assembly });
                     }
+                }
+                SiteOutput::Train { train, last_byte } => {
+                    self.batch.push(Complete::Train { train, last_byte });
                 }
                 SiteOutput::Abandon(key) => {
                     if let Some(mut assembly) = self.assemblies.take(&key) {
@@ -256,8 +267,12 @@ impl Site {
             }
         }
         if !self.batch.is_empty() {
+            let batch = std::mem::take(&mut self.batch);
+            let bytes = batch.iter().map(Complete::memory_bytes).sum::<usize>();
+            self.in_store.push_back(bytes);
+            self.in_store_bytes += bytes;
             // The thread lives as long as the site.
-            let _ = self.complete.send(std::mem::take(&mut self.batch));
+            let _ = self.complete.send(batch);
         }
     }
 
@@ -271,22 +286,33 @@ impl Site {
         }
     }
 
+    fn stored_batch(&mut self, batch: Vec<Stored>) {
+        self.in_store_bytes -= self.in_store.pop_front().unwrap_or_default();
+        batch.into_iter().for_each(|stored| self.stored(stored));
+    }
+
     fn stored(&mut self, stored: Stored) {
-        let Stored { info, result, at, log_sequence } = stored;
+        let Stored { what, at, log_sequence } = stored;
         if let Some(sequence) = log_sequence {
-            self.feeds.entry(info.key.feed.clone()).or_default().log_head = sequence;
+            self.feeds.entry(what.feed().clone()).or_default().log_head = sequence;
             if let Some(files) = &self.files {
                 files.wake();
             }
         }
-        if let StoreResult::Failed(sentence) = &result {
-            tracing::error!(
-                feed = info.key.feed.as_str(),
-                id = info.id.as_str(),
-                "a product can't be stored: {sentence}"
-            );
+        match what {
+            StoredWhat::Product(info, result) => {
+                complain(&info.key.feed, &info.id, &result);
+                self.tell(SiteInput::Settled { key: info.key, result, at });
+            }
+            StoredWhat::Train(train, results) => {
+                train
+                    .cars
+                    .iter()
+                    .zip(&results)
+                    .for_each(|(car, result)| complain(&train.feed, &car.id, result));
+                self.tell(SiteInput::TrainSettled { train, results, at });
+            }
         }
-        self.tell(SiteInput::Settled { key: info.key, result, at });
     }
 
     fn checkpoint(&mut self, position: FeedPosition) {
@@ -461,6 +487,12 @@ impl Site {
     }
 }
 
+fn complain(feed: &FeedName, id: &ProductId, result: &StoreResult) {
+    if let StoreResult::Failed(sentence) = result {
+        tracing::error!(feed = feed.as_str(), id = id.as_str(), "a product can't be stored: {sentence}");
+    }
+}
+
 async fn wait_dial(dialling: &mut Option<Dial>) -> Result<Link, NoLink> {
     match dialling {
         Some(dial) => dial.await,
@@ -468,15 +500,21 @@ async fn wait_dial(dialling: &mut Option<Dial>) -> Result<Link, NoLink> {
     }
 }
 
-async fn wait_link(link: &mut Option<Link>, inbound: &mut BytesMut, out: &BytesMut, flushed: bool) -> Woken {
+async fn wait_link(
+    link: &mut Option<Link>,
+    inbound: &mut BytesMut,
+    reads: bool,
+    out: &BytesMut,
+    flushed: bool,
+) -> Woken {
     let Some(link) = link else { return std::future::pending().await };
     tokio::select! {
-        read = link.reader.read_buf(inbound) => Woken::Read(read),
+        read = link.reader.read_buf(inbound), if reads => Woken::Read(read),
         woken = send(&mut link.writer, out, flushed) => woken,
     }
 }
 
-async fn send(writer: &mut WriteHalf<TlsStream<TcpStream>>, out: &BytesMut, flushed: bool) -> Woken {
+async fn send(writer: &mut WriteHalf<Stream>, out: &BytesMut, flushed: bool) -> Woken {
     match (out.is_empty(), flushed) {
         (false, _) => Woken::Written(writer.write(out).await),
         (true, false) => Woken::Flushed(writer.flush().await),
@@ -485,7 +523,12 @@ async fn send(writer: &mut WriteHalf<TlsStream<TcpStream>>, out: &BytesMut, flus
 }
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
-const IN_BYTES: usize = 64 << 10;
+/// Some trains: where one lies across the end of the buffer, its beginning is copied.
+const IN_BYTES: usize = 256 << 10;
+const LEAST_IN_BYTES: usize = 32 << 10;
+
+/// Nothing is read while so much waits for the disk.
+const IN_STORE_BYTES: usize = 64 << 20;
 
 /// Batches of datagrams between the groups' threads and the session's task; behind them stands the socket's buffer.
 const DATAGRAM_BATCHES: usize = 64;

@@ -3,7 +3,7 @@ use std::io;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use tokio::io::{ReadHalf, WriteHalf, split};
+use tokio::io::{BufReader, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -11,10 +11,13 @@ use tokio_rustls::client::TlsStream;
 use crate::reconnect::Ended;
 use crate::{tcp, tls};
 
+/// TLS over a socket that is read in large pieces: TLS itself asks for 4 KiB at a time, which would be as many system calls.
+pub(super) type Stream = TlsStream<BufReader<TcpStream>>;
+
 /// A connection that stands.
 pub(super) struct Link {
-    pub(super) reader: ReadHalf<TlsStream<TcpStream>>,
-    pub(super) writer: WriteHalf<TlsStream<TcpStream>>,
+    pub(super) reader: ReadHalf<Stream>,
+    pub(super) writer: WriteHalf<Stream>,
     /// The site's address towards the hub; names the interface for multicast if nothing else does.
     pub(super) local_address: String,
     /// The hub's node: a name may lead to several, and data connections have to reach the same one.
@@ -40,6 +43,7 @@ pub(super) async fn dial(hub: String, ca_sha256: String, pause: Duration) -> Res
     let answered = |sentence| NoLink { sentence, ended: Ended::Answered };
     let config = tls::site_config(&ca_sha256).map_err(|error| answered(error.to_string()))?;
     let name = ServerName::try_from(tls::HUB_NAME).map_err(|error| answered(error.to_string()))?;
+    let stream = BufReader::with_capacity(SOCKET_READ_BYTES, stream);
     let shaken = within(HANDSHAKE_PATIENCE, TlsConnector::from(config).connect(name, stream)).await;
     let stream = shaken.map_err(|error| answered(no_handshake(&hub, &error)))?;
     let (reader, writer) = split(stream);
@@ -82,6 +86,7 @@ async fn within<T>(patience: Duration, attempt: impl Future<Output = io::Result<
 /// begun anew finds a healed path a second after it healed. Paths over two satellites answer in time.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(2_500);
 
+const SOCKET_READ_BYTES: usize = 64 << 10;
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

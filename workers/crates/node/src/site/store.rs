@@ -8,7 +8,7 @@ use downburst_log::{
     SourceStamp,
 };
 use downburst_model::{FeedName, ProductInfo, Sequence, WallMicros};
-use downburst_session::{Duplicates, StoreResult};
+use downburst_session::{Duplicates, StoreResult, Train};
 use tokio::sync::mpsc;
 
 use super::assembly::Assembly;
@@ -24,20 +24,44 @@ pub(super) struct Logs {
     open: Mutex<BTreeMap<FeedName, Arc<FeedLog>>>,
 }
 
-/// A product for the thread.
-pub(super) struct Complete {
-    pub(super) info: ProductInfo,
-    pub(super) last_byte: WallMicros,
-    pub(super) assembly: Assembly,
+/// Something for the thread.
+pub(super) enum Complete {
+    Product { info: ProductInfo, last_byte: WallMicros, assembly: Assembly },
+    Train { train: Arc<Train>, last_byte: WallMicros },
 }
 
 /// What became of it.
 pub(super) struct Stored {
-    pub(super) info: ProductInfo,
-    pub(super) result: StoreResult,
+    pub(super) what: StoredWhat,
     pub(super) at: WallMicros,
-    /// Its place in the site's own log.
+    /// Its place in the site's own log; of several the last.
     pub(super) log_sequence: Option<Sequence>,
+}
+
+pub(super) enum StoredWhat {
+    Product(ProductInfo, StoreResult),
+    /// One result for each product of the train.
+    Train(Arc<Train>, Vec<StoreResult>),
+}
+
+impl Complete {
+    /// The memory it keeps until it is stored.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Product { assembly, .. } => assembly.memory_bytes(),
+            Self::Train { train, .. } => train_bytes(train),
+        }
+    }
+}
+
+impl StoredWhat {
+    /// The feed.
+    pub(super) fn feed(&self) -> &FeedName {
+        match self {
+            Self::Product(info, _) => &info.key.feed,
+            Self::Train(train, _) => &train.feed,
+        }
+    }
 }
 
 impl Logs {
@@ -133,33 +157,81 @@ pub(super) fn start(
     Ok((sender, thread))
 }
 
-fn finish(shelf: &dyn Shelf, clock: Clock, mut complete: Complete) -> Stored {
-    let (result, log_sequence) = store(shelf, clock, &complete);
-    complete.assembly.discard();
-    Stored { info: complete.info, result, at: clock.wall(), log_sequence }
+fn finish(shelf: &dyn Shelf, clock: Clock, complete: Complete) -> Stored {
+    match complete {
+        Complete::Product { info, last_byte, mut assembly } => {
+            let (result, log_sequence) = store(shelf, clock, &info, last_byte, &assembly);
+            assembly.discard();
+            Stored { what: StoredWhat::Product(info, result), at: clock.wall(), log_sequence }
+        }
+        Complete::Train { train, last_byte } => {
+            let (results, log_sequence) = store_train(shelf, clock, &train, last_byte);
+            Stored { what: StoredWhat::Train(train, results), at: clock.wall(), log_sequence }
+        }
+    }
 }
 
-fn store(shelf: &dyn Shelf, clock: Clock, complete: &Complete) -> (StoreResult, Option<Sequence>) {
-    let info = &complete.info;
-    let Some((class, hops)) = shelf.admit(info) else { return (StoreResult::Held, None) };
-    let product = NewProduct {
-        id: info.id.clone(),
-        origin: info.origin.clone(),
+fn store(
+    shelf: &dyn Shelf,
+    clock: Clock,
+    info: &ProductInfo,
+    last_byte: WallMicros,
+    assembly: &Assembly,
+) -> (StoreResult, Option<Sequence>) {
+    let Some(product) = new_product(shelf, info.clone(), last_byte) else { return (StoreResult::Held, None) };
+    let appended = assembly.reader().map_err(StoreResult::Failed).and_then(|mut reader| {
+        let log = log_of(shelf, &info.key.feed)?;
+        log.append(product, &mut reader, &|| clock.wall()).map_err(failure)
+    });
+    result(shelf, appended)
+}
+
+/// Appends all products of a train at once.
+fn store_train(
+    shelf: &dyn Shelf,
+    clock: Clock,
+    train: &Train,
+    last_byte: WallMicros,
+) -> (Vec<StoreResult>, Option<Sequence>) {
+    let admitted: Vec<Option<NewProduct>> =
+        train.cars.iter().map(|car| new_product(shelf, train.info(car), last_byte)).collect();
+    let log = match log_of(shelf, &train.feed) {
+        Ok(log) => log,
+        Err(result) => return (vec![result; train.cars.len()], None),
+    };
+    let is_admitted: Vec<bool> = admitted.iter().map(Option::is_some).collect();
+    let products = admitted.into_iter().zip(&train.cars);
+    let products = products.filter_map(|(product, car)| Some((product?, car.bytes.clone()))).collect();
+    let mut appended = log.append_all(products, &|| clock.wall()).into_iter();
+    let ended = is_admitted.into_iter().map(|admitted| match admitted.then(|| appended.next()).flatten() {
+        Some(appended) => result(shelf, appended.map_err(failure)),
+        None => (StoreResult::Held, None),
+    });
+    let (results, sequences): (Vec<StoreResult>, Vec<Option<Sequence>>) = ended.unzip();
+    (results, sequences.into_iter().flatten().max())
+}
+
+fn log_of(shelf: &dyn Shelf, feed: &FeedName) -> Result<Arc<FeedLog>, StoreResult> {
+    let log = shelf.log(feed).map_err(StoreResult::Failed)?;
+    log.ok_or_else(|| StoreResult::Failed("the feed was removed".to_owned()))
+}
+
+/// The product as it goes into the log; `None` if it is passed over.
+fn new_product(shelf: &dyn Shelf, info: ProductInfo, last_byte: WallMicros) -> Option<NewProduct> {
+    let (class, hops) = shelf.admit(&info)?;
+    Some(NewProduct {
+        id: info.id,
+        origin: info.origin,
         created: info.created,
         class,
-        source: Some(SourceStamp::live(info.key.clone(), info.stored, Some(complete.last_byte))),
+        source: Some(SourceStamp::live(info.key, info.stored, Some(last_byte))),
         hops,
         expected_size: Some(info.size),
         expected_digest: Some(info.digest),
-    };
-    let appended = complete.assembly.reader().map_err(StoreResult::Failed).and_then(|mut reader| {
-        let log = shelf.log(&info.key.feed).map_err(StoreResult::Failed)?;
-        let log = log.ok_or_else(|| StoreResult::Failed("the feed was removed".to_owned()))?;
-        log.append(product, &mut reader, &|| clock.wall()).map_err(|error| match error {
-            LogError::DigestMismatch { .. } | LogError::SizeMismatch { .. } => StoreResult::DigestMismatch,
-            error => StoreResult::Failed(error.to_string()),
-        })
-    });
+    })
+}
+
+fn result(shelf: &dyn Shelf, appended: Result<Appended, StoreResult>) -> (StoreResult, Option<Sequence>) {
     match appended {
         Ok(Appended::Stored { sequence, info }) => {
             shelf.appended(&info);
@@ -169,3 +241,17 @@ fn store(shelf: &dyn Shelf, clock: Clock, complete: &Complete) -> (StoreResult, 
         Err(result) => (result, None),
     }
 }
+
+fn failure(error: LogError) -> StoreResult {
+    match error {
+        LogError::DigestMismatch { .. } | LogError::SizeMismatch { .. } => StoreResult::DigestMismatch,
+        error => StoreResult::Failed(error.to_string()),
+    }
+}
+
+fn train_bytes(train: &Train) -> usize {
+    train.cars.iter().map(|car| car.bytes.len() + CAR_BYTES).sum()
+}
+
+/// What a product of a train takes besides its bytes.
+const CAR_BYTES: usize = 256;

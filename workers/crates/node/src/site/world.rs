@@ -8,8 +8,8 @@ use downburst_model::{
     ProductKey, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{
-    Entry, HubEvent, HubInput, HubOutput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession,
-    SiteState, StoreResult, StreamId, Subscription,
+    Car, Entry, HubEvent, HubInput, HubOutput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput,
+    SiteSession, SiteState, StoreResult, StreamId, Subscription,
 };
 
 use super::complete::Completeness;
@@ -172,6 +172,14 @@ impl World {
                     let is_new = self.stored.insert(info.id.as_str().to_owned());
                     let result = if is_new { StoreResult::Stored } else { StoreResult::Held };
                     site.handle(now, SiteInput::Settled { key: info.key, result, at: now.wall });
+                }
+                SiteOutput::Train { train, .. } => {
+                    let held = |car: &Car| !self.stored.insert(car.id.as_str().to_owned());
+                    let results = train.cars.iter().map(held);
+                    let results = results
+                        .map(|held| if held { StoreResult::Held } else { StoreResult::Stored })
+                        .collect();
+                    site.handle(now, SiteInput::TrainSettled { train, results, at: now.wall });
                 }
                 SiteOutput::Checkpoint(position) => {
                     let complete = site.complete_to(&feed()).or(kept.and_then(|(_, complete)| complete));

@@ -1,9 +1,11 @@
-use downburst_model::{Epoch, FeedName, LegId, Micros, Now, ProductKey, Sequence, WallMicros};
+use std::sync::Arc;
+
+use downburst_model::{Epoch, FeedName, LegId, Micros, Now, Sequence, WallMicros};
 
 use super::HubSession;
-use super::serve::{Delivery, Reading, Serve, Step};
+use super::serve::{Reading, Reason, Serve, Step};
 use crate::spans::Spans;
-use crate::{Duplicates, Entry, FeedHead, FeedPosition, FeedStart, HubOutput, LegJoin, Purpose};
+use crate::{Duplicates, Entry, FeedHead, FeedPosition, FeedStart, HubOutput, LegJoin, Purpose, Stretch};
 
 /// A subscribed feed.
 #[derive(Debug)]
@@ -74,33 +76,37 @@ impl HubSession {
         }
     }
 
+    /// Takes entries that were read for this session alone.
     pub(super) fn take_entries(
         &mut self,
         now: Now,
-        feed: &FeedName,
-        after: Sequence,
+        (feed, after, read_to): (FeedName, Sequence, Sequence),
         entries: Vec<Entry>,
-        read_to: Sequence,
     ) {
-        let Some(read) = self.reads.remove(feed).filter(|read| !read.stale && read.reading.after == after.0)
+        let (Some(epoch), Some(filter)) = (self.served_epoch(&feed), self.patterns.filter(&feed)) else {
+            self.reads.remove(&feed);
+            return;
+        };
+        let filter = Arc::clone(filter);
+        self.take_stretch(now, &Stretch::new((feed, epoch), (after, read_to), entries, filter));
+    }
+
+    pub(super) fn take_stretch(&mut self, now: Now, stretch: &Stretch) {
+        let feed = &stretch.feed;
+        let Some(ReadOut { reading, stale: false }) = self.reads.remove(feed) else {
+            return;
+        };
+        let asked = stretch.after.0 <= reading.after && reading.after < stretch.read_to.0;
+        if !asked || self.patterns.filter(feed) != Some(&stretch.filter) {
+            return;
+        }
+        let Some(Feed::Serving(serve)) = self.feeds.get_mut(feed).filter(|it| it.epoch() == stretch.epoch)
         else {
             return;
         };
-        let Some(Feed::Serving(serve)) = self.feeds.get_mut(feed) else {
-            return;
-        };
-        let patterns = &self.patterns;
-        let steps = serve.take_entries(now.monotonic, read.reading, entries, read_to.0, |info| {
-            patterns.want(&info.key.feed, info.id.as_str())
-        });
+        let steps = serve.take_stretch(now.monotonic, reading.lane, stretch);
         for step in steps {
             self.take_step(feed, step);
-        }
-    }
-
-    pub(super) fn sent(&mut self, key: &ProductKey) {
-        if let Some(serve) = self.serving(&key.feed, key.epoch) {
-            serve.sent(key.sequence.0);
         }
     }
 
@@ -156,8 +162,8 @@ impl HubSession {
             return;
         };
         serve.leg_began(after);
-        for item in gone.iter().filter(|item| item.info.key.epoch == epoch) {
-            serve.taken_back(item.previous, item.info.key.sequence.0);
+        for item in gone.iter().filter(|item| item.epoch == epoch) {
+            serve.taken_back(item.previous, item.first, item.last);
         }
     }
 
@@ -188,8 +194,18 @@ impl HubSession {
                 continue;
             }
             let outbox = &self.outbox;
+            let Some(filter) = self.patterns.filter(feed) else {
+                continue;
+            };
             if let Some(reading) = serve.next_read(|lane| outbox.room_bytes(feed, lane) > 0) {
-                self.outputs.push_back(read(feed, reading, outbox.room_bytes(feed, reading.lane)));
+                let limit_bytes = outbox.room_bytes(feed, reading.lane).min(READ_BYTES);
+                self.outputs.push_back(HubOutput::Read {
+                    feed: feed.clone(),
+                    after: Sequence(reading.after),
+                    to: Sequence(reading.to),
+                    limit_bytes,
+                    filter: Arc::clone(filter),
+                });
                 self.reads.insert(feed.clone(), ReadOut { reading, stale: false });
             }
         }
@@ -254,29 +270,30 @@ impl HubSession {
         match step {
             Step::Covered(covered) => self.send(covered),
             Step::Expired(expired) => self.send(expired),
-            Step::Product(delivery) => self.queue(feed, delivery),
+            Step::Product(delivery) => {
+                if let Some((_, leg, purpose)) = self.account(feed, delivery.reason) {
+                    self.parcels.push(&mut self.outbox, delivery, leg, purpose);
+                }
+            }
+            Step::Train(departure) => {
+                if let Some((epoch, leg, purpose)) = self.account(feed, departure.reason) {
+                    self.parcels.push_train(&mut self.outbox, (feed, epoch), departure, leg, purpose);
+                }
+            }
         }
     }
 
-    fn queue(&mut self, feed: &FeedName, delivery: Delivery) {
+    /// What a delivery is counted under.
+    fn account(&self, feed: &FeedName, reason: Reason) -> Option<(Epoch, LegId, Purpose)> {
         let Some(Feed::Serving(serve)) = self.feeds.get(feed) else {
-            return;
+            return None;
         };
         let leg = serve.unicast_leg;
-        let purpose = match self.offers.of_feed(feed).filter(|_| delivery.wanted) {
+        let purpose = match self.offers.of_feed(feed).filter(|_| reason.wanted) {
             Some(leg) => Purpose::Repair { leg },
             None => Purpose::Product { feed: feed.clone(), leg },
         };
-        self.parcels.push(&mut self.outbox, delivery, leg, purpose);
-    }
-}
-
-fn read(feed: &FeedName, reading: Reading, room_bytes: usize) -> HubOutput {
-    HubOutput::Read {
-        feed: feed.clone(),
-        after: Sequence(reading.after),
-        to: Sequence(reading.to),
-        limit_bytes: room_bytes.min(READ_BYTES),
+        Some((serve.epoch, leg, purpose))
     }
 }
 

@@ -71,20 +71,31 @@ impl HubSession {
         }
     }
 
-    fn take_receipts(&mut self, receipts: Receipts) {
-        for receipt in &receipts.items {
-            self.note_receipt(receipt);
+    pub(super) fn take_receipts(&mut self, receipts: Receipts) {
+        let follows = |one: &Receipt, next: &Receipt| {
+            one.key.sequence.0.checked_add(1) == Some(next.key.sequence.0)
+                && one.key.epoch == next.key.epoch
+                && one.key.feed == next.key.feed
+        };
+        for run in receipts.items.chunk_by(follows) {
+            self.note_receipts(run);
         }
         self.event(HubEvent::Receipts { clock: receipts.clock, items: receipts.items });
     }
 
-    fn note_receipt(&mut self, receipt: &Receipt) {
-        let key = &receipt.key;
+    /// Notes receipts whose numbers follow each other.
+    fn note_receipts(&mut self, run: &[Receipt]) {
+        let [first, ..] = run else {
+            return;
+        };
+        let key = &first.key;
         if let Some(serve) = self.serving(&key.feed, key.epoch) {
-            serve.acknowledge(key.sequence.0, key.sequence.0);
-            if matches!(receipt.outcome, Outcome::Stored | Outcome::Held) {
-                serve.newest_stored = serve.newest_stored.max(receipt.hub_stored);
-            }
+            let more = (run.len() as u64).saturating_sub(1);
+            serve.acknowledge(key.sequence.0, key.sequence.0.saturating_add(more));
+            let kept = run.iter().filter(|it| matches!(it.outcome, Outcome::Stored | Outcome::Held));
+            let newest = kept.map(|receipt| receipt.hub_stored).max();
+            serve.newest_stored =
+                newest.map_or(serve.newest_stored, |newest| newest.max(serve.newest_stored));
         }
     }
 }

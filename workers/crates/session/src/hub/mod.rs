@@ -8,7 +8,7 @@ use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::Patterns;
 use crate::{
     Duplicates, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose, RefusalCode,
-    Refused, Subscription, Subscriptions, VERSIONS, Welcome,
+    Refused, Subscription, Subscriptions, VERSION, VERSION_TRAINS, VERSIONS, Welcome,
 };
 use feeds::Feed;
 use offers::Offers;
@@ -25,6 +25,8 @@ mod streams;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trains_tests;
 
 /// The hub's half of a session: one per connection of a site.
 ///
@@ -39,7 +41,9 @@ mod tests;
 #[derive(Debug)]
 pub struct HubSession {
     hub_name: String,
-    /// The version in use.
+    /// What this side speaks, best first.
+    versions: Vec<u16>,
+    /// What both sides speak, once the site said hello.
     version: u16,
     state: State,
     heard: Option<Micros>,
@@ -77,7 +81,8 @@ impl HubSession {
     pub fn new(hub_name: String) -> Self {
         Self {
             hub_name,
-            version: 0,
+            versions: VERSIONS.to_vec(),
+            version: VERSION,
             state: State::Greeting,
             heard: None,
             decoder: Decoder::default(),
@@ -96,6 +101,12 @@ impl HubSession {
             streams: Streams::default(),
             outputs: VecDeque::new(),
         }
+    }
+
+    /// The same, speaking only these versions, best first.
+    #[must_use]
+    pub fn speaking(self, versions: &[u16]) -> Self {
+        Self { versions: versions.to_vec(), ..self }
     }
 
     /// True if the site said in its hello that another hub serves it.
@@ -136,7 +147,7 @@ impl HubSession {
 
     fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
         let subscriptions = if self.stand_by { Vec::new() } else { subscriptions };
-        self.patterns = Patterns::compile(&subscriptions);
+        self.patterns = Patterns::compile(&subscriptions, self.version >= VERSION_TRAINS);
         let gone: Vec<FeedName> =
             self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
         for feed in gone {
@@ -153,7 +164,7 @@ impl HubSession {
         }
     }
 
-    fn take_bytes(&mut self, now: Now, bytes: &Bytes) {
+    fn take_bytes(&mut self, now: Now, bytes: Bytes) {
         self.heard = Some(now.monotonic);
         self.decoder.push(bytes);
         while !self.is_closed() {
@@ -169,6 +180,9 @@ impl HubSession {
         match (&self.state, frame) {
             (State::Greeting, Frame::Message(Message::Hello(hello))) => self.take_hello(hello),
             (State::Active, Frame::Message(message)) => self.take_message(now, message),
+            (State::Active, Frame::PackedReceipts(receipts)) if self.version >= VERSION_TRAINS => {
+                self.take_receipts(receipts);
+            }
             _ => self.violation("the site sent a frame that has no place here".to_owned()),
         }
     }
@@ -180,12 +194,14 @@ impl HubSession {
     }
 
     fn take_hello(&mut self, hello: Hello) {
-        let Some(version) = VERSIONS.into_iter().find(|version| hello.versions.contains(version)) else {
+        let Some(version) = hello.versions.iter().copied().find(|version| self.versions.contains(version))
+        else {
+            let versions: Vec<String> = self.versions.iter().map(u16::to_string).collect();
             return self.refuse(Refused {
                 code: RefusalCode::Version,
                 sentence: format!(
                     "this hub speaks version {} of the session; install a node that does",
-                    VERSIONS.map(|version| version.to_string()).join(" and ")
+                    versions.join(" and ")
                 ),
             });
         };
@@ -284,7 +300,7 @@ impl Machine for HubSession {
             return;
         }
         match input {
-            HubInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, &bytes),
+            HubInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, bytes),
             HubInput::Bytes { stream, .. } => self.take_stream_bytes(stream),
             HubInput::Room { stream: StreamId::FIRST, bytes } => {
                 self.room_bytes = self.room_bytes.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
@@ -309,8 +325,9 @@ impl Machine for HubSession {
                 self.early.insert(feed, (epoch, head, unicast_leg));
             }
             HubInput::Entries { feed, after, entries, read_to } => {
-                self.take_entries(now, &feed, after, entries, read_to);
+                self.take_entries(now, (feed, after, read_to), entries);
             }
+            HubInput::Stretch(stretch) => self.take_stretch(now, &stretch),
             HubInput::FoundTime { feed, after } => self.take_found_time(&feed, after),
             HubInput::JoinLeg(join) if self.is_active() => self.offer_leg(join),
             HubInput::LeaveLeg(leg) => {

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 
 use downburst_fanout::{Outbox, Parcel, Slice, StreamId};
-use downburst_model::{FeedName, LegId, ProductInfo, Sequence};
+use downburst_model::{Epoch, FeedName, LegId, Sequence};
 
 use super::HubSession;
-use super::serve::Delivery;
+use super::serve::{Delivery, Departure};
 use super::streams::Flight;
-use crate::frame::{Message, slice_header};
-use crate::{HubEvent, ProductBegin, Purpose};
+use crate::frame::{Message, slice_header, train_header};
+use crate::train::Head;
+use crate::{HubEvent, ProductBegin, Purpose, TrainSent};
 
 /// What lies in the outbox, by ticket. The ticket is the transfer number on the wire.
 #[derive(Debug, Default)]
@@ -17,14 +18,30 @@ pub(crate) struct Parcels {
 
 #[derive(Debug)]
 struct Queued {
-    begin: ProductBegin,
     purpose: Purpose,
+    load: Load,
 }
 
-/// A product taken back: which, and what its begin frame would have said about the numbers before it.
+#[derive(Debug)]
+enum Load {
+    Product(ProductBegin),
+    Train(Box<QueuedTrain>),
+}
+
+#[derive(Debug)]
+struct QueuedTrain {
+    head: Head,
+    wire_bytes: u64,
+    sent: TrainSent,
+}
+
+/// Numbers that a parcel speaks for: those it brings or covers, and the one before them.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TakenBack {
-    pub(crate) info: ProductInfo,
+    pub(crate) epoch: Epoch,
     pub(crate) previous: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
 }
 
 impl Parcels {
@@ -36,15 +53,45 @@ impl Parcels {
         leg: LegId,
         purpose: Purpose,
     ) {
-        let Delivery { info, bytes, previous, lane, .. } = delivery;
+        let Delivery { info, bytes, previous, reason } = delivery;
+        let lane = reason.lane;
         let transfer = outbox.push(Parcel { feed: info.key.feed.clone(), class: info.class, lane, bytes });
         let begin = ProductBegin { info, previous: Some(Sequence(previous)), lane, leg, transfer };
-        self.by_ticket.insert(transfer, Queued { begin, purpose });
+        self.by_ticket.insert(transfer, Queued { purpose, load: Load::Product(begin) });
     }
 
-    /// Takes out a product that was begun on a stream that ended.
+    /// Queues a train: one parcel, and one slice.
+    pub(crate) fn push_train(
+        &mut self,
+        outbox: &mut Outbox<Purpose>,
+        (feed, epoch): (&FeedName, Epoch),
+        departure: Departure,
+        leg: LegId,
+        purpose: Purpose,
+    ) {
+        let Departure { part, previous, to, reason } = departure;
+        let (class, lane) = (part.cars.class, reason.lane);
+        let base = part.cars.base.clone();
+        let head = Head { feed: feed.clone(), epoch, class, lane, leg, previous, to, base };
+        let sent = TrainSent {
+            feed: feed.clone(),
+            epoch,
+            first: Sequence(part.first),
+            last: Sequence(part.last),
+            leg,
+            lane,
+            products: part.products,
+            product_bytes: part.product_bytes,
+        };
+        let wire_bytes = part.bytes.len() as u64;
+        let ticket = outbox.push(Parcel { feed: feed.clone(), class, lane, bytes: part.bytes });
+        let load = Load::Train(Box::new(QueuedTrain { head, wire_bytes, sent }));
+        self.by_ticket.insert(ticket, Queued { purpose, load });
+    }
+
+    /// Takes out what was begun on a stream that ended.
     pub(crate) fn lose(&mut self, ticket: u32) -> Option<Flight> {
-        self.by_ticket.remove(&ticket).map(|queued| queued.begin.into())
+        self.by_ticket.remove(&ticket).map(|queued| queued.flight())
     }
 
     /// Takes back what was not begun of a feed, behind `after`.
@@ -55,64 +102,97 @@ impl Parcels {
         after: u64,
     ) -> Vec<TakenBack> {
         let unwanted = |ticket: u32| {
-            self.by_ticket.get(&ticket).is_some_and(|queued| {
-                let key = &queued.begin.info.key;
-                key.feed == *feed && key.sequence.0 > after
-            })
+            let spoken = self.by_ticket.get(&ticket).filter(|queued| queued.feed() == feed);
+            spoken.is_some_and(|queued| queued.numbers().last > after)
         };
         let gone = outbox.withdraw(unwanted);
-        gone.iter()
-            .filter_map(|ticket| self.by_ticket.remove(ticket))
-            .map(|queued| TakenBack {
-                previous: queued.begin.previous.map_or(0, |previous| previous.0),
-                info: queued.begin.info,
-            })
-            .collect()
+        let gone = gone.iter().filter_map(|ticket| self.by_ticket.remove(ticket));
+        gone.map(|queued| queued.numbers()).collect()
+    }
+}
+
+impl Queued {
+    fn feed(&self) -> &FeedName {
+        match &self.load {
+            Load::Product(begin) => &begin.info.key.feed,
+            Load::Train(train) => &train.head.feed,
+        }
+    }
+
+    fn flight(&self) -> Flight {
+        let bytes = match &self.load {
+            Load::Product(begin) => begin.info.size,
+            Load::Train(train) => train.wire_bytes,
+        };
+        Flight { feed: self.feed().clone(), numbers: self.numbers(), bytes }
+    }
+
+    fn numbers(&self) -> TakenBack {
+        match &self.load {
+            Load::Product(ProductBegin { info, previous, .. }) => {
+                let (epoch, sequence) = (info.key.epoch, info.key.sequence.0);
+                let previous = previous.map_or(0, |previous| previous.0);
+                TakenBack { epoch, previous, first: sequence, last: sequence }
+            }
+            Load::Train(train) => {
+                let Head { epoch, previous, to, .. } = train.head;
+                TakenBack { epoch, previous, first: train.sent.first.0, last: to }
+            }
+        }
     }
 }
 
 impl HubSession {
     pub(super) fn write_slice(&mut self, stream: StreamId, slice: Slice) {
-        let Some(queued) = self.parcels.by_ticket.get(&slice.ticket) else {
+        let Some(Queued { purpose, load }) = self.parcels.by_ticket.get(&slice.ticket) else {
             return;
         };
-        let (purpose, key) = (queued.purpose.clone(), queued.begin.info.key.clone());
-        if slice.first {
-            let begin = Message::from(queued.begin.clone()).encode();
-            self.write_on(stream, begin, purpose.clone());
-            self.event(HubEvent::FirstByte { key });
-        }
-        self.streams.loads(stream, slice.bytes.len());
-        if !slice.bytes.is_empty() {
-            let header = slice_header(slice.ticket, slice.offset, slice.bytes.len());
-            self.write_on(stream, header, purpose.clone());
-            self.write_on(stream, slice.bytes, purpose);
+        let purpose = purpose.clone();
+        match load {
+            Load::Product(begin) if slice.first => {
+                let (key, begin) = (begin.info.key.clone(), Message::from(begin.clone()).encode());
+                self.write_on(stream, begin, purpose.clone());
+                self.event(HubEvent::FirstByte { key });
+                self.write_bytes(stream, &slice, purpose);
+            }
+            Load::Product(_) => self.write_bytes(stream, &slice, purpose),
+            Load::Train(train) => {
+                let header = train_header(&train.head, slice.bytes.len());
+                self.streams.loads(stream, slice.bytes.len());
+                self.write_on(stream, header, purpose.clone());
+                self.write_on(stream, slice.bytes, purpose);
+            }
         }
         if slice.last {
             self.finish(stream, slice.ticket);
         }
     }
 
+    fn write_bytes(&mut self, stream: StreamId, slice: &Slice, purpose: Purpose) {
+        self.streams.loads(stream, slice.bytes.len());
+        if !slice.bytes.is_empty() {
+            let header = slice_header(slice.ticket, slice.offset, slice.bytes.len());
+            self.write_on(stream, header, purpose.clone());
+            self.write_on(stream, slice.bytes.clone(), purpose);
+        }
+    }
+
     fn finish(&mut self, stream: StreamId, ticket: u32) {
-        let Some(Queued { begin, .. }) = self.parcels.by_ticket.remove(&ticket) else {
+        let Some(queued) = self.parcels.by_ticket.remove(&ticket) else {
             return;
         };
-        let (leg, lane) = (begin.leg, begin.lane);
-        let flight = Flight::from(begin);
-        let (key, size) = (flight.key.clone(), flight.bytes);
+        let flight = queued.flight();
         // On the first stream whatever is said later comes later; on another it may come first.
         if stream == StreamId::FIRST {
-            self.sent(&key);
+            self.landed(&flight);
         } else {
             self.streams.flies(stream, flight);
         }
-        self.event(HubEvent::Sent { key, leg, lane, size });
-    }
-}
-
-impl From<ProductBegin> for Flight {
-    fn from(begin: ProductBegin) -> Self {
-        let previous = begin.previous.map_or(0, |previous| previous.0);
-        Self { key: begin.info.key, previous, bytes: begin.info.size }
+        self.event(match queued.load {
+            Load::Product(ProductBegin { info, lane, leg, .. }) => {
+                HubEvent::Sent { key: info.key, leg, lane, size: info.size }
+            }
+            Load::Train(train) => HubEvent::TrainSent(train.sent),
+        });
     }
 }

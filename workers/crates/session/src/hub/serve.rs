@@ -1,7 +1,8 @@
 use downburst_model::{Epoch, FeedName, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, WallMicros};
 
 use crate::spans::Spans;
-use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart, Standing};
+use crate::stretch::{Part, Piece};
+use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart, Standing, Stretch};
 
 /// What one site is owed of one feed by unicast.
 ///
@@ -40,6 +41,7 @@ pub(crate) enum Step {
     Covered(Covered),
     Expired(Expired),
     Product(Delivery),
+    Train(Departure),
 }
 
 /// A product to be queued.
@@ -48,7 +50,24 @@ pub(crate) struct Delivery {
     pub(crate) info: ProductInfo,
     pub(crate) bytes: bytes::Bytes,
     pub(crate) previous: u64,
+    pub(crate) reason: Reason,
+}
+
+/// Small products to be queued together.
+#[derive(Debug)]
+pub(crate) struct Departure {
+    pub(crate) part: Part,
+    pub(crate) previous: u64,
+    /// Nothing is for the site behind the last car up to here.
+    pub(crate) to: u64,
+    pub(crate) reason: Reason,
+}
+
+/// Why something is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reason {
     pub(crate) lane: Lane,
+    /// The site asked for it.
     pub(crate) wanted: bool,
 }
 
@@ -137,15 +156,15 @@ impl Serve {
         self.owe_unsettled(known_to.saturating_add(1), self.unicast_to());
     }
 
-    /// A product that was queued for nothing was taken back; what it said about the numbers before it was not sent.
-    pub(crate) fn taken_back(&mut self, previous: u64, sequence: u64) {
-        self.queued.remove(sequence, sequence);
-        self.owe_unsettled(previous.saturating_add(1), sequence.min(self.unicast_to()));
+    /// What was queued for nothing was taken back; what it said about the numbers before and behind it was not sent.
+    pub(crate) fn taken_back(&mut self, previous: u64, first: u64, last: u64) {
+        self.queued.remove(first, last);
+        self.owe_unsettled(previous.saturating_add(1), last.min(self.unicast_to()));
     }
 
-    /// A product was sent whole.
-    pub(crate) fn sent(&mut self, sequence: u64) {
-        self.queued.remove(sequence, sequence);
+    /// A product or train was sent whole.
+    pub(crate) fn sent(&mut self, first: u64, last: u64) {
+        self.queued.remove(first, last);
     }
 
     /// The site asks for these numbers. Those on their way are not read again.
@@ -156,7 +175,7 @@ impl Serve {
         self.owe(&asked);
     }
 
-    /// The site said that these are settled.
+    /// The site said that all of these are settled.
     pub(crate) fn acknowledge(&mut self, first: u64, last: u64) {
         if self.settled.range_count() < SETTLED_RANGES {
             self.settled.insert(first, last);
@@ -202,28 +221,19 @@ impl Serve {
             })
     }
 
-    /// Takes what the log holds between `reading.after` and `read_to`. What is no longer owed is passed over.
-    pub(crate) fn take_entries(
-        &mut self,
-        now: Micros,
-        reading: Reading,
-        entries: Vec<Entry>,
-        read_to: u64,
-        wants: impl Fn(&ProductInfo) -> bool,
-    ) -> Vec<Step> {
-        let owed = if reading.lane == Lane::Live { &mut self.live } else { &mut self.late };
-        let parts = owed.within(reading.after.saturating_add(1), read_to.min(reading.to));
+    /// Takes what a stretch of the log holds of what is owed in a lane. What is no longer owed is passed over.
+    pub(crate) fn take_stretch(&mut self, now: Micros, lane: Lane, stretch: &Stretch) -> Vec<Step> {
+        let owed = if lane == Lane::Live { &mut self.live } else { &mut self.late };
+        let parts = owed.within(stretch.after.0.saturating_add(1), stretch.read_to.0);
         for (first, last) in &parts {
             owed.remove(*first, *last);
         }
-        let epoch = self.epoch;
-        let mut entries = entries.into_iter().filter(|entry| entry.info.key.epoch == epoch).peekable();
+        let parts: Vec<(u64, u64, bool)> = parts.into_iter().flat_map(|part| self.by_want(part)).collect();
         let mut steps = Vec::new();
-        for (first, last) in parts {
-            while entries.next_if(|entry| entry.info.key.sequence.0 < first).is_some() {}
-            let inside = std::iter::from_fn(|| entries.next_if(|entry| entry.info.key.sequence.0 <= last));
-            let matching = inside.filter(|entry| wants(&entry.info)).collect();
-            self.take_part(now, reading.lane, (first, last), matching, &mut steps);
+        for (first, last, wanted) in parts {
+            let from = stretch.pieces.partition_point(|piece| piece.last() < first);
+            let pieces = stretch.pieces.get(from..).unwrap_or_default();
+            self.take_part(now, Reason { lane, wanted }, (first, last), pieces, &mut steps);
         }
         steps
     }
@@ -239,33 +249,43 @@ impl Serve {
         self.cover.map(|cover| cover.since.plus(COVER_HOLD))
     }
 
+    /// Cuts a range where numbers that the site asked for begin and end.
+    fn by_want(&self, (first, last): (u64, u64)) -> Vec<(u64, u64, bool)> {
+        if self.wanted.is_empty() {
+            return vec![(first, last, false)];
+        }
+        let wanted = self.wanted.within(first, last).into_iter().map(|(from, to)| (from, to, true));
+        let others = self.wanted.gaps(first, last).map(|(from, to)| (from, to, false));
+        let mut parts: Vec<_> = wanted.chain(others).collect();
+        parts.sort_unstable();
+        parts
+    }
+
+    /// Takes the pieces in `first..=last`, of which everything is owed.
     fn take_part(
         &mut self,
         now: Micros,
-        lane: Lane,
+        reason: Reason,
         (first, last): (u64, u64),
-        matching: Vec<Entry>,
+        pieces: &[Piece],
         steps: &mut Vec<Step>,
     ) {
         let mut next = first;
         let mut expired = RangeSet::new();
-        for entry in matching {
-            let sequence = entry.info.key.sequence.0;
-            if sequence < next {
-                continue;
-            }
-            self.hold_cover(now, next, sequence.saturating_sub(1), steps);
-            next = sequence.saturating_add(1);
-            match entry.bytes {
-                Some(bytes) => {
-                    let previous = self.previous_of(sequence);
-                    let wanted = self.wanted.contains(sequence);
-                    self.queued.insert(sequence, sequence);
-                    steps.push(Step::Product(Delivery { info: entry.info, bytes, previous, lane, wanted }));
+        for (index, piece) in pieces.iter().enumerate() {
+            let found = match piece {
+                Piece::Product(entry) => {
+                    self.take_product(now, reason, (next, last), entry, &mut expired, steps)
                 }
-                None => {
-                    expired.insert(sequence, sequence);
+                Piece::Cars(cars) => {
+                    let behind = pieces.get(index.saturating_add(1)).map_or(u64::MAX, Piece::first);
+                    let end = last.min(behind.saturating_sub(1));
+                    cars.part(next, last).map(|part| self.take_cars(now, reason, (next, end), part, steps))
                 }
+            };
+            match found {
+                Some(taken_to) => next = taken_to.saturating_add(1),
+                None => break,
             }
         }
         self.hold_cover(now, next, last, steps);
@@ -274,6 +294,51 @@ impl Serve {
             let (feed, epoch) = (self.feed.clone(), self.epoch);
             steps.push(Step::Expired(Expired { feed, epoch, sequences: expired }));
         }
+    }
+
+    /// Takes a product of `next..=last`; answers its number, or `None` if it lies behind.
+    fn take_product(
+        &mut self,
+        now: Micros,
+        reason: Reason,
+        (next, last): (u64, u64),
+        entry: &Entry,
+        expired: &mut RangeSet,
+        steps: &mut Vec<Step>,
+    ) -> Option<u64> {
+        let sequence = entry.info.key.sequence.0;
+        if sequence > last {
+            return None;
+        }
+        self.hold_cover(now, next, sequence.saturating_sub(1), steps);
+        match &entry.bytes {
+            Some(bytes) => {
+                let previous = self.previous_of(sequence);
+                self.queued.insert(sequence, sequence);
+                let (info, bytes) = (entry.info.clone(), bytes.clone());
+                steps.push(Step::Product(Delivery { info, bytes, previous, reason }));
+            }
+            None => {
+                expired.insert(sequence, sequence);
+            }
+        }
+        Some(sequence)
+    }
+
+    /// Takes cars of `next..=end`, in which nothing else matches; answers how far that brings.
+    fn take_cars(
+        &mut self,
+        now: Micros,
+        reason: Reason,
+        (next, end): (u64, u64),
+        part: Part,
+        steps: &mut Vec<Step>,
+    ) -> u64 {
+        self.hold_cover(now, next, part.first.saturating_sub(1), steps);
+        let previous = self.previous_of(part.first);
+        self.queued.insert(part.first, end);
+        steps.push(Step::Train(Departure { part, previous, to: end, reason }));
+        end
     }
 
     /// The `previous` of the product at `sequence`: it says what a held range that ends before it would say.

@@ -3,9 +3,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use downburst_fanout::{Classes, StreamId};
-use downburst_model::{Class, Micros, Now, ProductKey};
+use downburst_model::{Class, FeedName, Micros, Now};
 
 use super::HubSession;
+use super::parcels::TakenBack;
 use crate::{
     Attached, DATA_STREAMS, HubEvent, HubOutput, Mark, Marked, OpenStream, Purpose, StreamEnded, TICKET_LIFE,
     Taken, Ticket,
@@ -62,12 +63,11 @@ struct Flow {
     load_bytes: u64,
 }
 
-/// A product that was sent on a data connection, and of which the site said nothing yet.
+/// A product or train that was sent on a data connection, and of which the site said nothing yet.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    pub(crate) key: ProductKey,
-    /// What its begin frame said about the numbers before it.
-    pub(crate) previous: u64,
+    pub(crate) feed: FeedName,
+    pub(crate) numbers: TakenBack,
     pub(crate) bytes: u64,
 }
 
@@ -261,7 +261,7 @@ impl HubSession {
             flow.load_bytes = flow.load_bytes.saturating_sub(flight.bytes);
         }
         for flight in arrived {
-            self.sent(&flight.key);
+            self.landed(&flight);
         }
         self.end_idle_flows();
     }
@@ -332,13 +332,22 @@ impl HubSession {
         let begun = begun.into_iter().filter_map(|ticket| self.parcels.lose(ticket));
         let lost: Vec<Flight> = flow.flights.into_iter().chain(begun).collect();
         for flight in lost {
-            if let Some(serve) = self.serving(&flight.key.feed, flight.key.epoch) {
-                serve.taken_back(flight.previous, flight.key.sequence.0);
+            let TakenBack { epoch, previous, first, last } = flight.numbers;
+            if let Some(serve) = self.serving(&flight.feed, epoch) {
+                serve.taken_back(previous, first, last);
             }
         }
         self.carry();
         self.send(StreamEnded { stream: stream.0, reason: reason.clone() });
         self.event(HubEvent::StreamClosed { stream, reason });
+    }
+
+    /// Nothing that is said from here on can overtake it.
+    pub(super) fn landed(&mut self, flight: &Flight) {
+        let TakenBack { epoch, first, last, .. } = flight.numbers;
+        if let Some(serve) = self.serving(&flight.feed, epoch) {
+            serve.sent(first, last);
+        }
     }
 
     pub(super) fn write_on(&mut self, stream: StreamId, bytes: Bytes, purpose: Purpose) {

@@ -97,7 +97,7 @@ impl Bench {
     fn frames(&mut self, millis: u64) -> Vec<Frame> {
         while let Some(output) = self.hub.poll(at(millis)) {
             match output {
-                HubOutput::Write { stream: StreamId::FIRST, bytes, .. } => self.decoder.push(&bytes),
+                HubOutput::Write { stream: StreamId::FIRST, bytes, .. } => self.decoder.push(bytes),
                 other => self.others.push(other),
             }
         }

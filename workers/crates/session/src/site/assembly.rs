@@ -51,6 +51,23 @@ impl Assembly {
         }
     }
 
+    /// A product that came whole at `last_byte`.
+    pub(crate) fn whole(
+        now: Now,
+        info: ProductInfo,
+        source: Source,
+        lane: Lane,
+        last_byte: WallMicros,
+    ) -> Self {
+        let size = info.size;
+        let mut assembly = Self { last_byte, ..Self::new(now, info, lane, source) };
+        if let Some(last) = size.checked_sub(1) {
+            assembly.received.insert(0, last);
+        }
+        assembly.brought.insert(source, size);
+        assembly
+    }
+
     /// Takes bytes; answers the parts that are not there yet. Bytes beyond the product's size are ignored.
     pub(crate) fn add(&mut self, now: Now, source: Source, offset: u64, bytes: &Bytes) -> Vec<(u64, Bytes)> {
         let Some(last) = (bytes.len() as u64).checked_sub(1).and_then(|more| offset.checked_add(more)) else {

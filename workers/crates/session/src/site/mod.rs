@@ -4,15 +4,15 @@ use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Machine, Micros, Now, RangeSet, WallMicros};
 use downburst_vcmtp::ReceiverInput;
 
-use crate::frame::{Decoder, Frame, Message};
+use crate::frame::{Decoder, Frame, Message, packed_receipts};
 use crate::patterns::Patterns;
 use crate::{
     FeedPosition, Hello, LIVENESS_LIMIT, Proof, Receipts, SiteEvent, SiteInput, SiteOutput, SiteState,
-    StreamId, Subscriptions, VERSIONS, Want,
+    StreamId, Subscriptions, VERSION, VERSION_TRAINS, VERSIONS, Want, Welcome, packed,
 };
 use clock::Clock;
 use leg::Leg;
-use report::Batch;
+use report::{Batch, PLAIN_RECEIPTS};
 use streams::Streams;
 use track::Track;
 use transfers::Transfers;
@@ -28,7 +28,9 @@ mod passed;
 mod report;
 mod streams;
 mod track;
+mod trains;
 mod transfers;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
@@ -46,8 +48,10 @@ mod tests;
 #[derive(Debug)]
 pub struct SiteSession {
     software: String,
-    /// The versions of the session it speaks, best first.
+    /// What this side speaks, best first.
     versions: Vec<u16>,
+    /// What the hub chose of it for this connection.
+    version: u16,
     link: Link,
     heard: Micros,
     decoder: Decoder,
@@ -79,6 +83,7 @@ impl SiteSession {
         Self {
             software,
             versions: VERSIONS.to_vec(),
+            version: VERSION,
             link: Link::Down,
             heard: Micros(0),
             decoder: Decoder::default(),
@@ -96,7 +101,7 @@ impl SiteSession {
         }
     }
 
-    /// Has the site speak these versions of the session alone, as one of an earlier release does.
+    /// The same, speaking only these versions, best first, as a site of an earlier release does.
     #[must_use]
     pub fn speaking(self, versions: &[u16]) -> Self {
         Self { versions: versions.to_vec(), ..self }
@@ -160,7 +165,7 @@ impl SiteSession {
 
     fn subscribed(&mut self, now: Now, subscriptions: Subscriptions) {
         let Subscriptions { items, heads } = subscriptions;
-        self.patterns = Patterns::compile(&items);
+        self.patterns = Patterns::compile(&items, false);
         let patterns = self.patterns.clone();
         self.end_legs(now, |feed| !patterns.has(feed), "the feed is not subscribed");
         for (feed, track) in &mut self.tracks {
@@ -178,7 +183,7 @@ impl SiteSession {
         self.event(SiteEvent::Subscriptions(items));
     }
 
-    fn take_bytes(&mut self, now: Now, bytes: &Bytes) {
+    fn take_bytes(&mut self, now: Now, bytes: Bytes) {
         if self.link == Link::Down {
             return;
         }
@@ -199,14 +204,7 @@ impl SiteSession {
                 self.event(SiteEvent::Refused(refused));
                 self.close(now);
             }
-            (Link::Greeting, Frame::Message(Message::Welcome(welcome)))
-                if self.versions.contains(&welcome.version) =>
-            {
-                self.link = Link::Up;
-                self.clock.start(now);
-                let stand_by = welcome.stand_by == Some(true);
-                self.event(SiteEvent::Welcome { site: welcome.site, hub: welcome.hub, stand_by });
-            }
+            (Link::Greeting, Frame::Message(Message::Welcome(welcome))) => self.take_welcome(now, welcome),
             (Link::Up, Frame::Message(message)) => self.take_message(now, message),
             (Link::Up, Frame::Slice { transfer, offset, bytes }) => {
                 self.take_slice(now, StreamId::FIRST, transfer, offset, &bytes);
@@ -215,8 +213,24 @@ impl SiteSession {
                 let input = ReceiverInput::Repair { packet, payload };
                 self.tell_leg(now, leg, Some(leg_epoch), input);
             }
+            (Link::Up, Frame::Train(train, around)) if self.version >= VERSION_TRAINS => {
+                self.take_train(now, train, around);
+            }
+            (Link::Up, _) => self.violation(now, "the hub sent a frame that has no place here".to_owned()),
             _ => self.violation(now, "the hub sent a frame that has no place before its welcome".to_owned()),
         }
+    }
+
+    fn take_welcome(&mut self, now: Now, welcome: Welcome) {
+        if !self.versions.contains(&welcome.version) {
+            let version = welcome.version;
+            return self.violation(now, format!("the hub chose version {version}, which was not offered"));
+        }
+        self.link = Link::Up;
+        self.version = welcome.version;
+        self.clock.start(now);
+        let stand_by = welcome.stand_by == Some(true);
+        self.event(SiteEvent::Welcome { site: welcome.site, hub: welcome.hub, stand_by });
     }
 
     /// Does what is due.
@@ -234,8 +248,19 @@ impl SiteSession {
             if let Some(request) = self.clock.due(now) {
                 self.send(request);
             }
-            while let Some(items) = self.receipts.due(now) {
-                self.send(Receipts { clock: self.clock.offset(), items });
+            let packed = self.version >= VERSION_TRAINS;
+            while let Some(items) =
+                self.receipts.due(now, if packed { PACKED_RECEIPTS } else { PLAIN_RECEIPTS })
+            {
+                let receipts = Receipts { clock: self.clock.offset(), items };
+                if packed {
+                    self.outputs.push_back(SiteOutput::Write {
+                        stream: StreamId::FIRST,
+                        bytes: packed_receipts(&receipts),
+                    });
+                } else {
+                    self.send(receipts);
+                }
             }
         }
     }
@@ -341,8 +366,8 @@ impl Machine for SiteSession {
             SiteInput::ResumeAt(positions) => {
                 self.resume_at = positions.into_iter().map(|it| (it.feed.clone(), it)).collect();
             }
-            SiteInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, &bytes),
-            SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, &bytes),
+            SiteInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, bytes),
+            SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, bytes),
             SiteInput::StreamOpened(stream) => self.stream_opened(stream),
             SiteInput::StreamClosed { stream, reason } => self.stream_closed(stream, reason),
             SiteInput::Disconnected => self.disconnected(now),
@@ -357,6 +382,7 @@ impl Machine for SiteSession {
                     self.receipts.push(now, receipt);
                 }
             }
+            SiteInput::TrainSettled { train, results, at } => self.settle_train(now, &train, results, at),
             SiteInput::ActionDone { key, at } => self.receipts.action_done(&key, at),
         }
     }
@@ -386,6 +412,9 @@ impl Machine for SiteSession {
 
 /// How many ranges a hello carries: at 20 bytes each they stay within a frame.
 const HELLO_RANGES: usize = 32_768;
+
+/// How many receipts make a batch of packed ones.
+const PACKED_RECEIPTS: usize = packed::RECEIPTS;
 
 /// How often products that stopped coming are looked for.
 const SCAN_INTERVAL: Micros = Micros::from_secs(1);

@@ -46,13 +46,13 @@ impl Batch {
         self.flush_at.get_or_insert(now.monotonic.plus(FLUSH_AFTER));
     }
 
-    /// The batch that is due, at most [`BATCH_RECEIPTS`] of them.
-    pub(crate) fn due(&mut self, now: Now) -> Option<Vec<Receipt>> {
-        let full = self.receipts.len() >= BATCH_RECEIPTS;
+    /// The batch that is due: at once when there are `most`, which one message carries, otherwise after a moment.
+    pub(crate) fn due(&mut self, now: Now, most: usize) -> Option<Vec<Receipt>> {
+        let full = self.receipts.len() >= most;
         if !full && self.flush_at.is_none_or(|at| at > now.monotonic) {
             return None;
         }
-        let count = self.receipts.len().min(BATCH_RECEIPTS);
+        let count = self.receipts.len().min(most);
         let batch: Vec<Receipt> = self.receipts.drain(..count).collect();
         self.flush_at = (!self.receipts.is_empty()).then_some(now.monotonic);
         let clock_news = std::mem::take(&mut self.clock_news);
@@ -67,7 +67,9 @@ impl Batch {
 const FLUSH_AFTER: Micros = Micros::from_millis(50);
 /// Receipts that left without their action are the older ones here.
 const KEPT_EARLY: usize = 1_024;
-const BATCH_RECEIPTS: usize = 256;
+
+/// How many receipts make a batch of version 1.
+pub(crate) const PLAIN_RECEIPTS: usize = 256;
 
 /// How many receipts outlive a lost connection; the oldest go first, the frontier tells the rest.
 const KEPT_RECEIPTS: usize = 16_384;
@@ -97,7 +99,7 @@ mod tests {
         batch.push(at(0), receipt(2));
         batch.push(at(0), receipt(3));
         batch.action_done(&receipt(2).key, WallMicros(8));
-        let sent = batch.due(at(60)).unwrap();
+        let sent = batch.due(at(60), PLAIN_RECEIPTS).unwrap();
         let actions: Vec<_> = sent.iter().map(|receipt| receipt.action_done).collect();
         assert_eq!(actions, [Some(WallMicros(7)), Some(WallMicros(8)), None]);
     }
@@ -105,11 +107,11 @@ mod tests {
     #[test]
     fn a_compared_clock_is_told_without_any_receipt() {
         let mut batch = Batch::default();
-        assert!(batch.due(at(0)).is_none());
+        assert!(batch.due(at(0), PLAIN_RECEIPTS).is_none());
         batch.clock_compared(at(0));
-        assert!(batch.due(at(10)).is_none());
-        assert_eq!(batch.due(at(60)), Some(Vec::new()));
-        assert!(batch.due(at(200)).is_none());
+        assert!(batch.due(at(10), PLAIN_RECEIPTS).is_none());
+        assert_eq!(batch.due(at(60), PLAIN_RECEIPTS), Some(Vec::new()));
+        assert!(batch.due(at(200), PLAIN_RECEIPTS).is_none());
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl SiteSession {
         true
     }
 
-    pub(super) fn take_stream_bytes(&mut self, now: Now, stream: StreamId, bytes: &Bytes) {
+    pub(super) fn take_stream_bytes(&mut self, now: Now, stream: StreamId, bytes: Bytes) {
         if self.link != Link::Up {
             return;
         }
@@ -173,6 +173,10 @@ impl SiteSession {
             }
             (State::Up, Frame::Message(Message::ProductBegin(begin))) => {
                 self.begin_product(now, stream, begin);
+            }
+            (State::Up, Frame::Train(train, around)) => {
+                self.take_train(now, train, around);
+                self.streams.took(now, stream);
             }
             (State::Up, Frame::Slice { transfer, offset, bytes }) => {
                 self.take_slice(now, stream, transfer, offset, &bytes);

@@ -117,7 +117,7 @@ impl Bench {
     fn messages(&mut self) -> Vec<Message> {
         while let Some(output) = self.site.poll(at(self.millis)) {
             match output {
-                SiteOutput::Write { stream: StreamId::FIRST, bytes } => self.decoder.push(&bytes),
+                SiteOutput::Write { stream: StreamId::FIRST, bytes } => self.decoder.push(bytes),
                 other => self.others.push(other),
             }
         }

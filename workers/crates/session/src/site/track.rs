@@ -10,8 +10,11 @@ use super::asks::Asks;
 use super::assembly::{Assembly, Source};
 use super::complete::Complete;
 use super::passed::Passed;
+use super::waiting::Waiting;
 use crate::spans::Spans;
-use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput, StoreResult};
+use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
+
+mod storing;
 
 /// Where a site stands in one feed.
 ///
@@ -28,7 +31,7 @@ pub(crate) struct Track {
     newest_stored: WallMicros,
     complete: Complete,
     pending: BTreeMap<u64, Assembly>,
-    waiting: BTreeMap<(Epoch, u64), Assembly>,
+    pub(super) waiting: Waiting,
     passed: Passed,
     /// Why the driver could not store a product, until it could store one.
     trouble: Option<String>,
@@ -36,7 +39,7 @@ pub(crate) struct Track {
     reported_at: Option<Micros>,
 }
 
-type Outputs = VecDeque<SiteOutput>;
+pub(crate) type Outputs = VecDeque<SiteOutput>;
 
 impl Track {
     pub(crate) fn new(feed: FeedName, epoch: Epoch) -> Self {
@@ -49,7 +52,7 @@ impl Track {
             newest_stored: WallMicros::default(),
             complete: Complete::default(),
             pending: BTreeMap::new(),
-            waiting: BTreeMap::new(),
+            waiting: Waiting::default(),
             passed: Passed::default(),
             trouble: None,
             report_at: None,
@@ -82,7 +85,7 @@ impl Track {
             feed: self.feed.clone(),
             epoch: self.epoch,
             settled_to: Sequence(self.settled.frontier()),
-            pending: (self.pending.len() as u64).saturating_add(self.waiting.len() as u64),
+            pending: (self.pending.len() as u64).saturating_add(self.waiting.count()),
             trouble: self.trouble.clone(),
         }
     }
@@ -97,6 +100,7 @@ impl Track {
         if epoch != self.epoch {
             self.end(now, out);
             self.epoch = epoch;
+            self.waiting.turn_to(epoch);
             self.settled = RangeSet::new();
             self.complete = Complete::default();
             self.report_at = None;
@@ -125,11 +129,7 @@ impl Track {
         if from > to {
             return;
         }
-        let mut kept: RangeSet = self
-            .waiting
-            .range((self.epoch, from)..=(self.epoch, to))
-            .map(|((_, at), _)| (*at, *at))
-            .collect();
+        let mut kept: RangeSet = self.waiting.numbers().within(from, to).into_iter().collect();
         let mut dropped = Vec::new();
         for (number, assembly) in self.pending.range(from..=to) {
             let expected = assembly.transfers > 0 || (!assembly.legs.is_empty() && !self.asks.has(*number));
@@ -154,7 +154,7 @@ impl Track {
         for (first, last) in numbers.iter() {
             let unsettled = self.settled.gaps(first, last).flat_map(|(a, b)| a..=b).take(LOST_NAMED);
             let lost: Vec<u64> =
-                unsettled.filter(|number| !self.waiting.contains_key(&(self.epoch, *number))).collect();
+                unsettled.filter(|number| !self.waiting.numbers().contains(*number)).collect();
             for number in lost {
                 let assembly = self.pending.remove(&number);
                 receipts.push(self.lose(
@@ -270,37 +270,6 @@ impl Track {
         self.asks.add(orphans.within(0, known_to).into_iter().collect(), now.monotonic);
     }
 
-    /// How the driver's attempt to store a product ended. Answers the receipt, if that was the end of it.
-    pub(crate) fn settle(
-        &mut self,
-        now: Now,
-        key: &ProductKey,
-        result: StoreResult,
-        at: WallMicros,
-        out: &mut Outputs,
-    ) -> Option<Receipt> {
-        let mut assembly = self.waiting.remove(&(key.epoch, key.sequence.0))?;
-        match result {
-            StoreResult::Stored => Some(self.store(now, &assembly, Outcome::Stored, at)),
-            StoreResult::Held => Some(self.store(now, &assembly, Outcome::Held, at)),
-            StoreResult::Failed(reason) => {
-                self.troubled(now, &reason);
-                self.retry(now, assembly, STORE_PAUSE);
-                None
-            }
-            StoreResult::DigestMismatch => {
-                assembly.failures = assembly.failures.saturating_add(1);
-                assembly.begun = false;
-                if assembly.failures < DIGEST_FAILURES {
-                    self.retry(now, assembly, Micros(0));
-                    return None;
-                }
-                let reason = "its bytes did not match its digest three times";
-                Some(self.lose(now, key.sequence.0, Some(assembly), Outcome::Rejected, reason, out))
-            }
-        }
-    }
-
     /// Asks for products whose leg lost packets for good and that got nothing since, and for those that got nothing for long.
     pub(crate) fn ask_stalled(&mut self, now: Now, gave_up_at: impl Fn(LegId) -> Option<Micros>) {
         let stalled = |assembly: &Assembly| {
@@ -319,9 +288,8 @@ impl Track {
     /// Asks for numbers of which nothing is known.
     pub(crate) fn ask_unknown(&mut self, now: Now, mut numbers: RangeSet) {
         numbers.subtract(&self.settled);
-        for number in self.unsettled() {
-            numbers.remove(number, number);
-        }
+        numbers.subtract(self.waiting.numbers());
+        self.pending.keys().for_each(|number| numbers.remove(*number, *number));
         self.ask_once(now, numbers);
     }
 
@@ -331,9 +299,7 @@ impl Track {
             return RangeSet::new();
         }
         let mut over = self.settled.clone();
-        self.waiting.keys().filter(|(epoch, _)| *epoch == self.epoch).for_each(|(_, number)| {
-            over.insert(*number, *number);
-        });
+        over.add(self.waiting.numbers());
         let coming = self.pending.iter().filter(|(_, assembly)| {
             assembly.transfers > 0
                 || (!assembly.legs.is_empty() && now.monotonic.since(assembly.progressed_at) < STALL)
@@ -391,40 +357,15 @@ impl Track {
         };
         begin(&mut assembly, out);
         out.push_back(SiteOutput::Complete { info: assembly.info.clone(), last_byte: assembly.last_byte });
-        self.waiting.insert((assembly.info.key.epoch, number), assembly);
+        let present = assembly.info.key.epoch == self.epoch;
+        self.waiting.insert(assembly, present);
     }
 
-    fn store(&mut self, now: Now, assembly: &Assembly, outcome: Outcome, at: WallMicros) -> Receipt {
-        self.trouble = None;
-        let key = &assembly.info.key;
-        self.newest_stored = self.newest_stored.max(assembly.info.stored);
-        if key.epoch == self.epoch {
-            self.settled.insert(key.sequence.0, key.sequence.0);
-            self.complete.note(key.sequence.0, assembly.info.stored);
-        }
-        self.changed(now);
-        assembly.receipt(outcome, at)
-    }
-
-    /// The hub is told why nothing is stored.
-    fn troubled(&mut self, now: Now, reason: &str) {
-        if self.trouble.is_none() {
-            self.changed(now);
-        }
-        self.trouble = Some(reason.chars().take(TROUBLE_CHARS).collect());
-    }
-
-    /// Awaits a product once more from the start. After the end of a session the next one brings it by itself.
-    fn retry(&mut self, now: Now, mut assembly: Assembly, pause: Micros) {
-        let key = assembly.info.key.clone();
-        if !self.started || key.epoch != self.epoch || self.settled.contains(key.sequence.0) {
-            return;
-        }
-        assembly.restart(now);
-        assembly.legs.clear();
-        assembly.transfers = 0;
-        self.pending.insert(key.sequence.0, assembly);
-        self.asks.add(one(key.sequence.0), now.monotonic.plus(pause));
+    /// True if no number of a range is settled, pending or waiting.
+    pub(super) fn is_unheard_of(&self, first: u64, last: u64) -> bool {
+        self.settled.gaps(first, last).next() == Some((first, last))
+            && self.pending.range(first..=last).next().is_none()
+            && !self.waiting.has_any(first, last)
     }
 
     fn lose(
@@ -469,12 +410,7 @@ impl Track {
     }
 
     fn is_over(&self, number: u64) -> bool {
-        self.settled.contains(number) || self.waiting.contains_key(&(self.epoch, number))
-    }
-
-    fn unsettled(&self) -> Vec<u64> {
-        let waiting = self.waiting.keys().filter(|(epoch, _)| *epoch == self.epoch);
-        self.pending.keys().copied().chain(waiting.map(|(_, number)| *number)).collect()
+        self.settled.contains(number) || self.waiting.numbers().contains(number)
     }
 
     fn changed(&mut self, now: Now) {
@@ -510,12 +446,6 @@ const LONG_STALL: Micros = Micros::from_secs(30);
 
 /// How long a product that could not be stored waits until it is asked again.
 const STORE_PAUSE: Micros = Micros::from_secs(5);
-
-/// How much of a reason is told to the hub.
-const TROUBLE_CHARS: usize = 300;
-
-/// How often a product may fail its digest.
-const DIGEST_FAILURES: u8 = 3;
 
 /// How many lost products of one range are named one by one.
 const LOST_NAMED: usize = 4_096;

@@ -270,6 +270,7 @@ impl SitePeer {
                 self.spool.remove(&key);
             }
             SiteOutput::Event(event) => self.take_event(event),
+            SiteOutput::Train { .. } => self.complaints.push("a train in version 1".to_owned()),
             SiteOutput::JoinGroup(_)
             | SiteOutput::LeaveGroup(_)
             | SiteOutput::OpenStream(_)

@@ -152,10 +152,10 @@ fn take_hub_output(now: Now, hub: &mut Hub, site: &mut Site, output: HubOutput) 
         HubOutput::DrawTicket(stream) => site.draw_ticket(now, stream),
         HubOutput::CloseStream(stream) => site.close_data(stream),
         HubOutput::Authenticate(_) => admit(now, hub, site),
-        HubOutput::Read { feed, after, to, limit_bytes } => {
-            let log = hub.logs.get(&feed).expect("the feed exists");
-            let (entries, read_to) = log.read(after, to, limit_bytes);
-            site.tell_hub(now, HubInput::Entries { feed, after, entries, read_to });
+        HubOutput::Read { feed, after, limit_bytes, filter, .. } => {
+            let log = hub.logs.get_mut(&feed).expect("the feed exists");
+            let stretch = log.stretch(now.monotonic, &feed, after, limit_bytes, &filter);
+            site.tell_hub(now, HubInput::Stretch(stretch));
         }
         HubOutput::FindTime { feed, time } => {
             let after = hub.logs.get(&feed).expect("the feed exists").find(time);
@@ -200,6 +200,7 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         HubEvent::Hello(_)
         | HubEvent::FirstByte { .. }
         | HubEvent::Sent { .. }
+        | HubEvent::TrainSent(_)
         | HubEvent::LegJoined { .. }
         | HubEvent::StreamOpened(_)
         | HubEvent::StreamClosed { .. }

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{
     Epoch, FeedName, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo, ProductKey, Sequence,
 };
-use downburst_session::{Entry, HubInput, LegJoin};
+use downburst_session::{Entry, Filter, HubInput, LegJoin, Stretch, Stretches, stretch_end};
 use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput};
 
 use super::Publish;
@@ -25,6 +26,7 @@ pub(super) struct Log {
     entries: BTreeMap<u64, Entry>,
     head: u64,
     unicast_leg: LegId,
+    stretches: Stretches,
 }
 
 /// A multicast leg.
@@ -39,7 +41,8 @@ impl Hub {
         let log = |(index, feed): (usize, &FeedName)| {
             let unicast_leg = LegId(index as u32 + 1);
             let epoch = Epoch(seed.wrapping_mul(1_000) + index as u64);
-            (feed.clone(), Log { epoch, entries: BTreeMap::new(), head: 0, unicast_leg })
+            let stretches = Stretches::new(STRETCHES_BYTES);
+            (feed.clone(), Log { epoch, entries: BTreeMap::new(), head: 0, unicast_leg, stretches })
         };
         let logs = feeds.iter().enumerate().map(log).collect();
         Self { logs, legs: BTreeMap::new(), multicast_receipts: 0, published: 0, lives: 1 }
@@ -64,7 +67,8 @@ impl Hub {
     }
 
     pub(super) fn evict(&mut self, feed: &FeedName, keep: usize) -> Vec<ProductId> {
-        let entries = &mut self.logs.get_mut(feed).expect("the feed exists").entries;
+        let Log { entries, stretches, .. } = self.logs.get_mut(feed).expect("the feed exists");
+        stretches.clear();
         let drop = entries.len().saturating_sub(keep);
         let gone = entries.values_mut().take(drop).filter(|entry| entry.bytes.is_some());
         gone.map(|entry| {
@@ -168,8 +172,28 @@ impl Hub {
 }
 
 impl Log {
+    /// What a hub answers to a read: the same for all sites that read there with an equal filter.
+    pub(super) fn stretch(
+        &mut self,
+        now: Micros,
+        feed: &FeedName,
+        after: Sequence,
+        limit_bytes: usize,
+        filter: &Arc<Filter>,
+    ) -> Arc<Stretch> {
+        let head = Sequence(self.head);
+        if let Some(stretch) = self.stretches.find(self.epoch, (after, head), filter) {
+            return stretch;
+        }
+        let (entries, read_to) = self.read(after, stretch_end(after, head), limit_bytes);
+        let name = (feed.clone(), self.epoch);
+        let stretch = Arc::new(Stretch::new(name, (after, read_to), entries, Arc::clone(filter)));
+        self.stretches.keep(now, Arc::clone(&stretch));
+        stretch
+    }
+
     /// What `after+1..=to` holds, cut after about `limit_bytes`.
-    pub(super) fn read(&self, after: Sequence, to: Sequence, limit_bytes: usize) -> (Vec<Entry>, Sequence) {
+    fn read(&self, after: Sequence, to: Sequence, limit_bytes: usize) -> (Vec<Entry>, Sequence) {
         let mut entries = Vec::new();
         let mut bytes = 0;
         for (number, entry) in self.entries.range(after.0.saturating_add(1)..=to.0) {
@@ -222,3 +246,6 @@ impl SimLeg {
         self.sender.deadline()
     }
 }
+
+/// Little, so that stretches are dropped now and then.
+const STRETCHES_BYTES: usize = 256 << 10;

@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, SiteName, WallMicros};
 use downburst_session::{
     Classes, FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession,
-    SiteState, StoreResult, StreamId, Subscription,
+    SiteState, StoreResult, StreamId, Subscription, Train,
 };
 
 use super::oracle::Oracle;
@@ -38,10 +39,16 @@ pub(super) struct Site {
     joins: u64,
     seed: u64,
     spool: BTreeMap<ProductKey, Vec<u8>>,
-    storing: BTreeMap<(Micros, u64), (ProductInfo, StoreResult)>,
+    storing: BTreeMap<(Micros, u64), Attempt>,
     attempts: u64,
     log: BTreeMap<(FeedName, String), ProductKey>,
     checkpoints: BTreeMap<FeedName, FeedPosition>,
+}
+
+/// What is being stored, and how each product of it is going to end.
+enum Attempt {
+    Product(ProductInfo, StoreResult),
+    Train(Arc<Train>, Vec<StoreResult>),
 }
 
 impl Site {
@@ -51,7 +58,7 @@ impl Site {
         Self {
             name: format!("site-{index}"),
             index,
-            session: SiteSession::new("sim".to_owned(), SiteState::default()),
+            session: SiteSession::new("sim".to_owned(), SiteState::default()).speaking(config.versions),
             served: None,
             admitted: false,
             subscriptions: config.subscriptions.clone(),
@@ -120,7 +127,8 @@ impl Site {
                 position.settled.insert(key.sequence.0, key.sequence.0);
             }
         }
-        self.session = SiteSession::new("sim".to_owned(), SiteState { feeds });
+        let session = SiteSession::new("sim".to_owned(), SiteState { feeds });
+        self.session = session.speaking(self.config.versions);
     }
 
     /// Carries bytes of the first stream to the site.
@@ -158,6 +166,7 @@ impl Site {
             SiteOutput::Begin(info) => self.begin(&info),
             SiteOutput::Block { key, offset, bytes } => self.write(&key, offset, &bytes),
             SiteOutput::Complete { info, .. } => self.complete(now, info),
+            SiteOutput::Train { train, .. } => self.take_train(now, train),
             SiteOutput::Abandon(key) => {
                 assert!(self.spool.remove(&key).is_some(), "{key:?} is abandoned and was not begun");
             }
@@ -172,10 +181,20 @@ impl Site {
     /// Ends the attempts to store that are due.
     pub(super) fn store(&mut self, now: Now) {
         while let Some(first) = self.storing.first_entry().filter(|first| first.key().0 <= now.monotonic) {
-            let (info, result) = first.remove();
-            let (key, result) = (info.key.clone(), self.append(&info, result));
+            let attempt = first.remove();
             let at = self.clocks(now).wall;
-            self.session.handle(self.clocks(now), SiteInput::Settled { key, result, at });
+            let input = match attempt {
+                Attempt::Product(info, result) => {
+                    let (key, result) = (info.key.clone(), self.append(&info, result));
+                    SiteInput::Settled { key, result, at }
+                }
+                Attempt::Train(train, results) => {
+                    let infos: Vec<ProductInfo> = train.cars.iter().map(|car| train.info(car)).collect();
+                    let results = infos.iter().zip(results).map(|(info, result)| self.append(info, result));
+                    SiteInput::TrainSettled { results: results.collect(), train, at }
+                }
+            };
+            self.session.handle(self.clocks(now), input);
         }
     }
 
@@ -221,18 +240,37 @@ impl Site {
     fn complete(&mut self, now: Now, info: ProductInfo) {
         let bytes = self.spool.remove(&info.key).expect("a product is begun before it is complete");
         assert_eq!(blake3::hash(&bytes).as_bytes(), &info.digest.0, "the bytes of {:?} differ", info.key);
-        let result = if self.dice.chance(self.config.bad_digest) {
+        let result = self.fate();
+        self.attempt(now, Attempt::Product(info, result));
+    }
+
+    fn take_train(&mut self, now: Now, train: Arc<Train>) {
+        self.counts.trains += 1;
+        for car in &train.cars {
+            assert_eq!(blake3::hash(&car.bytes).as_bytes(), &car.digest.0, "the bytes of {car:?} differ");
+        }
+        let results = train.cars.iter().map(|_| self.fate()).collect();
+        self.attempt(now, Attempt::Train(train, results));
+    }
+
+    fn fate(&mut self) -> StoreResult {
+        if self.dice.chance(self.config.bad_digest) {
             StoreResult::DigestMismatch
         } else if self.dice.chance(self.config.store_failure) {
             StoreResult::Failed("the disk is full".to_owned())
         } else {
             StoreResult::Stored
-        };
+        }
+    }
+
+    fn attempt(&mut self, now: Now, attempt: Attempt) {
         let at = now.monotonic.plus(Micros(self.dice.below(20_000)));
-        let doubled = self.storing.values().any(|(known, _)| known.key == info.key);
-        assert!(!doubled, "{:?} is complete twice", info.key);
+        for key in attempt.keys() {
+            let doubled = self.storing.values().any(|known| known.keys().contains(&key));
+            assert!(!doubled, "{key:?} is complete twice");
+        }
         self.attempts += 1;
-        self.storing.insert((at, self.attempts), (info, result));
+        self.storing.insert((at, self.attempts), attempt);
     }
 
     fn append(&mut self, info: &ProductInfo, result: StoreResult) -> StoreResult {
@@ -266,6 +304,15 @@ impl Site {
             | SiteEvent::Duplicates { .. }
             | SiteEvent::Refused(_)
             | SiteEvent::Clock(_) => {}
+        }
+    }
+}
+
+impl Attempt {
+    fn keys(&self) -> Vec<ProductKey> {
+        match self {
+            Self::Product(info, _) => vec![info.key.clone()],
+            Self::Train(train, _) => train.cars.iter().map(|car| train.key(car)).collect(),
         }
     }
 }

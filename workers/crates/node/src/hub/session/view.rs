@@ -9,7 +9,7 @@ impl Session {
     pub(super) fn view(&self, products: &[ProductKey]) -> SessionView {
         let product = |key: &ProductKey| ProductView {
             standing: self.machine.standing(key),
-            first_byte_us: self.first_bytes.get(key).map(|stamp| stamp.0),
+            first_byte_us: self.first_bytes.find(key).map(|stamp| stamp.0),
         };
         let waiting = self.machine.waiting_bytes();
         SessionView {

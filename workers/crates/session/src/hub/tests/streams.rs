@@ -71,7 +71,7 @@ impl Bench {
         let mut decoder = Decoder::default();
         self.others.retain(|output| match output {
             HubOutput::Write { stream: StreamId(written), bytes, .. } if *written == number => {
-                decoder.push(bytes);
+                decoder.push(bytes.clone());
                 false
             }
             _ => true,
@@ -248,7 +248,7 @@ fn a_plan_without_it_ends_a_stream_when_all_it_sent_is_there() {
     assert_eq!(bench.closed(), [2]);
     bench.tell(0, HubInput::StreamClosed { stream: StreamId(2), reason: String::new() });
     bench.messages(5_000);
-    assert_eq!(bench.drawn(), [], "it is not opened again");
+    assert_eq!(bench.drawn(), Vec::<u32>::new(), "it is not opened again");
 }
 
 #[test]

@@ -1,0 +1,214 @@
+//! A stretch of a log, matched and encoded once for all sites that want the same of it.
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use downburst_model::{Class, Epoch, FeedName, Sequence};
+
+use crate::Entry;
+use crate::patterns::Filter;
+use crate::train::{Base, CAR_BYTES, TRAIN_BYTES, put_car};
+
+/// What a stretch of a log holds for the sites with one [`Filter`]: matched once, and its small products encoded once. Whoever
+/// drives sessions may keep it and hand it to each of them that asks for a part of the stretch with an equal filter.
+#[derive(Debug)]
+pub struct Stretch {
+    /// The feed.
+    pub feed: FeedName,
+    /// The life of its log.
+    pub epoch: Epoch,
+    /// Begins behind this.
+    pub after: Sequence,
+    /// Ends here.
+    pub read_to: Sequence,
+    /// What the site wants.
+    pub filter: Arc<Filter>,
+    pub(crate) pieces: Vec<Piece>,
+    memory_bytes: usize,
+}
+
+/// Something that matches, in the order of the log.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// A product that travels by itself.
+    Product(Entry),
+    /// Small products that travel together, whole or in part.
+    Cars(Arc<Cars>),
+}
+
+/// A run of cars that fits one train.
+#[derive(Debug)]
+pub(crate) struct Cars {
+    pub(crate) class: Class,
+    pub(crate) base: Base,
+    pub(crate) bytes: Bytes,
+    places: Vec<Place>,
+}
+
+/// Where a car lies in the run.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    sequence: u64,
+    end: usize,
+    product_bytes: u64,
+}
+
+/// Consecutive cars of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) cars: Arc<Cars>,
+    pub(crate) bytes: Bytes,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) products: u64,
+    pub(crate) product_bytes: u64,
+}
+
+impl Stretch {
+    /// Matches and encodes `entries`, which are everything that the log holds in `after+1..=read_to`, in order. An entry of another
+    /// epoch is left out.
+    pub fn new(
+        (feed, epoch): (FeedName, Epoch),
+        (after, read_to): (Sequence, Sequence),
+        entries: impl IntoIterator<Item = Entry>,
+        filter: Arc<Filter>,
+    ) -> Self {
+        let mut pieces = Pieces { trains: filter.trains(), ..Pieces::default() };
+        let mut last = after;
+        for entry in entries.into_iter().filter(|entry| entry.info.key.epoch == epoch) {
+            let sequence = entry.info.key.sequence;
+            if sequence > last && sequence <= read_to && filter.wants(entry.info.id.as_str()) {
+                pieces.push(entry);
+                last = sequence;
+            }
+        }
+        let (pieces, memory_bytes) = pieces.finish();
+        Self { feed, epoch, after, read_to, filter, pieces, memory_bytes }
+    }
+
+    /// How much memory it takes, about. Products that travel by themselves are shared with the log.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+}
+
+impl Piece {
+    pub(crate) fn first(&self) -> u64 {
+        match self {
+            Self::Product(entry) => entry.info.key.sequence.0,
+            Self::Cars(cars) => cars.places.first().map_or(0, |place| place.sequence),
+        }
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        match self {
+            Self::Product(entry) => entry.info.key.sequence.0,
+            Self::Cars(cars) => cars.places.last().map_or(0, |place| place.sequence),
+        }
+    }
+}
+
+impl Cars {
+    /// The cars with a number in `first..=last`.
+    pub(crate) fn part(self: &Arc<Self>, first: u64, last: u64) -> Option<Part> {
+        let from = self.places.partition_point(|place| place.sequence < first);
+        let to = self.places.partition_point(|place| place.sequence <= last);
+        let places = self.places.get(from..to)?;
+        let start = from.checked_sub(1).and_then(|before| self.places.get(before)).map_or(0, |it| it.end);
+        Some(Part {
+            cars: Arc::clone(self),
+            bytes: self.bytes.slice(start..places.last()?.end),
+            first: places.first()?.sequence,
+            last: places.last()?.sequence,
+            products: places.len() as u64,
+            product_bytes: places.iter().map(|place| place.product_bytes).sum(),
+        })
+    }
+}
+
+/// Gathers pieces; small products in a row become runs of cars.
+#[derive(Default)]
+struct Pieces {
+    trains: bool,
+    done: Vec<Piece>,
+    memory_bytes: usize,
+    run: Option<Run>,
+}
+
+/// A run of cars that may grow.
+struct Run {
+    class: Class,
+    base: Base,
+    bytes: BytesMut,
+    places: Vec<Place>,
+}
+
+impl Pieces {
+    fn push(&mut self, entry: Entry) {
+        match entry.bytes.clone().filter(|bytes| self.trains && bytes.len() <= CAR_BYTES) {
+            Some(bytes) => self.push_car(&entry, &bytes),
+            None => {
+                self.close_run();
+                self.memory_bytes = self.memory_bytes.saturating_add(PIECE_BYTES);
+                self.done.push(Piece::Product(entry));
+            }
+        }
+    }
+
+    fn push_car(&mut self, entry: &Entry, bytes: &Bytes) {
+        let fits = |run: &&mut Run| {
+            (run.class, &run.base.hops) == (entry.info.class, &entry.info.hops)
+                && run.bytes.len().saturating_add(bytes.len()).saturating_add(CAR_FIELDS_BYTES) <= TRAIN_BYTES
+        };
+        if self.run.as_mut().filter(fits).is_none() {
+            self.close_run();
+        }
+        self.run.get_or_insert_with(|| Run::begun_by(entry)).push(entry, bytes);
+    }
+
+    fn close_run(&mut self) {
+        let Some(Run { class, base, bytes, places }) = self.run.take() else {
+            return;
+        };
+        let cars = Cars { class, base, bytes: bytes.freeze(), places };
+        let memory = cars.bytes.len().saturating_add(PIECE_BYTES);
+        self.memory_bytes = self.memory_bytes.saturating_add(memory);
+        self.done.push(Piece::Cars(Arc::new(cars)));
+    }
+
+    fn finish(mut self) -> (Vec<Piece>, usize) {
+        self.close_run();
+        (self.done, self.memory_bytes)
+    }
+}
+
+impl Run {
+    fn begun_by(entry: &Entry) -> Self {
+        let info = &entry.info;
+        let base = Base {
+            sequence: info.key.sequence.0,
+            created: info.created,
+            stored: info.stored,
+            origin: info.origin.clone(),
+            hops: info.hops.clone(),
+        };
+        Self { class: info.class, base, bytes: BytesMut::with_capacity(RUN_BYTES), places: Vec::new() }
+    }
+
+    fn push(&mut self, entry: &Entry, bytes: &Bytes) {
+        put_car(&mut self.bytes, &self.base, &entry.info, bytes);
+        let (sequence, end) = (entry.info.key.sequence.0, self.bytes.len());
+        self.places.push(Place { sequence, end, product_bytes: bytes.len() as u64 });
+    }
+}
+
+/// The longest description of a car: three numbers, the longest origin and id, digest and size.
+const CAR_FIELDS_BYTES: usize = 3 * 10 + 1 + 256 + 256 + 32 + 10;
+
+/// What a run of a few products takes; it grows by doubling.
+const RUN_BYTES: usize = 4 << 10;
+
+/// What a piece takes besides bytes.
+const PIECE_BYTES: usize = 512;
+
+#[cfg(test)]
+mod tests;
