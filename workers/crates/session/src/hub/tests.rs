@@ -11,6 +11,9 @@ mod streams;
 
 const EPOCH: Epoch = Epoch(7);
 
+/// Large enough to travel alone.
+const SIZE: usize = 20_000;
+
 fn at(millis: u64) -> Now {
     Now { monotonic: Micros::from_millis(millis), wall: WallMicros(1_000_000 + millis as i64 * 1_000) }
 }
@@ -26,12 +29,12 @@ fn entry(sequence: u64, id: &str) -> Entry {
         origin: Origin::parse("hub").unwrap(),
         created: WallMicros(1),
         stored: WallMicros(sequence as i64),
-        size: 3,
+        size: SIZE as u64,
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
     };
-    Entry { info, bytes: Some(Bytes::from_static(b"abc")) }
+    Entry { info, bytes: Some(Bytes::from_static(&[7; SIZE])) }
 }
 
 fn hello(feeds: Vec<FeedPosition>) -> Message {

@@ -123,7 +123,11 @@ impl Bench {
         }
         let frames = std::iter::from_fn(|| self.decoder.next().unwrap());
         frames
-            .filter_map(|frame| if let Frame::Message(message) = frame { Some(message) } else { None })
+            .filter_map(|frame| match frame {
+                Frame::Message(message) => Some(message),
+                Frame::PackedReceipts(receipts) => Some(receipts.into()),
+                _ => None,
+            })
             .collect()
     }
 
