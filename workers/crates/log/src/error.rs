@@ -82,6 +82,12 @@ pub enum LogError {
         /// As read.
         found: u64,
     },
+    /// The disk takes nothing any more. Nothing was stored and nothing is damaged.
+    #[error("the disk of {} is read-only; look for its failures in the kernel's log (`dmesg`) and mount it writable; what is stored can be read, and the log goes on by itself", path.display())]
+    ReadOnly {
+        /// The file that could not be changed.
+        path: PathBuf,
+    },
     /// The bytes could not be read from their source.
     #[error("the bytes of product {id:?} could not be read: {source}; send it again")]
     Source {
@@ -114,13 +120,22 @@ pub enum LogError {
 
 impl LogError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem => Self::not_writable(path, source),
+            _ => Self::Io { action, path: path.to_owned(), source },
+        }
+    }
+
+    /// For a failure to write, whatever its kind.
+    pub(crate) fn not_writable(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { path },
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::NotWritable { path, source }
-            }
-            _ => Self::Io { action, path, source },
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
+            _ => Self::NotWritable { path, source },
         }
     }
 }
@@ -140,6 +155,9 @@ mod tests {
         let denied =
             LogError::io("create", path, io::Error::from(io::ErrorKind::PermissionDenied)).to_string();
         assert!(denied.contains("/data/X") && denied.contains("permissions"), "{denied}");
+        let frozen =
+            LogError::io("create", path, io::Error::from(io::ErrorKind::ReadOnlyFilesystem)).to_string();
+        assert!(frozen.starts_with("the disk of /data/X is read-only; "), "{frozen}");
         let other = LogError::io("rename", path, io::Error::other("gone")).to_string();
         assert!(other.starts_with("could not rename /data/X: gone"), "{other}");
     }

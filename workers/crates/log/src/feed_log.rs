@@ -305,7 +305,7 @@ fn fresh_salt(dir: &Path) -> Result<u64, LogError> {
 
 fn lock_directory(dir: &Path) -> Result<File, LogError> {
     let path = dir.join("lock");
-    let not_writable = |source| LogError::NotWritable { path: dir.to_owned(), source };
+    let not_writable = |source| LogError::not_writable(dir, source);
     fs::create_dir_all(dir).map_err(not_writable)?;
     let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
     let mut file = open.map_err(not_writable)?;

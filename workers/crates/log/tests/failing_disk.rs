@@ -5,13 +5,15 @@
 mod common;
 
 use std::{
-    fs::File,
+    fs::{self, File},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
-use common::{all, files, on_a_small_disk, open, small, store};
-use downburst_log::{FeedLog, LogEntry, LogOptions, ProductLog, contract};
+use common::{all, files, on_a_small_disk, open, small, store, try_open};
+use downburst_log::{FeedLog, LogEntry, LogError, LogOptions, LogReader, ProductLog, Retention, contract};
+use downburst_model::{Sequence, WallMicros};
 use nix::fcntl::{FallocateFlags, fallocate};
 
 #[test]
@@ -60,6 +62,107 @@ fn child_reads_holes_of_a_full_disk() {
 #[test]
 fn holes_of_a_full_disk_in_memory_are_read_without_being_touched() {
     on_a_small_disk(HOLES, "child_reads_holes_of_a_full_disk", "holes were read");
+}
+
+const FULL: &str = "DOWNBURST_TEST_FULL";
+
+/// Runs inside a small file system of its own; does nothing in an ordinary run.
+#[test]
+fn child_meets_a_full_disk() {
+    let Ok(disk) = std::env::var(FULL) else { return };
+    let dir = Path::new(&disk).join("log");
+    let (log, _) = open(&dir, small());
+    for n in 0..30 {
+        store(&log, &format!("{n}"), &[n; 700]);
+    }
+    let indexes = files(&dir, "index").len();
+    let filler = fill(Path::new(&disk));
+    let stored = 30 + append_until_refused(&log, |error| matches!(error, LogError::DiskFull { .. }));
+    let error = log.retain(WallMicros(0)).unwrap_err().to_string();
+    assert!(error.contains("is full; free space"), "{error}");
+    assert_eq!((files(&dir, "index").len(), intact(&log)), (indexes, stored), "nothing could be sealed");
+    drop(log);
+
+    let (log, recovery) = open(&dir, small());
+    assert_eq!((recovery.damaged.len(), intact(&log)), (0, stored));
+    append_until_refused(&log, |error| matches!(error, LogError::DiskFull { .. }));
+    fs::remove_file(filler).unwrap();
+    check_that_it_goes_on(log, &dir, stored);
+    println!("the full disk was met");
+}
+
+#[test]
+fn a_disk_may_be_full_at_opening_appending_and_sealing() {
+    on_a_small_disk(FULL, "child_meets_a_full_disk", "the full disk was met");
+}
+
+const READ_ONLY: &str = "DOWNBURST_TEST_READ_ONLY";
+
+/// Runs inside a small file system of its own; does nothing in an ordinary run.
+#[test]
+fn child_meets_a_read_only_disk() {
+    let Ok(disk) = std::env::var(READ_ONLY) else { return };
+    let dir = Path::new(&disk).join("log");
+    let (log, _) = open(&dir, small());
+    for n in 0..30 {
+        store(&log, &format!("{n}"), &[n; 700]);
+    }
+    // Over the directory, because a file system with files that are being written can't be turned read-only by hand.
+    mount(&["--bind", "-o", "ro", &dir.to_string_lossy(), &dir.to_string_lossy()]);
+    let stored = 30 + append_until_refused(&log, |error| matches!(error, LogError::ReadOnly { .. }));
+    log.set_options(LogOptions { retention: Retention { hours: 1_000.0, bytes: 1 }, ..small() });
+    let error = log.retain(WallMicros(0)).unwrap_err().to_string();
+    assert!(error.contains("is read-only; look for its failures"), "{error}");
+    assert_eq!(intact(&log), stored);
+    assert_eq!(LogReader::open(&dir).unwrap().entries(Sequence(0)).count(), stored, "tools can read it");
+    let error = try_open(&dir, small()).err().unwrap().to_string();
+    assert!(error.contains("is read-only"), "{error}");
+
+    // Lazily, because mapped segments hold it.
+    assert!(Command::new("umount").arg("-l").arg(&dir).status().unwrap().success());
+    log.set_options(small());
+    check_that_it_goes_on(log, &dir, stored);
+    println!("the read-only disk was met");
+}
+
+#[test]
+fn a_disk_may_be_read_only_at_opening_appending_sealing_and_retaining() {
+    on_a_small_disk(READ_ONLY, "child_meets_a_read_only_disk", "the read-only disk was met");
+}
+
+/// Appends until the disk takes no more, then a few times again; returns how many products were stored.
+fn append_until_refused(log: &FeedLog, is_expected: impl Fn(&LogError) -> bool) -> usize {
+    let head = log.head();
+    let (mut stored, mut refused) = (0, 0);
+    while refused < 5 {
+        let id = format!("{head:?} {}", stored + refused);
+        match log.append(contract::product(&id).unwrap(), &mut &[9; 600][..], &|| WallMicros(0)) {
+            Ok(_) => stored += 1,
+            Err(error) => {
+                assert!(is_expected(&error), "{error}");
+                refused += 1;
+            }
+        }
+        assert!(stored < 10_000, "the disk refuses nothing");
+    }
+    stored
+}
+
+/// The disk is back: what was stored is there, and appending and sealing need no help.
+fn check_that_it_goes_on(log: FeedLog, dir: &Path, stored: usize) {
+    let head = log.head();
+    assert!(store(&log, "after", b"x") > head);
+    log.retain(WallMicros(0)).unwrap();
+    assert_eq!(intact(&log), stored + 1);
+    drop(log);
+    let (log, recovery) = open(dir, small());
+    assert_eq!((recovery.damaged.len(), recovery.quarantined.len(), intact(&log)), (0, 0, stored + 1));
+    log.close().unwrap();
+    assert_eq!(files(dir, "index").len(), files(dir, "segment").len(), "all are sealed");
+}
+
+fn mount(arguments: &[&str]) {
+    assert!(Command::new("mount").args(arguments).status().unwrap().success());
 }
 
 /// How many products are there with the bytes that were stored.

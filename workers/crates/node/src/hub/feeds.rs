@@ -202,7 +202,7 @@ pub(super) fn failure(error: &LogError) -> Failure {
     let code = match error {
         LogError::DigestMismatch { .. } => "digest-mismatch",
         LogError::DiskFull { .. } => "disk-full",
-        LogError::NotWritable { .. } | LogError::Locked { .. } => "not-writable",
+        LogError::NotWritable { .. } | LogError::ReadOnly { .. } | LogError::Locked { .. } => "not-writable",
         LogError::SizeMismatch { .. } => "truncated",
         LogError::TooLarge { .. } => "too-large",
         _ => "io",
