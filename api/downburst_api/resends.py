@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from downburst.errors import BadInput
+from downburst.errors import BadInput, Refused
 from downburst.events import ResendsChanged
 from downburst.ledger import Book
 from downburst.model import IdFilter, Resend
@@ -76,6 +76,11 @@ def _resend(hub: Runtime, wanted: ResendNew) -> Resend:
 
 def _keep(book: Book, resend: Resend) -> Resend:
     check_right(book, resend.site, resend.feed)
+    if all(wish.feed != resend.feed for wish in book.subscriptions.of_site(resend.site)):
+        raise Refused(
+            f"site {resend.site!r} does not subscribe to {resend.feed!r}; a subscription that begins in the past "
+            f"brings it: downburst subscriptions add {resend.site} '{resend.feed}' --start 2h"
+        )
     return book.resends.add(resend)
 
 

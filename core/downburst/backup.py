@@ -249,7 +249,14 @@ def _value(value: object) -> object:
     return value
 
 
-NODE_FILES = ("ca.pem", "ca.key", "log/*/identity", "log/*/sequence")
+NODE_FILES = (
+    "ca.pem",
+    "ca.key",
+    "log/*/identity",
+    "log/*/sequence",
+    "upstreams/**/identity.json",
+    "upstreams/**/positions/*",
+)
 BYTES_KEY = "base64"
 SPOOL_BYTES = 16 << 20
 CHUNK_BYTES = 1 << 20

@@ -77,6 +77,8 @@ class SiteProgress:
     leg: int
     trouble: str | None = None
     """Why the site stores nothing of the feed at the moment, in its words."""
+    late: int = 0
+    """Products that local software saw after a later one, against the order it asked for, since the site started."""
 
 
 @dataclass(frozen=True, slots=True)

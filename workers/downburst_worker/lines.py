@@ -221,6 +221,7 @@ def _session_traffic(session: Line) -> SessionTraffic:
                 Transport(feed["transport"]),
                 feed["leg"],
                 feed.get("trouble"),
+                feed.get("late", 0),
             )
             for feed in session["feeds"]
         ),

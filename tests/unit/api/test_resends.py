@@ -13,7 +13,7 @@ WANTED = {"site": "unl.edu", "feed": "NGRID", "from": "2h", "pattern": "^A"}
 
 
 async def test_a_resend_reaches_the_node_until_it_is_cancelled(hub: Asked, clock: FakeClock) -> None:
-    await site_and_feed(hub)
+    await subscriber(hub)
     made = await hub.ask("POST", "/v1/resends", 201, json=WANTED | {"to": "90m", "not_pattern": "Z"})
     assert (made["kind"], made["state"], made["pattern"], made["not_pattern"]) == ("resend", "waiting", "^A", "Z")
     assert hub.node.fake.sites["unl.edu"]["resends"] == [
@@ -27,7 +27,7 @@ async def test_a_resend_reaches_the_node_until_it_is_cancelled(hub: Asked, clock
             "had": [],
         }
     ]
-    assert ResendsChanged() in [await hub.events.next() for _ in range(3)]
+    assert ResendsChanged() in [await hub.events.next() for _ in range(4)]
     assert await hub.ask("GET", f"/v1/resends/{made['id']}") == made
     assert await hub.ask("GET", "/v1/resends?site=unl.edu&feed=NGRID") == [made]
     assert await hub.ask("GET", "/v1/resends?site=other") == []
@@ -36,7 +36,7 @@ async def test_a_resend_reaches_the_node_until_it_is_cancelled(hub: Asked, clock
 
 
 async def test_a_resend_ends_now_at_the_latest(hub: Asked, clock: FakeClock) -> None:
-    await site_and_feed(hub)
+    await subscriber(hub)
     made = await hub.ask("POST", "/v1/resends", 201, json=WANTED | {"to": "2030-01-01T00:00:00Z"})
     assert made["to"] == clock.now().isoformat().replace("+00:00", "Z")
 
@@ -87,3 +87,14 @@ async def test_a_subscription_from_the_past_gets_what_it_had_not(hub: Asked, clo
         "hold_us": 500_000,
         "max_age_us": 60_000_000,
     }
+
+
+async def test_only_a_subscriber_gets_a_resend(hub: Asked) -> None:
+    await site_and_feed(hub)
+    problem = await hub.problem("POST", "/v1/resends", 403, "refused", json=WANTED)
+    assert "subscriptions add unl.edu 'NGRID' --start 2h" in problem["detail"]
+
+
+async def subscriber(hub: Asked) -> None:
+    await site_and_feed(hub)
+    await hub.ask("POST", "/v1/sites/unl.edu/subscriptions", 201, json={"feed": "NGRID"})

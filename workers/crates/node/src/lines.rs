@@ -196,6 +196,9 @@ pub(crate) struct SiteLine {
     pub(crate) credentials: Vec<CredentialLine>,
     /// What it gets.
     pub(crate) subscriptions: Vec<SubscriptionLine>,
+    /// What it gets once more.
+    #[serde(default)]
+    pub(crate) resends: Vec<ResendLine>,
     /// The interface it listens to multicast on; empty: the one that reaches the hub.
     #[serde(default)]
     pub(crate) interface: String,
@@ -235,6 +238,50 @@ pub(crate) struct SubscriptionLine {
     /// The feed.
     pub(crate) feed: FeedName,
     /// Ids that match are wanted.
+    pub(crate) pattern: String,
+    /// Unless they match this.
+    pub(crate) not_pattern: Option<String>,
+    /// Local software sees live products in order; a missing one holds back later ones so long.
+    #[serde(default)]
+    pub(crate) hold_us: Option<u64>,
+    /// What was stored longer ago is not sent any more.
+    #[serde(default)]
+    pub(crate) max_age_us: Option<i64>,
+}
+
+/// Stored products that a site gets once more.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct ResendLine {
+    /// Its number, never given twice.
+    pub(crate) resend: u64,
+    /// The feed.
+    pub(crate) feed: FeedName,
+    /// Whether the site gets what it has already, too.
+    pub(crate) kind: ResendKind,
+    /// Stored at this moment or later.
+    pub(crate) from_us: WallMicros,
+    /// Stored before this moment.
+    pub(crate) to_us: WallMicros,
+    /// Ids that go.
+    pub(crate) wanted: FilterLine,
+    /// Unless they match one of these.
+    pub(crate) had: Vec<FilterLine>,
+}
+
+/// Why stored products travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ResendKind {
+    /// Somebody asked for them.
+    Resend,
+    /// A subscription begins in the past.
+    Backfill,
+}
+
+/// Ids that match `pattern` and not `not_pattern`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct FilterLine {
+    /// Ids that match.
     pub(crate) pattern: String,
     /// Unless they match this.
     pub(crate) not_pattern: Option<String>,
@@ -399,6 +446,8 @@ pub(crate) enum Event {
     },
     /// The connection to an upstream changed.
     Upstream { upstream: String, state: &'static str, hub: Option<String>, reason: Option<String> },
+    /// A site has everything of a resend.
+    Resend { site: SiteName, resend: u64, products: u64, bytes: u64, expired: u64 },
     /// A log was repaired at its start.
     Recovered { feed: FeedName, sentence: String },
     /// Something an operator should see.
@@ -463,6 +512,7 @@ pub(crate) struct SessionFeed {
     pub(crate) feed: FeedName,
     pub(crate) settled_to: Sequence,
     pub(crate) pending: u64,
+    pub(crate) late: u64,
     pub(crate) transport: Transport,
     pub(crate) leg: LegId,
     /// Why the site stores nothing of the feed, in its words.

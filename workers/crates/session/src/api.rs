@@ -7,8 +7,8 @@ use downburst_model::{
 };
 
 use crate::{
-    Classes, ClockOffset, Duplicates, FeedPosition, Filter, Frontier, Hello, LegJoin, LegLeft, Proof,
-    Receipt, Refused, StreamId, Stretch, Subscription, Ticket, Train,
+    Classes, ClockOffset, Duplicates, FeedHandling, FeedPosition, Filter, Frontier, Hello, Late, LegJoin,
+    LegLeft, Proof, Receipt, Refused, ResendEnd, ResendOrder, StreamId, Stretch, Subscription, Ticket, Train,
 };
 
 // ---- the hub's half ----------------------------------------------------------------------------------------------------------
@@ -100,6 +100,21 @@ pub enum HubInput {
         /// The last sequence stored before the asked time; 0 if none.
         after: Sequence,
     },
+    /// How feeds are handled for the site: the whole set, given before the subscriptions that it goes with.
+    Handling(Vec<FeedHandling>),
+    /// Stored products that the site gets once more: the whole set.
+    Resends(Vec<ResendOrder>),
+    /// Answer to [`HubOutput::ReadResend`].
+    ResendEntries {
+        /// As in the request.
+        resend: u64,
+        /// Everything the log holds in `after+1..=read_to`, in order.
+        entries: Vec<Entry>,
+        /// As in the request.
+        after: Sequence,
+        /// How far the log was read.
+        read_to: Sequence,
+    },
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
     JoinLeg(LegJoin),
     /// Take the site off the leg; unicast takes over.
@@ -162,6 +177,19 @@ pub enum HubOutput {
         /// What the site wants of the feed.
         filter: Arc<Filter>,
     },
+    /// Read the log for a resend; answer with `ResendEntries`. At most one such read is out.
+    ReadResend {
+        /// Its number.
+        resend: u64,
+        /// The feed.
+        feed: FeedName,
+        /// Entries behind this.
+        after: Sequence,
+        /// Not beyond this.
+        to: Sequence,
+        /// Stop after about this many product bytes.
+        limit_bytes: usize,
+    },
     /// Find the place of a time in the log; answer with `FoundTime`.
     FindTime {
         /// The feed.
@@ -221,6 +249,10 @@ pub enum HubEvent {
     },
     /// A train was written whole.
     TrainSent(TrainSent),
+    /// Local software at the site saw products after later ones.
+    Late(Late),
+    /// A resend is over: everything of it was answered.
+    Resent(ResendEnd),
     /// The site hears the leg; its unicast ends behind `after`.
     LegJoined {
         /// The leg.
@@ -372,6 +404,8 @@ pub enum SiteInput {
         /// Site's wall clock when that was certain.
         at: WallMicros,
     },
+    /// Local software saw a product after a later one of its class, against the order it asked for.
+    Late(FeedName),
     /// Local software has a stored product. Goes into its receipt, if that has not left yet.
     ActionDone {
         /// The product.
@@ -430,6 +464,10 @@ pub enum SiteOutput {
         info: ProductInfo,
         /// Site's wall clock when the last byte came.
         last_byte: WallMicros,
+        /// Why it travelled.
+        lane: Lane,
+        /// The number of the resend that brought it: it is stored once more, and once only.
+        resend: Option<u64>,
     },
     /// Products came whole and together: verify and store each, then say [`SiteInput::TrainSettled`].
     Train {
@@ -471,6 +509,8 @@ pub enum SiteEvent {
     Refused(Refused),
     /// The whole set of subscriptions.
     Subscriptions(Vec<Subscription>),
+    /// How feeds are to be handled: the whole set.
+    Handling(Vec<FeedHandling>),
     /// The clock was compared.
     Clock(ClockOffset),
     /// A data connection carries products.

@@ -5,9 +5,10 @@ use thiserror::Error;
 
 use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
-    Attach, Attached, ClockReply, ClockRequest, Covered, Expired, FeedStart, Frontier, Hello, LegJoin,
-    LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, OpenStream, PacketsGone, ProductBegin, Receipts,
-    Refused, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
+    Attach, Attached, ClockReply, ClockRequest, Covered, Expired, FeedStart, Frontier, Handling, Hello, Late,
+    LegJoin, LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, OpenStream, PacketsGone, ProductBegin,
+    Receipts, Refused, ResentBegin, ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train,
+    Want, Welcome, packed, train,
 };
 
 /// What a frame holds.
@@ -74,6 +75,11 @@ messages! {
     17 => ClockRequest,
     18 => ClockReply,
     19 => Frontier,
+    20 => ResentBegin,
+    21 => ResentEnded,
+    22 => ResentFailed,
+    23 => Handling,
+    24 => Late,
     40 => Mark,
     41 => Marked,
     42 => OpenStream,

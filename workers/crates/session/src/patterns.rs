@@ -26,20 +26,24 @@ struct FilterKey {
     texts: Vec<(String, Option<String>)>,
 }
 
+/// A pattern and what it leaves out.
 #[derive(Debug)]
-struct Wish {
+pub(crate) struct Wish {
     pattern: Pattern,
     not_pattern: Option<Pattern>,
 }
 
 impl Patterns {
     /// Compiles the set. A pattern that does not compile matches nothing: the hub refuses those before they are stored.
-    pub(crate) fn compile(subscriptions: &[Subscription], trains: bool) -> Self {
+    pub(crate) fn compile(subscriptions: &[Subscription], trains: impl Fn(&FeedName) -> bool) -> Self {
         let mut texts: BTreeMap<FeedName, Vec<(String, Option<String>)>> = BTreeMap::new();
         for Subscription { feed, pattern, not_pattern } in subscriptions {
             texts.entry(feed.clone()).or_default().push((pattern.clone(), not_pattern.clone()));
         }
-        let feeds = texts.into_iter().map(|(feed, texts)| (feed, Arc::new(Filter::compile(texts, trains))));
+        let feeds = texts.into_iter().map(|(feed, texts)| {
+            let filter = Filter::compile(texts, trains(&feed));
+            (feed, Arc::new(filter))
+        });
         Self { feeds: feeds.collect() }
     }
 
@@ -99,13 +103,13 @@ impl Ord for Filter {
 }
 
 impl Wish {
-    fn compile(pattern: &str, not_pattern: Option<&str>) -> Option<Self> {
+    pub(crate) fn compile(pattern: &str, not_pattern: Option<&str>) -> Option<Self> {
         let pattern = Pattern::parse(pattern).ok()?;
         let not_pattern = not_pattern.map(Pattern::parse).transpose().ok()?;
         Some(Self { pattern, not_pattern })
     }
 
-    fn matches(&self, id: &str) -> bool {
+    pub(crate) fn matches(&self, id: &str) -> bool {
         self.pattern.matches(id) && !self.not_pattern.as_ref().is_some_and(|pattern| pattern.matches(id))
     }
 }

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use downburst_model::{Class, Epoch, FeedName, Sequence};
+use downburst_model::{Class, Epoch, FeedName, Sequence, WallMicros};
 
 use crate::Entry;
 use crate::patterns::Filter;
@@ -83,6 +83,26 @@ impl Stretch {
         }
         let (pieces, memory_bytes) = pieces.finish();
         Self { feed, epoch, after, read_to, filter, pieces, memory_bytes }
+    }
+
+    /// The same with only the memory of products that travel by themselves and were stored before `oldest`.
+    pub(crate) fn without_older_than(&self, oldest: WallMicros) -> Self {
+        let aged = |piece: &Piece| match piece {
+            Piece::Product(entry) => {
+                let bytes = entry.bytes.clone().filter(|_| entry.info.stored >= oldest);
+                Piece::Product(Entry { info: entry.info.clone(), bytes })
+            }
+            Piece::Cars(cars) => Piece::Cars(Arc::clone(cars)),
+        };
+        Self {
+            feed: self.feed.clone(),
+            epoch: self.epoch,
+            after: self.after,
+            read_to: self.read_to,
+            filter: Arc::clone(&self.filter),
+            pieces: self.pieces.iter().map(aged).collect(),
+            memory_bytes: self.memory_bytes,
+        }
     }
 
     /// How much memory it takes, about. Products that travel by themselves are shared with the log.

@@ -134,7 +134,7 @@ mod tests {
 
     fn filter(pattern: &str, trains: bool) -> Arc<Filter> {
         let wish = Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None };
-        Arc::clone(Patterns::compile(&[wish], trains).filter(&feed()).unwrap())
+        Arc::clone(Patterns::compile(&[wish], |_| trains).filter(&feed()).unwrap())
     }
 
     fn stretch(after: u64, read_to: u64, filter: &Arc<Filter>) -> Arc<Stretch> {

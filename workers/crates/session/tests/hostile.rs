@@ -105,6 +105,9 @@ fn answer(hub: &mut HubSession, now: Now) -> usize {
                 hub.handle(now, HubInput::Feed { feed: feed(), epoch, head: Sequence(30), unicast_leg });
                 hub.handle(now, HubInput::PlanStreams(vec![Classes::all(); 3]));
             }
+            Some(HubOutput::ReadResend { resend, after, to, .. }) => {
+                hub.handle(now, HubInput::ResendEntries { resend, entries: Vec::new(), after, read_to: to });
+            }
             Some(HubOutput::Read { feed, after, to, .. }) => {
                 assert!(to <= Sequence(30), "nothing is read beyond the log");
                 hub.handle(now, HubInput::Entries { feed, after, entries: Vec::new(), read_to: to });

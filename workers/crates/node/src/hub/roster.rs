@@ -7,7 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    ClockOffset, Frontier, LegJoin, RefusalCode, Refused, StreamId, Subscription, Ticket, Tickets,
+    ClockOffset, FeedHandling, Frontier, LegJoin, RefusalCode, Refused, StreamId, Subscription, Ticket,
+    Tickets,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
@@ -18,7 +19,7 @@ use super::deliveries::SessionView;
 use super::lock;
 use super::reading::Wanted;
 use super::strangers::Strangers;
-use crate::lines::{EnrolAnswer, SiteLine};
+use crate::lines::{EnrolAnswer, SiteLine, SubscriptionLine};
 
 /// Sites, sessions and open questions.
 pub(super) struct Roster {
@@ -52,7 +53,9 @@ pub(super) struct Handle {
 /// What the rest of the hub tells a session.
 #[derive(Debug)]
 pub(super) enum Command {
-    Subscriptions(Vec<Subscription>),
+    Subscriptions(Vec<Subscription>, Vec<FeedHandling>),
+    /// What the site gets once more changed.
+    Resends,
     /// Feeds were opened or closed, or their unicast leg changed.
     LookAtFeeds,
     Join(Box<LegJoin>),
@@ -86,6 +89,8 @@ pub(super) struct Status {
     pub(super) frontiers: BTreeMap<FeedName, (Sequence, u64)>,
     /// Why the site stores nothing of a feed.
     pub(super) troubles: BTreeMap<FeedName, String>,
+    /// Products that local software saw out of the order it asked for.
+    pub(super) late: BTreeMap<FeedName, u64>,
     /// Multicast legs the site was told to join and not told to leave.
     pub(super) offered: BTreeMap<FeedName, LegId>,
     pub(super) streams: StreamStatus,
@@ -140,24 +145,22 @@ impl Roster {
     pub(super) fn replace(&self, lines: Vec<SiteLine>) {
         let sites: BTreeMap<SiteName, SiteLine> =
             lines.into_iter().map(|line| (line.site.clone(), line)).collect();
+        let mut told = Vec::new();
         for (site, handle) in lock(&self.sessions).iter() {
-            let command = match sites.get(site).filter(|line| holds(line, &handle.credential_sha256)) {
-                Some(line) => {
-                    let known = self.site(site);
-                    if known.as_ref().is_none_or(|known| known.data_connections != line.data_connections) {
-                        let _ = handle.commands.send(Command::Streams(line.data_connections));
-                    }
-                    if known.is_some_and(|known| known.subscriptions == line.subscriptions) {
-                        continue;
-                    }
-                    Command::Subscriptions(subscriptions(line))
-                }
-                None => Command::Refuse(revoked(site)),
+            let line = sites.get(site).filter(|line| holds(line, &handle.credential_sha256));
+            let known = self.site(site);
+            let commands = match line {
+                Some(line) => changes(known.as_ref(), line),
+                None => vec![Command::Refuse(revoked(site))],
             };
-            let _ = handle.commands.send(command);
+            told.extend(commands.into_iter().map(|command| (handle.commands.clone(), command)));
         }
         *self.sites.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(sites);
         self.told.send_replace(true);
+        // Only now: a session looks up what it gets once more.
+        for (commands, command) in told {
+            let _ = commands.send(command);
+        }
     }
 
     /// Ends the sessions whose credential's time is over.
@@ -340,6 +343,35 @@ pub(super) fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
             not_pattern: item.not_pattern.clone(),
         })
         .collect()
+}
+
+/// How its feeds are handled: the longest hold and the longest age of a feed's subscriptions count, and one without an age has none.
+pub(super) fn handling(line: &SiteLine) -> Vec<FeedHandling> {
+    let mut feeds: BTreeMap<&FeedName, Vec<&SubscriptionLine>> = BTreeMap::new();
+    for item in &line.subscriptions {
+        feeds.entry(&item.feed).or_default().push(item);
+    }
+    let handled = feeds.into_iter().map(|(feed, items)| FeedHandling {
+        feed: feed.clone(),
+        hold_us: items.iter().filter_map(|item| item.hold_us).max(),
+        max_age_us: items.iter().try_fold(0, |longest, item| Some(item.max_age_us?.max(longest))),
+    });
+    handled.filter(|it| it.hold_us.is_some() || it.max_age_us.is_some()).collect()
+}
+
+/// What a connected site has to be told of a new line.
+fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
+    let mut commands = Vec::new();
+    if known.is_none_or(|known| known.data_connections != line.data_connections) {
+        commands.push(Command::Streams(line.data_connections));
+    }
+    if known.is_none_or(|known| known.subscriptions != line.subscriptions) {
+        commands.push(Command::Subscriptions(subscriptions(line), handling(line)));
+    }
+    if known.is_none_or(|known| known.resends != line.resends) {
+        commands.push(Command::Resends);
+    }
+    commands
 }
 
 fn holds(line: &SiteLine, sha256: &str) -> bool {

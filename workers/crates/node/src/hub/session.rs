@@ -1,6 +1,7 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
 mod admission;
 mod legs;
+mod resends;
 mod streams;
 mod view;
 
@@ -262,6 +263,9 @@ impl Session {
                 HubOutput::Read { feed, after, to, filter, .. } => {
                     self.read(Wanted::new(feed, after, to, filter));
                 }
+                HubOutput::ReadResend { resend, feed, after, to, limit_bytes } => {
+                    self.read_resend(resend, &feed, (after, to), limit_bytes);
+                }
                 HubOutput::FindTime { feed, time } => {
                     let after =
                         self.hub.feeds.find(&feed).map_or(Sequence(0), |open| open.log.find_time(time));
@@ -300,16 +304,19 @@ impl Session {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Subscriptions(items) => {
+            Command::Subscriptions(items, handling) => {
                 self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
                 self.tell_grown();
+                self.tell(HubInput::Handling(handling));
                 self.tell(HubInput::Subscriptions(items));
                 self.tell_subscribed();
             }
             Command::LookAtFeeds => {
                 let news = self.watched.look_for(&self.subscribed, &self.hub.feeds);
                 self.tell_all(news);
+                self.tell_resends();
             }
+            Command::Resends => self.tell_resends(),
             Command::Join(join) => self.tell(HubInput::JoinLeg(*join)),
             Command::Leave(leg) => self.tell(HubInput::LeaveLeg(leg)),
             Command::Refuse(refused) => self.refuse(refused),
@@ -386,6 +393,12 @@ impl Session {
                 self.hub.counters.sent(&train.feed, train.leg, train.products, train.product_bytes);
                 let numbers = (train.first.0, train.last.0);
                 self.first_bytes.insert(train.feed, train.epoch, numbers, self.hub.clock.wall());
+            }
+            HubEvent::Resent(end) => self.resent(end),
+            HubEvent::Late(late) => {
+                if let Some(member) = self.member_of(&late.feed) {
+                    lock(&member.handle.status).late.insert(late.feed, late.products);
+                }
             }
             HubEvent::LegJoined { leg, after } => self.leg_joined(leg, after),
             HubEvent::LegLeft(left) => self.leg_left(left),

@@ -170,6 +170,7 @@ impl Hub {
                         settled_to: *settled_to,
                         pending: *pending,
                         trouble: status.troubles.get(feed).cloned(),
+                        late: status.late.get(feed).copied().unwrap_or_default(),
                         transport: if joined.is_some() { Transport::Multicast } else { Transport::Unicast },
                         leg: joined.or_else(|| feeds.get(feed).map(|feed| feed.unicast_leg()))?,
                     })

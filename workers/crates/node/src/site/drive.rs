@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::{Buf as _, BytesMut};
 use downburst_model::{FeedName, LegId, Machine as _, ProductId, SiteName};
 use downburst_session::{
-    FeedPosition, LegJoin, RefusalCode, Refused, SiteEvent, SiteInput, SiteOutput, SiteSession, StoreResult,
-    StreamId, whole_frames,
+    FeedHandling, FeedPosition, LegJoin, Missing, RefusalCode, Refused, SiteEvent, SiteInput, SiteOutput,
+    SiteSession, StoreResult, StreamId, whole_frames,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, WriteHalf};
 use tokio::sync::{mpsc, watch};
@@ -24,7 +24,7 @@ use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
 use super::shelf::Shelf;
 use super::state::{HubPlace, Identity, StoredPosition, save_position};
-use super::store::{self, Complete, Stored, StoredWhat};
+use super::store::{self, Brought, Complete, Stored, StoredWhat};
 use crate::clock::Clock;
 use crate::reconnect::{self, Ended, Reconnect};
 
@@ -54,6 +54,8 @@ pub(crate) struct Site {
     datagram_sender: mpsc::Sender<Datagrams>,
     datagrams: mpsc::Receiver<Datagrams>,
     feeds: BTreeMap<FeedName, Kept>,
+    /// The feeds whose files are shown in order, and what was told of each.
+    ordered: BTreeMap<FeedName, Missing>,
     out: BytesMut,
     flushed: bool,
     local_address: String,
@@ -119,6 +121,7 @@ impl Site {
             datagram_sender,
             datagrams,
             feeds,
+            ordered: BTreeMap::new(),
             out: BytesMut::new(),
             flushed: true,
             local_address: String::new(),
@@ -205,7 +208,12 @@ impl Site {
                 }
             }
             Woken::Stored(batch) => self.stored_batch(batch),
-            Woken::Done(Done { key, at }) => self.tell(SiteInput::ActionDone { key, at }),
+            Woken::Done(Done { key, at, late }) => {
+                if late {
+                    self.tell(SiteInput::Late(key.feed.clone()));
+                }
+                self.tell(SiteInput::ActionDone { key, at });
+            }
             Woken::Role => self.take_role(),
         }
     }
@@ -248,9 +256,10 @@ impl Site {
                 SiteOutput::LeaveGroup(leg) => drop(self.groups.remove(&leg)),
                 SiteOutput::Begin(info) => self.assemblies.begin(&info),
                 SiteOutput::Block { key, offset, bytes } => self.assemblies.block(&key, offset, &bytes),
-                SiteOutput::Complete { info, last_byte } => {
+                SiteOutput::Complete { info, last_byte, lane, resend } => {
                     if let Some(assembly) = self.assemblies.take(&info.key) {
-                        self.batch.push(Complete::Product { info, last_byte, assembly });
+                        let brought = Brought { last_byte, lane, resend };
+                        self.batch.push(Complete::Product { info, brought, assembly });
                     }
                 }
                 SiteOutput::Train { train, last_byte } => {
@@ -266,6 +275,7 @@ impl Site {
                 SiteOutput::Close => self.hang_up = true,
             }
         }
+        self.tell_missing();
         if !self.batch.is_empty() {
             let batch = std::mem::take(&mut self.batch);
             let bytes = batch.iter().map(Complete::memory_bytes).sum::<usize>();
@@ -273,6 +283,33 @@ impl Site {
             self.in_store_bytes += bytes;
             // The thread lives as long as the site.
             let _ = self.complete.send(batch);
+        }
+    }
+
+    /// Has local software see these feeds in order, and no others. The hub that serves decides.
+    fn order_feeds(&mut self, items: &[FeedHandling]) {
+        if self.role != Role::Serve {
+            return self.ordered.clear();
+        }
+        let holds: BTreeMap<FeedName, Duration> = items
+            .iter()
+            .filter_map(|item| Some((item.feed.clone(), Duration::from_micros(item.hold_us?))))
+            .collect();
+        self.ordered = holds.keys().map(|feed| (feed.clone(), Missing::default())).collect();
+        if let Some(files) = &self.files {
+            files.order(holds);
+        }
+    }
+
+    /// Tells what is missing of the feeds that are shown in order, where that changed.
+    fn tell_missing(&mut self) {
+        let Some(files) = &self.files else { return };
+        for (feed, told) in &mut self.ordered {
+            let missing = self.machine.missing(feed);
+            if *told != missing {
+                told.clone_from(&missing);
+                files.missing(feed, missing);
+            }
         }
     }
 
@@ -352,6 +389,7 @@ impl Site {
                     );
                 }
             }
+            SiteEvent::Handling(items) => self.order_feeds(&items),
             SiteEvent::Clock(clock) => {
                 tracing::debug!(offset_us = clock.offset_us, bound_us = clock.bound_us, "clock compared");
             }

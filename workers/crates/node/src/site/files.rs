@@ -2,37 +2,69 @@
 //!
 //! Each feed has a cursor. A product is written aside, its number is noted as about to be shown, it is renamed to its place, and the
 //! cursor moves on. A restart between the note and the move looks for the file written aside: if it is gone, the rename happened.
-use std::collections::BTreeMap;
+//! Where a subscription asks for order, live products wait here for those before them.
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
-use downburst_model::{FeedName, ProductKey, Sequence, WallMicros};
+use downburst_model::{FeedName, Lane, ProductKey, Sequence, WallMicros};
+use downburst_session::Missing;
 use tokio::sync::mpsc;
 
+use super::cursor::{Cursor, Last};
+use super::order::{Arrival, Order, Turn};
 use super::store::Logs;
 use crate::clock::Clock;
 use crate::file_names;
 
-/// Wakes the thread after an append.
+/// Tells the thread what happens.
 #[derive(Clone)]
-pub(crate) struct Waker(Sender<()>);
-
-impl Waker {
-    pub(super) fn wake(&self) {
-        let _ = self.0.try_send(());
-    }
+pub(crate) struct Waker {
+    wake: Sender<()>,
+    wishes: Arc<Mutex<Wishes>>,
 }
 
 /// A file stands.
 pub(crate) struct Done {
     pub(super) key: ProductKey,
     pub(super) at: WallMicros,
+    /// A later product of its class went before it, against the order that was asked for.
+    pub(super) late: bool,
+}
+
+/// How feeds are to be shown.
+#[derive(Default)]
+struct Wishes {
+    /// The feeds with an order, and how long a missing product holds back later ones.
+    holds: BTreeMap<FeedName, Duration>,
+    missing: BTreeMap<FeedName, Missing>,
+}
+
+impl Waker {
+    /// Something was appended to a log.
+    pub(super) fn wake(&self) {
+        let _ = self.wake.try_send(());
+    }
+
+    /// The feeds whose live products are to be shown in order: all of them.
+    pub(super) fn order(&self, holds: BTreeMap<FeedName, Duration>) {
+        let mut wishes = locked(&self.wishes);
+        wishes.missing.retain(|feed, _| holds.contains_key(feed));
+        wishes.holds = holds;
+        drop(wishes);
+        self.wake();
+    }
+
+    /// What a feed with an order still lacks.
+    pub(super) fn missing(&self, feed: &FeedName, missing: Missing) {
+        locked(&self.wishes).missing.insert(feed.clone(), missing);
+        self.wake();
+    }
 }
 
 /// Whoever wants to know of files: the connection to the hub that serves the site.
@@ -59,36 +91,52 @@ pub(super) fn start(
     clock: Clock,
     done: DoneTo,
 ) -> Result<(Waker, std::thread::JoinHandle<()>), String> {
-    let (sender, receiver) = bounded(1);
-    let directory = directory.to_owned();
+    let (wake, receiver) = bounded(1);
+    let wishes = Arc::<Mutex<Wishes>>::default();
+    let files = Files {
+        logs,
+        wishes: Arc::clone(&wishes),
+        outlet: Outlet { directory: directory.to_owned(), clock, done },
+        shows: BTreeMap::new(),
+    };
     let thread = std::thread::Builder::new()
         .name("files".to_owned())
-        .spawn(move || Files { logs, directory, clock, done, cursors: BTreeMap::new() }.run(&receiver))
+        .spawn(move || files.run(&receiver))
         .map_err(|error| format!("no thread to write files: {error}"))?;
-    Ok((Waker(sender), thread))
+    Ok((Waker { wake, wishes }, thread))
 }
 
 struct Files {
     logs: Arc<Logs>,
+    wishes: Arc<Mutex<Wishes>>,
+    outlet: Outlet,
+    shows: BTreeMap<FeedName, Show>,
+}
+
+/// Where files are put.
+struct Outlet {
     directory: PathBuf,
     clock: Clock,
     done: DoneTo,
-    cursors: BTreeMap<FeedName, Cursor>,
 }
 
-/// How far a feed's files are written. On disk: two sequences, 16 bytes.
-struct Cursor {
-    file: File,
-    /// Files up to here are in their place.
-    done: Sequence,
+/// One feed's files.
+struct Show {
+    cursor: Cursor,
+    /// Read from the log up to here; what is not shown of that waits in `order`.
+    read_to: Sequence,
+    order: Option<Order>,
+    waiting: BTreeSet<Sequence>,
 }
 
 impl Files {
     fn run(mut self, wakes: &Receiver<()>) {
         loop {
-            let ended = wakes.recv_timeout(RETRY_INTERVAL).is_err_and(|error| error.is_disconnected());
+            let ended = wakes.recv_timeout(self.patience()).is_err_and(|error| error.is_disconnected());
             for (feed, log) in self.logs.all() {
                 if let Err(error) = self.catch_up(&feed, &log) {
+                    // What waited is read from the log again.
+                    self.shows.remove(&feed);
                     tracing::error!(feed = feed.as_str(), %error, "files can't be written; free space, they follow by themselves");
                 }
             }
@@ -98,62 +146,124 @@ impl Files {
         }
     }
 
+    fn patience(&self) -> Duration {
+        let deadlines = self.shows.values().filter_map(|show| show.order.as_ref()?.deadline());
+        let due = deadlines.min().map(|at| at.saturating_duration_since(Instant::now()));
+        due.map_or(RETRY_INTERVAL, |due| due.min(RETRY_INTERVAL))
+    }
+
     fn catch_up(&mut self, feed: &FeedName, log: &FeedLog) -> io::Result<()> {
-        let directory = self.directory.clone();
-        let cursor = match self.cursors.entry(feed.clone()) {
+        let (hold, missing) = {
+            let wishes = locked(&self.wishes);
+            (wishes.holds.get(feed).copied(), wishes.missing.get(feed).cloned().unwrap_or_default())
+        };
+        let show = match self.shows.entry(feed.clone()) {
             std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => {
-                place.insert(Cursor::open(&directory, feed, log)?)
+                place.insert(Show::open(&self.outlet, feed, log)?)
             }
         };
-        while cursor.done < log.head() {
-            let batch =
-                log.read(cursor.done, log.head(), READ_BYTES, READ_ENTRIES).map_err(io::Error::other)?;
-            for entry in &batch.entries {
-                cursor.show(&directory, feed, entry)?;
-                if let Some(source) = &entry.source {
-                    self.done.tell(Done { key: source.key.clone(), at: self.clock.wall() });
-                }
-            }
-            cursor.move_to(batch.read_to)?;
-        }
-        Ok(())
+        show.set_hold(hold)?;
+        show.catch_up(&self.outlet, feed, log)?;
+        show.take_turns(&self.outlet, feed, log, &missing)
     }
 }
 
-impl Cursor {
-    fn open(directory: &Path, feed: &FeedName, log: &FeedLog) -> io::Result<Self> {
-        let path = directory.join("state").join("files");
-        fs::create_dir_all(&path)?;
-        let path = path.join(file_names::encode(feed.as_str()));
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        let mut bytes = [0; 16];
-        let known = file.read_at(&mut bytes, 0)? == bytes.len();
-        let (done, begun) = if known { sequences(&bytes) } else { (Sequence(0), Sequence(0)) };
-        let mut cursor = Self { file, done };
-        if begun > done {
-            cursor.finish(directory, feed, begun, log)?;
+impl Show {
+    /// Takes up where the site stopped: the product that was about to be shown is put in its place, unless it is there.
+    fn open(outlet: &Outlet, feed: &FeedName, log: &FeedLog) -> io::Result<Self> {
+        let (cursor, begun) = Cursor::open(&outlet.directory, feed)?;
+        let mut show = Self { read_to: cursor.done(), cursor, order: None, waiting: BTreeSet::new() };
+        if let Some(begun) = begun {
+            let aside = aside(&outlet.directory, feed, begun);
+            let entry = log.entry(begun).map_err(io::Error::other)?;
+            if let Some(entry) = entry.filter(|_| aside.exists()) {
+                place(&outlet.directory, &aside, &entry)?;
+            }
+            let done = if show.cursor.is_ordering() { show.cursor.done() } else { begun };
+            show.cursor.shown(begun, done)?;
+            show.read_to = show.cursor.done();
         }
-        Ok(cursor)
+        Ok(show)
     }
 
-    /// After a restart: puts the product that was about to be shown in its place, unless it is there.
-    fn finish(
+    fn set_hold(&mut self, hold: Option<Duration>) -> io::Result<()> {
+        match (hold, &mut self.order) {
+            (Some(hold), Some(order)) => order.set_hold(hold),
+            (Some(hold), None) => {
+                self.cursor.begin_ordering()?;
+                let mut order = Order::new(hold);
+                for Last { class, epoch, sequence } in self.cursor.last() {
+                    order.resume(*class, *epoch, *sequence);
+                }
+                self.order = Some(order);
+            }
+            (None, Some(_)) => {
+                // Read again from the first that was not shown: what waited goes in the log's order.
+                (self.order, self.read_to) = (None, self.cursor.done());
+                self.waiting.clear();
+            }
+            (None, None) if self.cursor.is_ordering() => self.cursor.end_ordering()?,
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn catch_up(&mut self, outlet: &Outlet, feed: &FeedName, log: &FeedLog) -> io::Result<()> {
+        while self.read_to < log.head() && self.waiting.len() < WAITING_LIMIT {
+            let batch =
+                log.read(self.read_to, log.head(), READ_BYTES, READ_ENTRIES).map_err(io::Error::other)?;
+            for entry in &batch.entries {
+                let at = entry.info.key.sequence;
+                if !self.cursor.is_shown(at) {
+                    self.take(outlet, feed, log, entry)?;
+                }
+                self.read_to = at;
+            }
+            self.read_to = batch.read_to;
+            self.cursor.move_to(self.done_to(self.read_to))?;
+        }
+        Ok(())
+    }
+
+    /// Shows an entry, or lets it wait for its turn.
+    fn take(&mut self, outlet: &Outlet, feed: &FeedName, log: &FeedLog, entry: &LogEntry) -> io::Result<()> {
+        let at = entry.info.key.sequence;
+        let (Some(order), Some(arrival)) = (&mut self.order, arrival(entry)) else {
+            return self.show(outlet, feed, entry, false);
+        };
+        let turns = order.arrive(arrival, Instant::now());
+        self.waiting.insert(at);
+        turns.into_iter().try_for_each(|turn| self.take_turn(outlet, feed, log, turn))
+    }
+
+    fn take_turns(
         &mut self,
-        directory: &Path,
+        outlet: &Outlet,
         feed: &FeedName,
-        begun: Sequence,
         log: &FeedLog,
+        missing: &Missing,
     ) -> io::Result<()> {
-        let aside = aside(directory, feed, begun);
-        if aside.exists() {
-            let Some(entry) = log.entry(begun).map_err(io::Error::other)? else { return Ok(()) };
-            place(directory, &aside, &entry)?;
+        let Some(order) = &mut self.order else { return Ok(()) };
+        let turns = order.take_due(missing, Instant::now());
+        if turns.is_empty() {
+            return Ok(());
         }
-        self.move_to(begun)
+        turns.into_iter().try_for_each(|turn| self.take_turn(outlet, feed, log, turn))?;
+        let shown = self.order.iter().flat_map(Order::shown);
+        let last = shown.map(|(class, epoch, sequence)| Last { class, epoch, sequence }).collect();
+        self.cursor.keep_last(last)
     }
 
-    fn show(&mut self, directory: &Path, feed: &FeedName, entry: &LogEntry) -> io::Result<()> {
+    fn take_turn(&mut self, outlet: &Outlet, feed: &FeedName, log: &FeedLog, turn: Turn) -> io::Result<()> {
+        self.waiting.remove(&turn.at);
+        match log.entry(turn.at).map_err(io::Error::other)? {
+            Some(entry) => self.show(outlet, feed, &entry, turn.late),
+            None => Ok(()),
+        }
+    }
+
+    fn show(&mut self, outlet: &Outlet, feed: &FeedName, entry: &LogEntry, late: bool) -> io::Result<()> {
         let sequence = entry.info.key.sequence;
         let Some(bytes) = &entry.bytes else {
             tracing::warn!(
@@ -163,23 +273,45 @@ impl Cursor {
             );
             return Ok(());
         };
-        let aside = aside(directory, feed, sequence);
+        let aside = aside(&outlet.directory, feed, sequence);
         let mut file = File::create(&aside)?;
         file.write_all(bytes)?;
         drop(file);
-        self.note(sequence)?;
-        place(directory, &aside, entry)?;
-        self.move_to(sequence)
+        self.cursor.note(sequence)?;
+        place(&outlet.directory, &aside, entry)?;
+        self.cursor.shown(sequence, self.done_to(sequence))?;
+        outlet.tell(entry, late);
+        Ok(())
     }
 
-    fn note(&self, begun: Sequence) -> io::Result<()> {
-        self.file.write_all_at(&begun.0.to_be_bytes(), 8)
+    /// Nothing up to here waits to be shown, now that `shown` stands.
+    fn done_to(&self, shown: Sequence) -> Sequence {
+        let read_to = self.read_to.max(shown);
+        self.waiting.first().map_or(read_to, |first| Sequence(first.0.saturating_sub(1)).min(read_to))
     }
+}
 
-    fn move_to(&mut self, done: Sequence) -> io::Result<()> {
-        self.done = done;
-        self.file.write_all_at(&done.0.to_be_bytes(), 0)
+impl Outlet {
+    fn tell(&self, entry: &LogEntry, late: bool) {
+        if let Some(source) = &entry.source {
+            self.done.tell(Done { key: source.key.clone(), at: self.clock.wall(), late });
+        }
     }
+}
+
+/// A product that has a place in an order: live ones have.
+fn arrival(entry: &LogEntry) -> Option<Arrival> {
+    let source = entry.source.as_ref().filter(|source| source.lane.unwrap_or(Lane::Live) == Lane::Live)?;
+    Some(Arrival {
+        at: entry.info.key.sequence,
+        class: entry.info.class,
+        epoch: source.key.epoch,
+        sequence: source.key.sequence,
+    })
+}
+
+fn locked(wishes: &Mutex<Wishes>) -> std::sync::MutexGuard<'_, Wishes> {
+    wishes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn place(directory: &Path, aside: &Path, entry: &LogEntry) -> io::Result<()> {
@@ -198,12 +330,9 @@ fn aside(directory: &Path, feed: &FeedName, sequence: Sequence) -> PathBuf {
     directory.join("spool").join(format!("out-{}-{}", file_names::encode(feed.as_str()), sequence.0))
 }
 
-fn sequences(bytes: &[u8; 16]) -> (Sequence, Sequence) {
-    let (done, begun) = bytes.split_at(8);
-    let number = |half: &[u8]| Sequence(half.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
-    (number(done), number(begun))
-}
-
 const READ_BYTES: usize = 4 << 20;
 const READ_ENTRIES: usize = 256;
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Products that may wait for those before them; beyond it the log is read on when some have gone.
+const WAITING_LIMIT: usize = 65_536;

@@ -7,7 +7,7 @@ use downburst_log::{
     Appended, DuplicateRule, FeedLog, LogError, LogOptions, NewProduct, ProductLog as _, Retention,
     SourceStamp,
 };
-use downburst_model::{FeedName, ProductInfo, Sequence, WallMicros};
+use downburst_model::{FeedName, Lane, ProductInfo, Sequence, WallMicros};
 use downburst_session::{Duplicates, StoreResult, Train};
 use tokio::sync::mpsc;
 
@@ -26,8 +26,16 @@ pub(super) struct Logs {
 
 /// Something for the thread.
 pub(super) enum Complete {
-    Product { info: ProductInfo, last_byte: WallMicros, assembly: Assembly },
+    Product { info: ProductInfo, brought: Brought, assembly: Assembly },
     Train { train: Arc<Train>, last_byte: WallMicros },
+}
+
+/// How a product came in.
+#[derive(Clone, Copy)]
+pub(super) struct Brought {
+    pub(super) last_byte: WallMicros,
+    pub(super) lane: Lane,
+    pub(super) resend: Option<u64>,
 }
 
 /// What became of it.
@@ -159,8 +167,8 @@ pub(super) fn start(
 
 fn finish(shelf: &dyn Shelf, clock: Clock, complete: Complete) -> Stored {
     match complete {
-        Complete::Product { info, last_byte, mut assembly } => {
-            let (result, log_sequence) = store(shelf, clock, &info, last_byte, &assembly);
+        Complete::Product { info, brought, mut assembly } => {
+            let (result, log_sequence) = store(shelf, clock, &info, brought, &assembly);
             assembly.discard();
             Stored { what: StoredWhat::Product(info, result), at: clock.wall(), log_sequence }
         }
@@ -175,10 +183,10 @@ fn store(
     shelf: &dyn Shelf,
     clock: Clock,
     info: &ProductInfo,
-    last_byte: WallMicros,
+    brought: Brought,
     assembly: &Assembly,
 ) -> (StoreResult, Option<Sequence>) {
-    let Some(product) = new_product(shelf, info.clone(), last_byte) else { return (StoreResult::Held, None) };
+    let Some(product) = new_product(shelf, info.clone(), brought) else { return (StoreResult::Held, None) };
     let appended = assembly.reader().map_err(StoreResult::Failed).and_then(|mut reader| {
         let log = log_of(shelf, &info.key.feed)?;
         log.append(product, &mut reader, &|| clock.wall()).map_err(failure)
@@ -193,8 +201,9 @@ fn store_train(
     train: &Train,
     last_byte: WallMicros,
 ) -> (Vec<StoreResult>, Option<Sequence>) {
+    let brought = Brought { last_byte, lane: train.lane, resend: None };
     let admitted: Vec<Option<NewProduct>> =
-        train.cars.iter().map(|car| new_product(shelf, train.info(car), last_byte)).collect();
+        train.cars.iter().map(|car| new_product(shelf, train.info(car), brought)).collect();
     let log = match log_of(shelf, &train.feed) {
         Ok(log) => log,
         Err(result) => return (vec![result; train.cars.len()], None),
@@ -217,14 +226,18 @@ fn log_of(shelf: &dyn Shelf, feed: &FeedName) -> Result<Arc<FeedLog>, StoreResul
 }
 
 /// The product as it goes into the log; `None` if it is passed over.
-fn new_product(shelf: &dyn Shelf, info: ProductInfo, last_byte: WallMicros) -> Option<NewProduct> {
+fn new_product(shelf: &dyn Shelf, info: ProductInfo, brought: Brought) -> Option<NewProduct> {
     let (class, hops) = shelf.admit(&info)?;
+    let Brought { last_byte, lane, resend } = brought;
+    // Absent stands for the lane of nearly all.
+    let lane = Some(lane).filter(|lane| *lane != Lane::Live);
+    let live = SourceStamp::live(info.key, info.stored, Some(last_byte));
     Some(NewProduct {
         id: info.id,
         origin: info.origin,
         created: info.created,
         class,
-        source: Some(SourceStamp::live(info.key, info.stored, Some(last_byte))),
+        source: Some(SourceStamp { lane, resend, ..live }),
         hops,
         expected_size: Some(info.size),
         expected_digest: Some(info.digest),

@@ -153,7 +153,10 @@ impl World {
                     session.handle(now, HubInput::FoundTime { feed: feed(), after });
                 }
                 HubOutput::Event(HubEvent::Violation(sentence)) => panic!("{sentence}"),
-                HubOutput::DrawTicket(_) | HubOutput::CloseStream(_) | HubOutput::Event(_) => {}
+                HubOutput::DrawTicket(_)
+                | HubOutput::ReadResend { .. }
+                | HubOutput::CloseStream(_)
+                | HubOutput::Event(_) => {}
                 HubOutput::Close => self.closed = true,
             }
         }

@@ -32,6 +32,11 @@ impl Feed {
         }
     }
 
+    /// True if the site was told where the feed begins in this epoch.
+    pub(super) fn is_serving(&self, epoch: Epoch) -> bool {
+        matches!(self, Self::Serving(serve) if serve.epoch == epoch)
+    }
+
     fn epoch(&self) -> Epoch {
         match self {
             Self::Searching { epoch, .. } => *epoch,
@@ -92,6 +97,8 @@ impl HubSession {
     }
 
     pub(super) fn take_stretch(&mut self, now: Now, stretch: &Stretch) {
+        let aged = self.without_aged(now, stretch);
+        let stretch = aged.as_ref().unwrap_or(stretch);
         let feed = &stretch.feed;
         let Some(ReadOut { reading, stale: false }) = self.reads.remove(feed) else {
             return;
@@ -138,6 +145,7 @@ impl HubSession {
 
     pub(super) fn drop_feed(&mut self, feed: &FeedName) {
         self.parcels.take_back(&mut self.outbox, feed, 0);
+        self.resends.forget_answers(feed);
         self.feeds.remove(feed);
         if let Some(read) = self.reads.get_mut(feed) {
             read.stale = true;
@@ -170,6 +178,13 @@ impl HubSession {
     pub(super) fn serving(&mut self, feed: &FeedName, epoch: Epoch) -> Option<&mut Serve> {
         match self.feeds.get_mut(feed) {
             Some(Feed::Serving(serve)) if serve.epoch == epoch => Some(serve),
+            _ => None,
+        }
+    }
+
+    pub(super) fn unicast_leg(&self, feed: &FeedName) -> Option<LegId> {
+        match self.feeds.get(feed) {
+            Some(Feed::Serving(serve)) => Some(serve.unicast_leg),
             _ => None,
         }
     }

@@ -7,18 +7,22 @@ use downburst_model::{Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, Si
 use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::Patterns;
 use crate::{
-    Duplicates, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose, RefusalCode,
-    Refused, Subscription, Subscriptions, VERSION, VERSION_TRAINS, VERSIONS, Welcome,
+    Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose,
+    RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_TRAINS, VERSIONS, Welcome,
 };
 use feeds::Feed;
+use handling::Handling;
 use offers::Offers;
 use parcels::Parcels;
+use resends::Resends;
 use streams::Streams;
 
 mod feeds;
+mod handling;
 mod messages;
 mod offers;
 mod parcels;
+mod resends;
 mod serve;
 mod standing;
 mod streams;
@@ -65,6 +69,9 @@ pub struct HubSession {
     /// The site wants no feeds.
     stand_by: bool,
     streams: Streams,
+    resends: Resends,
+    handling: Handling,
+    told_handling: Vec<FeedHandling>,
     outputs: VecDeque<HubOutput>,
 }
 
@@ -99,6 +106,9 @@ impl HubSession {
             duplicates: BTreeMap::new(),
             stand_by: false,
             streams: Streams::default(),
+            resends: Resends::default(),
+            handling: Handling::default(),
+            told_handling: Vec::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -147,7 +157,8 @@ impl HubSession {
 
     fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
         let subscriptions = if self.stand_by { Vec::new() } else { subscriptions };
-        self.patterns = Patterns::compile(&subscriptions, self.version >= VERSION_TRAINS);
+        let (handling, takes_trains) = (&self.handling, self.version >= VERSION_TRAINS);
+        self.patterns = Patterns::compile(&subscriptions, |feed| takes_trains && !handling.ages(feed));
         let gone: Vec<FeedName> =
             self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
         for feed in gone {
@@ -155,6 +166,7 @@ impl HubSession {
         }
         let heads = self.heads();
         self.send(Subscriptions { items: subscriptions, heads });
+        self.tell_handling();
     }
 
     fn repair(&mut self, leg: LegId, leg_epoch: u64, packet: u64, payload: &[u8]) {
@@ -225,6 +237,7 @@ impl HubSession {
         }
         self.advance_streams(now);
         self.advance_feeds(now);
+        self.advance_resends(now);
         if self.outputs.is_empty() {
             self.write_next();
         }
@@ -329,6 +342,11 @@ impl Machine for HubSession {
             }
             HubInput::Stretch(stretch) => self.take_stretch(now, &stretch),
             HubInput::FoundTime { feed, after } => self.take_found_time(&feed, after),
+            HubInput::Handling(items) => self.set_handling(items),
+            HubInput::Resends(orders) if self.is_active() => self.set_resends(orders),
+            HubInput::ResendEntries { resend, entries, after, read_to } => {
+                self.take_resend_entries(resend, entries, after.0, read_to.0);
+            }
             HubInput::JoinLeg(join) if self.is_active() => self.offer_leg(join),
             HubInput::LeaveLeg(leg) => {
                 let messages = self.offers.leave(leg);
@@ -341,6 +359,7 @@ impl Machine for HubSession {
                 self.send(crate::PacketsGone { leg, leg_epoch, packets });
             }
             HubInput::Subscriptions(_)
+            | HubInput::Resends(_)
             | HubInput::JoinLeg(_)
             | HubInput::PacketsGone { .. }
             | HubInput::PlanStreams(_) => {}
@@ -360,7 +379,7 @@ impl Machine for HubSession {
         }
         let liveness = self.heard.map(|heard| heard.plus(LIVENESS_LIMIT));
         let covers = self.feeds.values().filter_map(Feed::deadline);
-        covers.chain(liveness).chain(self.streams.deadline()).min()
+        covers.chain(liveness).chain(self.streams.deadline()).chain(self.resends_deadline()).min()
     }
 }
 

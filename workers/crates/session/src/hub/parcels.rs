@@ -8,7 +8,7 @@ use super::serve::{Delivery, Departure};
 use super::streams::Flight;
 use crate::frame::{Message, slice_header, train_header};
 use crate::train::Head;
-use crate::{HubEvent, ProductBegin, Purpose, TrainSent};
+use crate::{HubEvent, ProductBegin, Purpose, ResentBegin, TrainSent};
 
 /// What lies in the outbox, by ticket. The ticket is the transfer number on the wire.
 #[derive(Debug, Default)]
@@ -25,6 +25,7 @@ struct Queued {
 #[derive(Debug)]
 enum Load {
     Product(ProductBegin),
+    Resent(Box<ResentBegin>),
     Train(Box<QueuedTrain>),
 }
 
@@ -58,6 +59,23 @@ impl Parcels {
         let transfer = outbox.push(Parcel { feed: info.key.feed.clone(), class: info.class, lane, bytes });
         let begin = ProductBegin { info, previous: Some(Sequence(previous)), lane, leg, transfer };
         self.by_ticket.insert(transfer, Queued { purpose, load: Load::Product(begin) });
+    }
+
+    /// Queues a product that goes once more: it says nothing about other numbers.
+    pub(crate) fn push_resent(
+        &mut self,
+        outbox: &mut Outbox<Purpose>,
+        resend: u64,
+        delivery: Delivery,
+        leg: LegId,
+        purpose: Purpose,
+    ) {
+        let Delivery { info, bytes, reason, .. } = delivery;
+        let lane = reason.lane;
+        let transfer = outbox.push(Parcel { feed: info.key.feed.clone(), class: info.class, lane, bytes });
+        let begin = ProductBegin { info, previous: None, lane, leg, transfer };
+        let load = Load::Resent(Box::new(ResentBegin { resend, begin }));
+        self.by_ticket.insert(transfer, Queued { purpose, load });
     }
 
     /// Queues a train: one parcel, and one slice.
@@ -102,7 +120,8 @@ impl Parcels {
         after: u64,
     ) -> Vec<TakenBack> {
         let unwanted = |ticket: u32| {
-            let spoken = self.by_ticket.get(&ticket).filter(|queued| queued.feed() == feed);
+            let spoken =
+                self.by_ticket.get(&ticket).filter(|queued| queued.feed() == feed && !queued.is_resent());
             spoken.is_some_and(|queued| queued.numbers().last > after)
         };
         let gone = outbox.withdraw(unwanted);
@@ -112,23 +131,33 @@ impl Parcels {
 }
 
 impl Queued {
+    fn is_resent(&self) -> bool {
+        matches!(self.load, Load::Resent(_))
+    }
+
     fn feed(&self) -> &FeedName {
         match &self.load {
             Load::Product(begin) => &begin.info.key.feed,
+            Load::Resent(resent) => &resent.begin.info.key.feed,
             Load::Train(train) => &train.head.feed,
         }
     }
 
     fn flight(&self) -> Flight {
-        let bytes = match &self.load {
-            Load::Product(begin) => begin.info.size,
-            Load::Train(train) => train.wire_bytes,
+        let (bytes, resend) = match &self.load {
+            Load::Product(begin) => (begin.info.size, None),
+            Load::Resent(resent) => (resent.begin.info.size, Some(resent.resend)),
+            Load::Train(train) => (train.wire_bytes, None),
         };
-        Flight { feed: self.feed().clone(), numbers: self.numbers(), bytes }
+        Flight { feed: self.feed().clone(), numbers: self.numbers(), bytes, resend }
     }
 
     fn numbers(&self) -> TakenBack {
         match &self.load {
+            Load::Resent(resent) => {
+                let key = &resent.begin.info.key;
+                TakenBack { epoch: key.epoch, previous: 0, first: key.sequence.0, last: key.sequence.0 }
+            }
             Load::Product(ProductBegin { info, previous, .. }) => {
                 let (epoch, sequence) = (info.key.epoch, info.key.sequence.0);
                 let previous = previous.map_or(0, |previous| previous.0);
@@ -155,7 +184,12 @@ impl HubSession {
                 self.event(HubEvent::FirstByte { key });
                 self.write_bytes(stream, &slice, purpose);
             }
-            Load::Product(_) => self.write_bytes(stream, &slice, purpose),
+            Load::Resent(resent) if slice.first => {
+                let begin = Message::from(ResentBegin::clone(resent)).encode();
+                self.write_on(stream, begin, purpose.clone());
+                self.write_bytes(stream, &slice, purpose);
+            }
+            Load::Product(_) | Load::Resent(_) => self.write_bytes(stream, &slice, purpose),
             Load::Train(train) => {
                 let header = train_header(&train.head, slice.bytes.len());
                 self.streams.loads(stream, slice.bytes.len());
@@ -190,6 +224,10 @@ impl HubSession {
         }
         self.event(match queued.load {
             Load::Product(ProductBegin { info, lane, leg, .. }) => {
+                HubEvent::Sent { key: info.key, leg, lane, size: info.size }
+            }
+            Load::Resent(resent) => {
+                let ProductBegin { info, lane, leg, .. } = resent.begin;
                 HubEvent::Sent { key: info.key, leg, lane, size: info.size }
             }
             Load::Train(train) => HubEvent::TrainSent(train.sent),

@@ -69,6 +69,8 @@ pub(crate) struct Flight {
     pub(crate) feed: FeedName,
     pub(crate) numbers: TakenBack,
     pub(crate) bytes: u64,
+    /// The resend that it is a part of: it speaks for no numbers.
+    pub(crate) resend: Option<u64>,
 }
 
 impl Streams {
@@ -333,7 +335,9 @@ impl HubSession {
         let lost: Vec<Flight> = flow.flights.into_iter().chain(begun).collect();
         for flight in lost {
             let TakenBack { epoch, previous, first, last } = flight.numbers;
-            if let Some(serve) = self.serving(&flight.feed, epoch) {
+            if let Some(resend) = flight.resend {
+                self.lost_resent(resend, first);
+            } else if let Some(serve) = self.serving(&flight.feed, epoch) {
                 serve.taken_back(previous, first, last);
             }
         }
@@ -345,7 +349,7 @@ impl HubSession {
     /// Nothing that is said from here on can overtake it.
     pub(super) fn landed(&mut self, flight: &Flight) {
         let TakenBack { epoch, first, last, .. } = flight.numbers;
-        if let Some(serve) = self.serving(&flight.feed, epoch) {
+        if let Some(serve) = self.serving(&flight.feed, epoch).filter(|_| flight.resend.is_none()) {
             serve.sent(first, last);
         }
     }

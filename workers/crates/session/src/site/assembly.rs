@@ -20,6 +20,8 @@ pub(crate) struct Assembly {
     pub(crate) failures: u8,
     pub(crate) last_byte: WallMicros,
     pub(crate) repaired: bool,
+    /// The resend that brings it once more.
+    pub(crate) resend: Option<u64>,
     announced_by: Source,
     received: RangeSet,
     brought: BTreeMap<Source, u64>,
@@ -45,6 +47,7 @@ impl Assembly {
             failures: 0,
             last_byte: now.wall,
             repaired: false,
+            resend: None,
             announced_by: source,
             received: RangeSet::new(),
             brought: BTreeMap::new(),

@@ -11,8 +11,12 @@ impl SiteSession {
     pub(super) fn take_message(&mut self, now: Now, message: Message) {
         match message {
             Message::Subscriptions(subscriptions) => self.subscribed(now, subscriptions),
+            Message::Handling(handling) => self.take_handling(handling),
             Message::FeedStart(start) => self.start_feed(now, start),
-            Message::ProductBegin(begin) => self.begin_product(now, StreamId::FIRST, begin),
+            Message::ProductBegin(begin) => self.begin_product(now, StreamId::FIRST, begin, None),
+            Message::ResentBegin(resent) => {
+                self.begin_product(now, StreamId::FIRST, resent.begin, Some(resent.resend));
+            }
             Message::Covered(covered) => self.take_covered(now, &covered),
             Message::Expired(expired) => self.take_expired(now, &expired),
             Message::Mark(mark) => self.send(Marked { number: mark.number }),

@@ -24,8 +24,10 @@ mod complete;
 mod leg;
 mod legs;
 mod messages;
+mod order;
 mod passed;
 mod report;
+mod resends;
 mod streams;
 mod track;
 mod trains;
@@ -65,6 +67,7 @@ pub struct SiteSession {
     legs: BTreeMap<LegId, Leg>,
     clock: Clock,
     receipts: Batch,
+    late: BTreeMap<FeedName, u64>,
     scan_at: Option<Micros>,
     outputs: VecDeque<SiteOutput>,
 }
@@ -96,6 +99,7 @@ impl SiteSession {
             legs: BTreeMap::new(),
             clock: Clock::default(),
             receipts: Batch::default(),
+            late: BTreeMap::new(),
             scan_at: None,
             outputs: VecDeque::new(),
         }
@@ -165,7 +169,7 @@ impl SiteSession {
 
     fn subscribed(&mut self, now: Now, subscriptions: Subscriptions) {
         let Subscriptions { items, heads } = subscriptions;
-        self.patterns = Patterns::compile(&items, false);
+        self.patterns = Patterns::compile(&items, |_| false);
         let patterns = self.patterns.clone();
         self.end_legs(now, |feed| !patterns.has(feed), "the feed is not subscribed");
         for (feed, track) in &mut self.tracks {
@@ -245,6 +249,7 @@ impl SiteSession {
             self.tell_taken(now);
             self.scan(now);
             self.ask(now);
+            self.answer_resends();
             if let Some(request) = self.clock.due(now) {
                 self.send(request);
             }
@@ -383,6 +388,7 @@ impl Machine for SiteSession {
                 }
             }
             SiteInput::TrainSettled { train, results, at } => self.settle_train(now, &train, results, at),
+            SiteInput::Late(feed) => self.was_late(feed),
             SiteInput::ActionDone { key, at } => self.receipts.action_done(&key, at),
         }
     }

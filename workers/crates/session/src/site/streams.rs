@@ -172,7 +172,10 @@ impl SiteSession {
                 self.event(SiteEvent::StreamAttached(stream));
             }
             (State::Up, Frame::Message(Message::ProductBegin(begin))) => {
-                self.begin_product(now, stream, begin);
+                self.begin_product(now, stream, begin, None);
+            }
+            (State::Up, Frame::Message(Message::ResentBegin(resent))) => {
+                self.begin_product(now, stream, resent.begin, Some(resent.resend));
             }
             (State::Up, Frame::Train(train, around)) => {
                 self.take_train(now, train, around);

@@ -10,6 +10,7 @@ use super::asks::Asks;
 use super::assembly::{Assembly, Source};
 use super::complete::Complete;
 use super::passed::Passed;
+use super::resends::Resends;
 use super::waiting::Waiting;
 use crate::spans::Spans;
 use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
@@ -27,11 +28,12 @@ pub(crate) struct Track {
     pub(crate) started: bool,
     pub(crate) asks: Asks,
     feed: FeedName,
-    settled: RangeSet,
+    pub(super) settled: RangeSet,
     newest_stored: WallMicros,
     complete: Complete,
-    pending: BTreeMap<u64, Assembly>,
+    pub(super) pending: BTreeMap<u64, Assembly>,
     pub(super) waiting: Waiting,
+    pub(super) resends: Resends,
     passed: Passed,
     /// Why the driver could not store a product, until it could store one.
     trouble: Option<String>,
@@ -53,6 +55,7 @@ impl Track {
             complete: Complete::default(),
             pending: BTreeMap::new(),
             waiting: Waiting::default(),
+            resends: Resends::default(),
             passed: Passed::default(),
             trouble: None,
             report_at: None,
@@ -116,6 +119,7 @@ impl Track {
             abandon(&assembly, out);
         }
         self.asks.clear();
+        self.resends = Resends::default();
         let recent = self.passed.take_recent(now);
         if !recent.is_empty() {
             self.settled.subtract(&recent);
@@ -278,6 +282,7 @@ impl Track {
             let suspect =
                 lost.is_some_and(|lost| now.monotonic.since(lost) >= STALL && lost >= assembly.announced_at);
             assembly.transfers == 0
+                && assembly.resend.is_none()
                 && (assembly.legs.is_empty() || (suspect && quiet >= STALL) || quiet >= LONG_STALL)
         };
         let numbers = self.pending.iter().filter(|(_, assembly)| stalled(assembly));
@@ -351,12 +356,13 @@ impl Track {
         self.report_at
     }
 
-    fn complete(&mut self, number: u64, out: &mut Outputs) {
+    pub(super) fn complete(&mut self, number: u64, out: &mut Outputs) {
         let Some(mut assembly) = self.pending.remove(&number) else {
             return;
         };
         begin(&mut assembly, out);
-        out.push_back(SiteOutput::Complete { info: assembly.info.clone(), last_byte: assembly.last_byte });
+        let Assembly { ref info, last_byte, lane, resend, .. } = assembly;
+        out.push_back(SiteOutput::Complete { info: info.clone(), last_byte, lane, resend });
         let present = assembly.info.key.epoch == self.epoch;
         self.waiting.insert(assembly, present);
     }

@@ -45,7 +45,13 @@ impl Transfers {
 }
 
 impl SiteSession {
-    pub(super) fn begin_product(&mut self, now: Now, stream: StreamId, begin: ProductBegin) {
+    pub(super) fn begin_product(
+        &mut self,
+        now: Now,
+        stream: StreamId,
+        begin: ProductBegin,
+        resend: Option<u64>,
+    ) {
         let ProductBegin { info, previous, lane, leg, transfer } = begin;
         let source = Source { leg, transport: Transport::Unicast };
         let (key, size) = (info.key.clone(), info.size);
@@ -56,7 +62,12 @@ impl SiteSession {
                 let from = previous.0.saturating_add(1);
                 track.cover(now, from, key.sequence.0.saturating_sub(1), &mut self.outputs);
             }
-            if let Some(assembly) = track.announce(now, info, lane, source, &mut self.outputs) {
+            let out = &mut self.outputs;
+            let awaited = match resend {
+                Some(resend) => track.announce_again(now, info, resend, (lane, source), out),
+                None => track.announce(now, info, lane, source, out),
+            };
+            if let Some(assembly) = awaited {
                 assembly.transfers = assembly.transfers.saturating_add(1);
                 assembly.repaired |= !assembly.legs.is_empty();
                 wanted = true;

@@ -158,6 +158,7 @@ impl HubPeer {
             HubOutput::DrawTicket(stream) => panic!("nobody planned the stream {stream:?}"),
             HubOutput::Event(_)
             | HubOutput::Authenticate(_)
+            | HubOutput::ReadResend { .. }
             | HubOutput::CloseStream(_)
             | HubOutput::Close => {}
         }

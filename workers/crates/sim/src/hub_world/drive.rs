@@ -161,6 +161,7 @@ fn take_hub_output(now: Now, hub: &mut Hub, site: &mut Site, output: HubOutput) 
             let after = hub.logs.get(&feed).expect("the feed exists").find(time);
             site.tell_hub(now, HubInput::FoundTime { feed, after });
         }
+        HubOutput::ReadResend { .. } => panic!("nobody asked for a resend"),
         HubOutput::Event(event) => take_hub_event(now, hub, site, event),
         HubOutput::Close => site.cut(now, now.monotonic.plus(Micros::from_millis(500))),
     }
@@ -201,6 +202,8 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         | HubEvent::FirstByte { .. }
         | HubEvent::Sent { .. }
         | HubEvent::TrainSent(_)
+        | HubEvent::Resent(_)
+        | HubEvent::Late(_)
         | HubEvent::LegJoined { .. }
         | HubEvent::StreamOpened(_)
         | HubEvent::StreamClosed { .. }

@@ -302,6 +302,7 @@ impl Site {
             SiteEvent::StreamEnded { .. }
             | SiteEvent::Welcome { .. }
             | SiteEvent::Duplicates { .. }
+            | SiteEvent::Handling(_)
             | SiteEvent::Refused(_)
             | SiteEvent::Clock(_) => {}
         }

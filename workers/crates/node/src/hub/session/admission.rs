@@ -3,7 +3,7 @@ use downburst_session::{HubInput, Proof, RefusalCode, Refused};
 use tokio::sync::oneshot;
 
 use super::{Member, REPAIR_QUEUE, Session};
-use crate::hub::roster::subscriptions;
+use crate::hub::roster::{handling, subscriptions};
 use crate::hub::text::is_sha256;
 use crate::lines::{EnrolAnswer, Event, SiteLine};
 use crate::tls::sha256_hex;
@@ -71,12 +71,14 @@ impl Session {
                 let site = line.site.clone();
                 let items = subscriptions(line);
                 self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
+                self.tell(HubInput::Handling(handling(line)));
                 self.tell(HubInput::Admit { site: site.clone(), subscriptions: items });
                 self.tell_subscribed();
                 if !self.stand_by {
                     self.hub.place_site(&site, &handle);
                 }
                 self.member = Some(Member { site, handle, commands, repairs });
+                self.tell_resends();
                 self.stranger = None;
                 self.tell_session("connected", None);
             }

@@ -16,7 +16,10 @@ impl Track {
         out: &mut Outputs,
     ) -> Option<Receipt> {
         let assembly = self.waiting.remove((key.epoch, key.sequence.0), self.epoch)?;
-        self.conclude(now, assembly, result, at, out)
+        match assembly.resend {
+            Some(resend) => self.conclude_resent(now, resend, assembly, result, at, out),
+            None => self.conclude(now, assembly, result, at, out),
+        }
     }
 
     /// Settles a product that was stored, awaits it once more, or gives it up. Answers the receipt, if that was the end of it.
@@ -50,7 +53,13 @@ impl Track {
         }
     }
 
-    fn store(&mut self, now: Now, assembly: &Assembly, outcome: Outcome, at: WallMicros) -> Receipt {
+    pub(crate) fn store(
+        &mut self,
+        now: Now,
+        assembly: &Assembly,
+        outcome: Outcome,
+        at: WallMicros,
+    ) -> Receipt {
         let key = &assembly.info.key;
         self.stored(now, key.epoch, [(key.sequence.0, assembly.info.stored)]);
         assembly.receipt(outcome, at)

@@ -1,0 +1,69 @@
+//! Stored products that go to the site once more.
+use downburst_log::ProductLog as _;
+use downburst_model::{FeedName, Lane, Sequence};
+use downburst_session::{Entry, HubInput, IdFilter, ResendEnd, ResendOrder};
+
+use super::Session;
+use crate::lines::{Event, FilterLine, ResendKind, ResendLine};
+
+impl Session {
+    /// Tells the machine the whole set, in the numbers of the logs as they are now.
+    pub(super) fn tell_resends(&mut self) {
+        let Some(member) = &self.member else { return };
+        let lines = self.hub.roster.site(&member.site).map(|line| line.resends).unwrap_or_default();
+        let orders = lines.iter().filter_map(|line| self.order(line)).collect();
+        self.tell(HubInput::Resends(orders));
+    }
+
+    pub(super) fn read_resend(
+        &mut self,
+        resend: u64,
+        feed: &FeedName,
+        (after, to): (Sequence, Sequence),
+        limit_bytes: usize,
+    ) {
+        let batch = self.hub.feeds.find(feed).map(|open| open.log.read(after, to, limit_bytes, READ_ENTRIES));
+        let (entries, read_to) = match batch {
+            Some(Ok(batch)) => (batch.entries, batch.read_to),
+            Some(Err(error)) => {
+                self.hub.fault(format!("the log of feed {feed} can't be read: {error}"), Some(feed));
+                (Vec::new(), to)
+            }
+            None => (Vec::new(), to),
+        };
+        let entries =
+            entries.into_iter().map(|entry| Entry { info: entry.info, bytes: entry.bytes }).collect();
+        self.tell(HubInput::ResendEntries { resend, entries, after, read_to });
+    }
+
+    pub(super) fn resent(&self, end: ResendEnd) {
+        let Some(member) = &self.member else { return };
+        let ResendEnd { resend, products, bytes, expired } = end;
+        self.hub.event(&Event::Resend { site: member.site.clone(), resend, products, bytes, expired });
+    }
+
+    /// What a line asks for, if its feed is open.
+    fn order(&self, line: &ResendLine) -> Option<ResendOrder> {
+        let open = self.hub.feeds.find(&line.feed)?;
+        Some(ResendOrder {
+            resend: line.resend,
+            feed: line.feed.clone(),
+            epoch: open.epoch(),
+            after: open.log.find_time(line.from_us),
+            to: open.log.find_time(line.to_us),
+            lane: match line.kind {
+                ResendKind::Resend => Lane::Resend,
+                ResendKind::Backfill => Lane::Backfill,
+            },
+            wanted: filter(&line.wanted),
+            had: line.had.iter().map(filter).collect(),
+        })
+    }
+}
+
+fn filter(line: &FilterLine) -> IdFilter {
+    IdFilter { pattern: line.pattern.clone(), not_pattern: line.not_pattern.clone() }
+}
+
+/// How many products one read brings at most.
+const READ_ENTRIES: usize = 256;

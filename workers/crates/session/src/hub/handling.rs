@@ -1,0 +1,47 @@
+use std::collections::BTreeMap;
+
+use downburst_model::{FeedName, Now, WallMicros};
+
+use super::HubSession;
+use crate::{FeedHandling, Handling as HandlingMessage, Stretch, VERSION_TRAINS};
+
+/// How the feeds of a site are handled.
+#[derive(Debug, Default)]
+pub(crate) struct Handling {
+    by_feed: BTreeMap<FeedName, FeedHandling>,
+}
+
+impl Handling {
+    /// True if products of the feed may be too old when their turn comes: each is looked at by itself.
+    pub(crate) fn ages(&self, feed: &FeedName) -> bool {
+        self.max_age_us(feed).is_some()
+    }
+
+    fn max_age_us(&self, feed: &FeedName) -> Option<i64> {
+        self.by_feed.get(feed)?.max_age_us
+    }
+}
+
+impl HubSession {
+    /// Takes the whole set; the site is told what concerns it.
+    pub(super) fn set_handling(&mut self, items: Vec<FeedHandling>) {
+        self.handling.by_feed = items.into_iter().map(|item| (item.feed.clone(), item)).collect();
+        self.tell_handling();
+    }
+
+    pub(super) fn tell_handling(&mut self) {
+        if self.is_active() && self.version >= VERSION_TRAINS {
+            let items: Vec<FeedHandling> = self.handling.by_feed.values().cloned().collect();
+            if items != self.told_handling {
+                self.told_handling.clone_from(&items);
+                self.send(HandlingMessage { items });
+            }
+        }
+    }
+
+    /// The stretch without the bytes of what is too old, if the feed is handled so.
+    pub(super) fn without_aged(&self, now: Now, stretch: &Stretch) -> Option<Stretch> {
+        let max_age_us = self.handling.max_age_us(&stretch.feed)?;
+        Some(stretch.without_older_than(WallMicros(now.wall.0.saturating_sub(max_age_us))))
+    }
+}

@@ -1,0 +1,239 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use downburst_model::{FeedName, Lane, Micros, Now, RangeSet, Sequence};
+
+use super::HubSession;
+use super::serve::{Delivery, Reason};
+use crate::patterns::Wish;
+use crate::spans::Spans;
+use crate::{
+    Entry, HubEvent, HubOutput, Outcome, Purpose, ResendEnd, ResendOrder, ResentEnded, ResentFailed,
+    VERSION_TRAINS,
+};
+
+/// The resends to one site.
+///
+/// A number of a resend is *unread*, *on its way* (queued or sent, not answered) or over. Those that the site could not keep become
+/// unread again after a pause. A resend ends when none of its numbers is unread or on its way.
+#[derive(Debug, Default)]
+pub(crate) struct Resends {
+    under_way: BTreeMap<u64, Resend>,
+    /// Those that ended in this session: they are not begun again because the word of their end is slow.
+    ended: BTreeSet<u64>,
+    read: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Resend {
+    order: ResendOrder,
+    wanted: Option<Wish>,
+    had: Vec<Wish>,
+    unread: RangeSet,
+    on_its_way: RangeSet,
+    failed: RangeSet,
+    read_failed_at: Option<Micros>,
+    end: ResendEnd,
+}
+
+impl Resends {
+    /// Takes the whole set of what is wanted now.
+    fn set(&mut self, orders: Vec<ResendOrder>) {
+        let wanted: BTreeSet<u64> = orders.iter().map(|order| order.resend).collect();
+        self.under_way.retain(|resend, _| wanted.contains(resend));
+        self.ended.retain(|resend| wanted.contains(resend));
+        self.under_way.retain(|resend, known| {
+            orders.iter().any(|order| order.resend == *resend && order.epoch == known.order.epoch)
+        });
+        for order in orders {
+            if !self.ended.contains(&order.resend) {
+                self.under_way.entry(order.resend).or_insert_with(|| Resend::new(order));
+            }
+        }
+    }
+
+    /// The site drops the feed, and with it what was on its way: nothing of that will be answered.
+    pub(crate) fn forget_answers(&mut self, feed: &FeedName) {
+        for resend in self.under_way.values_mut().filter(|resend| resend.order.feed == *feed) {
+            for (first, last) in std::mem::take(&mut resend.on_its_way).iter() {
+                resend.unread.insert(first, last);
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        self.under_way.values().filter_map(|resend| resend.read_failed_at).min()
+    }
+}
+
+impl Resend {
+    fn new(order: ResendOrder) -> Self {
+        let wish = |filter: &crate::IdFilter| Wish::compile(&filter.pattern, filter.not_pattern.as_deref());
+        let mut unread = RangeSet::new();
+        if order.to > order.after {
+            unread.insert(order.after.0.saturating_add(1), order.to.0);
+        }
+        Self {
+            wanted: wish(&order.wanted),
+            had: order.had.iter().filter_map(wish).collect(),
+            unread,
+            on_its_way: RangeSet::new(),
+            failed: RangeSet::new(),
+            read_failed_at: None,
+            end: ResendEnd { resend: order.resend, products: 0, bytes: 0, expired: 0 },
+            order,
+        }
+    }
+
+    fn wants(&self, id: &str) -> bool {
+        self.wanted.as_ref().is_some_and(|wish| wish.matches(id))
+            && !self.had.iter().any(|wish| wish.matches(id))
+    }
+
+    fn is_over(&self) -> bool {
+        self.unread.is_empty() && self.on_its_way.is_empty() && self.failed.is_empty()
+    }
+
+    fn read_failed(&mut self, now: Micros) {
+        if self.read_failed_at.take_if(|at| *at <= now).is_some() {
+            for (first, last) in std::mem::take(&mut self.failed).iter() {
+                self.unread.insert(first, last);
+            }
+        }
+    }
+
+    /// The next range to read, while little is on its way.
+    fn next_read(&self) -> Option<(u64, u64)> {
+        (self.on_its_way.count() < ON_ITS_WAY).then(|| self.unread.iter().next()).flatten()
+    }
+}
+
+impl HubSession {
+    pub(super) fn set_resends(&mut self, orders: Vec<ResendOrder>) {
+        // A site of version 1 would take a resend for something it has; the resend waits until it speaks version 2.
+        if self.version >= VERSION_TRAINS {
+            self.resends.set(orders);
+        }
+    }
+
+    pub(super) fn take_resend_entries(&mut self, resend: u64, entries: Vec<Entry>, after: u64, read_to: u64) {
+        self.resends.read = None;
+        let Some(found) = self.resends.under_way.get_mut(&resend) else {
+            return;
+        };
+        found.unread.remove(after.saturating_add(1), read_to);
+        let epoch = found.order.epoch;
+        let mut deliveries = Vec::new();
+        for Entry { info, bytes } in entries {
+            let number = info.key.sequence.0;
+            if info.key.epoch != epoch || !found.wants(info.id.as_str()) || found.on_its_way.contains(number)
+            {
+                continue;
+            }
+            match bytes {
+                Some(bytes) => {
+                    found.on_its_way.insert(number, number);
+                    let reason = Reason { lane: found.order.lane, wanted: false };
+                    deliveries.push(Delivery { info, bytes, previous: 0, reason });
+                }
+                None => found.end.expired = found.end.expired.saturating_add(1),
+            }
+        }
+        for delivery in deliveries {
+            self.queue_again(resend, delivery);
+        }
+    }
+
+    pub(super) fn take_resent_ended(&mut self, ended: &ResentEnded) {
+        let Some(found) = self.resends.under_way.get_mut(&ended.resend) else {
+            return;
+        };
+        let number = ended.key.sequence.0;
+        if ended.key.epoch != found.order.epoch || !found.on_its_way.contains(number) {
+            return;
+        }
+        found.on_its_way.remove(number, number);
+        match ended.outcome {
+            Outcome::Stored | Outcome::Held => {
+                found.end.products = found.end.products.saturating_add(1);
+                found.end.bytes = found.end.bytes.saturating_add(ended.size);
+            }
+            Outcome::Rejected | Outcome::Expired => found.end.expired = found.end.expired.saturating_add(1),
+        }
+    }
+
+    pub(super) fn take_resent_failed(&mut self, now: Now, failed: &ResentFailed) {
+        let Some(found) = self.resends.under_way.get_mut(&failed.resend) else {
+            return;
+        };
+        for (first, last) in failed.sequences.iter() {
+            for (first, last) in found.on_its_way.within(first, last) {
+                found.on_its_way.remove(first, last);
+                found.failed.insert(first, last);
+                found.read_failed_at.get_or_insert(now.monotonic.plus(FAILED_PAUSE));
+            }
+        }
+    }
+
+    /// Tells of resends that are over, and asks for what there is room for.
+    pub(super) fn advance_resends(&mut self, now: Now) {
+        let over: Vec<u64> =
+            self.resends.under_way.iter().filter(|(_, it)| it.is_over()).map(|(resend, _)| *resend).collect();
+        for resend in over {
+            if let Some(found) = self.resends.under_way.remove(&resend) {
+                self.resends.ended.insert(resend);
+                self.event(HubEvent::Resent(found.end));
+            }
+        }
+        if self.resends.read.is_some() {
+            return;
+        }
+        for (resend, found) in &mut self.resends.under_way {
+            found.read_failed(now.monotonic);
+            let feed = &found.order.feed;
+            let served = self.feeds.get(feed).is_some_and(|it| it.is_serving(found.order.epoch));
+            let room = self.outbox.room_bytes(feed, Lane::Resend);
+            if let Some((first, last)) = found.next_read().filter(|_| served && room > 0) {
+                self.resends.read = Some(*resend);
+                self.outputs.push_back(HubOutput::ReadResend {
+                    resend: *resend,
+                    feed: feed.clone(),
+                    after: Sequence(first.saturating_sub(1)),
+                    to: Sequence(last),
+                    limit_bytes: room.min(READ_BYTES),
+                });
+                return;
+            }
+        }
+    }
+
+    pub(super) fn resends_deadline(&self) -> Option<Micros> {
+        self.resends.deadline()
+    }
+
+    /// What was queued or sent of a resend and got lost with the stream that carried it is read again.
+    pub(super) fn lost_resent(&mut self, resend: u64, number: u64) {
+        if let Some(found) = self.resends.under_way.get_mut(&resend)
+            && found.on_its_way.contains(number)
+        {
+            found.on_its_way.remove(number, number);
+            found.unread.insert(number, number);
+        }
+    }
+
+    fn queue_again(&mut self, resend: u64, delivery: Delivery) {
+        let feed = delivery.info.key.feed.clone();
+        if let Some(leg) = self.unicast_leg(&feed) {
+            let purpose = Purpose::Product { feed, leg };
+            self.parcels.push_resent(&mut self.outbox, resend, delivery, leg, purpose);
+        }
+    }
+}
+
+/// How many products of one resend may be without an answer: what a site has to look through when it connects again.
+const ON_ITS_WAY: u64 = 4_096;
+
+/// How much one read brings, about.
+const READ_BYTES: usize = 1 << 20;
+
+/// A site whose disk is full is not helped by haste.
+const FAILED_PAUSE: Micros = Micros::from_secs(5);

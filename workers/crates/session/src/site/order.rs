@@ -1,0 +1,55 @@
+use downburst_model::{Class, FeedName, RangeSet, Sequence};
+
+use super::SiteSession;
+use super::track::Track;
+use crate::{Handling, Late, Missing, SiteEvent, VERSION_TRAINS};
+
+impl Track {
+    /// What did not end yet, by the class it may belong to: the class of an announced product is known, that of any other is not.
+    fn missing(&self) -> Missing {
+        let announced = self.pending.last_key_value().map(|(number, _)| *number);
+        let ends = [self.settled.last(), announced, self.waiting.numbers().last()];
+        let to = ends.into_iter().flatten().max().unwrap_or(0);
+        let (mut unknown, mut to) = (RangeSet::new(), to);
+        for (index, (first, last)) in self.settled.gaps(1, to).enumerate() {
+            if index >= HOLES {
+                to = first.saturating_sub(1);
+                break;
+            }
+            unknown.insert(first, last);
+        }
+        let mut by_class: std::collections::BTreeMap<Class, RangeSet> =
+            CLASSES.into_iter().map(|class| (class, unknown.clone())).collect();
+        for (number, assembly) in self.pending.range(..=to) {
+            let others = by_class.iter_mut().filter(|(class, _)| **class != assembly.info.class);
+            others.for_each(|(_, missing)| missing.remove(*number, *number));
+        }
+        Missing { epoch: Some(self.epoch), by_class, to: Sequence(to) }
+    }
+}
+
+impl SiteSession {
+    /// What the site lacks of a feed; nothing is known of one that was never begun.
+    pub fn missing(&self, feed: &FeedName) -> Missing {
+        self.tracks.get(feed).map(Track::missing).unwrap_or_default()
+    }
+
+    pub(super) fn take_handling(&mut self, handling: Handling) {
+        self.event(SiteEvent::Handling(handling.items));
+    }
+
+    /// Local software saw a product after a later one.
+    pub(super) fn was_late(&mut self, feed: FeedName) {
+        let products = self.late.entry(feed.clone()).or_default();
+        *products = products.saturating_add(1);
+        let late = Late { feed, products: *products };
+        if self.link == super::Link::Up && self.version >= VERSION_TRAINS {
+            self.send(late);
+        }
+    }
+}
+
+const CLASSES: [Class; 4] = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
+
+/// More holes than this are not looked at: what lies behind them waits until there are fewer, or for its hold.
+const HOLES: usize = 1_024;

@@ -1,0 +1,109 @@
+use std::collections::BTreeMap;
+
+use downburst_model::{Lane, Now, ProductInfo, RangeSet, WallMicros};
+
+use super::SiteSession;
+use super::assembly::{Assembly, Source};
+use super::track::{Outputs, Track};
+use crate::frame::Message;
+use crate::{Outcome, Receipt, ResentEnded, ResentFailed, StoreResult};
+
+/// What is to be told to the hub of the products that come once more.
+#[derive(Debug, Default)]
+pub(crate) struct Resends {
+    ended: Vec<ResentEnded>,
+    failed: BTreeMap<u64, RangeSet>,
+}
+
+impl Resends {
+    fn take(&mut self) -> impl Iterator<Item = Message> {
+        let failed = std::mem::take(&mut self.failed).into_iter();
+        let failed = failed.map(|(resend, sequences)| Message::from(ResentFailed { resend, sequences }));
+        std::mem::take(&mut self.ended).into_iter().map(Message::from).chain(failed)
+    }
+
+    fn fail(&mut self, resend: u64, number: u64) {
+        self.failed.entry(resend).or_default().insert(number, number);
+    }
+}
+
+impl Track {
+    /// A product comes once more, whether it is settled or not. Answers it if its bytes are awaited.
+    ///
+    /// One that is being stored at this moment is asked again later: whether it will be kept is not known yet.
+    pub(super) fn announce_again(
+        &mut self,
+        now: Now,
+        info: ProductInfo,
+        resend: u64,
+        (lane, source): (Lane, Source),
+        out: &mut Outputs,
+    ) -> Option<&mut Assembly> {
+        let number = info.key.sequence.0;
+        if self.waiting.numbers().contains(number) {
+            self.resends.fail(resend, number);
+            return None;
+        }
+        let assembly = self.pending.entry(number).or_insert_with(|| Assembly::new(now, info, lane, source));
+        assembly.resend = Some(resend);
+        if assembly.is_complete() {
+            self.complete(number, out);
+            return None;
+        }
+        self.pending.get_mut(&number)
+    }
+
+    /// How the driver's attempt to store a product of a resend ended. Answers the receipt, if that was the end of it.
+    pub(super) fn conclude_resent(
+        &mut self,
+        now: Now,
+        resend: u64,
+        assembly: Assembly,
+        result: StoreResult,
+        at: WallMicros,
+        out: &mut Outputs,
+    ) -> Option<Receipt> {
+        let (key, size) = (assembly.info.key.clone(), assembly.info.size);
+        let outcome = match result {
+            StoreResult::Stored => Outcome::Stored,
+            StoreResult::Held => Outcome::Held,
+            StoreResult::DigestMismatch => Outcome::Rejected,
+            StoreResult::Failed(_) => {
+                self.resends.fail(resend, key.sequence.0);
+                return self.conclude_unsettled(now, assembly, result, at, out);
+            }
+        };
+        self.resends.ended.push(ResentEnded { resend, key, outcome, size });
+        match outcome {
+            Outcome::Stored | Outcome::Held => Some(self.store(now, &assembly, outcome, at)),
+            Outcome::Rejected | Outcome::Expired => self.conclude_unsettled(now, assembly, result, at, out),
+        }
+    }
+
+    /// A product that the site lacks goes the way of every other; what it has already stays as it is.
+    fn conclude_unsettled(
+        &mut self,
+        now: Now,
+        mut assembly: Assembly,
+        result: StoreResult,
+        at: WallMicros,
+        out: &mut Outputs,
+    ) -> Option<Receipt> {
+        let key = &assembly.info.key;
+        if key.epoch == self.epoch && self.settled.contains(key.sequence.0) {
+            return None;
+        }
+        assembly.resend = None;
+        self.conclude(now, assembly, result, at, out)
+    }
+}
+
+impl SiteSession {
+    pub(super) fn answer_resends(&mut self) {
+        let answers: Vec<Message> =
+            self.tracks.values_mut().flat_map(|track| track.resends.take().collect::<Vec<_>>()).collect();
+        for answer in answers {
+            self.send(answer);
+        }
+    }
+}
