@@ -21,7 +21,8 @@
 //! Limits: segments are mapped, so the directory must be on a local file system, and nobody else may shorten its files.
 //! A directory restored from a backup looks like the original one; the numbers given since the backup would be given
 //! again. Delete `identity`, all segments and all indexes after a restore, so that a fresh epoch begins. The bytes of
-//! sealed segments are checked against their digest by whoever receives them, not at each read.
+//! sealed segments are checked against their digest by whoever receives them, not at each read; [`FeedLog::examine`] is for
+//! a product that somebody found wrong. What it finds is known until the log is closed.
 //!
 //! A disk that loses a mapped page ends the process that touches it. So opening reads through a buffer, and before mapped
 //! bytes are handed out the kernel is asked for them; what can be read but not mapped is copied, what can't be read is an
@@ -35,6 +36,7 @@ mod api;
 mod commits;
 pub mod contract;
 mod error;
+mod examine;
 mod feed_log;
 mod files;
 mod group;

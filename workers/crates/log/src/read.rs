@@ -142,7 +142,7 @@ impl FeedLog {
         Ok(header.filter(|header| same(header)).map(|header| header.sequence))
     }
 
-    fn locate(&self, sequence: u64) -> Option<(Arc<Segment>, Row)> {
+    pub(crate) fn locate(&self, sequence: u64) -> Option<(Arc<Segment>, Row)> {
         let segment =
             self.segments().range(..=sequence).next_back().map(|(_, segment)| Arc::clone(segment))?;
         let row = segment.rows(sequence.checked_sub(1)?, sequence, 1).pop()?;

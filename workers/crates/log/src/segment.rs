@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::BTreeSet,
     fs::File,
     io,
     ops::ControlFlow,
@@ -55,6 +56,8 @@ struct State {
     /// The end of the last record.
     data_end: u64,
     newest_stored: i64,
+    /// Sequences whose bytes were found not to be what was stored.
+    damaged: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -96,7 +99,15 @@ impl Segment {
     pub(crate) fn sealed(dir: &Path, base: u64, index: Index, has_bytes: bool) -> Self {
         let (data_end, newest_stored) = (index.data_end, index.newest_stored);
         let rows = Rows::Sealed(index);
-        let state = State { rows, map: None, has_bytes, being_written: false, data_end, newest_stored };
+        let state = State {
+            rows,
+            map: None,
+            has_bytes,
+            being_written: false,
+            data_end,
+            newest_stored,
+            damaged: BTreeSet::new(),
+        };
         Self::with_state(dir, base, state)
     }
 
@@ -133,6 +144,11 @@ impl Segment {
             self.write().rows = Rows::Sealed(index);
         }
         Ok(())
+    }
+
+    /// Hands the bytes of a product out no more; true if it did so far.
+    pub(crate) fn mark_damaged(&self, sequence: u64) -> bool {
+        self.write().damaged.insert(sequence)
     }
 
     /// Deletes the bytes and keeps the memory; returns how many bytes of disk that frees.
@@ -244,17 +260,15 @@ impl Segment {
     ) -> Result<Option<(Header, Option<Bytes>)>, LogError> {
         let place = Place { salt, offset: row.offset };
         let length = u64::from(row.header_bytes).saturating_add(row.size);
-        if let Some(record) = self.stored(row, length, populated)?
+        if !self.read().damaged.contains(&row.sequence)
+            && let Some(record) = self.stored(row, length, populated)?
             && let Some(header) = record::decode(place, &record)
             && header.sequence == row.sequence
             && let Some(bytes) = slice(&record, u64::from(header.header_bytes), header.size)
         {
             return Ok(Some((header, Some(bytes))));
         }
-        Ok(self
-            .remembered_header(row)
-            .and_then(|copy| record::decode(place, &copy))
-            .map(|header| (header, None)))
+        Ok(self.header(row, salt)?.map(|header| (header, None)))
     }
 
     /// The header of a record, from wherever it is cheapest.
@@ -378,6 +392,7 @@ impl State {
             being_written: false,
             data_end,
             newest_stored,
+            damaged: BTreeSet::new(),
         }
     }
 }
