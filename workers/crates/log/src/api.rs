@@ -28,7 +28,8 @@ pub trait ProductLog: Send + Sync {
     /// Copies `bytes` to its end into the log and gives it a sequence, unless it is a duplicate.
     ///
     /// `clock` is read once, when the product is complete and verified. Appends of a feed wait for each other, so
-    /// `bytes` should be at hand (a file, a buffer) and no slow connection. After an error nothing is stored.
+    /// `bytes` should be at hand (a file, a buffer) and no slow connection. After an error nothing is stored, except that
+    /// [`LogError::Unsettled`] leaves it open; no append succeeds then before the log was opened again.
     fn append(
         &self,
         product: NewProduct,

@@ -1,7 +1,9 @@
-//! What every [`ProductLog`] must do, as one suite that any implementation can run.
+//! What every [`ProductLog`] must do, as two suites that any implementation can run: [`suite`] and [`reopening`].
 //!
-//! The suite asserts; call it from a test. It needs logs with the default duplicate rule (id and content) and with room
+//! They assert; call them from a test. [`suite`] needs logs with the default duplicate rule (id and content) and with room
 //! for a few thousand small products.
+
+mod reopening;
 
 use std::{
     io::{self, Read},
@@ -18,6 +20,8 @@ use downburst_model::{
 };
 
 use crate::{Appended, LogEntry, LogError, NewProduct, ProductLog, SourceStamp};
+
+pub use reopening::reopening;
 
 /// Why the suite could not be carried out. What a log does wrong is a failed assertion instead.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -32,6 +32,14 @@ pub enum LogError {
         /// The file that could not grow.
         path: PathBuf,
     },
+    /// Another writer opened the log after this one. Nothing was stored.
+    #[error(
+        "another writer has taken over the log of feed {feed}, so that nothing more is appended here; stop one of the two"
+    )]
+    Fenced {
+        /// The feed.
+        feed: FeedName,
+    },
     /// The system refused an operation.
     #[error("could not {action} {}: {source}; check the disk and the permissions", path.display())]
     Io {
@@ -72,6 +80,18 @@ pub enum LogError {
         /// Why.
         source: io::Error,
     },
+    /// A store behind the network refused or did not answer. Nothing was stored.
+    #[error(
+        "could not {action} {place}: {reason}; check that the store is up and can be reached from here, then send the product again"
+    )]
+    Remote {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        place: String,
+        /// Why it failed.
+        reason: String,
+    },
     /// The product ended early or went on too long.
     #[error("product {id:?} has {found} bytes, but {expected} were announced; send it again")]
     SizeMismatch {
@@ -105,6 +125,16 @@ pub enum LogError {
         id: ProductId,
         /// The limit.
         limit_bytes: u64,
+    },
+    /// A store behind the network did not say what became of the products. The only error after which they may be stored.
+    #[error(
+        "it is not known whether the last products of feed {feed} were stored: {reason}; open the log again, then send them again: those that are there are duplicates"
+    )]
+    Unsettled {
+        /// The feed.
+        feed: FeedName,
+        /// Why.
+        reason: String,
     },
     /// The directory belongs to another feed.
     #[error("the log directory {} belongs to feed {found}, not to {asked}; give each feed a directory of its own", dir.display())]

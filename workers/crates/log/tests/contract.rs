@@ -2,7 +2,10 @@
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+};
 
 use downburst_log::{Durability, FeedLog, LogOptions, ProductLog, contract};
 use downburst_model::FeedName;
@@ -19,6 +22,16 @@ fn run(options: &LogOptions) {
         Arc::new(log)
     };
     contract::suite(&fresh).unwrap();
+}
+
+#[test]
+fn opened_again() {
+    let (dir, epochs) = (tempfile::tempdir().unwrap(), AtomicU64::new(77));
+    let open = || -> Arc<dyn ProductLog> {
+        let (feed, epoch) = (FeedName::parse("IDS|DDPLUS").unwrap(), epochs.fetch_add(1, Ordering::SeqCst));
+        Arc::new(FeedLog::open(dir.path(), feed, LogOptions::default(), epoch).unwrap().0)
+    };
+    contract::reopening(&open).unwrap();
 }
 
 #[test]
