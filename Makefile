@@ -40,8 +40,8 @@ system: setup-test ## Run real processes in network namespaces and a browser; be
 nightly: setup-test ## Run the tests that take minutes
 	@scripts/test.sh nightly
 
-test-cluster: ## Tell that cluster tests come with the distributed hub
-	@echo "There is no cluster test: it comes with the distributed hub (Kafka, PostgreSQL, Kubernetes)." >&2; exit 2
+test-cluster: ## Run the product log's contract on a real Kafka, started here for it; needs Java and Maven
+	@scripts/test-cluster.sh
 
 compose-smoke: ## Build the image, start docker-compose.yml and see a product arrive at both sites
 	@scripts/compose-smoke.sh

@@ -1,7 +1,9 @@
 """The stable commands: listed by `make help`, and honest where they are not built."""
 
 import re
+import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,28 @@ def test_help_lists_every_target_with_its_description() -> None:
     assert set(listed) >= STABLE
 
 
-@pytest.mark.parametrize("target", ["test-cluster", "bench-circuits"])
-def test_what_is_not_built_says_so_and_fails(target: str) -> None:
-    done = make(target)
+def test_what_is_not_built_says_so_and_fails() -> None:
+    done = make("bench-circuits")
     assert done.returncode == 2
     assert "distributed hub" in done.stderr
+
+
+@pytest.mark.parametrize(("setting", "code"), [("", 0), ("never", 1)])
+def test_cluster_tests_without_java_say_so_and_are_skipped_or_fail(tmp_path: Path, setting: str, code: int) -> None:
+    for tool in ("bash", "dirname", "mkdir"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "DOWNBURST_SKIP": setting}
+    script = [str(tmp_path / "bash"), str(ROOT / "scripts" / "test-cluster.sh")]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == code
+    assert "java" in done.stderr
+    assert "apt-get install" in done.stderr
+
+
+def test_normal_builds_leave_the_log_on_kafka_out() -> None:
+    workspace = tomllib.loads((ROOT / "workers" / "Cargo.toml").read_text())["workspace"]
+    assert "log-kafka" in workspace["exclude"]
+    assert "rdkafka" not in (ROOT / "workers" / "Cargo.lock").read_text()
 
 
 def test_the_measurements_that_exist_are_listed() -> None:

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Runs what needs the servers of a cluster: so far the product log on a real Kafka, one broker on the loopback interface.
+set -euo pipefail
+# shellcheck source=scripts/steps.sh
+source "$(dirname "$0")/steps.sh"
+
+MANIFEST=$ROOT/workers/log-kafka/Cargo.toml
+JARS=$ROOT/.cache/peers/kafka
+DIRECTORY='' BROKER=''
+LONGEST_S=900 BROKER_START_S=120
+
+main() {
+    needs java "a Java runtime of release 17 or later (apt-get install openjdk-17-jre-headless)"
+    needs mvn "Maven, for the broker's packages (apt-get install maven)"
+    needs cc "a C compiler and make, for librdkafka (apt-get install build-essential)"
+    trap end EXIT
+    [[ -f $JARS/done ]] || step kafka-jars "Kafka's packages" "Check the network, then run it again." fetch_broker
+    step kafka-build "the log on Kafka (a few minutes the first time)" "See the compiler's message." \
+        kafka_cargo test --no-run
+    step kafka-lint "its formatting and clippy" "Run cargo fmt, or do as clippy says." lint
+    local ports
+    read -r -a ports < <(free_ports)
+    start_broker "${ports[@]}"
+    export DOWNBURST_KAFKA=127.0.0.1:${ports[0]}
+    kafka_cargo test --no-fail-fast
+    kafka_cargo run --quiet --example figures
+}
+
+# needs COMMAND WHAT: skips everything, with the reason, where the command is missing.
+needs() {
+    command -v "$1" >/dev/null && return
+    [[ ${DOWNBURST_SKIP:-} == never ]] && fail "'$1' is missing, and DOWNBURST_SKIP=never forbids to skip." "Install $2."
+    printf 'SKIPPED cluster tests: %s is missing; install %s.\n' "$1" "$2" >&2
+    exit 0
+}
+
+fetch_broker() {
+    mvn -q -B -f "$ROOT/bench/kafka/pom.xml" dependency:copy-dependencies -DoutputDirectory="$JARS" \
+        -DincludeScope=runtime && touch "$JARS/done"
+}
+
+kafka_cargo() {
+    local command=$1
+    shift
+    timeout "$LONGEST_S" cargo "$command" --locked --manifest-path "$MANIFEST" --target-dir "$TARGET" "$@"
+}
+
+lint() {
+    cargo fmt --manifest-path "$MANIFEST" --check && kafka_cargo clippy --all-targets -- -D warnings
+}
+
+# Two ports that nobody listens on.
+free_ports() {
+    python3 - <<'PYTHON'
+import socket
+with socket.socket() as one, socket.socket() as two:
+    one.bind(("127.0.0.1", 0))
+    two.bind(("127.0.0.1", 0))
+    print(one.getsockname()[1], two.getsockname()[1])
+PYTHON
+}
+
+# start_broker CLIENT_PORT CONTROLLER_PORT: one node that is broker and controller, its data in a temporary directory.
+start_broker() {
+    DIRECTORY=$(mktemp -d -t downburst-kafka.XXXXXX)
+    configuration "$@" >"$DIRECTORY/server.properties"
+    local java=(java -Xms128m -Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$JARS/*")
+    step kafka-format "a broker's empty storage" "Is Java of release 17 or later?" \
+        "${java[@]}" kafka.tools.StorageTool format -t DownburstClusterTest00 -c "$DIRECTORY/server.properties"
+    "${java[@]}" kafka.Kafka "$DIRECTORY/server.properties" >"$LOGS/kafka-broker.log" 2>&1 </dev/null &
+    BROKER=$!
+    step kafka-start "a broker on port $1" "See $LOGS/kafka-broker.log." wait_for_port "$1"
+}
+
+configuration() {
+    cat <<PROPERTIES
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:$2
+listeners=PLAINTEXT://127.0.0.1:$1,CONTROLLER://127.0.0.1:$2
+advertised.listeners=PLAINTEXT://127.0.0.1:$1
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+log.dirs=$DIRECTORY/data
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+log.cleaner.dedupe.buffer.size=16777216
+auto.create.topics.enable=false
+PROPERTIES
+}
+
+wait_for_port() {
+    local until=$((SECONDS + BROKER_START_S))
+    until (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; do
+        kill -0 "$BROKER" && ((SECONDS < until)) || return 1
+        sleep 0.2
+    done
+}
+
+end() {
+    if [[ -n $BROKER ]]; then
+        kill "$BROKER" 2>/dev/null || true
+        wait "$BROKER" || true
+    fi
+    [[ -z $DIRECTORY ]] || rm -rf "$DIRECTORY"
+}
+
+main "$@"
