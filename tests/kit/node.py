@@ -81,6 +81,8 @@ class HubNode:
     data_connections: dict[str, int] = field(default_factory=dict)
     """The operator's number, for sites that have one."""
     feeds: list[Line] = field(default_factory=list)
+    options: Line = field(default_factory=dict)
+    """Further fields of the first job."""
     _answers: dict[int, queue.Queue[Line]] = field(default_factory=dict)
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -110,6 +112,7 @@ class HubNode:
             multicast_interface=self.interface,
             batch_dir=str(self.directory / "batches"),
             batch_seconds=0.2,
+            **self.options,
         )
         self.ca_sha256, self.address = answer["ca_sha256"], answer["sites_address"][0]
         if self.feeds:

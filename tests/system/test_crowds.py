@@ -38,7 +38,8 @@ def test_ten_thousand_silent_connections_cost_the_sites_nothing(node: HubNode, s
         assert node.drained()
         assert good.wait_received(len(play.acknowledged)) == play.acknowledged
         assert late.received(), "a site that comes in the middle of a crowd is let in"
-        assert most < STRANGERS_LIMIT + 100
+        # Those that were put out close in their own time.
+        assert most < 2 * STRANGERS_LIMIT
         assert "to make room" in node.wait_event(event="fault")["sentence"]
     ends = [event for event in node.events_named("session") if event["state"] == "closed"]
     assert not ends, "no site lost its session"

@@ -59,7 +59,7 @@ def test_a_site_with_older_directories_takes_up_from_there(
 ) -> None:
     site, play = started(node, subscribe, seed=32)
     assert site.stop() == 0
-    shutil.copytree(site.directory, tmp_path / "backup")
+    shutil.copytree(site.directory, tmp_path / "backup", ignore=shutil.ignore_patterns("*.sock"))
     site.start()
     node.wait_connected("one")
     put(play, 30)
