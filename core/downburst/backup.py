@@ -50,7 +50,7 @@ class Manifest:
 
 def back_up(settings: Settings, target: Path, clock: Clock) -> Manifest:
     """Writes a backup of a hub, running or not; the file appears under its name when it is whole."""
-    if not (settings.node_dir / "ca.key").is_file():
+    if not (settings.node_dir / "tls" / "ca.key").is_file():
         raise BadInput(f"there is no hub in {settings.data_dir}; name its directory with --data-dir")
     aside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -250,8 +250,7 @@ def _value(value: object) -> object:
 
 
 NODE_FILES = (
-    "ca.pem",
-    "ca.key",
+    "tls/*",
     "log/*/identity",
     "log/*/sequence",
     "upstreams/**/identity.json",

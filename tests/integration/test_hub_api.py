@@ -99,7 +99,7 @@ def test_a_hub_that_is_killed_loses_nothing_and_goes_on_above(starter: Starter, 
 def test_a_node_that_is_killed_is_started_again_and_said(hub: RunningHub) -> None:
     stored = put(hub, "before", b"x").json()["sequence"]
     os.kill(hub.node_pid(), signal.SIGKILL)
-    until("the node is back", lambda: hub.client.get("/healthz").is_success and restarts(hub) == 1)
+    until("the node is back", lambda: restarts(hub) == 1 and hub.client.get("/healthz").is_success)
     assert put(hub, "before", b"x", 200).json()["duplicate_of"] == stored
     assert any("signal 9" in fault["sentence"] for fault in hub.ask("GET", "/v1/overview")["faults"])
 

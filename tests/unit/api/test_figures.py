@@ -110,7 +110,15 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
     assert (site["connected"], site["behind_products"], site["stored"]) == (True, 2, 6)
     assert site["behind_s"] == 4
     assert (site["clock_offset_ms"], site["clock_bound_ms"], site["round_trip_ms"]) == (1.5, 0.25, 0.5)
-    progress = {"feed": "NGRID", "settled_to": 7, "pending": 2, "transport": "multicast", "leg": 2, "trouble": None}
+    progress = {
+        "feed": "NGRID",
+        "settled_to": 7,
+        "pending": 2,
+        "transport": "multicast",
+        "leg": 2,
+        "trouble": None,
+        "late": 0,
+    }
     assert site["feeds"] == [progress]
 
 

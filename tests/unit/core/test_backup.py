@@ -29,8 +29,9 @@ def hub(tmp_path: Path, clock: FakeClock) -> Settings:
     log.mkdir(parents=True)
     for name, content in (("identity", b"who"), ("sequence", b"where"), ("00000000000000000001.segment", b"x" * 999)):
         (log / name).write_bytes(content)
+    (made.node_dir / "tls").mkdir()
     for name in ("ca.pem", "ca.key"):
-        (made.node_dir / name).write_text(name)
+        (made.node_dir / "tls" / name).write_text(name)
     ledger = Ledger.open(made.url_of_ledger, clock)
     with ledger.transaction() as book:
         book.feeds.add(Feed("NGRID"))
@@ -75,8 +76,8 @@ def test_a_restored_hub_knows_what_the_first_knew(hub: Settings, tmp_path: Path,
     assert everything(fresh, clock) == everything(hub, clock)
     log = fresh.node_dir / "log" / "NGRID"
     assert sorted(path.name for path in log.iterdir()) == ["identity", "restored", "sequence"]
-    assert (fresh.node_dir / "ca.key").read_text() == "ca.key"
-    assert stat.S_IMODE((fresh.node_dir / "ca.key").stat().st_mode) == 0o600
+    assert (fresh.node_dir / "tls" / "ca.key").read_text() == "ca.key"
+    assert stat.S_IMODE((fresh.node_dir / "tls" / "ca.key").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -123,7 +124,7 @@ def test_every_flipped_byte_is_found(hub: Settings, tmp_path: Path, clock: FakeC
 
 
 def test_a_file_outside_is_refused(hub: Settings, tmp_path: Path, clock: FakeClock) -> None:
-    repack(back_up(hub, tmp_path / "b", clock), tmp_path / "b", lambda name: name.replace("node/ca", "node/../../ca"))
+    repack(back_up(hub, tmp_path / "b", clock), tmp_path / "b", lambda name: name.replace("node/tls", "node/../.."))
     with pytest.raises(DownburstError, match="is damaged"):
         restore(load_settings(None, data_dir=tmp_path / "fresh"), tmp_path / "b")
     assert not (tmp_path / "ca.key").exists()
