@@ -112,7 +112,7 @@ pub enum HubInput {
         entries: Vec<Entry>,
         /// As in the request.
         after: Sequence,
-        /// How far the log was read.
+        /// How far the log was read; `after` if it could not be read, which is tried again.
         read_to: Sequence,
     },
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.

@@ -20,6 +20,8 @@ struct World {
     orders: Vec<ResendOrder>,
     /// What the site stored, in order: sequence, lane, resend.
     stored: Vec<(u64, Lane, Option<u64>)>,
+    /// The next reads of the log that fail.
+    bad_reads: u32,
     /// The next attempts to store that fail.
     failures: u32,
     ends: Vec<ResendEnd>,
@@ -82,6 +84,7 @@ impl World {
             handling: vec![],
             orders: vec![],
             stored: vec![],
+            bad_reads: 0,
             failures: 0,
             ends: vec![],
             expired: BTreeSet::new(),
@@ -156,6 +159,12 @@ impl World {
             HubOutput::Read { feed, after, to, .. } => {
                 let (entries, read_to) = (self.entries(after, to, usize::MAX), to);
                 self.hub.handle(self.now(), HubInput::Entries { feed, after, entries, read_to });
+            }
+            HubOutput::ReadResend { resend, after, .. } if self.bad_reads > 0 => {
+                self.bad_reads -= 1;
+                let entries = vec![];
+                self.hub
+                    .handle(self.now(), HubInput::ResendEntries { resend, entries, after, read_to: after });
             }
             HubOutput::ReadResend { resend, after, to, .. } => {
                 let entries = self.entries(after, to, 7);
@@ -290,6 +299,17 @@ fn what_could_not_be_kept_comes_again() {
     assert_eq!(world.ends.len(), 0, "a full disk is not helped by haste");
     world.wait(2_000);
     assert_eq!((world.brought_by(1).len(), world.ends.len()), (10, 1));
+}
+
+#[test]
+fn a_log_that_can_not_be_read_is_read_again_and_nothing_is_passed_over() {
+    let mut world = World::settled(10);
+    world.bad_reads = 2;
+    world.resend(order(1, 0, 10));
+    world.wait(4_000);
+    assert_eq!((world.brought_by(1).len(), world.ends.len()), (0, 0));
+    world.wait(8_000);
+    assert_eq!((world.brought_by(1).len(), world.ends[0].products), (10, 10));
 }
 
 #[test]

@@ -345,7 +345,7 @@ impl Machine for HubSession {
             HubInput::Handling(items) => self.set_handling(items),
             HubInput::Resends(orders) if self.is_active() => self.set_resends(orders),
             HubInput::ResendEntries { resend, entries, after, read_to } => {
-                self.take_resend_entries(resend, entries, after.0, read_to.0);
+                self.take_resend_entries(now, resend, entries, after.0, read_to.0);
             }
             HubInput::JoinLeg(join) if self.is_active() => self.offer_leg(join),
             HubInput::LeaveLeg(leg) => {

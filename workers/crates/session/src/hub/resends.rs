@@ -101,6 +101,14 @@ impl Resend {
         }
     }
 
+    /// The log could not be read: what is unread is read after a pause.
+    fn could_not_read(&mut self, now: Micros) {
+        for (first, last) in std::mem::take(&mut self.unread).iter() {
+            self.failed.insert(first, last);
+        }
+        self.read_failed_at.get_or_insert(now.plus(FAILED_PAUSE));
+    }
+
     /// The next range to read, while little is on its way.
     fn next_read(&self) -> Option<(u64, u64)> {
         (self.on_its_way.count() < ON_ITS_WAY).then(|| self.unread.iter().next()).flatten()
@@ -115,11 +123,21 @@ impl HubSession {
         }
     }
 
-    pub(super) fn take_resend_entries(&mut self, resend: u64, entries: Vec<Entry>, after: u64, read_to: u64) {
+    pub(super) fn take_resend_entries(
+        &mut self,
+        now: Now,
+        resend: u64,
+        entries: Vec<Entry>,
+        after: u64,
+        read_to: u64,
+    ) {
         self.resends.read = None;
         let Some(found) = self.resends.under_way.get_mut(&resend) else {
             return;
         };
+        if read_to <= after {
+            return found.could_not_read(now.monotonic);
+        }
         found.unread.remove(after.saturating_add(1), read_to);
         let epoch = found.order.epoch;
         let mut deliveries = Vec::new();

@@ -27,7 +27,7 @@ impl Session {
             Some(Ok(batch)) => (batch.entries, batch.read_to),
             Some(Err(error)) => {
                 self.hub.fault(format!("the log of feed {feed} can't be read: {error}"), Some(feed));
-                (Vec::new(), to)
+                (Vec::new(), after)
             }
             None => (Vec::new(), to),
         };
