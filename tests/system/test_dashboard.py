@@ -185,7 +185,7 @@ def test_the_page_is_read_aloud_and_used_by_keyboard(hub: Hub, page: Page, tmp_p
         expect(table.locator("caption")).not_to_be_empty()
         assert table.locator("thead th").count() == table.locator("thead th[scope=col]").count() > 0
         assert table.locator("tbody th[scope=row]").count() == table.locator("tbody tr").count()
-    assert page.locator("[aria-live=polite]").count() == 2
+    assert page.locator("[aria-live=polite]").count() == 3
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the feeds")).to_be_focused()
     page.keyboard.press("Enter")
