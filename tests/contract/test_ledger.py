@@ -1,63 +1,35 @@
-"""The ledger on SQLite, and on PostgreSQL where DOWNBURST_TEST_POSTGRES names one."""
+"""What the ledger keeps: feeds, sites, credentials, subscriptions, resends, plans."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy import Engine, create_engine, inspect
 
 from downburst.clock import FakeClock
-from downburst.errors import AlreadyThere, BadInput, NotFound, NotWritable, Refused, UnknownFeed
+from downburst.errors import AlreadyThere, NotFound, NotWritable, Refused, UnknownFeed
 from downburst.ledger import Book, Ledger
 from downburst.ledger.dump import Dump, fill, look
-from downburst.ledger.exceptions import Lost
-from downburst.ledger.journal import FAULTS_KEPT
 from downburst.model import (
-    Batch,
     Candidate,
     CircuitAttachment,
     DuplicateRule,
-    Fault,
     Feed,
     FeedClass,
     IdFilter,
-    LegCounters,
     Place,
-    ProductException,
     Resend,
     ResendState,
     Site,
-    SketchRow,
     Subscription,
-    TrafficMinute,
     Transport,
     Upstream,
 )
 from downburst.tables import metadata
-from factories import EPOCH, SOME_TIME, multicast, plan, settled, sketch_row, unicast
-
-POSTGRES = os.environ.get("DOWNBURST_TEST_POSTGRES")
-
-
-@pytest.fixture(params=["sqlite", *(["postgres"] if POSTGRES else [])])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
-    url = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
-    if request.param == "postgres" and POSTGRES:
-        url = POSTGRES
-        _wipe(url)
-    opened = Ledger.open(url, clock)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def book(ledger: Ledger) -> Iterator[Book]:
-    with ledger.transaction() as opened:
-        yield opened
+from factories import multicast, plan, sketch_row, unicast
+from postgres import POSTGRES, wipe
 
 
 def test_the_migrations_make_the_tables_that_the_code_means(tmp_path: Path) -> None:
@@ -283,64 +255,6 @@ def test_a_pin_replaces_the_one_before(book: Book) -> None:
     assert not book.pins.remove("NGRID")
 
 
-def test_counts_of_a_leg_add_up_per_plan_version(book: Book) -> None:
-    sent = LegCounters("NGRID", 1, 4, Transport.UNICAST, 2, 1, 10, 20, 3, 1, 10)
-    book.legs.count([sent])
-    book.legs.count([replace(sent, sites=3), replace(sent, version=2)])
-    twice = LegCounters("NGRID", 1, 4, Transport.UNICAST, 3, 2, 20, 40, 6, 2, 20)
-    assert book.legs.counters("NGRID") == [twice, replace(sent, version=2)]
-    assert book.legs.totals().egress_bytes == 60
-
-
-def test_a_batch_is_loaded_once(book: Book) -> None:
-    rejected = ProductException("NGRID", EPOCH, 9, "unl.edu", "rejected", book.clock.now())
-    batch = Batch("b1", (sketch_row([1, 2]),), (rejected,), (settled(9, stored=2),))
-    assert book.batches.load(batch)
-    assert not book.batches.load(batch)
-    assert book.latency.rows()[0].count == 2
-    assert book.settled.all()[0].stored == 2
-    assert book.exceptions.recent() == [rejected]
-
-
-def test_a_second_batch_adds_to_the_first(book: Book) -> None:
-    book.batches.load(Batch("b1", (sketch_row([1, 2]),), (), (settled(9, stored=2),)))
-    book.batches.load(Batch("b2", (sketch_row([-1, 400]),), (), (settled(7, stored=1),)))
-    assert book.latency.rows() == [sketch_row([1, 2, -1, 400])]
-    report = book.settled.all()[0]
-    assert (report.settled_to, report.stored, report.stored_bytes) == (9, 3, 3000)
-    assert report.last_receipt_at == book.clock.now()
-
-
-def test_a_report_without_products_is_no_receipt(book: Book) -> None:
-    book.settled.advance(settled(5), at=book.clock.now())
-    assert book.settled.all()[0].last_receipt_at is None
-
-
-def test_latency_is_narrowed_to_what_is_asked(book: Book) -> None:
-    book.latency.add(sketch_row([1], minute=1), sketch_row([2], minute=2), sketch_row([3], minute=2, site="b"))
-    assert {row.sum_ms for row in book.latency.rows(since_minute=2)} == {2, 3}
-    assert {row.sum_ms for row in book.latency.rows(site="b")} == {3}
-    assert book.latency.rows(transport=Transport.MULTICAST) == []
-    assert book.latency.forget_before(2) == 1
-    assert len(book.latency.rows()) == 2
-
-
-def test_only_the_newest_faults_are_kept(book: Book) -> None:
-    for number in range(FAULTS_KEPT + 5):
-        book.faults.add(Fault(book.clock.now(), f"fault {number}"))
-    kept = book.faults.recent(limit=FAULTS_KEPT * 2)
-    assert len(kept) == FAULTS_KEPT
-    assert kept[-1].sentence == f"fault {FAULTS_KEPT + 4}"
-    assert book.faults.recent(since=book.clock.now() + timedelta(seconds=1)) == []
-
-
-def test_arrivals_add_up_by_the_minute(book: Book) -> None:
-    book.traffic.add([TrafficMinute("NGRID", 5, 1, 100, 100)])
-    book.traffic.add([TrafficMinute("NGRID", 5, 2, 50, 30), TrafficMinute("NGRID", 6, 1, 1, 1)])
-    assert book.traffic.minutes(since_minute=5)[0] == TrafficMinute("NGRID", 5, 3, 150, 100)
-    assert book.traffic.totals()["NGRID"] == TrafficMinute("NGRID", 6, 4, 151, 100)
-
-
 def _foreign_keys(engine: Engine, table: str) -> list[Any]:
     return sorted(inspect(engine).get_foreign_keys(table), key=lambda key: str(key["name"]))
 
@@ -348,14 +262,6 @@ def _foreign_keys(engine: Engine, table: str) -> list[Any]:
 def _site_with_token(book: Book, secret: str) -> None:
     book.sites.add(Site("unl.edu"))
     book.tokens.add("unl.edu", secret, lifetime=timedelta(hours=1))
-
-
-def _wipe(url: str) -> None:
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        metadata.drop_all(connection)
-        connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
-    engine.dispose()
 
 
 def test_a_credential_ends_when_its_token_said_so(book: Book, clock: FakeClock) -> None:
@@ -391,7 +297,7 @@ def test_every_row_goes_into_another_database_and_back(ledger: Ledger, tmp_path:
     between = f"sqlite:///{tmp_path / 'between.sqlite'}"
     _copy(url, between)
     if POSTGRES and url.startswith("postgres"):
-        _wipe(url)
+        wipe(url)
     else:
         url = f"sqlite:///{tmp_path / 'again.sqlite'}"
     _copy(between, url)
@@ -410,121 +316,3 @@ def _copy(source: str, target: str) -> None:
     fill(target, dump.revision, tables, dump.counters())
     connection.close()
     engine.dispose()
-
-
-def _filled(book: Book, minutes: range) -> None:
-    for minute in minutes:
-        book.latency.add(
-            sketch_row([minute, 5.5], minute=minute), sketch_row([1, -2], minute=minute, site="b", feed="HDS")
-        )
-
-
-def _roll_up(book: Book, before_minute: int) -> int:
-    packed = 0
-    while more := book.latency.roll_up(before_minute=before_minute):
-        packed += more
-    return packed
-
-
-def _sums(rows: list[SketchRow]) -> dict[tuple[str, int], tuple[int, float]]:
-    return {(row.feed, row.minute): (row.count, round(row.sum_ms, 6)) for row in rows}
-
-
-def test_rolling_up_changes_no_figure_by_the_minute(book: Book) -> None:
-    _filled(book, range(50, 200))
-    before = book.latency.rows()
-    assert _roll_up(book, 190) == 2 * 130
-    assert len(book.latency.young_rows()) == 2 * 20
-    assert book.latency.packed_bytes() > 0
-    after = book.latency.rows()
-    assert _sums(after) == _sums(before)
-    assert sorted(after, key=lambda row: (row.minute, row.feed)) == sorted(
-        before, key=lambda row: (row.minute, row.feed)
-    )
-    assert _roll_up(book, 190) == 0
-
-
-def test_every_range_of_minutes_is_answered_from_both_places(book: Book) -> None:
-    _filled(book, range(50, 200))
-    whole = _sums(book.latency.rows())
-    _roll_up(book, 190)
-    for begin, end in ((0, 60), (59, 61), (61, 119), (100, 185), (179, 181), (190, 300), (77, 77)):
-        expected = {key: value for key, value in whole.items() if begin <= key[1] < end}
-        assert _sums(book.latency.rows(since_minute=begin, until_minute=end)) == expected, (begin, end)
-    assert {row.feed for row in book.latency.rows(site="b")} == {"HDS"}
-
-
-def test_a_late_receipt_joins_its_packed_hour_and_day(book: Book) -> None:
-    _filled(book, range(60, 70))
-    _roll_up(book, 600)
-    book.latency.add(sketch_row([40.0], minute=65), sketch_row([9.0], minute=90))
-    _roll_up(book, 600)
-    assert book.latency.young_rows() == []
-    ngrid = book.latency.rows(feed="NGRID")
-    assert {row.minute: row.count for row in ngrid} == {minute: 2 + (minute == 65) for minute in range(60, 70)} | {
-        90: 1
-    }
-    ((day),) = book.latency.spans(feed="NGRID", until_minute=2 * 1440)
-    assert (day.minute, day.count) == (0, 22)
-
-
-def test_long_ranges_come_from_days_and_hold_the_same_values(book: Book) -> None:
-    day = 24 * 60
-    minutes = [minute for start in range(0, 5 * day, 7 * 60) for minute in (start, start + 61)]
-    for minute in minutes:
-        book.latency.add(sketch_row([float(minute % 97), 3.0], minute=minute))
-    _roll_up(book, 5 * day - 200)
-    for begin, end in ((0, 5 * day), (61, 3 * day + 5), (day, 2 * day), (day + 1, 2 * day - 1), (4 * day, 6 * day)):
-        spans = book.latency.spans(since_minute=begin, until_minute=end)
-        rows = book.latency.rows(since_minute=begin, until_minute=end)
-        assert sum(row.count for row in spans) == sum(row.count for row in rows), (begin, end)
-        assert sum(row.sum_ms for row in spans) == pytest.approx(sum(row.sum_ms for row in rows))
-    assert len(book.latency.spans(until_minute=5 * day)) < len(minutes) / 2
-
-
-def test_packed_history_is_forgotten_by_the_hour_and_by_the_day(book: Book) -> None:
-    _filled(book, range(180))
-    _roll_up(book, 180)
-    assert book.latency.forget_before(121) == 4
-    assert {row.minute for row in book.latency.rows()} == set(range(120, 180))
-    book.latency.forget_before(24 * 60)
-    assert (book.latency.rows(), book.latency.spans()) == ([], [])
-
-
-def _lost(sequence: int, minute: int, **given: Any) -> ProductException:
-    usual = ProductException("NGRID", EPOCH, sequence, "unl.edu", "expired", SOME_TIME + timedelta(minutes=minute))
-    return replace(usual, **given)
-
-
-def test_what_was_lost_is_listed_page_by_page_without_gap_or_double(book: Book) -> None:
-    lost = [_lost(number, number // 3, site=("a", "b")[number % 2]) for number in range(25)]
-    book.exceptions.add(*lost)
-    for limit in (1, 4, 25, 100):
-        found, after = [], None
-        for _ in lost:
-            page = book.exceptions.page(Lost(), after=after, limit=limit)
-            found += page.items
-            after = page.next
-            if after is None:
-                break
-        assert len(found) == len(lost)
-        assert set(found) == set(lost)
-        assert [one.at for one in found] == sorted((one.at for one in lost), reverse=True)
-
-
-def test_what_was_lost_is_narrowed_by_site_feed_time_and_outcome(book: Book) -> None:
-    book.exceptions.add(
-        _lost(1, 1), _lost(2, 2, site="b"), _lost(3, 3, feed="HDS"), _lost(4, 4, outcome="rejected"), _lost(5, 5)
-    )
-    begin, end = SOME_TIME + timedelta(minutes=2), SOME_TIME + timedelta(minutes=5)
-    for lost, expected in (
-        (Lost(), [5, 4, 3, 2, 1]),
-        (Lost(site="b"), [2]),
-        (Lost(feed="HDS"), [3]),
-        (Lost(outcomes=("rejected",)), [4]),
-        (Lost(begin=begin, end=end), [4, 3, 2]),
-    ):
-        assert [one.sequence for one in book.exceptions.page(lost).items] == expected, lost
-    assert [one.sequence for one in book.exceptions.of_product("NGRID", EPOCH, 4)] == [4]
-    with pytest.raises(BadInput, match="no end of a page"):
-        book.exceptions.page(Lost(), after="nonsense")

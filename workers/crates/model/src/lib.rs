@@ -17,7 +17,7 @@ mod time;
 pub use hops::Hops;
 pub use machine::Machine;
 pub use names::{FeedName, HubName, NameError, Origin, ProductId, SiteName};
-pub use pattern::{Pattern, PatternError};
+pub use pattern::{IdFilter, Pattern, PatternError};
 pub use product::{Class, Digest, Epoch, Lane, LegId, ProductInfo, ProductKey, Sequence, Transport};
 pub use ranges::RangeSet;
 pub use time::{Micros, Now, WallMicros};

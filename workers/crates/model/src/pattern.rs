@@ -1,3 +1,4 @@
+use serde::Deserialize;
 use thiserror::Error;
 
 use crate::ere;
@@ -31,6 +32,15 @@ impl Pattern {
     pub fn matches(&self, id: &str) -> bool {
         self.0.is_match(id)
     }
+}
+
+/// Ids that match `pattern` and not `not_pattern`, as texts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct IdFilter {
+    /// Ids that match.
+    pub pattern: String,
+    /// Unless they match this.
+    pub not_pattern: Option<String>,
 }
 
 const COMPILED_LIMIT_BYTES: usize = 1 << 20;

@@ -1,11 +1,15 @@
 //! The messages of a session. Each is one frame: kind (1 byte), length of the body (4 bytes, big-endian), body (CBOR, fields by
 //! number; a number that the receiver does not know is skipped). Slices of products and repaired packets are binary frames.
 use downburst_model::{
-    Class, Epoch, FeedName, Lane, LegId, Micros, ProductInfo, ProductKey, RangeSet, Sequence, SiteName,
-    Transport, WallMicros,
+    Epoch, FeedName, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, SiteName, WallMicros,
 };
-use downburst_vcmtp::LegKey;
 use minicbor::{Decode, Encode};
+
+mod legs;
+mod receipts;
+
+pub use legs::*;
+pub use receipts::*;
 
 /// Site to hub, first frame of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -257,102 +261,6 @@ pub struct Expired {
     pub sequences: RangeSet,
 }
 
-/// Hub to site: take part in a multicast leg.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct LegJoin {
-    /// The leg.
-    #[n(0)]
-    pub leg: LegId,
-    /// The feed it carries.
-    #[n(1)]
-    pub feed: FeedName,
-    /// The life of the hub's log that its sequences belong to.
-    #[n(2)]
-    pub epoch: Epoch,
-    /// The life of the leg.
-    #[n(3)]
-    pub leg_epoch: u64,
-    /// The group's address, IPv4 or IPv6, as text.
-    #[n(4)]
-    pub group: String,
-    /// The group's UDP port.
-    #[n(5)]
-    pub port: u16,
-    /// The leg's key.
-    #[n(6)]
-    pub key: LegKey,
-    /// Address or name of the interface to join on; empty: the one that reaches the hub.
-    #[n(7)]
-    pub interface: String,
-    /// What the leg may send, in Ethernet-frame bits per second.
-    #[n(8)]
-    pub rate_bps: u64,
-}
-
-/// Site to hub: the leg was heard; everything after `after` comes by it.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct LegJoined {
-    /// The leg.
-    #[n(0)]
-    pub leg: LegId,
-    /// The life of the leg.
-    #[n(1)]
-    pub leg_epoch: u64,
-    /// The leg's coverage begins behind this.
-    #[n(2)]
-    pub after: Sequence,
-}
-
-/// Hub to site: the leg ends for this site; it answers [`LegLeft`].
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct LegLeave {
-    /// The leg.
-    #[n(0)]
-    pub leg: LegId,
-}
-
-/// Site to hub: the site does not listen to the leg (any more).
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct LegLeft {
-    /// The leg.
-    #[n(0)]
-    pub leg: LegId,
-    /// What the leg announced without a hole ends here; the hub serves by unicast from behind it. `None`: the leg was never heard.
-    #[n(1)]
-    pub known_to: Option<Sequence>,
-    /// Why, for people: asked by the hub, silence, could not join.
-    #[n(2)]
-    pub reason: String,
-}
-
-/// Site to hub: packets of a leg that the site lacks.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Nak {
-    /// The leg.
-    #[n(0)]
-    pub leg: LegId,
-    /// The life of the leg.
-    #[n(1)]
-    pub leg_epoch: u64,
-    /// Packet numbers.
-    #[n(2)]
-    pub packets: RangeSet,
-}
-
-/// Hub to site: packets the leg can't repair any more.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct PacketsGone {
-    /// The leg.
-    #[n(0)]
-    pub leg: LegId,
-    /// The life of the leg.
-    #[n(1)]
-    pub leg_epoch: u64,
-    /// Packet numbers.
-    #[n(2)]
-    pub packets: RangeSet,
-}
-
 /// Site to hub: sequences of a feed that the site lacks; the repair of last resort. The hub answers with products,
 /// [`Covered`] and [`Expired`] until every number is accounted for.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -366,136 +274,6 @@ pub struct Want {
     /// The numbers.
     #[n(2)]
     pub sequences: RangeSet,
-}
-
-/// How a product ended at a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-#[cbor(index_only)]
-pub enum Outcome {
-    /// In the site's log.
-    #[n(0)]
-    Stored,
-    /// Its digest failed three times, or the site can't hold it.
-    #[n(1)]
-    Rejected,
-    /// The hub had it no longer.
-    #[n(2)]
-    Expired,
-    /// The site had it already, by duplicate key, from another epoch.
-    #[n(3)]
-    Held,
-}
-
-/// Site to hub: a product ended here. Stamps are the site's wall clock.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Receipt {
-    /// The product.
-    #[n(0)]
-    pub key: ProductKey,
-    /// How.
-    #[n(1)]
-    pub outcome: Outcome,
-    /// Why it travelled.
-    #[n(2)]
-    pub lane: Lane,
-    /// The leg that carried most of it.
-    #[n(3)]
-    pub leg: LegId,
-    /// That leg's transport.
-    #[n(4)]
-    pub transport: Transport,
-    /// Its class, so that the hub need not look it up.
-    #[n(5)]
-    pub class: Class,
-    /// Bytes.
-    #[n(6)]
-    pub size: u64,
-    /// Origin's clock.
-    #[n(7)]
-    pub created: WallMicros,
-    /// Hub's clock: complete and verified in the hub's log.
-    #[n(8)]
-    pub hub_stored: WallMicros,
-    /// Site's clock: last byte received.
-    #[n(9)]
-    pub last_byte: WallMicros,
-    /// Site's clock: verified and stored.
-    #[n(10)]
-    pub site_stored: WallMicros,
-    /// True if the bytes came by repair in part.
-    #[n(11)]
-    pub repaired: bool,
-    /// Site's clock: local software has it (a file stands). `None` if that was not over when the receipt left.
-    #[n(12)]
-    pub action_done: Option<WallMicros>,
-}
-
-impl Receipt {
-    /// The receipt of a product of which the site never learned more than its number: everything else is zero.
-    pub fn undescribed(key: ProductKey, outcome: Outcome, at: WallMicros) -> Self {
-        Self {
-            key,
-            outcome,
-            lane: Lane::Backfill,
-            leg: LegId(0),
-            transport: Transport::Unicast,
-            class: Class::Bulk,
-            size: 0,
-            created: WallMicros(0),
-            hub_stored: WallMicros(0),
-            last_byte: at,
-            site_stored: at,
-            repaired: false,
-            action_done: None,
-        }
-    }
-}
-
-/// Site to hub: what ended since the last batch.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Receipts {
-    /// The site's clock against the hub's, if measured.
-    #[n(0)]
-    pub clock: Option<ClockOffset>,
-    /// What ended.
-    #[n(1)]
-    pub items: Vec<Receipt>,
-}
-
-/// A clock compared by four timestamps (RFC 5905 §8, RFC 8762).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct ClockOffset {
-    /// Site's clock minus the hub's, microseconds.
-    #[n(0)]
-    pub offset_us: i64,
-    /// Half the smallest round trip: the offset is within this of the truth, whatever the asymmetry. Microseconds.
-    #[n(1)]
-    pub bound_us: u64,
-    /// The smallest round trip of the window, microseconds.
-    #[n(2)]
-    pub round_trip_us: u64,
-}
-
-/// Site to hub: a clock request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct ClockRequest {
-    /// Site's wall clock at sending.
-    #[n(0)]
-    pub sent: WallMicros,
-}
-
-/// Hub to site: the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct ClockReply {
-    /// From the request.
-    #[n(0)]
-    pub request_sent: WallMicros,
-    /// Hub's wall clock at receipt.
-    #[n(1)]
-    pub received: WallMicros,
-    /// Hub's wall clock at sending.
-    #[n(2)]
-    pub sent: WallMicros,
 }
 
 impl std::fmt::Debug for Proof {

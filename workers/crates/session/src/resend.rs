@@ -1,5 +1,5 @@
 //! Stored products that go to a site once more: what is asked of the hub's half, and what the two halves say to each other.
-use downburst_model::{Epoch, FeedName, Lane, ProductKey, RangeSet, Sequence};
+use downburst_model::{Epoch, FeedName, IdFilter, Lane, ProductKey, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
 use crate::{Outcome, ProductBegin};
@@ -23,15 +23,6 @@ pub struct ResendOrder {
     pub wanted: IdFilter,
     /// Unless one of these had them go already.
     pub had: Vec<IdFilter>,
-}
-
-/// Ids that match `pattern` and not `not_pattern`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdFilter {
-    /// Ids that match.
-    pub pattern: String,
-    /// Unless they match this.
-    pub not_pattern: Option<String>,
 }
 
 /// What a resend came to.

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
-use downburst_model::{FeedName, LegId, Machine as _, ProductId, SiteName};
+use downburst_model::{FeedName, LegId, Machine as _, ProductId};
 use downburst_session::{
-    FeedHandling, FeedPosition, LegJoin, Missing, RefusalCode, Refused, SiteEvent, SiteInput, SiteOutput,
-    SiteSession, StoreResult, StreamId, whole_frames,
+    FeedPosition, LegJoin, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId, whole_frames,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, WriteHalf};
 use tokio::sync::{mpsc, watch};
@@ -27,6 +26,8 @@ use super::state::{HubPlace, Identity, StoredPosition, save_position};
 use super::store::{self, Brought, Complete, Stored, StoredWhat};
 use crate::clock::Clock;
 use crate::reconnect::{self, Ended, Reconnect};
+
+mod events;
 
 /// The connection to one hub, made and kept.
 pub(crate) struct Site {
@@ -286,33 +287,6 @@ impl Site {
         }
     }
 
-    /// Has local software see these feeds in order, and no others. The hub that serves decides.
-    fn order_feeds(&mut self, items: &[FeedHandling]) {
-        if self.role != Role::Serve {
-            return self.ordered.clear();
-        }
-        let holds: BTreeMap<FeedName, Duration> = items
-            .iter()
-            .filter_map(|item| Some((item.feed.clone(), Duration::from_micros(item.hold_us?))))
-            .collect();
-        self.ordered = holds.keys().map(|feed| (feed.clone(), Missing::default())).collect();
-        if let Some(files) = &self.files {
-            files.order(holds);
-        }
-    }
-
-    /// Tells what is missing of the feeds that are shown in order, where that changed.
-    fn tell_missing(&mut self) {
-        let Some(files) = &self.files else { return };
-        for (feed, told) in &mut self.ordered {
-            let missing = self.machine.missing(feed);
-            if *told != missing {
-                told.clone_from(&missing);
-                files.missing(feed, missing);
-            }
-        }
-    }
-
     fn join(&mut self, join: &LegJoin) {
         match Group::join(join, &self.local_address, self.datagram_sender.clone()) {
             Ok(group) => drop(self.groups.insert(join.leg, group)),
@@ -371,91 +345,6 @@ impl Site {
         let stored = StoredPosition { position, log_head, guarded, complete };
         if let Err(sentence) = save_position(&self.hub.state, &stored) {
             tracing::error!("{sentence}");
-        }
-    }
-
-    fn event(&mut self, event: SiteEvent) {
-        match event {
-            SiteEvent::Welcome { site, hub, stand_by } => self.welcome(&site, hub, stand_by),
-            SiteEvent::Duplicates { feed, rule } => self.shelf.duplicates(&feed, rule),
-            SiteEvent::Refused(refused) => self.refused(refused),
-            SiteEvent::Subscriptions(items) => {
-                for item in items {
-                    tracing::info!(
-                        feed = item.feed.as_str(),
-                        pattern = item.pattern,
-                        not = item.not_pattern,
-                        "subscribed"
-                    );
-                }
-            }
-            SiteEvent::Handling(items) => self.order_feeds(&items),
-            SiteEvent::Clock(clock) => {
-                tracing::debug!(offset_us = clock.offset_us, bound_us = clock.bound_us, "clock compared");
-            }
-            SiteEvent::StreamAttached(stream) => {
-                tracing::info!(stream = stream.0, "a data connection stands");
-            }
-            SiteEvent::StreamEnded { stream, reason } => {
-                tracing::info!(stream = stream.0, reason, "a data connection ended");
-            }
-            SiteEvent::LegJoined { leg, feed } => {
-                tracing::info!(leg = leg.0, feed = feed.as_str(), "a multicast leg is heard")
-            }
-            SiteEvent::LegLeft { leg, reason } => {
-                tracing::info!(leg = leg.0, reason, "a multicast leg ended")
-            }
-            SiteEvent::Lost { key, reason } => {
-                tracing::error!(
-                    feed = key.feed.as_str(),
-                    sequence = key.sequence.0,
-                    reason,
-                    "a product is lost here"
-                );
-            }
-            SiteEvent::Violation(sentence) => tracing::error!("the hub broke the protocol: {sentence}"),
-            SiteEvent::Dead => {
-                self.silent = true;
-                tracing::warn!(hub = self.hub.address, "nothing was heard from the hub; connecting anew");
-            }
-        }
-    }
-
-    fn welcome(&mut self, site: &SiteName, hub: String, stand_by: bool) {
-        tracing::info!(site = site.as_str(), hub, address = self.hub.address, stand_by, "connected");
-        self.welcomed = Some(Instant::now());
-        self.shelf.hub_is(&hub);
-        if let Err(sentence) = self.identity.accepted(site) {
-            self.tell_news(News::Unkept(sentence));
-        }
-        if self.role == Role::StandBy && !stand_by {
-            tracing::info!(
-                address = self.hub.address,
-                "the hub is of a release that lets no site stand by; it is called when needed"
-            );
-            self.resting = true;
-            self.hang_up = true;
-        } else {
-            self.tell_news(News::Well { hub, role: self.role });
-        }
-    }
-
-    fn tell_news(&self, news: News) {
-        // Nobody listens any more at the very end.
-        let _ = self.news.send(news);
-    }
-
-    fn refused(&mut self, refused: Refused) {
-        match refused.code {
-            RefusalCode::Version | RefusalCode::Token | RefusalCode::Credential | RefusalCode::Expired => {
-                self.tell_news(News::Refused(refused.sentence));
-                self.resting = true;
-                self.hang_up = true;
-            }
-            RefusalCode::Busy | RefusalCode::Protocol | RefusalCode::Unavailable => {
-                tracing::warn!("the hub refused: {}", refused.sentence);
-                self.hang_up = true;
-            }
         }
     }
 

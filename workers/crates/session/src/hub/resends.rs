@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use downburst_model::{FeedName, Lane, Micros, Now, RangeSet, Sequence};
+use downburst_model::{FeedName, IdFilter, Lane, Micros, Now, RangeSet, Sequence};
 
 use super::HubSession;
 use super::serve::{Delivery, Reason};
@@ -67,7 +67,7 @@ impl Resends {
 
 impl Resend {
     fn new(order: ResendOrder) -> Self {
-        let wish = |filter: &crate::IdFilter| Wish::compile(&filter.pattern, filter.not_pattern.as_deref());
+        let wish = |filter: &IdFilter| Wish::compile(&filter.pattern, filter.not_pattern.as_deref());
         let mut unread = RangeSet::new();
         if order.to > order.after {
             unread.insert(order.after.0.saturating_add(1), order.to.0);

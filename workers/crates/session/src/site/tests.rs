@@ -12,6 +12,7 @@ use crate::{
     ProductBegin, Receipt, StoreResult, Subscription, Welcome,
 };
 
+mod legs;
 mod streams;
 mod trouble;
 
@@ -309,121 +310,6 @@ fn expired_numbers_are_settled_named_and_receipted() {
 }
 
 /// The datagrams a leg's sender makes of these products.
-fn datagrams(after: u64, products: &[(u64, &str, &'static [u8])]) -> Vec<Bytes> {
-    let key = LegKey { id: 1, secret: [1; 32] };
-    let config = SenderConfig::new(LegId(100), 1, key, Sequence(after), 1_000_000_000);
-    let (mut sender, mut out) = (Sender::new(config), Vec::new());
-    for (sequence, id, bytes) in products {
-        let product = SenderInput::Product {
-            info: info(*sequence, id, bytes.len() as u64),
-            bytes: Bytes::from_static(bytes),
-        };
-        sender.handle(at(0), product);
-        while let Some(output) = sender.poll(at(0)) {
-            if let SenderOutput::Datagram(bytes) = output {
-                out.push(bytes);
-            }
-        }
-    }
-    out
-}
-
-fn hear(bench: &mut Bench, datagram: &Bytes) {
-    let input = SiteInput::Datagram { leg: LegId(100), bytes: datagram.clone() };
-    bench.site.handle(at(bench.millis), input);
-}
-
-#[test]
-fn a_leg_is_joined_announces_and_is_left_with_what_is_known() {
-    let mut bench = Bench::started();
-    bench.say(join(100));
-    assert_eq!(bench.count(|output| matches!(output, SiteOutput::JoinGroup(_))), 1);
-    let packets = datagrams(4, &[(5, "x", b"abc"), (6, "y", b"abc"), (8, "x", b"abc"), (9, "x", b"abc")]);
-    hear(&mut bench, &packets[0]);
-    let joined = LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(4) };
-    assert!(bench.messages().contains(&joined.into()));
-    hear(&mut bench, &packets[1]);
-    hear(&mut bench, &packets[3]);
-    assert_eq!(bench.count(is_complete), 2, "5 is wanted, 6 is not, 8 is lost, 9 is wanted");
-    bench.say(LegLeave { leg: LegId(100) });
-    let said = bench.messages();
-    let left = LegLeft { leg: LegId(100), known_to: Some(Sequence(6)), reason: "the hub asked".to_owned() };
-    assert!(said.contains(&left.into()), "{said:?}");
-    assert_eq!(bench.count(|output| matches!(output, SiteOutput::LeaveGroup(_))), 1);
-    assert_eq!(bench.ranges(), [(0, 0), (6, 6)]);
-}
-
-#[test]
-fn what_a_leg_left_unfinished_is_asked_at_once() {
-    let mut bench = Bench::started();
-    bench.say(join(100));
-    let packets = datagrams(0, &[(1, "x", &[7; 5_000])]);
-    assert!(packets.len() > 2);
-    hear(&mut bench, &packets[0]);
-    bench.messages();
-    bench.say(LegLeave { leg: LegId(100) });
-    assert_eq!(wants(&bench.messages()), [[(1, 1)]]);
-    bench.say(ProductBegin { previous: None, ..begin(1, 0, 5_000) });
-    bench.slice(1, 0, &[7; 5_000]);
-    assert_eq!(bench.count(is_complete), 1);
-    bench.settled(1, StoreResult::Stored);
-    let said = bench.wait(100);
-    assert!(receipts(&said)[0].size == 5_000 && receipts(&said)[0].leg == LegId(1));
-}
-
-#[test]
-fn a_product_that_comes_on_two_ways_is_stored_once() {
-    let mut bench = Bench::started();
-    bench.say(join(100));
-    let packets = datagrams(0, &[(1, "x", b"abcdef"), (2, "x", b"abcdef")]);
-    hear(&mut bench, &packets[0]);
-    bench.say(begin(2, 1, 6));
-    bench.slice(2, 0, b"abc");
-    hear(&mut bench, &packets[1]);
-    bench.slice(2, 3, b"def");
-    bench.messages();
-    let bytes: usize = bench
-        .others
-        .iter()
-        .map(|output| match output {
-            SiteOutput::Block { key, bytes, .. } if key.sequence.0 == 2 => bytes.len(),
-            _ => 0,
-        })
-        .sum();
-    assert_eq!(bytes, 6, "no byte is written twice");
-    assert_eq!(bench.count(is_complete), 2);
-}
-
-#[test]
-fn a_leg_that_is_not_heard_is_left_after_five_seconds() {
-    let mut bench = Bench::started();
-    bench.say(join(100));
-    assert!(!bench.wait(4_999).iter().any(|message| matches!(message, Message::LegLeft(_))));
-    let left = |message: &Message| matches!(message, Message::LegLeft(left) if left.known_to.is_none());
-    assert!(bench.wait(2).iter().any(left));
-}
-
-#[test]
-fn every_leg_join_is_answered_by_one_leg_left() {
-    let mut bench = Bench::started();
-    bench.say(LegJoin { epoch: Epoch(1), ..join(99) });
-    bench.say(join(100));
-    bench.say(join(101));
-    for _ in 0..2 {
-        let reason = "no such interface".to_owned();
-        bench.site.handle(at(0), SiteInput::JoinFailed { leg: LegId(100), reason });
-    }
-    bench.say(LegJoin { leg_epoch: 2, ..join(101) });
-    bench.say(LegLeave { leg: LegId(101) });
-    bench.say(LegLeave { leg: LegId(101) });
-    let left: Vec<u32> = bench
-        .messages()
-        .into_iter()
-        .filter_map(|message| if let Message::LegLeft(left) = message { Some(left.leg.0) } else { None })
-        .collect();
-    assert_eq!(left, [99, 100, 101, 101]);
-}
-
 #[test]
 fn the_clock_is_compared_four_times_at_once_and_the_shortest_round_trip_counts() {
     let mut bench = Bench::new();

@@ -1,10 +1,10 @@
 //! Stored products that go to the site once more.
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Lane, Sequence};
-use downburst_session::{Entry, HubInput, IdFilter, ResendEnd, ResendOrder};
+use downburst_session::{Entry, HubInput, ResendEnd, ResendOrder};
 
 use super::Session;
-use crate::lines::{Event, FilterLine, ResendKind, ResendLine};
+use crate::lines::{Event, ResendKind, ResendLine};
 
 impl Session {
     /// Tells the machine the whole set, in the numbers of the logs as they are now.
@@ -55,14 +55,10 @@ impl Session {
                 ResendKind::Resend => Lane::Resend,
                 ResendKind::Backfill => Lane::Backfill,
             },
-            wanted: filter(&line.wanted),
-            had: line.had.iter().map(filter).collect(),
+            wanted: line.wanted.clone(),
+            had: line.had.clone(),
         })
     }
-}
-
-fn filter(line: &FilterLine) -> IdFilter {
-    IdFilter { pattern: line.pattern.clone(), not_pattern: line.not_pattern.clone() }
 }
 
 /// How many products one read brings at most.

@@ -1,0 +1,104 @@
+//! What nobody asked for: events.
+use std::path::PathBuf;
+
+use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
+use serde::Serialize;
+
+/// Something nobody asked for.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(crate) enum Event {
+    /// A site shows a token.
+    Enrol { ask: u64, secret_sha256: String, credential_sha256: String, peer: String },
+    /// A session changed.
+    Session {
+        site: Option<SiteName>,
+        state: &'static str,
+        peer: String,
+        reason: Option<String>,
+        software: Option<String>,
+    },
+    /// A site joined or left a leg.
+    Leg {
+        feed: FeedName,
+        leg: LegId,
+        site: SiteName,
+        state: &'static str,
+        after: Option<Sequence>,
+        reason: Option<String>,
+    },
+    /// The connection to an upstream changed.
+    Upstream { upstream: String, state: &'static str, hub: Option<String>, reason: Option<String> },
+    /// A site has everything of a resend.
+    Resend { site: SiteName, resend: u64, products: u64, bytes: u64, expired: u64 },
+    /// A log was repaired at its start.
+    Recovered { feed: FeedName, sentence: String },
+    /// Something an operator should see.
+    Fault { sentence: String, feed: Option<FeedName>, site: Option<SiteName> },
+    /// What moved in the last second.
+    Traffic(Traffic),
+    /// A batch of sketches is ready.
+    Batch { batch: String, path: PathBuf },
+}
+
+/// See [`Event::Traffic`].
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Traffic {
+    pub(crate) from_us: WallMicros,
+    pub(crate) to_us: WallMicros,
+    pub(crate) feeds: Vec<FeedTraffic>,
+    pub(crate) legs: Vec<LegTraffic>,
+    pub(crate) control_bytes: u64,
+    pub(crate) sessions: Vec<SessionTraffic>,
+}
+
+/// Arrivals of a feed.
+#[derive(Debug, Serialize)]
+pub(crate) struct FeedTraffic {
+    pub(crate) feed: FeedName,
+    pub(crate) products: u64,
+    pub(crate) bytes: u64,
+    pub(crate) sizes: Vec<u64>,
+    pub(crate) head: Sequence,
+}
+
+/// What a leg carried.
+#[derive(Debug, Serialize)]
+pub(crate) struct LegTraffic {
+    pub(crate) leg: LegId,
+    pub(crate) feed: FeedName,
+    pub(crate) egress_bytes: u64,
+    pub(crate) repair_bytes: u64,
+    pub(crate) products: u64,
+    pub(crate) product_bytes: u64,
+    pub(crate) sites: u64,
+    pub(crate) backlog_bytes: u64,
+}
+
+/// Where a connected site stands.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionTraffic {
+    pub(crate) site: SiteName,
+    pub(crate) clock_offset_us: Option<i64>,
+    pub(crate) clock_bound_us: Option<u64>,
+    pub(crate) round_trip_us: Option<u64>,
+    /// Those that stand, how many there are to be, and why.
+    pub(crate) data_connections: usize,
+    pub(crate) data_connections_planned: usize,
+    pub(crate) data_connections_reason: String,
+    pub(crate) feeds: Vec<SessionFeed>,
+}
+
+/// Where a site stands in a feed.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionFeed {
+    pub(crate) feed: FeedName,
+    pub(crate) settled_to: Sequence,
+    pub(crate) pending: u64,
+    pub(crate) late: u64,
+    pub(crate) transport: Transport,
+    pub(crate) leg: LegId,
+    /// Why the site stores nothing of the feed, in its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<String>,
+}

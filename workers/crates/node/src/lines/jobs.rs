@@ -1,0 +1,291 @@
+//! What jobs carry.
+use std::path::PathBuf;
+
+use downburst_log::{DuplicateRule, Durability};
+use downburst_model::{Class, FeedName, IdFilter, LegId, SiteName, Transport, WallMicros};
+use downburst_session::Duplicates;
+use serde::Deserialize;
+
+/// See [`Action::Start`].
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Start {
+    /// The hub's name, shown to sites.
+    pub(crate) name: String,
+    /// Holds the logs and the keys.
+    pub(crate) data_dir: PathBuf,
+    /// Addresses for sites.
+    pub(crate) listen: Vec<String>,
+    /// The host named as origin of products that name none.
+    pub(crate) origin: String,
+    /// Address of the interface that multicast legs leave by.
+    #[serde(default)]
+    pub(crate) multicast_interface: String,
+    /// Batch files are written here.
+    pub(crate) batch_dir: PathBuf,
+    /// How often.
+    #[serde(default = "default_batch_seconds")]
+    pub(crate) batch_seconds: f64,
+    /// Congestion control of the connections with sites; the system's if none is named.
+    #[serde(default)]
+    pub(crate) tcp_congestion: Option<String>,
+    /// How long raw receipts are kept; 0: none are.
+    #[serde(default = "default_receipt_hours")]
+    pub(crate) receipt_hours: f64,
+    /// How much disk raw receipts may take.
+    #[serde(default = "default_receipt_bytes")]
+    pub(crate) receipt_bytes: u64,
+    /// The most data connections that a site gets beside its first.
+    #[serde(default = "default_data_connections")]
+    pub(crate) data_connections: usize,
+}
+
+/// See [`Action::Feeds`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct FeedLine {
+    /// Its name.
+    pub(crate) feed: FeedName,
+    /// Its priority.
+    pub(crate) class: Class,
+    /// How long bytes are kept.
+    pub(crate) retention_hours: f64,
+    /// How many bytes are kept.
+    pub(crate) retention_bytes: u64,
+    /// What an acknowledgement survives.
+    pub(crate) durability: DurabilityWord,
+    /// What makes two products the same.
+    pub(crate) duplicate_rule: DuplicateWord,
+    /// The largest product.
+    pub(crate) max_product_bytes: u64,
+    /// The leg that unicast deliveries are counted under while no plan names one.
+    pub(crate) unicast_leg: LegId,
+}
+
+/// What an acknowledgement survives, as a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DurabilityWord {
+    /// See [`Durability::Process`].
+    Process,
+    /// See [`Durability::Power`].
+    Power,
+}
+
+impl From<DurabilityWord> for Durability {
+    fn from(word: DurabilityWord) -> Self {
+        match word {
+            DurabilityWord::Process => Self::Process,
+            DurabilityWord::Power => Self::Power,
+        }
+    }
+}
+
+/// What makes two products the same, as a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DuplicateWord {
+    /// See [`DuplicateRule::Content`].
+    Content,
+    /// See [`DuplicateRule::ContentWithoutWmoStart`].
+    ContentWithoutWmoStart,
+    /// See [`DuplicateRule::Id`].
+    Id,
+    /// See [`DuplicateRule::IdAndContent`].
+    IdAndContent,
+    /// See [`DuplicateRule::None`].
+    None,
+}
+
+impl From<DuplicateWord> for DuplicateRule {
+    fn from(word: DuplicateWord) -> Self {
+        match word {
+            DuplicateWord::Content => Self::Content,
+            DuplicateWord::ContentWithoutWmoStart => Self::ContentWithoutWmoStart,
+            DuplicateWord::Id => Self::Id,
+            DuplicateWord::IdAndContent => Self::IdAndContent,
+            DuplicateWord::None => Self::None,
+        }
+    }
+}
+
+impl From<DuplicateWord> for Duplicates {
+    fn from(word: DuplicateWord) -> Self {
+        match word {
+            DuplicateWord::Content => Self::Content,
+            DuplicateWord::ContentWithoutWmoStart => Self::ContentWithoutWmoStart,
+            DuplicateWord::Id => Self::Id,
+            DuplicateWord::IdAndContent => Self::IdAndContent,
+            DuplicateWord::None => Self::None,
+        }
+    }
+}
+
+/// See [`Action::Sites`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct SiteLine {
+    /// Its name.
+    pub(crate) site: SiteName,
+    /// What it may prove itself with.
+    pub(crate) credentials: Vec<CredentialLine>,
+    /// What it gets.
+    pub(crate) subscriptions: Vec<SubscriptionLine>,
+    /// What it gets once more.
+    #[serde(default)]
+    pub(crate) resends: Vec<ResendLine>,
+    /// The interface it listens to multicast on; empty: the one that reaches the hub.
+    #[serde(default)]
+    pub(crate) interface: String,
+    /// False: may not connect.
+    pub(crate) active: bool,
+    /// How many data connections it gets; absent: as many as help.
+    #[serde(default)]
+    pub(crate) data_connections: Option<usize>,
+}
+
+/// See [`Action::Upstreams`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct UpstreamLine {
+    /// What the operator calls it.
+    pub(crate) upstream: String,
+    /// Its address for sites.
+    pub(crate) address: String,
+    /// The enrolment token from its operator.
+    pub(crate) token: String,
+    /// The feeds to take; empty: all that exist here.
+    #[serde(default)]
+    pub(crate) feeds: Vec<FeedName>,
+}
+
+/// A credential, known by its hash.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct CredentialLine {
+    /// SHA-256 of the secret, in hex.
+    pub sha256: String,
+    /// When it ends.
+    pub(crate) expires_us: Option<WallMicros>,
+}
+
+/// A subscription.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct SubscriptionLine {
+    /// The feed.
+    pub(crate) feed: FeedName,
+    /// Ids that match are wanted.
+    pub(crate) pattern: String,
+    /// Unless they match this.
+    pub(crate) not_pattern: Option<String>,
+    /// Local software sees live products in order; a missing one holds back later ones so long.
+    #[serde(default)]
+    pub(crate) hold_us: Option<u64>,
+    /// What was stored longer ago is not sent any more.
+    #[serde(default)]
+    pub(crate) max_age_us: Option<i64>,
+}
+
+/// Stored products that a site gets once more.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct ResendLine {
+    /// Its number, never given twice.
+    pub(crate) resend: u64,
+    /// The feed.
+    pub(crate) feed: FeedName,
+    /// Whether the site gets what it has already, too.
+    pub(crate) kind: ResendKind,
+    /// Stored at this moment or later.
+    pub(crate) from_us: WallMicros,
+    /// Stored before this moment.
+    pub(crate) to_us: WallMicros,
+    /// Ids that go.
+    pub(crate) wanted: IdFilter,
+    /// Unless they match one of these.
+    pub(crate) had: Vec<IdFilter>,
+}
+
+/// Why stored products travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ResendKind {
+    /// Somebody asked for them.
+    Resend,
+    /// A subscription begins in the past.
+    Backfill,
+}
+
+/// See [`Action::Plan`].
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct PlanLine {
+    /// The feed.
+    pub(crate) feed: FeedName,
+    /// Rising per feed; a lower one than the last is refused.
+    pub(crate) version: u64,
+    /// Its legs.
+    pub(crate) legs: Vec<LegLine>,
+}
+
+/// One leg of a plan.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct LegLine {
+    /// Its number.
+    pub(crate) leg: LegId,
+    /// How.
+    pub(crate) transport: Transport,
+    /// For whom.
+    pub(crate) sites: Vec<SiteName>,
+    /// Multicast only: the group's address.
+    #[serde(default)]
+    pub(crate) group: String,
+    /// Multicast only: the group's port.
+    #[serde(default)]
+    pub(crate) port: u16,
+    /// Multicast only: Ethernet-frame bits per second.
+    #[serde(default)]
+    pub(crate) rate_bps: u64,
+}
+
+/// See [`Action::Ingest`].
+#[derive(Debug, Deserialize)]
+pub(crate) struct IngestLine {
+    /// The spool file.
+    pub(crate) path: PathBuf,
+    /// The feed, checked against the known ones.
+    pub(crate) feed: String,
+    /// The product's id, checked here.
+    pub(crate) product_id: String,
+    /// The first ingester's stamp; the moment of ingest if absent.
+    pub(crate) created_us: Option<WallMicros>,
+    /// The first ingester; the hub's own name if absent.
+    pub(crate) origin: Option<String>,
+    /// BLAKE3-256 in hex, if the source knows it.
+    pub(crate) digest: Option<String>,
+    /// Unlink the spool file once the product is stored.
+    #[serde(default)]
+    pub(crate) remove: bool,
+}
+
+/// See [`Action::EnrolAnswer`].
+#[derive(Debug, Deserialize)]
+pub(crate) struct EnrolAnswer {
+    /// From the question.
+    pub(crate) ask: u64,
+    /// The decision.
+    pub(crate) ok: bool,
+    /// If ok: who it is.
+    pub(crate) site: Option<SiteName>,
+    /// If not: one sentence.
+    pub(crate) sentence: Option<String>,
+}
+
+const fn default_data_connections() -> usize {
+    downburst_session::DATA_STREAMS
+}
+
+const fn default_receipt_hours() -> f64 {
+    24.0
+}
+
+const fn default_receipt_bytes() -> u64 {
+    4_000_000_000
+}
+
+const fn default_batch_seconds() -> f64 {
+    1.0
+}

@@ -1,0 +1,342 @@
+//! The hub's half.
+use std::sync::Arc;
+
+use bytes::Bytes;
+use downburst_model::{
+    Epoch, FeedName, Lane, LegId, ProductInfo, ProductKey, RangeSet, Sequence, SiteName, WallMicros,
+};
+
+use crate::{
+    Classes, ClockOffset, Duplicates, FeedHandling, Filter, Frontier, Hello, Late, LegJoin, LegLeft, Proof,
+    Receipt, Refused, ResendEnd, ResendOrder, StreamId, Stretch, Subscription, Ticket,
+};
+
+/// What a [`HubSession`](crate::HubSession) is told.
+#[derive(Debug)]
+pub enum HubInput {
+    /// Bytes from the site.
+    Bytes {
+        /// The stream they came on.
+        stream: StreamId,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// A stream takes this many more bytes. `Write` outputs never exceed what was granted in total by more than one frame.
+    Room {
+        /// The stream.
+        stream: StreamId,
+        /// How many.
+        bytes: usize,
+    },
+    /// The data connections that this session is to have from now on, each with the classes it carries. Ignored where the site
+    /// does not know them.
+    PlanStreams(Vec<Classes>),
+    /// Answer to [`HubOutput::DrawTicket`].
+    Ticket {
+        /// As in the request.
+        stream: StreamId,
+        /// Fresh random bits, known to nobody but the driver, which lets in whoever shows them once within
+        /// [`TICKET_LIFE`](crate::TICKET_LIFE).
+        ticket: Ticket,
+    },
+    /// Somebody showed the ticket of this stream.
+    StreamOpened(StreamId),
+    /// A data connection ended.
+    StreamClosed {
+        /// Which.
+        stream: StreamId,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Answer to [`HubOutput::Authenticate`]: the site may come in.
+    Admit {
+        /// Its name.
+        site: SiteName,
+        /// Its subscriptions, already reduced to what its allow list covers.
+        subscriptions: Vec<Subscription>,
+    },
+    /// Answer to [`HubOutput::Authenticate`]: it may not. Also ends an admitted session (revoked, replaced, hub stops).
+    Refuse(Refused),
+    /// The site's subscriptions changed; the whole set.
+    Subscriptions(Vec<Subscription>),
+    /// What makes two products of a feed the same. Given before [`HubInput::Feed`]; without it id and content do.
+    Duplicates {
+        /// The feed.
+        feed: FeedName,
+        /// Its rule.
+        rule: Duplicates,
+    },
+    /// A feed's log as it is. Given for every subscribed feed after `Admit` or `Subscriptions`, and again when a head moves.
+    Feed {
+        /// The feed.
+        feed: FeedName,
+        /// The life of its log.
+        epoch: Epoch,
+        /// The last sequence in the log; 0 if there is none.
+        head: Sequence,
+        /// The leg id under which unicast deliveries of this feed are counted.
+        unicast_leg: LegId,
+    },
+    /// Answer to [`HubOutput::Read`].
+    Entries {
+        /// The feed.
+        feed: FeedName,
+        /// As in the request.
+        after: Sequence,
+        /// Everything the log holds in `after+1..=read_to`, in order: at least one entry, unless there is none.
+        entries: Vec<Entry>,
+        /// How far the log was read.
+        read_to: Sequence,
+    },
+    /// Answer to [`HubOutput::Read`], matched and encoded with the filter of the request, or an equal one: what a driver keeps and
+    /// hands to several sessions. Begins at or before `after`, and ends behind it.
+    Stretch(Arc<Stretch>),
+    /// Answer to [`HubOutput::FindTime`].
+    FoundTime {
+        /// The feed.
+        feed: FeedName,
+        /// The last sequence stored before the asked time; 0 if none.
+        after: Sequence,
+    },
+    /// How feeds are handled for the site: the whole set, given before the subscriptions that it goes with.
+    Handling(Vec<FeedHandling>),
+    /// Stored products that the site gets once more: the whole set.
+    Resends(Vec<ResendOrder>),
+    /// Answer to [`HubOutput::ReadResend`].
+    ResendEntries {
+        /// As in the request.
+        resend: u64,
+        /// Everything the log holds in `after+1..=read_to`, in order.
+        entries: Vec<Entry>,
+        /// As in the request.
+        after: Sequence,
+        /// How far the log was read; `after` if it could not be read, which is tried again.
+        read_to: Sequence,
+    },
+    /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
+    JoinLeg(LegJoin),
+    /// Take the site off the leg; unicast takes over.
+    LeaveLeg(LegId),
+    /// A packet of the leg that the site asked for.
+    Repair {
+        /// The leg.
+        leg: LegId,
+        /// The life of the leg.
+        leg_epoch: u64,
+        /// Packet number.
+        packet: u64,
+        /// The packet in clear.
+        payload: Bytes,
+    },
+    /// Packets of the leg that can't be repaired.
+    PacketsGone {
+        /// The leg.
+        leg: LegId,
+        /// The life of the leg.
+        leg_epoch: u64,
+        /// Packet numbers.
+        packets: RangeSet,
+    },
+}
+
+/// One entry read from the hub's log.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The product.
+    pub info: ProductInfo,
+    /// Its bytes, shared with the log. `None`: evicted, only the memory of it is left.
+    pub bytes: Option<Bytes>,
+}
+
+/// What a [`HubSession`](crate::HubSession) asks for.
+#[derive(Debug)]
+pub enum HubOutput {
+    /// Send these bytes.
+    Write {
+        /// On this stream.
+        stream: StreamId,
+        /// Whole frames or parts of frames, in order.
+        bytes: Bytes,
+        /// What they are, for the egress account.
+        purpose: Purpose,
+    },
+    /// Decide on this site; answer with `Admit` or `Refuse`.
+    Authenticate(Proof),
+    /// Read the log; answer with `Stretch` or `Entries`. At most one read per feed is out.
+    Read {
+        /// The feed.
+        feed: FeedName,
+        /// Entries behind this.
+        after: Sequence,
+        /// Not beyond this.
+        to: Sequence,
+        /// Stop after about this many product bytes.
+        limit_bytes: usize,
+        /// What the site wants of the feed.
+        filter: Arc<Filter>,
+    },
+    /// Read the log for a resend; answer with `ResendEntries`. At most one such read is out.
+    ReadResend {
+        /// Its number.
+        resend: u64,
+        /// The feed.
+        feed: FeedName,
+        /// Entries behind this.
+        after: Sequence,
+        /// Not beyond this.
+        to: Sequence,
+        /// Stop after about this many product bytes.
+        limit_bytes: usize,
+    },
+    /// Find the place of a time in the log; answer with `FoundTime`.
+    FindTime {
+        /// The feed.
+        feed: FeedName,
+        /// Hub's wall clock.
+        time: WallMicros,
+    },
+    /// Draw a ticket for a data connection; answer with `Ticket`.
+    DrawTicket(StreamId),
+    /// Close this data connection once what was written is out.
+    CloseStream(StreamId),
+    /// Something the rest of the hub wants to know.
+    Event(HubEvent),
+    /// Close all connections once what was written is out.
+    Close,
+}
+
+/// What bytes on the wire were for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Hello, legs, clock, heads.
+    Control,
+    /// A product (or a slice of one) by unicast.
+    Product {
+        /// The feed.
+        feed: FeedName,
+        /// The leg it is counted under.
+        leg: LegId,
+    },
+    /// Repair of a multicast leg, or a product the leg failed to bring.
+    Repair {
+        /// The leg.
+        leg: LegId,
+    },
+}
+
+/// News of a session for the rest of the hub.
+#[derive(Debug)]
+pub enum HubEvent {
+    /// The site said hello.
+    Hello(Hello),
+    /// First byte of a unicast product was written.
+    FirstByte {
+        /// The product.
+        key: ProductKey,
+    },
+    /// A unicast product was written whole.
+    Sent {
+        /// The product.
+        key: ProductKey,
+        /// The leg it is counted under.
+        leg: LegId,
+        /// Why it travelled.
+        lane: Lane,
+        /// Bytes.
+        size: u64,
+    },
+    /// A train was written whole.
+    TrainSent(TrainSent),
+    /// Local software at the site saw products after later ones.
+    Late(Late),
+    /// A resend is over: everything of it was answered.
+    Resent(ResendEnd),
+    /// The site hears the leg; its unicast ends behind `after`.
+    LegJoined {
+        /// The leg.
+        leg: LegId,
+        /// Its coverage begins behind this.
+        after: Sequence,
+    },
+    /// The site left the leg; unicast serves it.
+    LegLeft(LegLeft),
+    /// The site lacks packets of a leg: pass it to the leg's sender.
+    Nak {
+        /// The leg.
+        leg: LegId,
+        /// The life of the leg.
+        leg_epoch: u64,
+        /// Packet numbers.
+        packets: RangeSet,
+    },
+    /// Products ended at the site.
+    Receipts {
+        /// The site's clock.
+        clock: Option<ClockOffset>,
+        /// What ended.
+        items: Vec<Receipt>,
+    },
+    /// Where the site stands.
+    Frontier(Frontier),
+    /// A data connection stands.
+    StreamOpened(StreamId),
+    /// A data connection ended.
+    StreamClosed {
+        /// Which.
+        stream: StreamId,
+        /// Why.
+        reason: String,
+    },
+    /// The site broke the protocol; the sentence says how. `Close` follows.
+    Violation(String),
+    /// Nothing came from the site for the liveness limit. `Close` follows.
+    Dead,
+}
+
+/// Where a product stands in a session, as far as the hub's half knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The feed is not served to this site, or not in this epoch, or not yet.
+    NotServed,
+    /// The site said that it is done with it: stored, held, rejected, expired or not wanted.
+    Settled,
+    /// It waits in the outbox, or is being written.
+    Queued {
+        /// The site asked for it: what should have brought it did not.
+        asked: bool,
+    },
+    /// It will be read from the log once the outbox has room.
+    Owed {
+        /// The lane it will go in.
+        lane: Lane,
+        /// As above.
+        asked: bool,
+        /// How many numbers of the log are read before it.
+        numbers_before: u64,
+    },
+    /// A multicast leg brings it.
+    LeftToLeg,
+    /// Everything about it was written to the site, which has not answered yet.
+    Said,
+}
+
+/// A train that was written to a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainSent {
+    /// The feed.
+    pub feed: FeedName,
+    /// The life of its log.
+    pub epoch: Epoch,
+    /// The first of its products.
+    pub first: Sequence,
+    /// The last of its products; not every number between them is one.
+    pub last: Sequence,
+    /// The leg they are counted under.
+    pub leg: LegId,
+    /// Why they travelled.
+    pub lane: Lane,
+    /// How many they are.
+    pub products: u64,
+    /// Their bytes.
+    pub product_bytes: u64,
+}

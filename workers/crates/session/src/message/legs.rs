@@ -1,0 +1,100 @@
+//! What is said about multicast legs.
+use downburst_model::{Epoch, FeedName, LegId, RangeSet, Sequence};
+use downburst_vcmtp::LegKey;
+use minicbor::{Decode, Encode};
+
+/// Hub to site: take part in a multicast leg.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LegJoin {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// The feed it carries.
+    #[n(1)]
+    pub feed: FeedName,
+    /// The life of the hub's log that its sequences belong to.
+    #[n(2)]
+    pub epoch: Epoch,
+    /// The life of the leg.
+    #[n(3)]
+    pub leg_epoch: u64,
+    /// The group's address, IPv4 or IPv6, as text.
+    #[n(4)]
+    pub group: String,
+    /// The group's UDP port.
+    #[n(5)]
+    pub port: u16,
+    /// The leg's key.
+    #[n(6)]
+    pub key: LegKey,
+    /// Address or name of the interface to join on; empty: the one that reaches the hub.
+    #[n(7)]
+    pub interface: String,
+    /// What the leg may send, in Ethernet-frame bits per second.
+    #[n(8)]
+    pub rate_bps: u64,
+}
+
+/// Site to hub: the leg was heard; everything after `after` comes by it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LegJoined {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// The life of the leg.
+    #[n(1)]
+    pub leg_epoch: u64,
+    /// The leg's coverage begins behind this.
+    #[n(2)]
+    pub after: Sequence,
+}
+
+/// Hub to site: the leg ends for this site; it answers [`LegLeft`].
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LegLeave {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+}
+
+/// Site to hub: the site does not listen to the leg (any more).
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LegLeft {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// What the leg announced without a hole ends here; the hub serves by unicast from behind it. `None`: the leg was never heard.
+    #[n(1)]
+    pub known_to: Option<Sequence>,
+    /// Why, for people: asked by the hub, silence, could not join.
+    #[n(2)]
+    pub reason: String,
+}
+
+/// Site to hub: packets of a leg that the site lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Nak {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// The life of the leg.
+    #[n(1)]
+    pub leg_epoch: u64,
+    /// Packet numbers.
+    #[n(2)]
+    pub packets: RangeSet,
+}
+
+/// Hub to site: packets the leg can't repair any more.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct PacketsGone {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// The life of the leg.
+    #[n(1)]
+    pub leg_epoch: u64,
+    /// Packet numbers.
+    #[n(2)]
+    pub packets: RangeSet,
+}

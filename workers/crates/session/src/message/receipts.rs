@@ -1,0 +1,133 @@
+//! What a site says about products that ended there, and about its clock.
+use downburst_model::{Class, Lane, LegId, ProductKey, Transport, WallMicros};
+use minicbor::{Decode, Encode};
+
+/// How a product ended at a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Outcome {
+    /// In the site's log.
+    #[n(0)]
+    Stored,
+    /// Its digest failed three times, or the site can't hold it.
+    #[n(1)]
+    Rejected,
+    /// The hub had it no longer.
+    #[n(2)]
+    Expired,
+    /// The site had it already, by duplicate key, from another epoch.
+    #[n(3)]
+    Held,
+}
+
+/// Site to hub: a product ended here. Stamps are the site's wall clock.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Receipt {
+    /// The product.
+    #[n(0)]
+    pub key: ProductKey,
+    /// How.
+    #[n(1)]
+    pub outcome: Outcome,
+    /// Why it travelled.
+    #[n(2)]
+    pub lane: Lane,
+    /// The leg that carried most of it.
+    #[n(3)]
+    pub leg: LegId,
+    /// That leg's transport.
+    #[n(4)]
+    pub transport: Transport,
+    /// Its class, so that the hub need not look it up.
+    #[n(5)]
+    pub class: Class,
+    /// Bytes.
+    #[n(6)]
+    pub size: u64,
+    /// Origin's clock.
+    #[n(7)]
+    pub created: WallMicros,
+    /// Hub's clock: complete and verified in the hub's log.
+    #[n(8)]
+    pub hub_stored: WallMicros,
+    /// Site's clock: last byte received.
+    #[n(9)]
+    pub last_byte: WallMicros,
+    /// Site's clock: verified and stored.
+    #[n(10)]
+    pub site_stored: WallMicros,
+    /// True if the bytes came by repair in part.
+    #[n(11)]
+    pub repaired: bool,
+    /// Site's clock: local software has it (a file stands). `None` if that was not over when the receipt left.
+    #[n(12)]
+    pub action_done: Option<WallMicros>,
+}
+
+impl Receipt {
+    /// The receipt of a product of which the site never learned more than its number: everything else is zero.
+    pub fn undescribed(key: ProductKey, outcome: Outcome, at: WallMicros) -> Self {
+        Self {
+            key,
+            outcome,
+            lane: Lane::Backfill,
+            leg: LegId(0),
+            transport: Transport::Unicast,
+            class: Class::Bulk,
+            size: 0,
+            created: WallMicros(0),
+            hub_stored: WallMicros(0),
+            last_byte: at,
+            site_stored: at,
+            repaired: false,
+            action_done: None,
+        }
+    }
+}
+
+/// Site to hub: what ended since the last batch.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Receipts {
+    /// The site's clock against the hub's, if measured.
+    #[n(0)]
+    pub clock: Option<ClockOffset>,
+    /// What ended.
+    #[n(1)]
+    pub items: Vec<Receipt>,
+}
+
+/// A clock compared by four timestamps (RFC 5905 §8, RFC 8762).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ClockOffset {
+    /// Site's clock minus the hub's, microseconds.
+    #[n(0)]
+    pub offset_us: i64,
+    /// Half the smallest round trip: the offset is within this of the truth, whatever the asymmetry. Microseconds.
+    #[n(1)]
+    pub bound_us: u64,
+    /// The smallest round trip of the window, microseconds.
+    #[n(2)]
+    pub round_trip_us: u64,
+}
+
+/// Site to hub: a clock request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ClockRequest {
+    /// Site's wall clock at sending.
+    #[n(0)]
+    pub sent: WallMicros,
+}
+
+/// Hub to site: the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ClockReply {
+    /// From the request.
+    #[n(0)]
+    pub request_sent: WallMicros,
+    /// Hub's wall clock at receipt.
+    #[n(1)]
+    pub received: WallMicros,
+    /// Hub's wall clock at sending.
+    #[n(2)]
+    pub sent: WallMicros,
+}
