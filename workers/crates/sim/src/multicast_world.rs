@@ -155,7 +155,7 @@ impl World {
         let sites = (1..).zip(receivers).map(|(number, plan)| Site::new(number, plan, seed, &key)).collect();
         Ok(Self {
             now: Micros(0),
-            depth_bytes: config.burst_bytes.max(rate_bps / 8 * 2 / 1_000),
+            depth_bytes: config.burst_bytes,
             sender: Sender::new(config),
             wake: None,
             slack,

@@ -214,6 +214,47 @@ fn the_overhead_of_headers_and_manifests_is_small() {
 }
 
 #[test]
+fn warnings_pass_a_backlog_of_hours_and_nothing_starves() {
+    // What stands behind 25 MB on 20 Mb/s, ten seconds, stands behind 1 GB just the same.
+    let bulk = PlannedProduct { at: Micros(1_000), size: 25_000_000, class: Class::Bulk };
+    let bulletins =
+        (0..5_000).map(|_| PlannedProduct { at: Micros(1_000), size: 300, class: Class::Observation });
+    let warnings = (0..130).map(|number| PlannedProduct {
+        at: Micros(50_000 + 70_001 * number),
+        size: 1_500,
+        class: Class::Warning,
+    });
+    let products: Vec<_> = [bulk].into_iter().chain(bulletins).chain(warnings).collect();
+    let delay = Micros::from_millis(20);
+    let receiver = PlannedReceiver {
+        link: LinkConfig {
+            delay,
+            rate_bps: Some(20_000_000),
+            buffer_bytes: 1 << 20,
+            ..LinkConfig::default()
+        },
+        ..PlannedReceiver::default()
+    };
+    let mut world = scenario(1, products.clone(), vec![receiver]);
+    world.rate_bps = 20_000_000;
+    let report = play("warnings_pass", world);
+    let whole: Vec<Micros> = report.receivers[0].whole.values().copied().collect();
+    let late = |place: usize| whole[place].since(products[place].at).0;
+    let mut latencies: Vec<u64> = (5_001..products.len()).map(late).collect();
+    latencies.sort_unstable();
+    let p99 = latencies[latencies.len() * 99 / 100];
+    println!(
+        "warnings: p50 {} us, p99 {p99} us with a delay of {} us",
+        latencies[latencies.len() / 2],
+        delay.0
+    );
+    assert!(p99 <= 50_000 + 2 * delay.0, "p99 {p99} us");
+    let bulletins = (1..=5_000).map(late).max().unwrap();
+    assert!(bulletins < 5_000_000, "the last bulletin took {bulletins} us");
+    assert!(late(0) < 13_000_000, "the large product took {} us", late(0));
+}
+
+#[test]
 fn a_busy_leg_holds_its_rate_although_its_driver_is_late() {
     for rate_bps in [10_000_000, 100_000_000, 600_000_000] {
         let size = (rate_bps / 8) as usize;

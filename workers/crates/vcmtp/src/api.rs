@@ -2,6 +2,8 @@ use bytes::Bytes;
 use downburst_model::{LegId, Micros, ProductInfo, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
+use crate::pacer::{IPV4_FRAME_OVERHEAD_BYTES, IPV6_FRAME_OVERHEAD_BYTES, default_burst_bytes};
+
 /// The secret all members of a leg share. A sender start always takes a new one, so a nonce (leg epoch and packet number) never
 /// repeats under a key.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
@@ -27,8 +29,11 @@ pub struct SenderConfig {
     pub after: Sequence,
     /// What the leg may send, in Ethernet-frame bits per second (headers, trailer, IP and UDP included; no preamble and gap).
     pub rate_bps: u64,
-    /// The largest burst the pacer lets out at once, in Ethernet-frame bytes.
+    /// In Ethernet-frame bytes: over any time `t` at most `rate_bps * t` and so much more leaves. A policer must have room for it,
+    /// and a driver that wakes late makes up no more.
     pub burst_bytes: u64,
+    /// What a datagram takes on the wire beside its payload: [`Self::frame_overhead_bytes_of`].
+    pub frame_overhead_bytes: u64,
     /// The largest UDP payload, sealed and with its header.
     pub datagram_bytes: usize,
     /// How long a packet can be repaired after it was first sent.
@@ -208,8 +213,8 @@ impl std::fmt::Debug for LegKey {
 }
 
 impl SenderConfig {
-    /// The defaults of a leg on a network with Ethernet's MTU: 60 s or 256 MiB of repair, 5 ms for a second asker, a head each
-    /// 250 ms, bursts of 64 KiB.
+    /// The defaults of a leg over IPv4 on a network with Ethernet's MTU: 60 s or 256 MiB of repair, 5 ms for a second asker, a head
+    /// each 250 ms, bursts of 10 ms of the rate or 64 KiB.
     pub fn new(leg: LegId, leg_epoch: u64, key: LegKey, after: Sequence, rate_bps: u64) -> Self {
         Self {
             leg,
@@ -217,13 +222,19 @@ impl SenderConfig {
             key,
             after,
             rate_bps,
-            burst_bytes: 64 << 10,
+            burst_bytes: default_burst_bytes(rate_bps),
+            frame_overhead_bytes: Self::frame_overhead_bytes_of(false),
             datagram_bytes: 1_452,
             repair_window: Micros::from_secs(60),
             repair_window_bytes: 256 << 20,
             repair_hold: Micros::from_millis(5),
             head_interval: Micros::from_millis(250),
         }
+    }
+
+    /// What a datagram over IPv4 or IPv6 takes on an Ethernet beside its payload.
+    pub fn frame_overhead_bytes_of(ipv6: bool) -> u64 {
+        if ipv6 { IPV6_FRAME_OVERHEAD_BYTES } else { IPV4_FRAME_OVERHEAD_BYTES }
     }
 }
 

@@ -1,60 +1,80 @@
 use downburst_model::Micros;
 
-/// A token bucket in Ethernet-frame bits.
+/// Two token buckets in Ethernet-frame bits.
 ///
-/// After a pause at most the configured burst leaves at once. While the leg has work, the bucket may fill for [`SLACK`] (or to the
-/// burst, if that is more), so that a driver that wakes a millisecond late still reaches the rate: over any stretch of time
-/// `t` at most `rate * t + depth` leaves, `depth` being the larger of the two. When the bucket runs dry it stays shut until a
-/// train is due, so that a busy leg wakes its driver about a thousand times a second and not once per datagram.
+/// The first holds the rate: over any stretch of time `t` at most `rate * t + burst_bytes` leaves, whatever the driver does, so a
+/// policer with that much buffer drops nothing. It also is what a driver that woke late may make up. The second keeps what is made
+/// up from leaving as one lump: it fills at twice the rate and holds [`CREST_BYTES`] or two trains, if that is more. When a bucket
+/// runs dry the pacer stays shut until a train is due, so that a busy leg wakes its driver about a thousand times a second and
+/// not once per datagram.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     rate_bps: u64,
     burst_bytes: u64,
+    frame_overhead_bytes: u64,
     largest_frame_bytes: u64,
-    /// In millionths of a bit: a rate in bits per second times microseconds.
-    tokens: u128,
+    rate_bucket: Bucket,
+    crest_bucket: Bucket,
     filled: Option<Micros>,
     shut_until: Option<Micros>,
 }
 
+/// In millionths of a bit: a rate in bits per second times microseconds.
+#[derive(Debug, Default)]
+struct Bucket {
+    tokens: u128,
+}
+
 impl Pacer {
-    pub(crate) fn new(rate_bps: u64, burst_bytes: u64, largest_datagram_bytes: usize) -> Self {
-        let largest_frame_bytes = frame_bytes(largest_datagram_bytes);
+    /// `frame_overhead_bytes`: what a datagram takes on the wire beside its payload.
+    pub(crate) fn new(
+        rate_bps: u64,
+        burst_bytes: u64,
+        largest_datagram_bytes: usize,
+        frame_overhead_bytes: u64,
+    ) -> Self {
+        let largest_frame_bytes = frame_overhead_bytes.saturating_add(largest_datagram_bytes as u64);
         Self {
             rate_bps,
             burst_bytes: burst_bytes.max(largest_frame_bytes),
+            frame_overhead_bytes,
             largest_frame_bytes,
-            tokens: 0,
+            rate_bucket: Bucket::default(),
+            crest_bucket: Bucket::default(),
             filled: None,
             shut_until: None,
         }
     }
 
-    /// Lets the bucket fill up to `now`. `busy`: the leg had work all the time since the last call.
-    pub(crate) fn fill(&mut self, now: Micros, busy: bool) {
-        let Some(filled) = self.filled else {
-            self.filled = Some(now);
-            self.tokens = millionths_of_a_bit(self.burst_bytes);
+    /// Lets the buckets fill up to `now`; they begin full.
+    pub(crate) fn fill(&mut self, now: Micros) {
+        let crest_bytes = self.crest_bytes();
+        let Some(filled) = self.filled.replace(now.max(self.filled.unwrap_or_default())) else {
+            self.rate_bucket.tokens = millionths_of_a_bit(self.burst_bytes);
+            self.crest_bucket.tokens = millionths_of_a_bit(crest_bytes);
             return;
         };
-        let elapsed = u128::from(now.since(filled).0);
-        self.filled = Some(now.max(filled));
-        self.tokens = self.tokens.saturating_add(u128::from(self.rate_bps) * elapsed).min(self.depth(busy));
+        let (rate, elapsed) = (u128::from(self.rate_bps), now.since(filled));
+        self.rate_bucket.fill(rate, elapsed, self.burst_bytes);
+        self.crest_bucket.fill(rate * 2, elapsed, crest_bytes);
     }
 
-    /// True if a datagram of any size may leave. Otherwise the bucket shuts until a train is due.
+    /// True if a datagram of any size may leave. Otherwise the pacer shuts until a train is due.
     pub(crate) fn is_open(&mut self, now: Micros) -> bool {
         if self.shut_until.is_some_and(|until| now < until) {
             return false;
         }
-        let open = self.tokens >= millionths_of_a_bit(self.largest_frame_bytes);
+        let least = millionths_of_a_bit(self.largest_frame_bytes);
+        let open = self.rate_bucket.tokens >= least && self.crest_bucket.tokens >= least;
         self.shut_until = (!open).then(|| self.next_train(now));
         open
     }
 
     /// Takes a datagram's frame out.
     pub(crate) fn spend(&mut self, datagram_bytes: usize) {
-        self.tokens = self.tokens.saturating_sub(millionths_of_a_bit(frame_bytes(datagram_bytes)));
+        let bytes = self.frame_overhead_bytes.saturating_add(datagram_bytes as u64);
+        self.rate_bucket.spend(bytes);
+        self.crest_bucket.spend(bytes);
     }
 
     pub(crate) fn change_rate(&mut self, rate_bps: u64) {
@@ -67,32 +87,60 @@ impl Pacer {
         self.shut_until
     }
 
-    fn depth(&self, busy: bool) -> u128 {
-        let burst = millionths_of_a_bit(self.burst_bytes);
-        if busy { burst.max(u128::from(self.rate_bps) * u128::from(SLACK.0)) } else { burst }
+    /// What leaves at once after a stall or a pause.
+    fn crest_bytes(&self) -> u64 {
+        CREST_BYTES.max(self.train_bytes().saturating_mul(2)).min(self.burst_bytes)
+    }
+
+    /// Half the burst at most: the other half is for the driver's lateness.
+    fn train_bytes(&self) -> u64 {
+        let bytes = self.rate_bps.saturating_mul(TRAIN.0) / 8_000_000;
+        bytes.min(self.burst_bytes / 2).max(self.largest_frame_bytes)
     }
 
     fn next_train(&self, now: Micros) -> Micros {
-        let train = (u128::from(self.rate_bps) * u128::from(TRAIN.0))
-            .min(millionths_of_a_bit(self.burst_bytes))
-            .max(millionths_of_a_bit(self.largest_frame_bytes));
-        let wait = train.saturating_sub(self.tokens).checked_div(u128::from(self.rate_bps));
-        let wait = wait.and_then(|wait| u64::try_from(wait).ok()).unwrap_or(u64::MAX);
+        let (train, rate) = (self.train_bytes(), u128::from(self.rate_bps));
+        let wait = self.rate_bucket.wait(train, rate).max(self.crest_bucket.wait(train, rate * 2));
         now.plus(Micros(wait.saturating_add(1)))
     }
 }
 
-/// What a UDP payload takes on an Ethernet: header 14, IPv4 20, UDP 8, trailer 4.
-pub(crate) fn frame_bytes(datagram_bytes: usize) -> u64 {
-    datagram_bytes as u64 + 46
+impl Bucket {
+    fn fill(&mut self, rate_bps: u128, elapsed: Micros, depth_bytes: u64) {
+        let more = rate_bps.saturating_mul(u128::from(elapsed.0));
+        self.tokens = self.tokens.saturating_add(more).min(millionths_of_a_bit(depth_bytes));
+    }
+
+    fn spend(&mut self, bytes: u64) {
+        self.tokens = self.tokens.saturating_sub(millionths_of_a_bit(bytes));
+    }
+
+    /// Microseconds until so many bytes are in; for ever at rate zero.
+    fn wait(&self, bytes: u64, rate_bps: u128) -> u64 {
+        let lacking = millionths_of_a_bit(bytes).saturating_sub(self.tokens);
+        let wait = if lacking == 0 { Some(0) } else { lacking.checked_div(rate_bps) };
+        wait.and_then(|wait| u64::try_from(wait).ok()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The burst of a leg for which no policer is known: 10 ms of the rate, and 64 KiB at least. So long a driver on a busy
+/// machine may be held up and still reach the rate; over a second it is one percent.
+pub(crate) fn default_burst_bytes(rate_bps: u64) -> u64 {
+    (rate_bps / 800).max(CREST_BYTES)
 }
 
 fn millionths_of_a_bit(bytes: u64) -> u128 {
     u128::from(bytes) * 8_000_000
 }
 
-/// How long a busy leg may fall behind its rate and still make it up: a train and a millisecond of timer slack.
-const SLACK: Micros = Micros(2_000);
+/// What a datagram takes on an Ethernet beside its payload: header 14, IPv4 20, UDP 8, trailer 4.
+pub(crate) const IPV4_FRAME_OVERHEAD_BYTES: u64 = 46;
+
+/// IPv6's header is 20 bytes longer.
+pub(crate) const IPV6_FRAME_OVERHEAD_BYTES: u64 = 66;
+
+/// The smallest buffer that a port of a switch or a policer has in practice.
+const CREST_BYTES: u64 = 64 << 10;
 
 /// How much rate is collected before a busy leg sends on.
 const TRAIN: Micros = Micros(1_000);
@@ -103,14 +151,20 @@ mod tests {
 
     use super::*;
 
-    /// Sends all the bucket lets out; the driver comes `lateness` after each deadline. Returns (time, frame bytes).
+    const FRAME_BYTES: u64 = 1_498;
+
+    fn pacer(rate_bps: u64, burst_bytes: u64) -> Pacer {
+        Pacer::new(rate_bps, burst_bytes, 1_452, IPV4_FRAME_OVERHEAD_BYTES)
+    }
+
+    /// Sends all the buckets let out; the driver comes `lateness` after each deadline. Returns (time, frame bytes).
     fn run(pacer: &mut Pacer, until: Micros, lateness: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
         let (mut now, mut out, mut wakes) = (Micros(0), Vec::new(), 0);
         while now < until {
-            pacer.fill(now, true);
+            pacer.fill(now);
             while pacer.is_open(now) {
                 pacer.spend(1_452);
-                out.push((now.0, frame_bytes(1_452)));
+                out.push((now.0, FRAME_BYTES));
             }
             wakes += 1;
             now = pacer.shut_until().unwrap().plus(Micros(lateness(wakes)));
@@ -118,25 +172,63 @@ mod tests {
         out
     }
 
-    fn bits(sent: &[(u64, u64)]) -> u64 {
-        sent.iter().map(|(_, bytes)| bytes * 8).sum()
+    /// The most bytes that any stretch of time carried beyond `rate` times its length.
+    fn worst_excess(sent: &[(u64, u64)], rate_bps: u64) -> i128 {
+        let (mut total, mut lowest, mut worst) = (0i128, i128::MAX, i128::MIN);
+        for (time, bytes) in sent {
+            let allowed = i128::from(rate_bps) * i128::from(*time) / 8_000_000;
+            lowest = lowest.min(total - allowed);
+            total += i128::from(*bytes);
+            worst = worst.max(total - allowed - lowest);
+        }
+        worst
+    }
+
+    /// The fewest bytes that any full second carried, of those that begin with a datagram.
+    fn poorest_second(sent: &[(u64, u64)], until: Micros) -> u64 {
+        let (mut end, mut total, mut poorest) = (0, 0, u64::MAX);
+        for (start, (from, bytes)) in
+            sent.iter().enumerate().take_while(|(_, (from, _))| from + 1_000_000 <= until.0)
+        {
+            end = end.max(start);
+            while let Some((_, more)) = sent.get(end).filter(|(time, _)| *time <= from + 1_000_000) {
+                total += more;
+                end += 1;
+            }
+            poorest = poorest.min(total);
+            total -= bytes;
+        }
+        poorest
     }
 
     #[test]
-    fn a_driver_a_millisecond_late_reaches_the_rate_within_one_percent() {
-        for rate in [1_000_000, 20_000_000, 100_000_000, 600_000_000, 1_000_000_000] {
-            let sent = run(&mut Pacer::new(rate, 64 << 10, 1_452), Micros::from_secs(10), |_| 1_000);
-            let asked = rate * 10;
-            let got = bits(&sent);
-            assert!(got <= asked + asked / 100 + (64 << 13), "{rate}: {got}");
-            assert!(got >= asked - asked / 100, "{rate}: {got}");
+    fn every_second_holds_the_rate_within_one_percent_although_the_driver_is_late() {
+        for rate in [10_000_000, 100_000_000, 600_000_000, 900_000_000] {
+            let until = Micros::from_secs(5);
+            // Up to 2 ms late each time, and once in 200 wakes 8 ms: a busy machine.
+            let late = |wake: u64| if wake.is_multiple_of(200) { 8_000 } else { wake * 7_919 % 2_000 };
+            let sent = run(&mut pacer(rate, default_burst_bytes(rate)), until, late);
+            let poorest = poorest_second(&sent, until);
+            assert!(poorest >= rate / 8 / 100 * 99, "{rate}: {poorest} bytes in a second");
+            let most = default_burst_bytes(rate).max(rate / 800);
+            assert!(worst_excess(&sent, rate) <= i128::from(most) + 1);
+        }
+    }
+
+    #[test]
+    fn a_small_burst_is_held_and_a_punctual_driver_reaches_the_rate() {
+        for (rate, burst) in [(100_000_000, 20_000), (600_000_000, 64_000), (900_000_000, 64_000)] {
+            let until = Micros::from_secs(2);
+            let sent = run(&mut pacer(rate, burst), until, |_| 50);
+            assert!(worst_excess(&sent, rate) <= i128::from(burst) + 1, "{rate}");
+            assert!(poorest_second(&sent, until) >= rate / 8 / 100 * 99, "{rate}");
         }
     }
 
     #[test]
     fn a_busy_leg_wakes_its_driver_a_thousand_times_a_second() {
         let wakes = std::cell::Cell::new(0);
-        run(&mut Pacer::new(500_000_000, 128 << 10, 1_452), Micros::from_secs(1), |count| {
+        run(&mut pacer(500_000_000, 128 << 10), Micros::from_secs(1), |count| {
             wakes.set(count);
             0
         });
@@ -145,52 +237,68 @@ mod tests {
 
     #[test]
     fn after_a_pause_only_the_burst_leaves_at_once() {
-        let mut pacer = Pacer::new(1_000_000_000, 30_000, 1_452);
-        pacer.fill(Micros(0), false);
-        pacer.fill(Micros::from_secs(60), false);
-        let mut sent = 0;
-        while pacer.is_open(Micros::from_secs(60)) {
-            pacer.spend(1_452);
-            sent += frame_bytes(1_452);
+        for (burst, most) in [(30_000, 30_000), (1 << 20, 250_000)] {
+            let mut pacer = pacer(1_000_000_000, burst);
+            pacer.fill(Micros(0));
+            pacer.fill(Micros::from_secs(60));
+            let mut sent = 0;
+            while pacer.is_open(Micros::from_secs(60)) {
+                pacer.spend(1_452);
+                sent += FRAME_BYTES;
+            }
+            assert!(sent <= most && sent > most - 2 * FRAME_BYTES, "{sent} of {burst}");
         }
-        assert!(sent <= 30_000 && sent > 27_000, "{sent}");
+    }
+
+    #[test]
+    fn over_ipv6_a_datagram_costs_twenty_bytes_more() {
+        let frames = |overhead| {
+            let mut pacer = Pacer::new(80_000_000, 1 << 20, 1_000, overhead);
+            let mut now = Micros(0);
+            let mut frames = 0u64;
+            while now < Micros::from_secs(10) {
+                pacer.fill(now);
+                while pacer.is_open(now) {
+                    pacer.spend(100);
+                    frames += 1;
+                }
+                now = pacer.shut_until().unwrap();
+            }
+            frames as f64
+        };
+        let ratio = frames(IPV4_FRAME_OVERHEAD_BYTES) / frames(IPV6_FRAME_OVERHEAD_BYTES);
+        assert!((ratio - 166.0 / 146.0).abs() < 0.001, "{ratio}");
     }
 
     #[test]
     fn rate_zero_is_a_stop_and_a_rate_goes_on() {
-        let mut pacer = Pacer::new(0, 1_500, 1_452);
-        pacer.fill(Micros(0), true);
+        let mut pacer = pacer(0, 1_500);
+        pacer.fill(Micros(0));
         assert!(pacer.is_open(Micros(0)));
         pacer.spend(1_452);
-        pacer.fill(Micros::from_secs(9), true);
+        pacer.fill(Micros::from_secs(9));
         assert!(!pacer.is_open(Micros::from_secs(9)));
         assert_eq!(pacer.shut_until(), Some(Micros(u64::MAX)));
         pacer.change_rate(1_000_000);
         assert!(!pacer.is_open(Micros::from_secs(9)));
         let again = pacer.shut_until().unwrap();
-        pacer.fill(again, true);
+        pacer.fill(again);
         assert!(pacer.is_open(again));
     }
 
     proptest! {
         #[test]
-        fn no_stretch_of_time_exceeds_rate_and_depth(
+        fn no_stretch_of_time_exceeds_rate_and_burst_nor_twice_the_rate_and_the_crest(
             rate in 100_000u64..2_000_000_000,
-            burst in 2_000u64..200_000,
-            late in prop::collection::vec(0u64..5_000, 1..50),
+            burst in 2_000u64..2_000_000,
+            late in prop::collection::vec(0u64..15_000, 1..50),
         ) {
             let until = Micros(300_000.min(40_000_000_000_000 / rate));
-            let sent = run(&mut Pacer::new(rate, burst, 1_452), until, |wake| late[wake as usize % late.len()]);
-            let depth = burst.max(rate / 8 / 500);
-            // The largest of (bytes sent up to the end) - (rate up to the end) minus the same at the start bounds every stretch.
-            let (mut total, mut lowest, mut worst) = (0i128, i128::MAX, i128::MIN);
-            for (time, bytes) in sent {
-                let allowed = i128::from(rate) * i128::from(time) / 8_000_000;
-                lowest = lowest.min(total - allowed);
-                total += i128::from(bytes);
-                worst = worst.max(total - allowed - lowest);
-            }
-            prop_assert!(worst <= i128::from(depth) + 1, "{worst} over {depth}");
+            let mut pacer = pacer(rate, burst);
+            let sent = run(&mut pacer, until, |wake| late[wake as usize % late.len()]);
+            let (excess, crest) = (worst_excess(&sent, rate), worst_excess(&sent, rate * 2));
+            prop_assert!(excess <= i128::from(burst) + 1, "{excess} over {burst}");
+            prop_assert!(crest <= i128::from(pacer.crest_bytes()) + 1, "{crest} over {}", pacer.crest_bytes());
         }
     }
 }

@@ -3,28 +3,38 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{Class, ProductInfo, Sequence};
 
-use crate::payload::{BLOCK_BYTES, Frame, Manifest, PREFIX_BYTES, Payload};
+use crate::payload::{BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, PREFIX_BYTES, Payload};
 
-/// What waits to be sent for the first time.
+/// What waits to be sent for the first time, in a lane for each class.
 ///
-/// Manifests leave first, in the order of the sequences and whatever their class, so that every receiver learns early what exists
-/// and the chain of predecessors is in order. Blocks of announced products follow, the most urgent class first (strictly: a class
-/// that fills the leg's rate holds the less urgent ones back), products of a class in order.
+/// One lane leads each packet: the most urgent one that waits, but a lane that was passed over [`PATIENCE`] times leads the next
+/// packet, so no class starves. A lane is sent product after product, its manifests at most [`LEAD`] products ahead of the blocks,
+/// so that every packet can be filled. What room is left the other lanes fill, the most urgent first.
+///
+/// So manifests overtake each other between classes. Each names the sequence that was taken in before its own, so what it says of
+/// the numbers between holds in any order.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    incoming: VecDeque<Incoming>,
-    blocks: BTreeMap<Class, VecDeque<Outgoing>>,
+    lanes: BTreeMap<Class, Lane>,
     /// The last sequence taken in.
     taken: Sequence,
-    /// The last sequence whose manifest was handed out.
+    /// The highest sequence whose manifest was handed out.
     announced: Sequence,
+    products: usize,
     backlog_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    incoming: VecDeque<Incoming>,
+    blocks: VecDeque<Outgoing>,
+    /// How many packets others led since this one waits or led.
+    passed_over: u32,
 }
 
 #[derive(Debug)]
 struct Incoming {
     sequence: Sequence,
-    class: Class,
     manifest: Bytes,
     bytes: Bytes,
 }
@@ -50,13 +60,7 @@ pub(crate) struct Filled {
 
 impl Queue {
     pub(crate) fn new(after: Sequence) -> Self {
-        Self {
-            incoming: VecDeque::new(),
-            blocks: BTreeMap::new(),
-            taken: after,
-            announced: after,
-            backlog_bytes: 0,
-        }
+        Self { lanes: BTreeMap::new(), taken: after, announced: after, products: 0, backlog_bytes: 0 }
     }
 
     /// Takes a product in; false if its sequence does not rise.
@@ -67,8 +71,9 @@ impl Queue {
         }
         let manifest = Manifest { previous: self.taken, info }.encode();
         self.taken = sequence;
+        self.products += 1;
         self.backlog_bytes = self.backlog_bytes.saturating_add(bytes.len() as u64);
-        self.incoming.push_back(Incoming { sequence, class, manifest, bytes });
+        self.lanes.entry(class).or_default().incoming.push_back(Incoming { sequence, manifest, bytes });
         true
     }
 
@@ -80,83 +85,134 @@ impl Queue {
         self.backlog_bytes
     }
 
+    /// Products of which something waits.
+    pub(crate) fn products(&self) -> usize {
+        self.products
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.incoming.is_empty() && self.blocks.is_empty()
+        self.lanes.is_empty()
     }
 
-    /// The most urgent class that would go into the next packet.
+    /// The class that leads the next packet.
     pub(crate) fn urgency(&self) -> Option<Class> {
-        let manifest = self.incoming.front().map(|incoming| incoming.class);
-        let block = self.blocks.first_key_value().map(|(class, _)| *class);
-        manifest.into_iter().chain(block).min()
+        let overdue = self.lanes.iter().filter(|(_, lane)| lane.passed_over >= PATIENCE);
+        let overdue = overdue.max_by_key(|(_, lane)| lane.passed_over);
+        overdue.or_else(|| self.lanes.first_key_value()).map(|(class, _)| *class)
     }
 
-    /// The next packet's content, at most `room` bytes (more for a manifest that fits no room), or `None` if nothing waits. It fills the room exactly while more waits.
+    /// The next packet's content, at most `room` bytes (more for a manifest that fits no room), or `None` if nothing waits. It fills
+    /// the room exactly while more waits.
     pub(crate) fn fill(&mut self, room: usize) -> Option<Filled> {
+        let leader = self.urgency()?;
         let mut filled = Filled {
-            class: self.urgency()?,
+            class: leader,
             payload: Payload { announced: self.announced, frames: Vec::new(), padding: 0 },
             first: Vec::new(),
             last: Vec::new(),
         };
         let mut room = room.saturating_sub(PREFIX_BYTES);
-        while self.fill_manifest(&mut filled, &mut room) {}
-        while self.fill_block(&mut filled, &mut room) {}
+        self.note_leader(leader);
+        self.fill_from(leader, &mut filled, &mut room);
+        while let Some(class) = self.most_urgent_that_fits(room) {
+            self.fill_from(class, &mut filled, &mut room);
+        }
         filled.payload.padding = if self.is_empty() { 0 } else { room };
         Some(filled)
     }
 
-    fn fill_manifest(&mut self, filled: &mut Filled, room: &mut usize) -> bool {
-        let Some(incoming) = self.incoming.pop_front() else { return false };
-        let frame = Frame::Manifest(incoming.manifest.clone());
-        let alone = filled.payload.frames.is_empty();
-        let Some(rest) = room.checked_sub(frame.encoded_bytes()).or(alone.then_some(0)) else {
-            self.incoming.push_front(incoming);
-            return false;
-        };
-        *room = rest;
-        filled.payload.frames.push(frame);
-        filled.class = filled.class.min(incoming.class);
-        self.announced = incoming.sequence;
-        self.release_blocks(incoming, filled);
-        true
+    fn note_leader(&mut self, leader: Class) {
+        for (class, lane) in &mut self.lanes {
+            lane.passed_over = if *class == leader { 0 } else { lane.passed_over.saturating_add(1) };
+        }
     }
 
-    fn release_blocks(&mut self, incoming: Incoming, filled: &mut Filled) {
-        let Incoming { sequence, class, bytes, .. } = incoming;
+    fn most_urgent_that_fits(&self, room: usize) -> Option<Class> {
+        self.lanes.iter().find(|(_, lane)| lane.fits(room)).map(|(class, _)| *class)
+    }
+
+    fn fill_from(&mut self, class: Class, filled: &mut Filled, room: &mut usize) {
+        let Some(lane) = self.lanes.get_mut(&class) else { return };
+        let (frames, ended) = (filled.payload.frames.len(), filled.last.len());
+        loop {
+            if let Some(sequence) = lane.fill_manifest(filled, room) {
+                self.announced = self.announced.max(sequence);
+            } else if let Some(bytes) = lane.fill_block(filled, room) {
+                self.backlog_bytes = self.backlog_bytes.saturating_sub(bytes);
+            } else {
+                break;
+            }
+        }
+        if filled.payload.frames.len() > frames {
+            filled.class = filled.class.min(class);
+        }
+        self.products = self.products.saturating_sub(filled.last.len() - ended);
+        if lane.is_empty() {
+            self.lanes.remove(&class);
+        }
+    }
+}
+
+impl Lane {
+    fn is_empty(&self) -> bool {
+        self.incoming.is_empty() && self.blocks.is_empty()
+    }
+
+    /// True if something of the lane goes into so much room.
+    fn fits(&self, room: usize) -> bool {
+        let manifest = self.announceable().is_some_and(|next| next.frame_bytes() <= room);
+        manifest || (!self.blocks.is_empty() && room > BLOCK_BYTES)
+    }
+
+    fn announceable(&self) -> Option<&Incoming> {
+        self.incoming.front().filter(|_| self.blocks.len() < LEAD)
+    }
+
+    /// Adds the next manifest, and releases its blocks; a packet without frames takes a manifest of any size.
+    fn fill_manifest(&mut self, filled: &mut Filled, room: &mut usize) -> Option<Sequence> {
+        let needed = self.announceable()?.frame_bytes();
+        let alone = filled.payload.frames.is_empty();
+        *room = room.checked_sub(needed).or(alone.then_some(0))?;
+        let Incoming { sequence, manifest, bytes } = self.incoming.pop_front()?;
+        filled.payload.frames.push(Frame::Manifest(manifest));
         if bytes.is_empty() {
             filled.first.push(sequence);
             filled.last.push(sequence);
-            return;
+        } else {
+            self.blocks.push_back(Outgoing { sequence, offset: 0, rest: bytes });
         }
-        let product = Outgoing { sequence, offset: 0, rest: bytes };
-        self.blocks.entry(class).or_default().push_back(product);
+        Some(sequence)
     }
 
-    fn fill_block(&mut self, filled: &mut Filled, room: &mut usize) -> bool {
-        let Some(most) = room.checked_sub(BLOCK_BYTES).filter(|most| *most > 0) else { return false };
-        let Some(mut class) = self.blocks.first_entry() else { return false };
-        filled.class = filled.class.min(*class.key());
-        let Some(product) = class.get_mut().front_mut() else {
-            class.remove();
-            return true;
-        };
+    /// Adds bytes of the product in front; returns how many.
+    fn fill_block(&mut self, filled: &mut Filled, room: &mut usize) -> Option<u64> {
+        let most = room.checked_sub(BLOCK_BYTES).filter(|most| *most > 0)?;
+        let product = self.blocks.front_mut()?;
         let bytes = product.rest.split_to(product.rest.len().min(most));
         let Outgoing { sequence, offset, .. } = *product;
         product.offset += bytes.len() as u64;
         if product.rest.is_empty() {
             filled.last.push(sequence);
-            class.get_mut().pop_front();
-            if class.get().is_empty() {
-                class.remove();
-            }
+            self.blocks.pop_front();
         }
         if offset == 0 {
             filled.first.push(sequence);
         }
+        let length = bytes.len() as u64;
         *room -= BLOCK_BYTES + bytes.len();
-        self.backlog_bytes = self.backlog_bytes.saturating_sub(bytes.len() as u64);
         filled.payload.frames.push(Frame::Block { sequence, offset, bytes });
-        true
+        Some(length)
     }
 }
+
+impl Incoming {
+    fn frame_bytes(&self) -> usize {
+        FRAME_BYTES + self.manifest.len()
+    }
+}
+
+/// How many products of a class are announced and not yet sent: enough to fill packets with small ones.
+const LEAD: usize = 16;
+
+/// A lane that waits leads at least one packet of sixteen: enough for a bulk feed to get on, and too little to be felt by a warning.
+const PATIENCE: u32 = 15;

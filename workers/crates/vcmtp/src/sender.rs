@@ -24,7 +24,7 @@ use crate::{SenderConfig, SenderInput, SenderOutput, SenderStats};
 ///
 /// New data and group repairs share the rate: the more urgent one (repairs if equal) gets three datagrams of four while both wait.
 /// Memory is bounded by the repair window and by what the driver pushes ahead of the rate: it holds products back while
-/// [`backlog_bytes`](Self::backlog_bytes) is high.
+/// [`backlog_products`](Self::backlog_products) or [`backlog_bytes`](Self::backlog_bytes) are high.
 pub struct Sender {
     seal: Seal,
     datagram_bytes: usize,
@@ -56,7 +56,12 @@ impl Sender {
             queue: Queue::new(config.after),
             window: Window::new(config.repair_window_bytes, config.repair_window),
             repairs: Repairs::new(config.repair_hold, config.rate_bps),
-            pacer: Pacer::new(config.rate_bps, config.burst_bytes, datagram_bytes),
+            pacer: Pacer::new(
+                config.rate_bps,
+                config.burst_bytes,
+                datagram_bytes,
+                config.frame_overhead_bytes,
+            ),
             heads: Heads::new(config.after, config.head_interval),
             outputs: VecDeque::new(),
             stats: SenderStats::default(),
@@ -72,6 +77,11 @@ impl Sender {
     /// Product bytes taken in and not yet handed out.
     pub fn backlog_bytes(&self) -> u64 {
         self.queue.backlog_bytes()
+    }
+
+    /// Products of which something was not handed out yet.
+    pub fn backlog_products(&self) -> usize {
+        self.queue.products()
     }
 
     fn is_busy(&self) -> bool {
@@ -108,7 +118,7 @@ impl Sender {
 
     /// Hands out the next datagram; false if nothing waits or the pacer is shut.
     fn send(&mut self, now: Micros) -> bool {
-        self.pacer.fill(now, self.is_busy());
+        self.pacer.fill(now);
         let Some(choice) = self.choose(now) else { return false };
         if !self.pacer.is_open(now) {
             return false;
@@ -189,7 +199,7 @@ impl Machine for Sender {
 
     fn handle(&mut self, now: Now, input: SenderInput) {
         let now = now.monotonic;
-        self.pacer.fill(now, self.is_busy());
+        self.pacer.fill(now);
         match input {
             SenderInput::Product { info, bytes } => {
                 let length = bytes.len() as u64;

@@ -113,7 +113,7 @@ fn first_byte_precedes_the_datagram_and_sent_follows_the_last() {
 }
 
 #[test]
-fn urgent_products_pass_the_rest_of_a_large_one_but_manifests_stay_in_order() {
+fn urgent_products_and_their_manifests_pass_the_rest_of_a_large_one() {
     let mut sender = Sender::new(sender_config(10_000_000));
     run(&mut sender, 0, 0);
     sender.handle(at(1), product(1, 1_000_000, Class::Bulk));
@@ -127,6 +127,56 @@ fn urgent_products_pass_the_rest_of_a_large_one_but_manifests_stay_in_order() {
     let taken = hear(&datagrams(&said));
     assert_eq!(taken.announced[&Sequence(3)].0, Sequence(2));
     assert!(taken.is_whole(1, 1_000_000) && taken.is_whole(2, 20_000) && taken.is_whole(3, 5_000));
+}
+
+#[test]
+fn a_warning_passes_thousands_of_manifests() {
+    let mut sender = Sender::new(sender_config(20_000_000));
+    run(&mut sender, 0, 0);
+    (1..=20_000).for_each(|sequence| sender.handle(at(1), product(sequence, 50, Class::Observation)));
+    let mut said = run(&mut sender, 1, 100_000);
+    assert_eq!(sender.backlog_products(), 20_000 - sent_order(&said).len());
+    sender.handle(at(100_000), product(20_001, 1_500, Class::Warning));
+    said.extend(run(&mut sender, 100_000, 130_000));
+    let warned = said.iter().find(|(_, output)| *output == SenderOutput::Sent(Sequence(20_001))).unwrap().0;
+    assert!(warned < 102_000, "the warning took until {warned}");
+    let taken = hear(&datagrams(&said));
+    assert_eq!(taken.announced[&Sequence(20_001)].0, Sequence(20_000));
+    assert!(taken.is_whole(20_001, 1_500));
+}
+
+#[test]
+fn who_joins_behind_an_overtaking_manifest_gets_all_of_what_it_was_promised() {
+    let mut sender = Sender::new(sender_config(20_000_000));
+    run(&mut sender, 0, 0);
+    (1..=500).for_each(|sequence| sender.handle(at(1), product(sequence, 50, Class::Observation)));
+    sender.handle(at(1), product(501, 50, Class::Warning));
+    let early = datagrams(&run(&mut sender, 1, 1_000));
+    (502..=600).for_each(|sequence| sender.handle(at(1_000), product(sequence, 50, Class::Observation)));
+    let late = datagrams(&run(&mut sender, 1_000, 1_000_000));
+    assert!(early.len() > 1 && late.len() > 20);
+    let taken = hear(&late);
+    let after = taken.joined.unwrap().0;
+    assert_eq!(after, 501, "what is announced below it goes by unicast");
+    assert!((after + 1..=600).all(|sequence| taken.is_whole(sequence, 50)));
+    assert!(taken.announced.keys().all(|sequence| sequence.0 > after));
+}
+
+#[test]
+fn no_class_starves() {
+    let mut sender = Sender::new(sender_config(20_000_000));
+    run(&mut sender, 0, 0);
+    let classes = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
+    for (sequence, class) in (1..).zip(classes) {
+        sender.handle(at(1), product(sequence, 20_000_000, class));
+    }
+    let taken = hear(&datagrams(&run(&mut sender, 1, 4_000_000)));
+    let bytes = |sequence| taken.received[&Sequence(sequence)] as f64;
+    let all = bytes(1) + bytes(2) + bytes(3) + bytes(4);
+    assert!((0.75..0.85).contains(&(bytes(1) / all)), "{}", bytes(1) / all);
+    for sequence in 2..=4 {
+        assert!((0.05..0.07).contains(&(bytes(sequence) / all)), "{sequence}: {}", bytes(sequence) / all);
+    }
 }
 
 #[test]

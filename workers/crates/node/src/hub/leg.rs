@@ -178,7 +178,7 @@ impl Thread {
 
     /// Takes what came into the log, while the sender has little to do.
     fn read_log(&mut self, hub: &Hub) {
-        while self.cursor < self.feed.log.head() && self.sender.backlog_bytes() < BACKLOG_LIMIT_BYTES {
+        while self.cursor < self.feed.log.head() && self.has_room() {
             let batch = match self.feed.log.read(self.cursor, self.feed.log.head(), READ_BYTES, READ_ENTRIES)
             {
                 Ok(batch) => batch,
@@ -199,6 +199,12 @@ impl Thread {
             }
             self.cursor = batch.read_to;
         }
+    }
+
+    /// The log is read far ahead, because a warning may stand behind what is large or many.
+    fn has_room(&self) -> bool {
+        self.sender.backlog_products() < BACKLOG_LIMIT_PRODUCTS
+            && self.sender.backlog_bytes() < BACKLOG_LIMIT_BYTES
     }
 
     fn send(&mut self, hub: &Hub) {
@@ -300,8 +306,11 @@ fn parse_group(line: &LegLine) -> Result<SocketAddr, Failure> {
     }
 }
 
-/// What the sender may hold unsent; more stays in the log.
-const BACKLOG_LIMIT_BYTES: u64 = 16 << 20;
+/// What the sender may hold unsent; more stays in the log. A product takes its description, some 500 bytes: 32 MiB for all.
+const BACKLOG_LIMIT_PRODUCTS: usize = 65_536;
+
+/// Bytes that wait are the log's mapped pages and take no memory of their own, but the disk of a segment that retention let go.
+const BACKLOG_LIMIT_BYTES: u64 = 4 << 30;
 
 const READ_BYTES: usize = 4 << 20;
 const READ_ENTRIES: usize = 512;
