@@ -80,6 +80,7 @@ class HubNode:
     sites: dict[str, list[Line]] = field(default_factory=dict)
     data_connections: dict[str, int] = field(default_factory=dict)
     """The operator's number, for sites that have one."""
+    resends: dict[str, list[Line]] = field(default_factory=dict)
     feeds: list[Line] = field(default_factory=list)
     options: Line = field(default_factory=dict)
     """Further fields of the first job."""
@@ -181,6 +182,7 @@ class HubNode:
                     "interface": "",
                     "active": True,
                     "data_connections": self.data_connections.get(name),
+                    "resends": self.resends.get(name, []),
                 }
                 for name, subscriptions in self.sites.items()
             ],

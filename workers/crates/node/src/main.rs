@@ -69,6 +69,9 @@ struct ReceiveArguments {
     /// Shifts this site's wall clock by so many microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
+    /// Speaks only these versions of the session, best first, as a node of an earlier release does.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = downburst_session::VERSIONS, hide = true)]
+    session_versions: Vec<u16>,
 }
 
 #[derive(clap::Args)]
@@ -219,6 +222,7 @@ impl ReceiveArguments {
             retention_bytes: self.retention_bytes,
             files: !self.no_files,
             wall_shift_us: self.shift_clock_us,
+            session_versions: self.session_versions,
         }
     }
 }

@@ -30,6 +30,9 @@ struct World {
     told: Vec<FeedHandling>,
     /// Cut the connection after so many completed products.
     cut_after: Option<u32>,
+    /// What the hub speaks.
+    hub_versions: Vec<u16>,
+    trains: u32,
 }
 
 fn feed() -> FeedName {
@@ -91,6 +94,8 @@ impl World {
             late: BTreeMap::new(),
             told: vec![],
             cut_after: None,
+            hub_versions: VERSIONS.to_vec(),
+            trains: 0,
         }
     }
 
@@ -99,7 +104,7 @@ impl World {
     }
 
     fn connect(&mut self) {
-        self.hub = HubSession::new("hub".to_owned());
+        self.hub = HubSession::new("hub".to_owned()).speaking(&self.hub_versions);
         self.hub.handle(self.now(), HubInput::Room { stream: StreamId::FIRST, bytes: 1 << 40 });
         let proof = Proof::Token { secret: "s".to_owned(), credential_sha256: String::new() };
         self.site.handle(self.now(), SiteInput::Connected(proof));
@@ -203,6 +208,7 @@ impl World {
                 self.count_down();
             }
             SiteOutput::Train { train, .. } => {
+                self.trains += 1;
                 let numbers = train.cars.iter().map(|car| car.sequence.0);
                 let results = numbers.map(|number| self.store(number, train.lane, None)).collect();
                 let at = self.now().wall;
@@ -255,6 +261,37 @@ fn a_resend_brings_what_the_site_has_already() {
     world.hub.handle(world.now(), HubInput::Resends(world.orders.clone()));
     world.wait(1_000);
     assert_eq!((world.stored.len(), world.ends.len()), (5, 1), "the set said again begins nothing again");
+}
+
+#[test]
+fn releases_that_differ_speak_what_both_know_and_a_resend_waits_for_version_2() {
+    let releases: [(&[u16], &[u16]); 2] = [(&VERSIONS, &[VERSION]), (&[VERSION], &VERSIONS)];
+    for (hub, site) in releases {
+        let mut world = World::new((1..=20).map(|sequence| entry(sequence, 100)).collect());
+        world.hub_versions = hub.to_vec();
+        world.site = SiteSession::new("test".to_owned(), SiteState::default()).speaking(site);
+        world.connect();
+        // A site that never had anything begins at the head.
+        world.append(entry(21, 100));
+        world.resend(order(1, 0, 20));
+        world.site.handle(world.now(), SiteInput::Disconnected);
+        world.log.push(entry(22, 100));
+        world.connect();
+        world.append(entry(23, 100_000));
+        world.wait(10_000);
+        let live: Vec<(u64, Option<u64>)> =
+            world.stored.iter().map(|(number, _, of)| (*number, *of)).collect();
+        assert_eq!(live, [(21, None), (22, None), (23, None)], "hub {hub:?}, site {site:?}");
+        assert_eq!((world.trains, world.ends.len()), (0, 0), "version 1 knows neither");
+        let feeds = world.site.positions().into_iter().map(|position| (position.feed.clone(), position));
+        world.site = SiteSession::new("updated".to_owned(), SiteState { feeds: feeds.collect() });
+        world.hub_versions = VERSIONS.to_vec();
+        world.connect();
+        world.append(entry(24, 100));
+        world.wait(1_000);
+        assert_eq!(world.brought_by(1), (1..=20).collect::<Vec<_>>(), "hub {hub:?}, site {site:?}");
+        assert_eq!((world.trains, world.ends.len(), world.stored.len()), (1, 1, 24));
+    }
 }
 
 #[test]

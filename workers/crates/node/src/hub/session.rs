@@ -42,7 +42,7 @@ use streams::Streams;
 /// `heard` is what was read of it already.
 pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: Stranger, heard: Bytes) {
     let (reader, writer) = tokio::io::split(stream);
-    let mut machine = HubSession::new(hub.start.name.clone());
+    let mut machine = HubSession::new(hub.start.name.clone()).speaking(&hub.start.session_versions);
     machine.handle(hub.clock.now(), HubInput::Room { stream: StreamId::FIRST, bytes: OUT_LIMIT_BYTES });
     let mut session = Session {
         stopping: hub.stopping.subscribe(),

@@ -114,6 +114,7 @@ impl Upstream {
             hub: place,
             identity,
             clock: hub.clock,
+            versions: hub.start.session_versions.clone(),
             shelf: Arc::clone(&intake) as Arc<dyn Shelf>,
             completeness: Arc::default(),
             files: None,

@@ -37,6 +37,9 @@ pub(crate) struct Start {
     /// The most data connections that a site gets beside its first.
     #[serde(default = "default_data_connections")]
     pub(crate) data_connections: usize,
+    /// The versions of the session that are spoken, best first: fewer than all to stand for a hub of an earlier release.
+    #[serde(default = "default_session_versions")]
+    pub(crate) session_versions: Vec<u16>,
 }
 
 /// See [`Action::Feeds`].
@@ -272,6 +275,10 @@ pub(crate) struct EnrolAnswer {
     pub(crate) site: Option<SiteName>,
     /// If not: one sentence.
     pub(crate) sentence: Option<String>,
+}
+
+fn default_session_versions() -> Vec<u16> {
+    downburst_session::VERSIONS.to_vec()
 }
 
 const fn default_data_connections() -> usize {

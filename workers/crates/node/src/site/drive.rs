@@ -92,7 +92,7 @@ type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
 impl Site {
     /// Takes up where the site was with this hub.
     pub(crate) fn open(parts: Parts) -> Result<Self, String> {
-        let Parts { hub, identity, clock, shelf, completeness, files, done, roles, news } = parts;
+        let Parts { hub, identity, clock, versions, shelf, completeness, files, done, roles, news } = parts;
         let (state, feeds) = recover(&hub, shelf.as_ref(), &completeness)?;
         let (result_sender, results) = mpsc::unbounded_channel();
         let (complete, store_thread) = store::start(Arc::clone(&shelf), clock, result_sender)?;
@@ -101,7 +101,7 @@ impl Site {
         let role = *roles.borrow();
         Ok(Self {
             assemblies: Assemblies::new(&hub.spool),
-            machine: SiteSession::new(software, state),
+            machine: SiteSession::new(software, state).speaking(&versions),
             hub,
             identity,
             clock,

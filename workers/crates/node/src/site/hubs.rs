@@ -265,6 +265,7 @@ impl Common {
                 hub: place,
                 identity,
                 clock: self.clock,
+                versions: receive.session_versions.clone(),
                 shelf: Arc::clone(&self.logs) as Arc<dyn Shelf>,
                 completeness: Arc::clone(&self.completeness),
                 files: self.waker.clone(),

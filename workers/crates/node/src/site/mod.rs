@@ -52,6 +52,8 @@ pub struct Receive {
     pub files: bool,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
     pub wall_shift_us: i64,
+    /// The versions of the session that it speaks, best first: fewer than all to stand for a node of an earlier release.
+    pub session_versions: Vec<u16>,
 }
 
 /// A hub that a site is given.

@@ -14,6 +14,8 @@ pub(crate) struct Parts {
     pub(crate) hub: HubPlace,
     pub(crate) identity: Identity,
     pub(crate) clock: Clock,
+    /// The versions of the session that it speaks, best first.
+    pub(crate) versions: Vec<u16>,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) completeness: Arc<Completeness>,
     /// Wakes what reads the log.

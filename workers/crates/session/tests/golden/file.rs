@@ -54,6 +54,45 @@ pub enum What {
     HubSays(Hex),
     /// The site writes a frame; it reaches the hub at once.
     SiteSays(Hex),
+    /// As above, on a data connection.
+    HubSaysOn { stream: u32, bytes: Hex },
+    /// As above, on a data connection.
+    SiteSaysOn { stream: u32, bytes: Hex },
+    /// A data connection that the site dialled stands.
+    StreamStands(u32),
+    /// A data connection breaks; both notice.
+    StreamBreaks(u32),
+}
+
+/// A frame, and the stream it is said on.
+pub type Said = (u32, Hex);
+
+impl What {
+    pub fn hub_says((stream, bytes): Said) -> Self {
+        if stream == 0 { Self::HubSays(bytes) } else { Self::HubSaysOn { stream, bytes } }
+    }
+
+    pub fn site_says((stream, bytes): Said) -> Self {
+        if stream == 0 { Self::SiteSays(bytes) } else { Self::SiteSaysOn { stream, bytes } }
+    }
+
+    /// What the hub says here, if it does.
+    pub fn of_hub(&self) -> Option<Said> {
+        match self {
+            Self::HubSays(bytes) => Some((0, bytes.clone())),
+            Self::HubSaysOn { stream, bytes } => Some((*stream, bytes.clone())),
+            _ => None,
+        }
+    }
+
+    /// What the site says here, if it does.
+    pub fn of_site(&self) -> Option<Said> {
+        match self {
+            Self::SiteSays(bytes) => Some((0, bytes.clone())),
+            Self::SiteSaysOn { stream, bytes } => Some((*stream, bytes.clone())),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -107,6 +146,22 @@ pub enum HubAct {
         leg_epoch: u64,
         packets: Vec<(u64, u64)>,
     },
+    /// The site is to have these data connections, each with the names of the classes it carries.
+    PlanStreams(Vec<Vec<String>>),
+    /// What the site gets once more: the whole set.
+    Resends(Vec<Order>),
+}
+
+/// Products with numbers in `after + 1..=to` whose ids match `pattern`, once more.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    pub resend: u64,
+    pub feed: String,
+    pub epoch: u64,
+    pub after: u64,
+    pub to: u64,
+    pub backfill: bool,
+    pub pattern: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,26 +1,29 @@
 //! The two machines and the least of a driver around each: a hub with logs in memory, a site that stores at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use downburst_model::{
-    Class, Digest, Epoch, FeedName, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo, ProductKey,
-    RangeSet, Sequence, SiteName, WallMicros,
+    Class, Digest, Epoch, FeedName, IdFilter, Lane, LegId, Machine, Micros, Now, Origin, ProductId,
+    ProductInfo, ProductKey, RangeSet, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{
-    Entry, FeedPosition, HubEvent, HubInput, HubOutput, HubSession, LegJoin, Proof, RefusalCode, Refused,
-    SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult, StreamId, Subscription,
+    Classes, Entry, FeedPosition, HubEvent, HubInput, HubOutput, HubSession, LegJoin, Opening, Proof,
+    RefusalCode, Refused, ResendOrder, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult,
+    StreamId, Subscription, Ticket, VERSION,
 };
 use downburst_vcmtp::LegKey;
 
-use crate::file::{Conversation, HubAct, Offer, Outcome, Position, Published, Show, Wish};
+use crate::file::{Conversation, Hex, HubAct, Offer, Order, Outcome, Position, Published, Said, Show, Wish};
 
 /// The hub's half, with the logs it serves.
 #[derive(Default)]
 pub struct HubPeer {
     session: Option<HubSession>,
     logs: BTreeMap<FeedName, HubLog>,
-    said: Vec<u8>,
+    said: Words,
+    /// The resends that are under way, which outlive a connection.
+    resends: Vec<ResendOrder>,
     /// Packets that the site asked of a leg.
     pub naks: Vec<(u32, RangeSet)>,
     /// What the hub found wrong with the site.
@@ -46,8 +49,23 @@ impl HubPeer {
         self.session = None;
     }
 
-    pub fn hear(&mut self, at_us: u64, frame: &[u8]) {
-        self.tell(at_us, HubInput::Bytes { stream: StreamId::FIRST, bytes: Bytes::copy_from_slice(frame) });
+    pub fn hear(&mut self, at_us: u64, (stream, Hex(frame)): &Said) {
+        let (stream, bytes) = (StreamId(*stream), Bytes::copy_from_slice(frame));
+        if stream == StreamId::FIRST {
+            return self.tell(at_us, HubInput::Bytes { stream, bytes });
+        }
+        assert_eq!(
+            Opening::of(&bytes),
+            Opening::Data(ticket(stream)),
+            "a data connection begins with its ticket"
+        );
+        self.tell(at_us, HubInput::StreamOpened(stream));
+        self.tell(at_us, HubInput::Room { stream, bytes: ROOM_BYTES });
+    }
+
+    pub fn stream_breaks(&mut self, at_us: u64, stream: u32) {
+        let (stream, reason) = (StreamId(stream), "it broke".to_owned());
+        self.tell(at_us, HubInput::StreamClosed { stream, reason });
     }
 
     pub fn act(&mut self, at_us: u64, act: &HubAct) {
@@ -56,6 +74,7 @@ impl HubPeer {
                 let (site, subscriptions) = (SiteName::parse(&site).unwrap(), wishes(&subscriptions));
                 self.tell(at_us, HubInput::Admit { site, subscriptions });
                 self.tell_feeds(at_us);
+                self.tell_resends(at_us);
             }
             HubAct::Refuse { code, sentence } => {
                 let code = refusal_codes().into_iter().find(|known| format!("{known:?}") == code).unwrap();
@@ -86,6 +105,14 @@ impl HubPeer {
                 let (leg, packets) = (LegId(leg), packets.into_iter().collect());
                 self.tell(at_us, HubInput::PacketsGone { leg, leg_epoch, packets });
             }
+            HubAct::PlanStreams(streams) => {
+                let plan = streams.iter().map(|names| names.iter().map(|name| class(name)).collect());
+                self.tell(at_us, HubInput::PlanStreams(plan.collect::<Vec<Classes>>()));
+            }
+            HubAct::Resends(orders) => {
+                self.resends = orders.iter().map(resend_order).collect();
+                self.tell_resends(at_us);
+            }
         }
     }
 
@@ -94,14 +121,14 @@ impl HubPeer {
     }
 
     /// The whole frames it wrote since.
-    pub fn frames(&mut self, at_us: u64) -> Vec<Vec<u8>> {
+    pub fn frames(&mut self, at_us: u64) -> Vec<Said> {
         let mut outputs = 0;
         while let Some(output) = self.session.as_mut().and_then(|session| session.poll(hub_now(at_us))) {
             self.take(at_us, output);
             outputs += 1;
             assert!(outputs < OUTPUTS_LIMIT, "the hub talks for ever");
         }
-        cut_frames(&mut self.said)
+        self.said.frames()
     }
 
     /// The description of a product in the log, and its bytes.
@@ -123,6 +150,12 @@ impl HubPeer {
         self.tell_feed(at_us, &feed);
     }
 
+    fn tell_resends(&mut self, at_us: u64) {
+        if !self.resends.is_empty() {
+            self.tell(at_us, HubInput::Resends(self.resends.clone()));
+        }
+    }
+
     fn tell_feeds(&mut self, at_us: u64) {
         let feeds: Vec<FeedName> = self.logs.keys().cloned().collect();
         feeds.iter().for_each(|feed| self.tell_feed(at_us, feed));
@@ -141,7 +174,7 @@ impl HubPeer {
 
     fn take(&mut self, at_us: u64, output: HubOutput) {
         match output {
-            HubOutput::Write { bytes, .. } => self.said.extend_from_slice(&bytes),
+            HubOutput::Write { stream, bytes, .. } => self.said.say(stream, &bytes),
             HubOutput::Read { feed, after, to, .. } => {
                 let log = &self.logs[&feed];
                 let entries = log.entries.range(after.0 + 1..=to.0).map(|(_, entry)| entry.clone()).collect();
@@ -155,10 +188,19 @@ impl HubPeer {
             HubOutput::Event(HubEvent::Nak { leg, packets, .. }) => self.naks.push((leg.0, packets)),
             HubOutput::Event(HubEvent::Violation(sentence)) => self.complaints.push(sentence),
             HubOutput::Event(HubEvent::Dead) => self.complaints.push("the site is dead".to_owned()),
-            HubOutput::DrawTicket(stream) => panic!("nobody planned the stream {stream:?}"),
+            HubOutput::ReadResend { resend, feed, after, to, .. } => {
+                let log = &self.logs[&feed];
+                let entries = log.entries.range(after.0 + 1..=to.0).map(|(_, entry)| entry.clone()).collect();
+                self.tell(at_us, HubInput::ResendEntries { resend, entries, after, read_to: to });
+            }
+            HubOutput::DrawTicket(stream) => {
+                self.tell(at_us, HubInput::Ticket { stream, ticket: ticket(stream) });
+            }
+            HubOutput::Event(HubEvent::Resent(end)) => {
+                self.resends.retain(|order| order.resend != end.resend);
+            }
             HubOutput::Event(_)
             | HubOutput::Authenticate(_)
-            | HubOutput::ReadResend { .. }
             | HubOutput::CloseStream(_)
             | HubOutput::Close => {}
         }
@@ -168,7 +210,8 @@ impl HubPeer {
 /// The site's half. What is complete is checked and stored at once.
 pub struct SitePeer {
     session: SiteSession,
-    said: Vec<u8>,
+    said: Words,
+    dialled: VecDeque<StreamId>,
     spool: BTreeMap<ProductKey, Vec<u8>>,
     damaged: BTreeMap<(String, u64), u32>,
     held: Vec<String>,
@@ -183,9 +226,10 @@ impl SitePeer {
         let feeds =
             conversation.known.iter().map(|known| (feed_name(&known.feed), position(known))).collect();
         Self {
-            session: SiteSession::new(SITE_SOFTWARE.to_owned(), SiteState { feeds })
+            session: SiteSession::new(software(conversation.session_version).to_owned(), SiteState { feeds })
                 .speaking(&[conversation.session_version]),
-            said: Vec::new(),
+            said: Words::default(),
+            dialled: VecDeque::new(),
             spool: BTreeMap::new(),
             damaged: conversation
                 .damaged
@@ -214,8 +258,23 @@ impl SitePeer {
         self.tell(at_us, SiteInput::Disconnected);
     }
 
-    pub fn hear(&mut self, at_us: u64, frame: &[u8]) {
-        self.tell(at_us, SiteInput::Bytes { stream: StreamId::FIRST, bytes: Bytes::copy_from_slice(frame) });
+    pub fn hear(&mut self, at_us: u64, (stream, Hex(frame)): &Said) {
+        let (stream, bytes) = (StreamId(*stream), Bytes::copy_from_slice(frame));
+        self.tell(at_us, SiteInput::Bytes { stream, bytes });
+    }
+
+    /// A data connection that it dialled and that does not stand yet.
+    pub fn dials(&mut self) -> Option<u32> {
+        self.dialled.pop_front().map(|stream| stream.0)
+    }
+
+    pub fn stream_stands(&mut self, at_us: u64, stream: u32) {
+        self.tell(at_us, SiteInput::StreamOpened(StreamId(stream)));
+    }
+
+    pub fn stream_breaks(&mut self, at_us: u64, stream: u32) {
+        let (stream, reason) = (StreamId(stream), "it broke".to_owned());
+        self.tell(at_us, SiteInput::StreamClosed { stream, reason });
     }
 
     pub fn datagram(&mut self, at_us: u64, leg: u32, bytes: &[u8]) {
@@ -228,14 +287,14 @@ impl SitePeer {
     }
 
     /// The whole frames it wrote since.
-    pub fn frames(&mut self, at_us: u64) -> Vec<Vec<u8>> {
+    pub fn frames(&mut self, at_us: u64) -> Vec<Said> {
         let mut outputs = 0;
         while let Some(output) = self.session.poll(site_now(at_us)) {
             self.take(at_us, output);
             outputs += 1;
             assert!(outputs < OUTPUTS_LIMIT, "the site talks for ever");
         }
-        cut_frames(&mut self.said)
+        self.said.frames()
     }
 
     pub fn outcome(self) -> Outcome {
@@ -254,7 +313,8 @@ impl SitePeer {
 
     fn take(&mut self, at_us: u64, output: SiteOutput) {
         match output {
-            SiteOutput::Write { bytes, .. } => self.said.extend_from_slice(&bytes),
+            SiteOutput::Write { stream, bytes } => self.said.say(stream, &bytes),
+            SiteOutput::OpenStream(stream) => self.dialled.push_back(stream),
             SiteOutput::Begin(info) => {
                 let begun = self.spool.insert(info.key, vec![0; info.size.min(SPOOL_BYTES) as usize]);
                 assert!(begun.is_none(), "a product is begun twice");
@@ -271,10 +331,13 @@ impl SitePeer {
                 self.spool.remove(&key);
             }
             SiteOutput::Event(event) => self.take_event(event),
-            SiteOutput::Train { .. } => self.complaints.push("a train in version 1".to_owned()),
+            SiteOutput::Train { train, .. } => {
+                let verdicts = train.cars.iter().map(|car| self.judge(&train.info(car), &car.bytes));
+                let (results, at) = (verdicts.collect(), site_now(at_us).wall);
+                self.tell(at_us, SiteInput::TrainSettled { train, results, at });
+            }
             SiteOutput::JoinGroup(_)
             | SiteOutput::LeaveGroup(_)
-            | SiteOutput::OpenStream(_)
             | SiteOutput::CloseStream(_)
             | SiteOutput::Checkpoint(_)
             | SiteOutput::Close => {}
@@ -284,13 +347,19 @@ impl SitePeer {
     fn complete(&mut self, at_us: u64, info: &ProductInfo) {
         let key = info.key.clone();
         let bytes = self.spool.remove(&key).unwrap();
+        let result = self.judge(info, &bytes);
+        self.tell(at_us, SiteInput::Settled { key, result, at: site_now(at_us).wall });
+    }
+
+    fn judge(&mut self, info: &ProductInfo, bytes: &[u8]) -> StoreResult {
+        let key = &info.key;
         let name = (key.feed.to_string(), key.sequence.0);
         if bytes != content(key.sequence.0, bytes.len()) {
             assert!(self.is_lied_to, "the bytes of {key:?} are wrong");
             *self.damaged.entry(name.clone()).or_default() += 1;
         }
         let bad = self.damaged.get_mut(&name).filter(|times| **times > 0);
-        let result = match bad {
+        match bad {
             Some(times) => {
                 *times -= 1;
                 StoreResult::DigestMismatch
@@ -300,8 +369,7 @@ impl SitePeer {
                 self.outcome.stored.push((name.0, name.1, info.id.as_str().to_owned()));
                 StoreResult::Stored
             }
-        };
-        self.tell(at_us, SiteInput::Settled { key, result, at: site_now(at_us).wall });
+        }
     }
 
     fn take_event(&mut self, event: SiteEvent) {
@@ -338,7 +406,6 @@ pub fn leg_join(offer: &Offer) -> LegJoin {
 }
 
 fn describe(feed: &FeedName, epoch: Epoch, published: &Published) -> ProductInfo {
-    let classes = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
     ProductInfo {
         key: ProductKey { feed: feed.clone(), epoch, sequence: Sequence(published.sequence) },
         id: ProductId::parse(&published.id).unwrap(),
@@ -347,7 +414,7 @@ fn describe(feed: &FeedName, epoch: Epoch, published: &Published) -> ProductInfo
         stored: WallMicros(published.stored_us),
         size: published.size as u64,
         digest: Digest([published.sequence as u8; 32]),
-        class: classes.into_iter().find(|class| format!("{class:?}") == published.class).unwrap(),
+        class: class(&published.class),
         hops: None,
     }
 }
@@ -383,6 +450,56 @@ fn refusal_codes() -> [RefusalCode; 7] {
     [Version, Token, Credential, Expired, Busy, Protocol, Unavailable]
 }
 
+fn class(name: &str) -> Class {
+    let classes = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
+    classes.into_iter().find(|class| format!("{class:?}") == name).unwrap()
+}
+
+fn resend_order(order: &Order) -> ResendOrder {
+    ResendOrder {
+        resend: order.resend,
+        feed: feed_name(&order.feed),
+        epoch: Epoch(order.epoch),
+        after: Sequence(order.after),
+        to: Sequence(order.to),
+        lane: if order.backfill { Lane::Backfill } else { Lane::Resend },
+        wanted: IdFilter { pattern: order.pattern.clone(), not_pattern: None },
+        had: Vec::new(),
+    }
+}
+
+/// In life they are drawn at random.
+fn ticket(stream: StreamId) -> Ticket {
+    Ticket([stream.0 as u8; 16])
+}
+
+/// The release that spoke the version.
+fn software(session_version: u16) -> &'static str {
+    if session_version == VERSION { "downburst-node 0.1.0" } else { "downburst-node 0.2.0" }
+}
+
+/// What was written on each stream.
+#[derive(Default)]
+struct Words(BTreeMap<StreamId, Vec<u8>>);
+
+impl Words {
+    fn say(&mut self, stream: StreamId, bytes: &[u8]) {
+        self.0.entry(stream).or_default().extend_from_slice(bytes);
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Takes out what is whole.
+    fn frames(&mut self) -> Vec<Said> {
+        let frames = |(stream, said): (&StreamId, &mut Vec<u8>)| {
+            cut_frames(said).into_iter().map(|frame| (stream.0, Hex(frame))).collect::<Vec<_>>()
+        };
+        self.0.iter_mut().flat_map(frames).collect()
+    }
+}
+
 /// Takes the whole frames out of what was written: kind, length of the body, body.
 fn cut_frames(said: &mut Vec<u8>) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
@@ -397,7 +514,6 @@ fn cut_frames(said: &mut Vec<u8>) -> Vec<Vec<u8>> {
 }
 
 const HUB: &str = "hub.example";
-const SITE_SOFTWARE: &str = "downburst-node 0.1.0";
 
 /// No conversation waits for room.
 const ROOM_BYTES: usize = 1 << 30;

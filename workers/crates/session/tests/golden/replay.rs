@@ -1,6 +1,6 @@
 //! One side of a recorded conversation against today's machine.
 
-use crate::file::{Conversation, Hex, What};
+use crate::file::{Conversation, Said, What};
 use crate::peers::{HubPeer, SitePeer};
 
 /// Today's hub answers the recorded site byte for byte.
@@ -15,9 +15,11 @@ pub fn hub(conversation: &Conversation, name: &str) {
             What::Connect(_) => hub.accept(event.at_us),
             What::Disconnect => hub.hang_up(),
             What::Hub(act) => hub.act(event.at_us, act),
-            What::SiteSays(frame) => hub.hear(event.at_us, &frame.0),
-            What::HubSays(frame) => expected.push(frame.0.clone()),
-            What::Datagram { .. } => {}
+            What::StreamBreaks(stream) => hub.stream_breaks(event.at_us, *stream),
+            what => {
+                what.of_site().iter().for_each(|said| hub.hear(event.at_us, said));
+                expected.extend(what.of_hub());
+            }
         }
         said.extend(hub.frames(event.at_us));
     }
@@ -36,10 +38,13 @@ pub fn site(conversation: &Conversation, name: &str) {
         match &event.what {
             What::Connect(show) => site.connect(event.at_us, show),
             What::Disconnect => site.hang_up(event.at_us),
-            What::HubSays(frame) => site.hear(event.at_us, &frame.0),
             What::Datagram { leg, bytes } => site.datagram(event.at_us, *leg, &bytes.0),
-            What::SiteSays(frame) => expected.push(frame.0.clone()),
-            What::Hub(_) => {}
+            What::StreamStands(stream) => site.stream_stands(event.at_us, *stream),
+            What::StreamBreaks(stream) => site.stream_breaks(event.at_us, *stream),
+            what => {
+                what.of_hub().iter().for_each(|said| site.hear(event.at_us, said));
+                expected.extend(what.of_site());
+            }
         }
         said.extend(site.frames(event.at_us));
     }
@@ -48,15 +53,18 @@ pub fn site(conversation: &Conversation, name: &str) {
     assert_eq!(site.outcome(), conversation.outcome, "{name}: the site ends elsewhere");
 }
 
-fn assert_same(said: &[Vec<u8>], expected: &[Vec<u8>], name: &str, who: &str) {
+fn assert_same(said: &[Said], expected: &[Said], name: &str, who: &str) {
     for (index, (said, expected)) in said.iter().zip(expected).enumerate() {
-        let (said, expected) = (Hex(said.clone()), Hex(expected.clone()));
         assert!(
             said == expected,
             "{name}: frame {index} of the {who} is\n  {}\nand was\n  {}",
-            String::from(said),
-            String::from(expected)
+            text(said),
+            text(expected)
         );
     }
     assert_eq!(said.len(), expected.len(), "{name}: so many frames says the {who}");
+}
+
+fn text((stream, bytes): &Said) -> String {
+    format!("on stream {stream}: {}", String::from(bytes.clone()))
 }

@@ -1,6 +1,8 @@
 //! What the conversations are about.
 
-use crate::file::{Conversation, Hex, HubAct, Offer, Position, Published, Show, Wish};
+use downburst_session::VERSION_TRAINS;
+
+use crate::file::{Conversation, Hex, HubAct, Offer, Order, Position, Published, Show, Wish};
 use crate::peers::BEGIN_US;
 use crate::stage::Stage;
 
@@ -15,6 +17,9 @@ pub fn all() -> Vec<(&'static str, Conversation)> {
         ("multicast", multicast()),
         ("silent-leg", silent_leg()),
         ("refused", refused()),
+        ("trains", trains()),
+        ("data-connections", data_connections()),
+        ("resends", resends()),
     ]
 }
 
@@ -177,8 +182,99 @@ fn refused() -> Conversation {
     stage.end()
 }
 
+fn trains() -> Conversation {
+    let mut stage = stage(
+        "Small products travel in trains: one car is damaged once, one is held already, one is not wanted, one is large",
+        vec![known(71, &[(0, 2), (5, 5)], 2)],
+    );
+    stage.damage(GRIDS, 7, 1);
+    stage.hold(&["held 9"]);
+    stage.hub(open(GRIDS, 71, 2));
+    for sequence in 3..=12 {
+        let (id, size) = match sequence {
+            9 => ("held", 700),
+            10 => ("not wanted", 700),
+            11 => ("large", 90_000),
+            _ => ("small", 700),
+        };
+        stage.hub(publish(GRIDS, sequence, id, "Grid", size));
+    }
+    stage.connect(credential());
+    stage.hub(admit(vec![Wish { not_pattern: Some("^not".to_owned()), ..wish(GRIDS, ".*") }]));
+    stage.wait(500);
+    (13..=15).for_each(|sequence| stage.hub(publish(GRIDS, sequence, "live", "Grid", 200)));
+    stage.wait(8_000);
+    stage.disconnect();
+    stage.end()
+}
+
+fn data_connections() -> Conversation {
+    let mut stage = stage("Grids travel by two data connections; one breaks with products on it", vec![]);
+    stage.hub(open(GRIDS, 71, 0));
+    stage.connect(credential());
+    stage.hub(admit(vec![wish(GRIDS, ".*")]));
+    let grids = vec!["Grid".to_owned(), "Bulk".to_owned()];
+    stage.hub(HubAct::PlanStreams(vec![grids.clone(), grids]));
+    stage.wait(10);
+    (1..=4).for_each(|sequence| stage.hub(publish(GRIDS, sequence, "grid", "Grid", 40_000)));
+    stage.hub(publish(GRIDS, 5, "warning on the first", "Warning", 100));
+    stage.break_stream(1);
+    stage.wait(200);
+    stage.hub(publish(GRIDS, 6, "grid", "Grid", 40_000));
+    stage.wait(2_000);
+    stage.hub(publish(GRIDS, 7, "on the one that came back", "Bulk", 40_000));
+    stage.wait(1_000);
+    stage.hub(HubAct::PlanStreams(vec![]));
+    stage.hub(publish(GRIDS, 8, "on the first again", "Grid", 40_000));
+    stage.wait(1_000);
+    stage.disconnect();
+    stage.end()
+}
+
+fn resends() -> Conversation {
+    let mut stage = stage(
+        "Stored products go once more, beside a live one; a backfill brings what the site has not; the next session has nothing of that to repeat",
+        vec![known(71, &[(0, 6)], 6)],
+    );
+    stage.hold(&["A 4"]);
+    stage.hub(open(GRIDS, 71, 0));
+    (1..=6).for_each(|sequence| {
+        let id = if sequence % 2 == 0 { "A" } else { "B" };
+        stage.hub(publish(GRIDS, sequence, id, "Grid", 30_000 * (sequence as usize % 3)));
+    });
+    stage.hub(HubAct::Evict { feed: GRIDS.to_owned(), to: 1 });
+    stage.connect(credential());
+    stage.hub(admit(vec![wish(GRIDS, ".*")]));
+    stage.hub(HubAct::Resends(vec![order(8, false, ".*"), order(9, true, "^A")]));
+    stage.hub(publish(GRIDS, 7, "live", "Grid", 100));
+    stage.disconnect();
+    stage.wait(100);
+    stage.connect(credential());
+    stage.hub(admit(vec![wish(GRIDS, ".*")]));
+    stage.wait(3_000);
+    stage.disconnect();
+    stage.end()
+}
+
+fn order(resend: u64, backfill: bool, pattern: &str) -> Order {
+    Order {
+        resend,
+        feed: GRIDS.to_owned(),
+        epoch: 71,
+        after: 0,
+        to: 6,
+        backfill,
+        pattern: pattern.to_owned(),
+    }
+}
+
 fn stage(about: &str, known: Vec<Position>) -> Stage {
-    Stage::new(Conversation { about: about.to_owned(), session_version: 1, known, ..Conversation::default() })
+    Stage::new(Conversation {
+        about: about.to_owned(),
+        session_version: VERSION_TRAINS,
+        known,
+        ..Conversation::default()
+    })
 }
 
 fn credential() -> Show {

@@ -83,6 +83,14 @@ impl Stage {
         self.leg = None;
     }
 
+    /// A data connection breaks, and both notice.
+    pub fn break_stream(&mut self, stream: u32) {
+        self.note(What::StreamBreaks(stream));
+        self.hub.stream_breaks(self.at_us, stream);
+        self.site.stream_breaks(self.at_us, stream);
+        self.talk();
+    }
+
     /// Lets time pass.
     pub fn wait(&mut self, millis: u64) {
         let end = self.at_us + millis * 1_000;
@@ -121,12 +129,15 @@ impl Stage {
         loop {
             to_site.extend(self.hub.frames(self.at_us));
             to_hub.extend(self.site.frames(self.at_us));
-            if let Some(frame) = to_site.pop_front() {
-                self.site.hear(self.at_us, &frame);
-                self.note(What::HubSays(Hex(frame)));
-            } else if let Some(frame) = to_hub.pop_front() {
-                self.hub.hear(self.at_us, &frame);
-                self.note(What::SiteSays(Hex(frame)));
+            if let Some(said) = to_site.pop_front() {
+                self.site.hear(self.at_us, &said);
+                self.note(What::hub_says(said));
+            } else if let Some(said) = to_hub.pop_front() {
+                self.hub.hear(self.at_us, &said);
+                self.note(What::site_says(said));
+            } else if let Some(stream) = self.site.dials() {
+                self.site.stream_stands(self.at_us, stream);
+                self.note(What::StreamStands(stream));
             } else {
                 return;
             }
