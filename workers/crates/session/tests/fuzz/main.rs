@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use file::{Conversation, Hex, What};
+use file::{Conversation, What};
 use mutate::Mutator;
 use peers::{HubPeer, SitePeer};
 
@@ -93,8 +93,8 @@ fn lead_hub(mutant: &Conversation) {
             What::Connect(_) => hub.accept(at_us),
             What::Disconnect => hub.hang_up(),
             What::Hub(act) => hub.act(at_us, act),
-            What::SiteSays(Hex(frame)) => hub.hear(at_us, frame),
-            What::HubSays(_) | What::Datagram { .. } => {}
+            What::StreamBreaks(stream) => hub.stream_breaks(at_us, *stream),
+            what => what.of_site().iter().for_each(|said| hub.hear(at_us, said)),
         }
         hub.frames(at_us);
     }
@@ -115,9 +115,10 @@ fn lead_site(mutant: &Conversation) {
         match &event.what {
             What::Connect(show) => site.connect(at_us, show),
             What::Disconnect => site.hang_up(at_us),
-            What::HubSays(Hex(frame)) => site.hear(at_us, frame),
             What::Datagram { leg, bytes } => site.datagram(at_us, *leg, &bytes.0),
-            What::SiteSays(_) | What::Hub(_) => {}
+            What::StreamStands(stream) => site.stream_stands(at_us, *stream),
+            What::StreamBreaks(stream) => site.stream_breaks(at_us, *stream),
+            what => what.of_hub().iter().for_each(|said| site.hear(at_us, said)),
         }
         site.frames(at_us);
     }
@@ -130,7 +131,7 @@ fn lead_site(mutant: &Conversation) {
     });
     site.connect(late, show.expect("every conversation begins with a connection"));
     let hello = site.frames(late);
-    assert_eq!(hello.first().map(|frame| frame[0]), Some(1), "it says hello again");
+    assert_eq!(hello.first().map(|(_, frame)| frame.0[0]), Some(1), "it says hello again");
 }
 
 fn golden() -> Vec<Conversation> {

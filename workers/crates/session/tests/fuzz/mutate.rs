@@ -100,19 +100,31 @@ impl Mutator {
 
 fn bytes(what: &What) -> Option<&Vec<u8>> {
     match what {
-        What::HubSays(Hex(bytes)) | What::SiteSays(Hex(bytes)) | What::Datagram { bytes: Hex(bytes), .. } => {
-            Some(bytes)
-        }
-        What::Connect(_) | What::Disconnect | What::Hub(_) => None,
+        What::HubSays(Hex(bytes))
+        | What::SiteSays(Hex(bytes))
+        | What::HubSaysOn { bytes: Hex(bytes), .. }
+        | What::SiteSaysOn { bytes: Hex(bytes), .. }
+        | What::Datagram { bytes: Hex(bytes), .. } => Some(bytes),
+        What::Connect(_)
+        | What::Disconnect
+        | What::Hub(_)
+        | What::StreamStands(_)
+        | What::StreamBreaks(_) => None,
     }
 }
 
 fn bytes_mut(what: &mut What) -> Option<&mut Vec<u8>> {
     match what {
-        What::HubSays(Hex(bytes)) | What::SiteSays(Hex(bytes)) | What::Datagram { bytes: Hex(bytes), .. } => {
-            Some(bytes)
-        }
-        What::Connect(_) | What::Disconnect | What::Hub(_) => None,
+        What::HubSays(Hex(bytes))
+        | What::SiteSays(Hex(bytes))
+        | What::HubSaysOn { bytes: Hex(bytes), .. }
+        | What::SiteSaysOn { bytes: Hex(bytes), .. }
+        | What::Datagram { bytes: Hex(bytes), .. } => Some(bytes),
+        What::Connect(_)
+        | What::Disconnect
+        | What::Hub(_)
+        | What::StreamStands(_)
+        | What::StreamBreaks(_) => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The two machines and the least of a driver around each: a hub with logs in memory, a site that stores at once.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use downburst_model::{
@@ -22,6 +22,8 @@ pub struct HubPeer {
     session: Option<HubSession>,
     logs: BTreeMap<FeedName, HubLog>,
     said: Words,
+    /// The data connections whose ticket nobody showed yet.
+    offered: BTreeSet<StreamId>,
     /// The resends that are under way, which outlive a connection.
     resends: Vec<ResendOrder>,
     /// Packets that the site asked of a leg.
@@ -43,6 +45,7 @@ impl HubPeer {
         session.handle(hub_now(at_us), HubInput::Room { stream: StreamId::FIRST, bytes: ROOM_BYTES });
         self.session = Some(session);
         self.said.clear();
+        self.offered.clear();
     }
 
     pub fn hang_up(&mut self) {
@@ -54,13 +57,11 @@ impl HubPeer {
         if stream == StreamId::FIRST {
             return self.tell(at_us, HubInput::Bytes { stream, bytes });
         }
-        assert_eq!(
-            Opening::of(&bytes),
-            Opening::Data(ticket(stream)),
-            "a data connection begins with its ticket"
-        );
-        self.tell(at_us, HubInput::StreamOpened(stream));
-        self.tell(at_us, HubInput::Room { stream, bytes: ROOM_BYTES });
+        if self.offered.contains(&stream) && Opening::of(&bytes) == Opening::Data(ticket(stream)) {
+            self.offered.remove(&stream);
+            self.tell(at_us, HubInput::StreamOpened(stream));
+            self.tell(at_us, HubInput::Room { stream, bytes: ROOM_BYTES });
+        }
     }
 
     pub fn stream_breaks(&mut self, at_us: u64, stream: u32) {
@@ -194,6 +195,7 @@ impl HubPeer {
                 self.tell(at_us, HubInput::ResendEntries { resend, entries, after, read_to: to });
             }
             HubOutput::DrawTicket(stream) => {
+                self.offered.insert(stream);
                 self.tell(at_us, HubInput::Ticket { stream, ticket: ticket(stream) });
             }
             HubOutput::Event(HubEvent::Resent(end)) => {
