@@ -99,6 +99,7 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         plans: Mutex::new(Plans::default()),
         counters: Counters::default(),
         batches: Mutex::new(Batches::new(prefix)),
+        doubts: Mutex::default(),
         stopping: watch::Sender::new(false),
         next_ask: AtomicU64::new(1),
     });

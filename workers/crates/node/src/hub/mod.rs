@@ -8,6 +8,7 @@ mod bells;
 mod claims;
 mod data;
 mod deliveries;
+mod doubts;
 mod feed_writer;
 mod feeds;
 mod first_bytes;
@@ -42,6 +43,7 @@ use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start};
 use batches::Batches;
 pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
+use doubts::Doubts;
 use feeds::Feeds;
 use plans::Plans;
 use receipts::Receipts;
@@ -62,6 +64,7 @@ struct Hub {
     plans: Mutex<Plans>,
     counters: Counters,
     batches: Mutex<Batches>,
+    doubts: Mutex<Doubts>,
     receipts: Receipts,
     stopping: watch::Sender<bool>,
     next_ask: AtomicU64,

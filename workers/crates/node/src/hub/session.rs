@@ -433,6 +433,7 @@ impl Session {
         if clock.is_some() {
             lock(&member.handle.status).clock = clock;
         }
+        self.hub.doubt(items);
         let noted = self.first_bytes.note(&self.hub, items);
         lock(&self.hub.batches).receipts(&member.site, &noted, clock);
         let row = |noted: &Noted<'_>| Row { receipt: noted.receipt.clone(), first_byte: noted.first_byte };

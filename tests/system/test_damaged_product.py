@@ -1,0 +1,57 @@
+"""A product whose bytes change on the hub's disk: the hub finds out by what sites say, and tells its operator."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kit.node import HubNode, SiteNode, Subscribe, node_binary, wait_for
+
+pytestmark = pytest.mark.system
+GOOD, BAD = b"good" * 300, b"soon damaged" * 10_000
+
+
+def test_a_rejected_product_is_looked_at_said_and_sent_no_more(node: HubNode, subscribe: Subscribe) -> None:
+    node.feed("NGRID")
+    sites = [subscribe(name, "NGRID") for name in ("one", "two")]
+    for name, site in zip(("one", "two"), sites, strict=True):
+        node.wait_connected(name)
+        assert site.stop() == 0
+    damaged = node.put("NGRID", "bad", BAD)["sequence"]
+    node.put("NGRID", "good", GOOD)
+    flip_a_bit(node.directory / "data" / "log", BAD)
+    sites[0].start()
+    sentence = node.wait_event(event="fault")["sentence"]
+    assert f"product {damaged} of feed NGRID was damaged on the hub's disk" in sentence
+    assert "`downburst log verify`" in sentence
+    assert f" sequence {damaged}: " in verify(node)
+    assert "sequence" in node.put("NGRID", "bad", BAD), "it is no duplicate of what was damaged"
+    everything = {("bad", damaged + 2), ("good", damaged + 1)}
+    assert wait_for("the good one, and the bad one brought again", lambda: ids(sites[0]) == everything)
+    sites[1].start()
+    assert wait_for("the same at a site that was away", lambda: ids(sites[1]) == everything)
+    assert node.drained()
+    assert "three times" not in sites[1].log(), "the damaged one is not even sent"
+    assert len(node.events_named("fault")) == 1, "it is said once"
+
+
+def ids(site: SiteNode) -> set[tuple[str, int]]:
+    return {(product_id, sequence) for (_, sequence), (product_id, _) in site.received().items()}
+
+
+def verify(node: HubNode) -> str:
+    command = [node_binary(), "log", "verify", str(node.directory / "data" / "log")]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert found.returncode == 1, found
+    return found.stdout + found.stderr
+
+
+def flip_a_bit(log: Path, content: bytes) -> None:
+    for segment in log.rglob("*.segment"):
+        with segment.open("r+b") as file:
+            begin = file.read(1 << 20).find(content)
+            if begin >= 0:
+                file.seek(begin + 500)
+                file.write(bytes([content[500] ^ 1]))
+                return
+    raise AssertionError("the product is in no segment")

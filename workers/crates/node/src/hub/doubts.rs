@@ -1,0 +1,119 @@
+//! Looking into the hub's own log when a site says that what it got is not what was announced.
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use downburst_log::{Copied, Damage};
+use downburst_model::ProductKey;
+use downburst_session::{Outcome, Receipt};
+
+use super::{Hub, lock};
+
+/// Products that sites rejected and that are to be looked at.
+#[derive(Default)]
+pub(super) struct Doubts {
+    waiting: VecDeque<ProductKey>,
+    is_looking: bool,
+}
+
+impl Doubts {
+    /// Takes the products that were rejected; true if somebody has to begin looking.
+    fn take(&mut self, receipts: &[Receipt]) -> bool {
+        for receipt in receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
+            if self.waiting.len() < MAX_WAITING && !self.waiting.contains(&receipt.key) {
+                self.waiting.push_back(receipt.key.clone());
+            }
+        }
+        let begins = !self.is_looking && !self.waiting.is_empty();
+        self.is_looking |= begins;
+        begins
+    }
+
+    /// The product to look at; `None` ends the looking.
+    fn next(&mut self) -> Option<ProductKey> {
+        let next = self.waiting.pop_front();
+        self.is_looking = next.is_some();
+        next
+    }
+}
+
+impl Hub {
+    /// Has the products that a site rejected read and checked, one after the other, beside everything else.
+    pub(super) fn doubt(self: &Arc<Self>, receipts: &[Receipt]) {
+        if receipts.iter().any(|receipt| receipt.outcome == Outcome::Rejected)
+            && lock(&self.doubts).take(receipts)
+        {
+            let hub = Arc::clone(self);
+            tokio::task::spawn_blocking(move || hub.look());
+        }
+    }
+
+    fn look(&self) {
+        loop {
+            let next = lock(&self.doubts).next();
+            let Some(key) = next else { return };
+            if let Some(sentence) = self.examine(&key) {
+                self.fault(sentence, Some(&key.feed));
+            }
+        }
+    }
+
+    fn examine(&self, key: &ProductKey) -> Option<String> {
+        let feed = self.feeds.find(&key.feed).filter(|feed| feed.epoch() == key.epoch)?;
+        match feed.log.examine(key.sequence) {
+            Ok(Copied::Damaged(damage)) => Some(sentence(key, &damage)),
+            Ok(Copied::Intact | Copied::Gone) => None,
+            Err(error) => {
+                Some(format!("a site rejected product {} of feed {}: {error}", key.sequence.0, key.feed))
+            }
+        }
+    }
+}
+
+fn sentence(key: &ProductKey, Damage { segment, offset, bytes }: &Damage) -> String {
+    format!(
+        "product {} of feed {} was damaged on the hub's disk: {bytes} bytes at {offset} of {} don't have its digest; \
+         nobody gets it from now on, so have its source send it again, look at the disk, and see with \
+         `downburst log verify` what else is damaged",
+        key.sequence.0,
+        key.feed,
+        segment.display()
+    )
+}
+
+/// A site that rejects everything costs the hub this many products' bytes to read, and one thread.
+const MAX_WAITING: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use downburst_model::{Epoch, FeedName, Sequence, WallMicros};
+
+    use super::*;
+
+    fn receipt(sequence: u64, outcome: Outcome) -> Receipt {
+        let feed = FeedName::parse("NGRID").unwrap();
+        Receipt::undescribed(
+            ProductKey { feed, epoch: Epoch(1), sequence: Sequence(sequence) },
+            outcome,
+            WallMicros(0),
+        )
+    }
+
+    #[test]
+    fn rejected_products_are_looked_at_once_and_by_one() {
+        let mut doubts = Doubts::default();
+        assert!(!doubts.take(&[receipt(1, Outcome::Stored), receipt(2, Outcome::Expired)]));
+        assert!(doubts.take(&[receipt(3, Outcome::Rejected), receipt(3, Outcome::Rejected)]));
+        assert!(!doubts.take(&[receipt(4, Outcome::Rejected)]), "somebody looks already");
+        let looked: Vec<u64> = std::iter::from_fn(|| doubts.next()).map(|key| key.sequence.0).collect();
+        assert_eq!(looked, [3, 4]);
+        assert!(doubts.take(&[receipt(5, Outcome::Rejected)]), "the looking had ended");
+    }
+
+    #[test]
+    fn a_site_that_rejects_everything_is_bounded() {
+        let mut doubts = Doubts::default();
+        let all: Vec<Receipt> = (1..10_000).map(|n| receipt(n, Outcome::Rejected)).collect();
+        doubts.take(&all);
+        assert_eq!(doubts.waiting.len(), MAX_WAITING);
+    }
+}
