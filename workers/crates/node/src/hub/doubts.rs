@@ -60,7 +60,10 @@ impl Hub {
     fn examine(&self, key: &ProductKey) -> Option<String> {
         let feed = self.feeds.find(&key.feed).filter(|feed| feed.epoch() == key.epoch)?;
         match feed.log.examine(key.sequence) {
-            Ok(Copied::Damaged(damage)) => Some(sentence(key, &damage)),
+            Ok(Copied::Damaged(damage)) => {
+                feed.forget_stretches();
+                Some(sentence(key, &damage))
+            }
             Ok(Copied::Intact | Copied::Gone) => None,
             Err(error) => {
                 Some(format!("a site rejected product {} of feed {}: {error}", key.sequence.0, key.feed))

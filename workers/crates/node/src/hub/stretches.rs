@@ -30,6 +30,11 @@ impl Feed {
         Ok(stretch)
     }
 
+    /// What was read may not be handed out any more.
+    pub(super) fn forget_stretches(&self) {
+        lock(&self.stretches).clear();
+    }
+
     /// Forgets stretches that are too old to be shared.
     pub(super) fn purge_stretches(&self, now: Micros) {
         lock(&self.stretches).purge(now);
