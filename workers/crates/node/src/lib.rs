@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod clock;
+mod disk;
 mod file_names;
 pub mod hub;
 mod lines;

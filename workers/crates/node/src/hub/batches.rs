@@ -7,6 +7,7 @@ use downburst_session::{ClockOffset, Frontier, Outcome, Receipt};
 use serde::Serialize;
 
 use super::{Hub, lock};
+use crate::disk;
 use crate::lines::Event;
 use crate::sketch::Sketch;
 
@@ -218,8 +219,9 @@ impl Hub {
             Ok(()) => self.event(&Event::Batch { batch: batch.batch, path }),
             Err(error) => {
                 let sentence = format!(
-                    "latency figures could not be written to {}: {error}; free space there",
-                    path.display()
+                    "latency figures could not be written to {}: {error}; {}",
+                    path.display(),
+                    disk::remedy(&error)
                 );
                 self.fault(sentence, None);
             }

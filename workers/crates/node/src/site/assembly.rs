@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use downburst_model::{ProductInfo, ProductKey};
 
+use crate::disk;
+
 /// All products that have begun and are not complete.
 pub(super) struct Assemblies {
     spool: PathBuf,
@@ -61,7 +63,7 @@ impl Assemblies {
 
 impl Assembly {
     fn failed(path: &Path, error: &io::Error) -> Self {
-        Self::Failed(format!("{} can't be written: {error}; free space there", path.display()))
+        Self::Failed(disk::unwritable(path, error))
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) {

@@ -9,6 +9,7 @@ use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 use super::HubChoice;
+use crate::disk;
 use crate::tls::{sha256_hex, write_private};
 
 /// A hub of the site, and where what concerns it lies.
@@ -211,9 +212,7 @@ pub(super) fn save_position(state: &Path, stored: &StoredPosition) -> Result<(),
     fs::create_dir_all(&positions)
         .and_then(|()| fs::write(&aside, minicbor::to_vec(stored).unwrap_or_default()))
         .and_then(|()| fs::rename(&aside, &path))
-        .map_err(|error| {
-            format!("{} can't be written: {error}; free space or correct permissions", path.display())
-        })
+        .map_err(|error| disk::unwritable(&path, &error))
 }
 
 fn read_token(file: &Path) -> Result<(String, String), String> {
