@@ -2,17 +2,20 @@
 //!
 //! `fill` makes a log before its node starts. `agent` stands between an agent and its hub and plays a schedule of
 //! products by the hub's own `ingest` lines, so that no slower language takes part. `stamps` reads logs of stopped
-//! nodes. `probe` tells how late the machine itself was.
+//! nodes. `probe` tells how late the machine itself was. `blast` and `tls-fan-out` are peers: multicast at the limit of
+//! the machine without any repair, and today's way of a connection for each site.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods)] // A source of load is a shell: it reads the clock and has threads.
 
 mod agent;
+mod blast;
 mod content;
 mod fill;
 mod play;
 mod probe;
 mod schedule;
 mod stamps;
+mod tls_fan_out;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +44,12 @@ enum Command {
     },
     /// Sleep a millisecond at a time until stdin ends; print how much longer the sleeps were.
     Probe,
+    /// Multicast a file in trains of datagrams, without any repair: what the machine can do at all.
+    #[command(subcommand)]
+    Blast(blast::Blast),
+    /// Bring a file to each receiver over a TLS connection of its own, with its digest.
+    #[command(subcommand)]
+    TlsFanOut(tls_fan_out::TlsFanOut),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +58,8 @@ fn main() -> ExitCode {
         Command::Agent { command } => agent::run(&command),
         Command::Stamps { logs } => stamps::print(&logs),
         Command::Probe => probe::run(),
+        Command::Blast(blast) => blast.run(),
+        Command::TlsFanOut(fan_out) => fan_out.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,4 +73,8 @@ fn main() -> ExitCode {
 const EXAMPLES: &str = "Examples:
   downburst-load fill --log hub/data/log/NGRID --feed NGRID --products 100000 --bytes 2000
   downburst-load agent -- downburst-node hub
-  downburst-load stamps site/log";
+  downburst-load stamps site/log
+  downburst-load blast receive --group 239.1.2.3:7400 --bytes 24000000 --file copy --seal --hash
+  downburst-load blast send --group 239.1.2.3:7400 --file original --seal
+  downburst-load tls-fan-out send --listen 10.0.0.1:7401 --certificate hub.der --receivers 7 --file original
+  downburst-load tls-fan-out receive --from 10.0.0.1:7401 --certificate hub.der --file copy";
