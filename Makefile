@@ -48,9 +48,9 @@ compose-smoke: ## Build the image, start docker-compose.yml and see a product ar
 
 bench: ## List the side-by-side measurements that exist
 	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"
-	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--runs 3 --megabytes 24\"]   multicast beside UFTP and a TCP fan-out"
+	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 2\"]   multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
 
-bench-multicast: setup-test ## Measure multicast beside UFTP and a TCP fan-out, as root; OUT=file.json
+bench-multicast: setup-test ## Measure multicast beside its peers and the machine's limit, as root; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.multicast $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-unicast: setup-test ## Measure unicast beside sendfile, NATS and Kafka, as root; OUT=file.json

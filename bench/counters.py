@@ -40,6 +40,17 @@ def sent_by(pid: int) -> int:
     return parse_link(Path(f"/proc/{pid}/net/dev").read_text()).sent
 
 
+def overruns(pid: int) -> int:
+    """Datagrams dropped for want of room in a socket's buffer, in the network namespace of a living process."""
+    return parse_overruns(Path(f"/proc/{pid}/net/snmp").read_text())
+
+
+def parse_overruns(snmp: str) -> int:
+    """Read `Udp: ... RcvbufErrors ...` of /proc/net/snmp, a line of names above a line of figures."""
+    names, figures = (line.split() for line in snmp.splitlines() if line.startswith("Udp:"))
+    return int(figures[names.index("RcvbufErrors")])
+
+
 def parse_cpu_ticks(stat: str) -> int:
     """Sum utime and stime of a line of /proc/PID/stat, whose second field may hold spaces and brackets."""
     after_name: Sequence[str] = stat.rpartition(")")[2].split()

@@ -1,8 +1,9 @@
 """What every contender does: bring the same bytes from the lab's hub to all of its sites, as files."""
 
+import os
 import statistics
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,8 @@ class Delivery:
     """Per host."""
     accounted_repair_bytes: int | None = None
     """By the contender's own account."""
+    overruns: int = 0
+    """Datagrams that the kernel dropped at the sites because a socket's buffer was full."""
 
     def goodput_bps(self, *, leaving_out: str = "") -> float:
         """Median over the sites; 0 where no site got everything."""
@@ -53,13 +56,19 @@ class Delivery:
 class Contender(Protocol):
     """A way to bring bytes to all sites; started in a lab, stopped at the end."""
 
-    name: str
-
-    def deliver(self, content: bytes) -> Delivery:
-        """Bring this content to every site and measure it; once for each start."""
+    def deliver(self, product_bytes: int) -> Delivery:
+        """Bring so many bytes, of which no part repeats, to every site and measure it; once for each start."""
 
     def stop(self) -> None:
         """End its processes."""
+
+
+def source_file(path: Path, size_bytes: int) -> Path:
+    """Write a file of noise, a piece at a time."""
+    with path.open("wb") as file:
+        for start in range(0, size_bytes, PIECE_BYTES):
+            file.write(os.urandom(min(PIECE_BYTES, size_bytes - start)))
+    return path
 
 
 def file_stands_s(path: Path) -> float:
@@ -69,4 +78,8 @@ def file_stands_s(path: Path) -> float:
 
 def digest(path: Path) -> bytes:
     """SHA-256 of a file."""
-    return sha256(path.read_bytes()).digest()
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").digest()
+
+
+PIECE_BYTES = 16 << 20

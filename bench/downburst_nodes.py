@@ -2,10 +2,14 @@
 
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
-from bench.counters import cpu_s, link_bytes, moved
-from bench.delivery import HUB, Delivery, file_stands_s
+from bench.counters import cpu_s, link_bytes, moved, overruns
+from bench.delivery import HUB, Delivery, digest, file_stands_s
+from bench.fleet import WINDOW
+from bench.schedules import Planned, write
+from bench.tools import binary
 from kit.namespaces import Lab
 from kit.node import HubNode, Line, SiteNode, wait_for
 
@@ -15,16 +19,11 @@ PRODUCT_BYTES = 1_000_000
 class Downburst:
     """Encrypted, with digests, through the logs of hub and sites, and copied to files."""
 
-    name = "downburst"
-
     def __init__(self, lab: Lab, directory: Path, rate_bps: int) -> None:
-        self._lab = lab
-        self._hub = HubNode(
-            directory / HUB,
-            listen=f"{lab.address(HUB)}:7370",
-            interface=lab.address(HUB),
-            prefix=lab.command(HUB, []),
-        ).start()
+        self._lab, self._directory = lab, directory
+        address = lab.address(HUB)
+        prefix = lab.command(HUB, [str(binary("downburst-load")), "agent", "--"])
+        self._hub = HubNode(directory / HUB, listen=f"{address}:7370", interface=address, prefix=prefix).start()
         self._sites: dict[str, SiteNode] = {}
         try:
             self._start_sites(directory, rate_bps)
@@ -32,24 +31,23 @@ class Downburst:
             self.stop()
             raise
 
-    def deliver(self, content: bytes) -> Delivery:
-        """Put the content as products of 1 MB, wait until every site has them all, and measure."""
-        links, spent_s = link_bytes(self._lab), cpu_s(self._pids())
-        began_s = time.time()
-        for start in range(0, len(content), PRODUCT_BYTES):
-            self._hub.put(FEED, f"product at {start}", content[start : start + PRODUCT_BYTES])
+    def deliver(self, product_bytes: int) -> Delivery:
+        """Put products of 1 MB as fast as the hub takes them, wait until every site has them all, and measure."""
+        expected = self._prepare(product_bytes)
+        links, spent_s, dropped = link_bytes(self._lab), cpu_s(self._pids()), self._overruns()
+        began_s = self._play()
         if not self._hub.drained(seconds=DRAIN_S):
             raise RuntimeError(f"the sites did not have everything after {DRAIN_S} s; see {self._hub.directory}")
-        expected = sorted(content[start : start + PRODUCT_BYTES] for start in range(0, len(content), PRODUCT_BYTES))
         stood_s = {name: last_file_s(site, expected) for name, site in self._sites.items()}
         spent_s = cpu_s(self._pids()) - spent_s
         links = moved(link_bytes(self._lab), links)
         return Delivery(
-            product_bytes=len(content),
+            product_bytes=product_bytes,
             took_s={name: at_s - began_s for name, at_s in stood_s.items() if at_s is not None},
             cpu_s=spent_s,
             links=links,
             accounted_repair_bytes=self._accounted_repair_bytes(began_s, time.time()),
+            overruns=self._overruns() - dropped,
         )
 
     def stop(self) -> None:
@@ -70,8 +68,30 @@ class Downburst:
         for name in names:
             self._hub.wait_event(event="leg", site=name, state="joined")
 
+    def _prepare(self, product_bytes: int) -> "Counter[bytes]":
+        """Lay the products ready; give how often each digest is expected."""
+        sizes = [min(PRODUCT_BYTES, product_bytes - start) for start in range(0, product_bytes, PRODUCT_BYTES)]
+        planned = (Planned(0, FEED, size, f"product {number}") for number, size in enumerate(sizes))
+        spool = self._directory / "load"
+        schedule = write(self._directory / "schedule", planned)
+        self._hub.do("load-prepare", schedule=str(schedule), spool=str(spool))
+        return Counter(digest(path) for path in spool.iterdir())
+
+    def _play(self) -> float:
+        """Play them; give when the first was due."""
+        self._hub.do("load-play", window=WINDOW)
+        account = self._hub.wait_event(DRAIN_S, event="load-done")
+        if "error" in account or account["refused"]:
+            raise RuntimeError(f"the hub did not take every product: {account}")
+        return float(account["began_us"]) / 1e6
+
     def _pids(self) -> list[int]:
-        return [self._hub.process.pid, *(site.process.pid for site in self._sites.values())]
+        """The nodes; the source of load stands before the hub's and does not count."""
+        hub = int(self._hub.events_named("load-ready")[-1]["hub_pid"])
+        return [hub, *(site.process.pid for site in self._sites.values())]
+
+    def _overruns(self) -> int:
+        return sum(overruns(site.process.pid) for site in self._sites.values())
 
     def _accounted_repair_bytes(self, began_s: float, ended_s: float) -> int:
         """Repairs that the hub told of between these moments; between runs it has nothing to repair."""
@@ -84,17 +104,16 @@ class Downburst:
         return sum(leg["repair_bytes"] for event in events for leg in event["legs"])
 
 
-def last_file_s(site: SiteNode, expected: list[bytes]) -> float | None:
+def last_file_s(site: SiteNode, expected: "Counter[bytes]") -> float | None:
     """Wait for the files of all products; give when the last one stood, or None where they are not these products."""
     give_up_s = time.monotonic() + FILES_S
     files = received_files(site)
-    while len(files) < len(expected) and time.monotonic() < give_up_s:
+    while len(files) < expected.total() and time.monotonic() < give_up_s:
         time.sleep(0.02)
         files = received_files(site)
-    if sorted(path.read_bytes() for path in files) != expected:
-        print(
-            f"{site.directory}: {len(files)} files of {len(expected)}, or wrong bytes\n{site.log()}", file=sys.stderr
-        )
+    if Counter(map(digest, files)) != expected:
+        lacks = f"{len(files)} files of {expected.total()}, or wrong bytes"
+        print(f"{site.directory}: {lacks}\n{site.log()}", file=sys.stderr)
         return None
     return max(file_stands_s(path) for path in files)
 
@@ -106,5 +125,5 @@ def received_files(site: SiteNode) -> list[Path]:
 
 FEED = "NGRID"
 LEG = 70
-DRAIN_S = 120
+DRAIN_S = 110
 FILES_S = 20

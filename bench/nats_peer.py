@@ -26,7 +26,7 @@ class Nats:
 
     def fan_out(self, lab: Lab, directory: Path, stream: Stream) -> FanOut:
         """Publish to subscribers that stand (core), or let consumers fetch what the stream holds (JetStream)."""
-        with _server(lab, directory) as server:
+        with nats_server(lab, directory) as server:
             if self._kind == "jetstream":
                 self._publish(lab, stream)
             with Consumers(lab, self._argv(lab, "consume", stream)) as consumers:
@@ -50,22 +50,29 @@ class Nats:
 
 
 def install_nats(notes: list[str]) -> list[Nats]:
+    """Both kinds, or none where they can't be built."""
+    return [Nats("core"), Nats("jetstream")] if has_nats(notes) else []
+
+
+def has_nats(notes: list[str]) -> bool:
     """Build server and client of the locked versions where they are missing; a note says where that can't be done."""
-    if not (PEERS / "nats-server").exists() or not (PEERS / "nats-fan-out").exists():
+    client = PEERS / "nats-fan-out"
+    is_current = client.exists() and client.stat().st_mtime >= (_SOURCE / "main.go").stat().st_mtime
+    if not (PEERS / "nats-server").exists() or not is_current:
         if shutil.which("go") is None:
             notes.append("Go is not installed (https://go.dev/dl): the rows of NATS are left out.")
-            return []
+            return False
         PEERS.mkdir(parents=True, exist_ok=True)
         argv = ["go", "build", "-mod=readonly", "-o", f"{PEERS}/", ".", "github.com/nats-io/nats-server/v2"]
         built = subprocess.run(argv, cwd=_SOURCE, capture_output=True, text=True, check=False)
         if built.returncode:
             notes.append(f"NATS could not be built, its rows are left out: {built.stderr.strip()[-300:]}")
-            return []
-    return [Nats("core"), Nats("jetstream")]
+            return False
+    return True
 
 
 @contextmanager
-def _server(lab: Lab, directory: Path) -> Iterator[subprocess.Popen[str]]:
+def nats_server(lab: Lab, directory: Path) -> Iterator[subprocess.Popen[str]]:
     directory.mkdir(parents=True, exist_ok=True)
     config = directory / "nats.conf"
     config.write_text(_CONFIG.format(address=lab.address(HUB), port=PORT, store=directory / "store"))

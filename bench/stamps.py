@@ -32,6 +32,11 @@ class Stamps:
         return self.rows[:, 2]
 
     @property
+    def created_us(self) -> Micros:
+        """When they came into being; of what a source of load plays, when the hub turned to them."""
+        return self.rows[:, 3]
+
+    @property
     def hub_stored_us(self) -> Micros:
         """When the hub had acknowledged them."""
         return self.rows[:, 4]

@@ -12,24 +12,21 @@ import time
 from pathlib import Path
 
 from bench.counters import cpu_s, link_bytes, moved
-from bench.delivery import HUB, Delivery, digest, file_stands_s
+from bench.delivery import HUB, Delivery, digest, file_stands_s, source_file
 from kit.namespaces import Lab
 
 
 class TcpFanOut:
     """A sender with a thread per site; a receiver per site that writes a file."""
 
-    name = "TCP fan-out"
-
     def __init__(self, lab: Lab, directory: Path) -> None:
         self._lab, self._directory = lab, directory
         self._sites = {host: directory / host for host in lab.hosts if host != HUB}
         directory.mkdir(parents=True, exist_ok=True)
 
-    def deliver(self, content: bytes) -> Delivery:
-        """Send the content over a connection per site; the time runs from the first byte."""
-        source = self._directory / "source"
-        source.write_bytes(content)
+    def deliver(self, product_bytes: int) -> Delivery:
+        """Send a file over a connection per site; the time runs from the first byte."""
+        source = source_file(self._directory / "source", product_bytes)
         receivers = [
             self._start(host, ["receive", self._lab.address(host), str(path)]) for host, path in self._sites.items()
         ]
@@ -51,7 +48,7 @@ class TcpFanOut:
             process.communicate()
         right = [host for host, path in self._sites.items() if digest(path) == digest(source)]
         took_s = {host: file_stands_s(self._sites[host]) - began_s for host in right}
-        return Delivery(len(content), took_s, spent_s, moved(link_bytes(self._lab), links))
+        return Delivery(product_bytes, took_s, spent_s, moved(link_bytes(self._lab), links))
 
     def stop(self) -> None:
         """Nothing runs between deliveries."""

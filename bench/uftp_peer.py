@@ -1,20 +1,17 @@
 """UFTP: `uftp` at the hub, `uftpd` at every site; multicast, repairs by multicast in later passes."""
 
-import os
 import subprocess
-import time
 from pathlib import Path
 
-from bench.counters import cpu_s, link_bytes, moved, sent_by
-from bench.delivery import HUB, Delivery, digest, file_stands_s
+from bench.counters import cpu_s, link_bytes, moved
+from bench.delivery import HUB, Delivery, digest, file_stands_s, source_file
+from bench.file_peer import first_data_s
 from kit.namespaces import Lab
 from kit.node import wait_for
 
 
 class Uftp:
     """In clear and without digests, which are its defaults; one file a run, the kindest to it."""
-
-    name = "uftp"
 
     def __init__(self, lab: Lab, directory: Path, rate_bps: int | None) -> None:
         self._lab, self._directory = lab, directory
@@ -28,10 +25,9 @@ class Uftp:
             self.stop()
             raise
 
-    def deliver(self, content: bytes) -> Delivery:
-        """Send the content as one file; the time runs from the first data on the wire, without the registration."""
-        source = self._directory / "products"
-        source.write_bytes(content)
+    def deliver(self, product_bytes: int) -> Delivery:
+        """Send one file; the time runs from the first data on the wire, without the registration."""
+        source = source_file(self._directory / "products", product_bytes)
         expected = digest(source)
         links, spent_s = link_bytes(self._lab), cpu_s(self._pids())
         sender = self._send(source)
@@ -47,7 +43,7 @@ class Uftp:
         }
         for path in (source, *files.values()):
             path.unlink(missing_ok=True)
-        return Delivery(len(content), took_s, spent_s, moved(link_bytes(self._lab), links))
+        return Delivery(product_bytes, took_s, spent_s, moved(link_bytes(self._lab), links))
 
     def stop(self) -> None:
         """End the daemons."""
@@ -77,26 +73,6 @@ class Uftp:
         return self._directory / f"{host}.log"
 
 
-def first_data_s(sender: subprocess.Popen[str], sent_before: int) -> float:
-    """Wait for the sender's end without reaping it; give the moment when its host had sent 64 kB."""
-    began_s = 0.0
-    while os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-        if not began_s and sent_by_uftp(sender.pid) >= sent_before + REGISTRATION_BYTES:
-            began_s = time.time()
-        time.sleep(0.02 if began_s else 0.001)
-    if not began_s:
-        raise RuntimeError("uftp ended before it sent data")
-    return began_s
-
-
-def sent_by_uftp(pid: int) -> int:
-    """Bytes that its host has sent; 0 where it is not in the host yet, or has ended in this moment."""
-    try:
-        return sent_by(pid) if Path(f"/proc/{pid}/comm").read_text() == "uftp\n" else 0
-    except (OSError, ValueError):
-        return 0
-
-
 def group_is_joined(igmp: str, group: str) -> bool:
     """Find a group in /proc/net/igmp, which writes addresses as little-endian hexadecimal."""
     parts = [int(part) for part in group.split(".")]
@@ -109,4 +85,3 @@ BUFFER_BYTES = str(4 << 20)
 INITIAL_ROUND_TRIP_S = (
     "0.2"  # 0.05 drops sites on a busy machine, the default of 0.5 only lengthens the registration.
 )
-REGISTRATION_BYTES = 64_000

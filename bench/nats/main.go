@@ -4,6 +4,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,11 +27,13 @@ type account struct {
 	EndedUs  int64 `json:"ended_us"`
 	Messages int   `json:"messages"`
 	Bytes    int   `json:"bytes"`
+	// Microseconds from a message's publication to its arrival, for messages that carry a stamp.
+	LatencyUs []int64 `json:"latency_us,omitempty"`
 }
 
 func main() {
-	if len(os.Args) != 6 {
-		fail(fmt.Errorf("usage: nats-fan-out publish|consume core|jetstream URL MESSAGES BYTES"))
+	if len(os.Args) != 6 && len(os.Args) != 7 {
+		fail(fmt.Errorf("usage: nats-fan-out publish|consume core|jetstream|stamped URL MESSAGES BYTES [PER_SECOND]"))
 	}
 	role, kind, url := os.Args[1], os.Args[2], os.Args[3]
 	messages, bytes := number(os.Args[4]), number(os.Args[5])
@@ -43,6 +46,13 @@ func main() {
 		done = publishCore(connection, messages, bytes)
 	case "publish jetstream":
 		done = publishJetStream(connection, messages, bytes)
+	case "publish stamped":
+		if len(os.Args) != 7 {
+			fail(fmt.Errorf("stamped messages are published at a rate: name it behind BYTES"))
+		}
+		done = publishStamped(connection, messages, bytes, number(os.Args[6]))
+	case "consume stamped":
+		done = consumeStamped(connection, messages)
 	case "consume core":
 		done = consumeCore(connection, messages)
 	case "consume jetstream":
@@ -60,7 +70,21 @@ func publishCore(connection *nats.Conn, messages, bytes int) account {
 		fail(connection.Publish(subject, payload))
 	}
 	fail(connection.FlushTimeout(patience))
-	return account{began.UnixMicro(), time.Now().UnixMicro(), messages, messages * bytes}
+	return account{BeganUs: began.UnixMicro(), EndedUs: time.Now().UnixMicro(), Messages: messages, Bytes: messages * bytes}
+}
+
+// Each message is due by a clock and carries the moment of its publication.
+func publishStamped(connection *nats.Conn, messages, bytes, perSecond int) account {
+	payload := make([]byte, bytes)
+	began := time.Now()
+	for message := range messages {
+		due := began.Add(time.Duration(message) * time.Second / time.Duration(perSecond))
+		time.Sleep(time.Until(due))
+		binary.LittleEndian.PutUint64(payload, uint64(time.Now().UnixMicro()))
+		fail(connection.Publish(subject, payload))
+	}
+	fail(connection.FlushTimeout(patience))
+	return account{BeganUs: began.UnixMicro(), EndedUs: time.Now().UnixMicro(), Messages: messages, Bytes: messages * bytes}
 }
 
 func publishJetStream(connection *nats.Conn, messages, bytes int) account {
@@ -80,7 +104,7 @@ func publishJetStream(connection *nats.Conn, messages, bytes int) account {
 	case <-time.After(patience):
 		fail(fmt.Errorf("the server did not acknowledge every message"))
 	}
-	return account{began.UnixMicro(), time.Now().UnixMicro(), messages, messages * bytes}
+	return account{BeganUs: began.UnixMicro(), EndedUs: time.Now().UnixMicro(), Messages: messages, Bytes: messages * bytes}
 }
 
 // The subscription stands before the word is given, since core NATS keeps nothing.
@@ -92,6 +116,24 @@ func consumeCore(connection *nats.Conn, messages int) account {
 	fail(connection.Flush())
 	awaitWord()
 	return count(messages, func() int { return len((<-arrivals).Data) })
+}
+
+// The client's own thread notes the arrival, so that nothing waits in a queue behind it.
+func consumeStamped(connection *nats.Conn, messages int) account {
+	latencies := make(chan int64, messages)
+	_, err := connection.Subscribe(subject, func(message *nats.Msg) {
+		latencies <- time.Now().UnixMicro() - int64(binary.LittleEndian.Uint64(message.Data))
+	})
+	fail(err)
+	fail(connection.Flush())
+	awaitWord()
+	stamped := make([]int64, 0, messages)
+	done := count(messages, func() int {
+		stamped = append(stamped, <-latencies)
+		return 0
+	})
+	done.LatencyUs = stamped
+	return done
 }
 
 // An ordered consumer is the cheapest of JetStream that loses nothing: it keeps its place itself and acknowledges nothing.

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from bench.counters import LinkBytes, cpu_s, moved, parse_cpu_ticks, parse_link
+from bench.counters import LinkBytes, cpu_s, moved, overruns, parse_cpu_ticks, parse_link, parse_overruns
 from bench.uftp_peer import group_is_joined
 
 NET_DEV = """Inter-|   Receive                                                |  Transmit
@@ -54,3 +54,9 @@ def test_processor_time_of_this_process_grows() -> None:
 def test_a_joined_group_is_found() -> None:
     assert group_is_joined(IGMP, "230.77.1.1")
     assert not group_is_joined(IGMP, "230.77.1.2")
+
+
+def test_overruns_of_udp_sockets() -> None:
+    udp = "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: 900 1 17 20 16 0\n"
+    assert parse_overruns(f"Ip: Forwarding\nIp: 1\n{udp}UdpLite: InDatagrams\nUdpLite: 0\n") == 16
+    assert overruns(os.getpid()) >= 0

@@ -1,18 +1,24 @@
-"""The course of the measurement: turns, second tries, peers that are missing. No lab is built."""
+"""The course of the measurement: cases, turns, second tries, peers that are missing. No lab is built."""
 
+import argparse
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench import multicast
+from bench import group_peers, multicast
 from bench.counters import LinkBytes
-from bench.delivery import HUB, Delivery
-from bench.multicast import Bench, Start
-from bench.multicast_rows import SITES
+from bench.delivery import HUB, Delivery, digest, source_file
+from bench.file_peer import sent_by_program
+from bench.multicast_cases import FULL, Bench
+from bench.multicast_rows import SITES, TITLES
+from bench.report import Row
+from bench.turns import Entry, Turns
 
 from kit.namespaces import Lab
 
-LAB = Lab(multicast.HOSTS)
+LAB = Lab((HUB, *SITES))
 
 
 class Fake:
@@ -26,54 +32,109 @@ class Fake:
         assert directory.is_dir()
         return self
 
-    def deliver(self, content: bytes) -> Delivery:
-        self.calls.append(f"{self.name} {len(content)}")
+    def deliver(self, product_bytes: int) -> Delivery:
+        self.calls.append(f"{self.name} {product_bytes}")
         if self.failures:
             self.failures -= 1
             raise RuntimeError("the site did not come")
         took_s = dict.fromkeys(SITES[: self.sites], 1.0)
-        return Delivery(len(content), took_s, 1.0, {HUB: LinkBytes(0, len(content))})
+        return Delivery(product_bytes, took_s, 1.0, {HUB: LinkBytes(0, product_bytes)})
 
     def stop(self) -> None:
         self.calls.append(f"{self.name} stops")
 
 
-def take_turns(tmp_path: Path, contenders: dict[str, Start], *, times: int = 1) -> Bench:
-    bench = Bench(tmp_path, 100, 2, with_uftp=False)
-    runs = bench._take_turns("a case", LAB, contenders, times=times)
-    assert [len(deliveries) for deliveries in runs.values()] == [2] * len(contenders)
-    return bench
+def take(tmp_path: Path, *fakes: Fake, runs: int = 2) -> list[str]:
+    """Notes of two turns."""
+    notes: list[str] = []
+    entries = {fake.name: Entry(fake, runs) for fake in fakes}
+    taken = Turns(tmp_path, notes).take("a case", LAB, entries, 100)
+    assert [len(deliveries) for deliveries in taken.values()] == [runs] * len(fakes)
+    assert list(tmp_path.iterdir()) == []
+    return notes
 
 
 def test_contenders_take_turns_and_are_stopped_after_each_run(tmp_path: Path) -> None:
     calls: list[str] = []
-    take_turns(tmp_path, {"a": Fake("a", calls), "b": Fake("b", calls)}, times=3)
-    assert calls == ["a 300", "a stops", "b 300", "b stops"] * 2
-    assert list(tmp_path.iterdir()) == []
+    assert take(tmp_path, Fake("a", calls), Fake("b", calls)) == []
+    assert calls == ["a 100", "a stops", "b 100", "b stops"] * 2
+
+
+def test_a_contender_may_have_fewer_runs_than_another(tmp_path: Path) -> None:
+    calls: list[str] = []
+    entries = {"a": Entry(Fake("a", calls), 2), "b": Entry(Fake("b", calls), 1)}
+    runs = Turns(tmp_path, []).take("a case", LAB, entries, 7)
+    assert [len(deliveries) for deliveries in runs.values()] == [2, 1]
+    assert [call for call in calls if "stops" not in call] == ["a 7", "b 7", "a 7"]
+
+
+def test_what_goes_on_beside_a_run_begins_after_the_start_and_ends_before_the_stop(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    @contextmanager
+    def beside() -> Iterator[None]:
+        calls.append("loops")
+        yield
+        calls.append("no loops")
+
+    Turns(tmp_path, []).take("a case", LAB, {"a": Entry(Fake("a", calls), 1)}, 9, beside)
+    assert calls == ["loops", "a 9", "no loops", "a stops"]
 
 
 def test_a_run_that_failed_is_repeated_once_and_noted(tmp_path: Path) -> None:
     calls: list[str] = []
-    bench = take_turns(tmp_path, {"a": Fake("a", calls, failures=1)})
+    notes = take(tmp_path, Fake("a", calls, failures=1))
     assert calls == ["a 100", "a stops"] * 3
-    assert bench.notes == ["a case: a failed and was repeated: the site did not come"]
+    assert notes == ["a case: a failed and was repeated: the site did not come"]
 
 
-def test_a_run_that_failed_twice_ends_the_measurement(tmp_path: Path) -> None:
+def test_a_run_that_failed_twice_ends_its_case(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="did not come"):
-        take_turns(tmp_path, {"a": Fake("a", [], failures=2)})
+        take(tmp_path, Fake("a", [], failures=2))
 
 
 def test_sites_that_lack_bytes_are_noted(tmp_path: Path) -> None:
-    bench = take_turns(tmp_path, {"a": Fake("a", [], sites=5)})
-    assert bench.notes == ["a case: a left 2 sites incomplete."] * 2
+    assert take(tmp_path, Fake("a", [], sites=5)) == ["a case: a left 2 sites incomplete."] * 2
 
 
-def test_a_missing_peer_is_left_out_with_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_case_that_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, 1, FULL)
+
+    def broken(_: Bench) -> list[Row]:
+        """Row 3."""
+        raise RuntimeError("no such link")
+
+    assert multicast.kept(bench, broken) == []
+    assert bench.notes == ["NOT MEASURED, Row 3. no such link"]
+
+
+def test_every_row_has_a_case_and_a_title() -> None:
+    assert list(multicast.CASES) == list(TITLES) == [str(number) for number in range(1, 13)]
+    assert multicast.cases(["1", "2", "4"]) == [Bench.fast, Bench.losses]
+    with pytest.raises(argparse.ArgumentTypeError, match="no row 13"):
+        multicast._rows("1,13")
+
+
+def test_amounts_shrink_but_never_to_nothing() -> None:
+    tiny = FULL.times(0.001)
+    assert tiny.asked_bytes == tiny.narrow_bytes == 1_000_000
+    assert tiny.message_seconds == 1.0
+    assert FULL.times(1) == FULL
+
+
+def test_a_missing_peer_is_left_out_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     notes: list[str] = []
-    assert not multicast._has_uftp(notes)
+    assert not group_peers.has_package("uftp", "uftp", notes)
     assert "apt-get install uftp" in notes[0]
-    assert set(Bench(tmp_path, 1, 1, with_uftp=False)._contenders(1, uftp_bps=1)) == {"downburst"}
-    assert set(Bench(tmp_path, 1, 1, with_uftp=True)._contenders(1, uftp_bps=None)) == {"downburst", "uftp"}
-    assert set(Bench(tmp_path, 1, 1, with_uftp=True)._contenders(1)) == {"downburst"}
+
+
+def test_a_source_is_as_long_as_asked_and_never_the_same(tmp_path: Path) -> None:
+    one, other = (source_file(tmp_path / name, 100_001) for name in ("one", "other"))
+    assert one.stat().st_size == 100_001
+    assert digest(one) != digest(other)
+
+
+def test_the_counter_of_a_program_that_is_not_there_yet_is_not_read() -> None:
+    assert sent_by_program(1, "surely-not-this") == 0
+    assert sent_by_program(2**22 + 1, "gone") == 0
