@@ -142,7 +142,7 @@ struct World {
 impl World {
     fn new(scenario: Scenario) -> Result<Self, NameError> {
         let Scenario { seed, rate_bps, slack, products, receivers } = scenario;
-        let key = LegKey { id: 1, secret: [7; 32] };
+        let key = LegKey::new(1, [7; 32]);
         let config = SenderConfig::new(LEG, LEG_EPOCH, key.clone(), Sequence(0), rate_bps);
         let mut dice = Dice::new(seed, 0);
         let products = make_products(&products, &mut dice)?;

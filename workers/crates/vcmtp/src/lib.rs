@@ -10,19 +10,22 @@
 mod api;
 mod catalogue;
 mod heads;
+mod key_ring;
 mod missing;
 mod pacer;
 mod payload;
 mod queue;
 mod receiver;
 mod repairs;
+mod rotation;
 mod seal;
 mod sender;
 mod window;
 
 pub use api::{
-    LegKey, ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, SenderConfig, SenderInput,
+    Cipher, LegKey, ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, SenderConfig, SenderInput,
     SenderOutput, SenderStats,
 };
 pub use receiver::Receiver;
+pub use rotation::{Rotation, RotationInput, RotationOutput, Urgency};
 pub use sender::Sender;

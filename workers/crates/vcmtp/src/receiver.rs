@@ -4,8 +4,8 @@ use bytes::Bytes;
 use downburst_model::{Machine, Micros, Now, RangeSet};
 
 use crate::catalogue::{Catalogue, Content};
+use crate::key_ring::KeyRing;
 use crate::missing::Missing;
-use crate::seal::Seal;
 use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
 
 /// A site's half of a leg: opens datagrams, tells what was announced and which bytes came, and asks for what is missing.
@@ -23,7 +23,7 @@ use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
 /// | joined | the group is silent for the limit | Silent, once until something is heard |
 pub struct Receiver {
     config: ReceiverConfig,
-    seal: Seal,
+    keys: KeyRing,
     joined: Option<Joined>,
     missing: Missing,
     catalogue: Catalogue,
@@ -43,7 +43,7 @@ impl Receiver {
     /// Begins to listen to a life of a leg.
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
-            seal: Seal::new(config.leg, config.leg_epoch, &config.key),
+            keys: KeyRing::new(config.leg, config.leg_epoch, &config.key),
             joined: None,
             missing: Missing::new(config.retry_wait),
             catalogue: Catalogue::default(),
@@ -59,7 +59,7 @@ impl Receiver {
     }
 
     fn datagram(&mut self, now: Micros, datagram: Bytes) {
-        let opened = self.seal.open(datagram);
+        let opened = self.keys.open(now, datagram);
         let Some((packet, content)) =
             opened.and_then(|(packet, payload)| Some((packet, Content::read(payload)?)))
         else {
@@ -175,6 +175,7 @@ impl Machine for Receiver {
             ReceiverInput::Datagram(datagram) => self.datagram(now.monotonic, datagram),
             ReceiverInput::Repair { packet, payload } => self.repair(now.monotonic, packet, payload),
             ReceiverInput::Gone(packets) => self.gone(&packets),
+            ReceiverInput::Key(key) => self.keys.insert(&key),
         }
     }
 

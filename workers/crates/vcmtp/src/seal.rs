@@ -6,12 +6,12 @@
 //! | 1 | key id |
 //! | 2..6 | leg id, big-endian |
 //! | 6..14 | packet number, big-endian |
-//! | 14.. | AES-256-GCM of the payload, 16 bytes of tag at the end; the header is the additional data |
+//! | 14.. | the payload under the key's cipher, 16 bytes of tag at the end; the header is the additional data |
 use bytes::{Bytes, BytesMut};
 use downburst_model::LegId;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-use crate::LegKey;
+use crate::{Cipher, LegKey};
 
 /// Seals and opens the datagrams of one life of a leg under one key.
 pub(crate) struct Seal {
@@ -26,11 +26,15 @@ impl Seal {
     pub(crate) fn new(leg: LegId, leg_epoch: u64, key: &LegKey) -> Self {
         let [_, _, _, _, low @ ..] = leg_epoch.to_be_bytes();
         Self {
-            key: UnboundKey::new(&AES_256_GCM, &key.secret).ok().map(LessSafeKey::new),
+            key: UnboundKey::new(algorithm(key.cipher), &key.secret).ok().map(LessSafeKey::new),
             key_id: key.id,
             leg,
             epoch_low: low,
         }
+    }
+
+    pub(crate) fn key_id(&self) -> u8 {
+        self.key_id
     }
 
     /// Makes a datagram at the end of `arena`, so that the datagrams of a train lie side by side in memory. `write` appends the
@@ -97,6 +101,18 @@ impl Seal {
     }
 }
 
+/// The id of the key that a datagram names; it may be none of ours.
+pub(crate) fn named_key(datagram: &[u8]) -> Option<u8> {
+    datagram.get(1).copied()
+}
+
+fn algorithm(cipher: Cipher) -> &'static Algorithm {
+    match cipher {
+        Cipher::Aes256Gcm => &AES_256_GCM,
+        Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+    }
+}
+
 /// Length of the clear header.
 pub(crate) const HEADER_BYTES: usize = 14;
 
@@ -111,7 +127,7 @@ mod tests {
     use super::*;
 
     fn seal() -> Seal {
-        Seal::new(LegId(7), 0x1122_3344_5566_7788, &LegKey { id: 3, secret: [9; 32] })
+        Seal::new(LegId(7), 0x1122_3344_5566_7788, &LegKey::new(3, [9; 32]))
     }
 
     fn sealed(packet: u64, payload: &[u8]) -> Bytes {
@@ -145,7 +161,7 @@ mod tests {
 
     #[test]
     fn another_life_of_the_leg_does_not_open() {
-        let other = Seal::new(LegId(7), 0x1122_3344_5566_7789, &LegKey { id: 3, secret: [9; 32] });
+        let other = Seal::new(LegId(7), 0x1122_3344_5566_7789, &LegKey::new(3, [9; 32]));
         assert_eq!(other.open(sealed(5, b"payload")), None);
     }
 

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use downburst_model::{Class, Machine, Micros, Now, RangeSet};
+use downburst_model::{Class, LegId, Machine, Micros, Now, RangeSet};
 
 use crate::heads::Heads;
 use crate::pacer::Pacer;
@@ -26,6 +26,8 @@ use crate::{SenderConfig, SenderInput, SenderOutput, SenderStats};
 /// Memory is bounded by the repair window and by what the driver pushes ahead of the rate: it holds products back while
 /// [`backlog_products`](Self::backlog_products) or [`backlog_bytes`](Self::backlog_bytes) are high.
 pub struct Sender {
+    leg: LegId,
+    leg_epoch: u64,
     seal: Seal,
     datagram_bytes: usize,
     arena: BytesMut,
@@ -50,6 +52,8 @@ impl Sender {
     pub fn new(config: SenderConfig) -> Self {
         let datagram_bytes = config.datagram_bytes.clamp(SMALLEST_DATAGRAM_BYTES, LARGEST_DATAGRAM_BYTES);
         Self {
+            leg: config.leg,
+            leg_epoch: config.leg_epoch,
             seal: Seal::new(config.leg, config.leg_epoch, &config.key),
             datagram_bytes,
             arena: BytesMut::with_capacity(ARENA_BYTES),
@@ -214,6 +218,7 @@ impl Machine for Sender {
                 self.pacer.change_rate(rate_bps);
                 self.repairs.change_rate(rate_bps);
             }
+            SenderInput::Key(key) => self.seal = Seal::new(self.leg, self.leg_epoch, &key),
         }
     }
 

@@ -375,7 +375,7 @@ fn foreign_keys_legs_and_lives_are_refused() {
         ReceiverConfig { leg: downburst_model::LegId(8), ..base.clone() },
         ReceiverConfig { leg_epoch: LEG_EPOCH + 1, ..base.clone() },
         ReceiverConfig { key: LegKey { id: 4, ..key() }, ..base.clone() },
-        ReceiverConfig { key: LegKey { id: 3, secret: [0; 32] }, ..base },
+        ReceiverConfig { key: LegKey::new(3, [0; 32]), ..base },
     ];
     for config in others {
         let (mut receiver, mut taken) = (Receiver::new(config), Taken::default());

@@ -16,7 +16,7 @@ pub const LEG: LegId = LegId(7);
 pub const LEG_EPOCH: u64 = 0x0123_4567_89ab_cdef;
 
 pub fn key() -> LegKey {
-    LegKey { id: 3, secret: *b"a key of thirty-two bytes, no le" }
+    LegKey::new(3, *b"a key of thirty-two bytes, no le")
 }
 
 pub fn sender_config(rate_bps: u64) -> SenderConfig {

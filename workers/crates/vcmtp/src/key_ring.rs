@@ -1,0 +1,144 @@
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use downburst_model::{LegId, Micros};
+
+use crate::LegKey;
+use crate::seal::{Seal, named_key};
+
+/// The keys a receiver opens datagrams with, in the order they were told.
+///
+/// | key | event | next |
+/// |---|---|---|
+/// | - | told | good |
+/// | good | a datagram opens with a key that was told later | good for [`GRACE`] |
+/// | good, for a while | the time is over, or [`KEYS`] later ones were told | forgotten |
+///
+/// A key that is not used any more has to go: whoever left the leg still has it, and could make datagrams with it.
+pub(crate) struct KeyRing {
+    leg: LegId,
+    leg_epoch: u64,
+    keys: VecDeque<Held>,
+}
+
+struct Held {
+    key: LegKey,
+    seal: Seal,
+    ends: Option<Micros>,
+}
+
+impl KeyRing {
+    pub(crate) fn new(leg: LegId, leg_epoch: u64, key: &LegKey) -> Self {
+        let mut ring = Self { leg, leg_epoch, keys: VecDeque::new() };
+        ring.insert(key);
+        ring
+    }
+
+    /// Takes a key. One that is known changes nothing; another one of the same id replaces it.
+    pub(crate) fn insert(&mut self, key: &LegKey) {
+        if self.keys.iter().any(|held| held.key == *key) {
+            return;
+        }
+        self.keys.retain(|held| held.key.id != key.id);
+        if self.keys.len() >= KEYS {
+            self.keys.pop_front();
+        }
+        let seal = Seal::new(self.leg, self.leg_epoch, key);
+        self.keys.push_back(Held { key: key.clone(), seal, ends: None });
+    }
+
+    /// As [`Seal::open`], with the key that the datagram names.
+    pub(crate) fn open(&mut self, now: Micros, datagram: Bytes) -> Option<(u64, Bytes)> {
+        let named = named_key(&datagram)?;
+        let place = self.keys.iter().position(|held| held.seal.key_id() == named)?;
+        let held = self.keys.get(place).filter(|held| held.ends.is_none_or(|ends| now < ends))?;
+        let opened = held.seal.open(datagram)?;
+        if place > 0 {
+            self.retire(now, place);
+        }
+        Some(opened)
+    }
+
+    /// The first `count` keys are not used any more.
+    fn retire(&mut self, now: Micros, count: usize) {
+        for held in self.keys.iter_mut().take(count) {
+            held.ends.get_or_insert(now.plus(GRACE));
+        }
+        while self.keys.front().and_then(|held| held.ends).is_some_and(|ends| ends <= now) {
+            self.keys.pop_front();
+        }
+    }
+}
+
+/// The one in use, the next one, and one that takes the next one's place because a site that knew it was barred.
+const KEYS: usize = 3;
+
+/// Datagrams overtake each other by milliseconds, on whatever path; by this time the last one under the old key is long there.
+const GRACE: Micros = Micros::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+
+    use super::*;
+    use crate::Cipher;
+
+    const LEG: LegId = LegId(7);
+
+    fn key(id: u8) -> LegKey {
+        LegKey::new(id, [id; 32])
+    }
+
+    fn sealed(key: &LegKey, packet: u64) -> Bytes {
+        let seal = Seal::new(LEG, 1, key);
+        seal.seal(packet, &mut BytesMut::new(), |buffer| buffer.extend_from_slice(b"payload")).unwrap()
+    }
+
+    fn opens(ring: &mut KeyRing, now: u64, key: &LegKey) -> bool {
+        ring.open(Micros(now), sealed(key, 5)) == Some((5, Bytes::from_static(b"payload")))
+    }
+
+    #[test]
+    fn an_old_key_opens_until_the_next_one_is_used_and_for_a_while() {
+        let mut ring = KeyRing::new(LEG, 1, &key(1));
+        ring.insert(&key(2));
+        assert!(opens(&mut ring, 90_000_000, &key(1)));
+        assert!(opens(&mut ring, 90_000_000, &key(2)));
+        assert!(opens(&mut ring, 90_000_000 + GRACE.0 - 1, &key(1)));
+        assert!(!opens(&mut ring, 90_000_000 + GRACE.0, &key(1)));
+        assert!(opens(&mut ring, 90_000_000 + GRACE.0, &key(2)));
+        assert_eq!(ring.keys.len(), 1);
+    }
+
+    #[test]
+    fn a_forgery_under_the_next_key_does_not_end_the_present_one() {
+        let mut ring = KeyRing::new(LEG, 1, &key(1));
+        ring.insert(&key(2));
+        let mut forged = sealed(&key(1), 5).to_vec();
+        forged[1] = 2;
+        assert_eq!(ring.open(Micros(0), forged.into()), None);
+        assert!(opens(&mut ring, 600_000_000, &key(1)));
+    }
+
+    #[test]
+    fn the_ring_is_bounded_and_ids_come_round() {
+        let mut ring = KeyRing::new(LEG, 1, &key(1));
+        for id in (2..=255).chain(0..9) {
+            ring.insert(&key(id));
+            ring.insert(&key(id));
+            assert!(ring.keys.len() <= KEYS);
+            assert!(opens(&mut ring, u64::from(id), &key(id)));
+        }
+        let other = LegKey::new(8, [99; 32]);
+        ring.insert(&other);
+        assert!(opens(&mut ring, 9, &other));
+        assert!(!opens(&mut ring, 9, &key(8)));
+    }
+
+    #[test]
+    fn both_ciphers_seal_and_neither_opens_the_other() {
+        let chacha = LegKey { cipher: Cipher::ChaCha20Poly1305, ..key(1) };
+        assert!(opens(&mut KeyRing::new(LEG, 1, &chacha), 0, &chacha));
+        assert!(!opens(&mut KeyRing::new(LEG, 1, &key(1)), 0, &chacha));
+    }
+}
