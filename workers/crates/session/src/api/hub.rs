@@ -7,8 +7,9 @@ use downburst_model::{
 };
 
 use crate::{
-    Classes, ClockOffset, Duplicates, FeedHandling, Filter, Frontier, Hello, Late, LegJoin, LegLeft, Proof,
-    Receipt, Refused, ResendEnd, ResendOrder, StreamId, Stretch, Subscription, Ticket,
+    Classes, ClockOffset, Duplicates, FeedHandling, Filter, Frontier, Hello, KeyTaken, Late, LegJoin,
+    LegLeft, NextKey, Proof, Receipt, Refused, ResendEnd, ResendOrder, StreamId, Stretch, Subscription,
+    Ticket,
 };
 
 /// What a [`HubSession`](crate::HubSession) is told.
@@ -117,6 +118,8 @@ pub enum HubInput {
     JoinLeg(LegJoin),
     /// Take the site off the leg; unicast takes over.
     LeaveLeg(LegId),
+    /// A leg is about to be sealed with this key: tell it to a site that takes part in the leg.
+    NextKey(NextKey),
     /// A packet of the leg that the site asked for.
     Repair {
         /// The leg.
@@ -260,6 +263,8 @@ pub enum HubEvent {
     },
     /// The site left the leg; unicast serves it.
     LegLeft(LegLeft),
+    /// The site has a key that was told ahead.
+    KeyTaken(KeyTaken),
     /// The site lacks packets of a leg: pass it to the leg's sender.
     Nak {
         /// The leg.

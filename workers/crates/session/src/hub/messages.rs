@@ -14,6 +14,11 @@ impl HubSession {
             Message::Frontier(frontier) => self.take_frontier(frontier),
             Message::LegJoined(joined) => self.take_leg_joined(&joined),
             Message::LegLeft(left) => self.take_leg_left(left),
+            Message::KeyTaken(taken) => {
+                if self.offers.has(taken.leg, taken.leg_epoch) {
+                    self.event(HubEvent::KeyTaken(taken));
+                }
+            }
             Message::Nak(nak) => {
                 if self.offers.has(nak.leg, nak.leg_epoch) {
                     self.event(HubEvent::Nak {

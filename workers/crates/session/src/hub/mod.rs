@@ -352,6 +352,10 @@ impl Machine for HubSession {
                 let messages = self.offers.leave(leg);
                 self.send_all(messages);
             }
+            HubInput::NextKey(next) => {
+                let message = self.offers.next_key(next);
+                message.into_iter().for_each(|message| self.send(message));
+            }
             HubInput::Repair { leg, leg_epoch, packet, payload } => {
                 self.repair(leg, leg_epoch, packet, &payload);
             }

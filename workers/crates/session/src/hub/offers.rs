@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use downburst_model::{Epoch, FeedName, LegId};
 
 use crate::frame::Message;
-use crate::{LegJoin, LegLeave};
+use crate::{LegJoin, LegLeave, NextKey};
 
 /// The multicast legs offered to one site.
 ///
@@ -66,6 +66,16 @@ impl Offers {
                 offer.join.clone().into()
             })
             .collect()
+    }
+
+    /// Tells the leg's next key to the site, now if it has the leg, else with the offer.
+    pub(crate) fn next_key(&mut self, next: NextKey) -> Option<Message> {
+        let offer = self.legs.get_mut(&next.leg)?;
+        let of_this_life = |join: &&mut LegJoin| join.leg == next.leg && join.leg_epoch == next.leg_epoch;
+        offer.then.iter_mut().filter(of_this_life).for_each(|join| join.take_key(&next.key));
+        let join = Some(&mut offer.join).filter(of_this_life)?;
+        join.take_key(&next.key);
+        (offer.state != State::Held).then(|| next.into())
     }
 
     /// Takes the site off a leg.

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Covered, Entry, FeedStart, LegJoin, LegJoined, LegLeft, Proof, Want};
 
+mod keys;
 mod streams;
 
 const EPOCH: Epoch = Epoch(7);
@@ -55,7 +56,8 @@ fn join(leg: u32) -> LegJoin {
         leg_epoch: 1,
         group: "239.0.0.1".to_owned(),
         port: 5_000,
-        key: LegKey { id: 1, secret: [1; 32] },
+        key: LegKey::new(1, [1; 32]),
+        key_in_use: None,
         interface: String::new(),
         rate_bps: 1_000_000,
     }

@@ -182,7 +182,8 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
         leg_epoch: 1,
         group: String::new(),
         port: 1,
-        key: downburst_vcmtp::LegKey { id: 1, secret: [1; 32] },
+        key: downburst_vcmtp::LegKey::new(1, [1; 32]),
+        key_in_use: None,
         interface: String::new(),
         rate_bps: 1,
     };

@@ -24,7 +24,7 @@ pub struct LegJoin {
     /// The group's UDP port.
     #[n(5)]
     pub port: u16,
-    /// The leg's key.
+    /// The leg's key: the latest that was made.
     #[n(6)]
     pub key: LegKey,
     /// Address or name of the interface to join on; empty: the one that reaches the hub.
@@ -33,6 +33,9 @@ pub struct LegJoin {
     /// What the leg may send, in Ethernet-frame bits per second.
     #[n(8)]
     pub rate_bps: u64,
+    /// The key in use, while `key` is told ahead of its use.
+    #[n(9)]
+    pub key_in_use: Option<LegKey>,
 }
 
 /// Site to hub: the leg was heard; everything after `after` comes by it.
@@ -97,4 +100,41 @@ pub struct PacketsGone {
     /// Packet numbers.
     #[n(2)]
     pub packets: RangeSet,
+}
+
+/// Hub to site: the leg is about to be sealed with this key; the others stay good for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct NextKey {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// The life of the leg.
+    #[n(1)]
+    pub leg_epoch: u64,
+    /// The key.
+    #[n(2)]
+    pub key: LegKey,
+}
+
+/// Site to hub: the site has the key. The hub begins to use it when all sites of the leg say so, or after a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct KeyTaken {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// The life of the leg.
+    #[n(1)]
+    pub leg_epoch: u64,
+    /// The key's id.
+    #[n(2)]
+    pub key_id: u8,
+}
+
+impl LegJoin {
+    /// Takes a key that was told later.
+    pub(crate) fn take_key(&mut self, key: &LegKey) {
+        if self.key != *key {
+            self.key_in_use = Some(std::mem::replace(&mut self.key, key.clone()));
+        }
+    }
 }

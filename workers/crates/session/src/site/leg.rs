@@ -20,9 +20,11 @@ pub(crate) struct Leg {
 
 impl Leg {
     pub(crate) fn new(now: Now, join: LegJoin) -> Self {
-        let config = ReceiverConfig::new(join.leg, join.leg_epoch, join.key.clone());
+        let first = join.key_in_use.as_ref().unwrap_or(&join.key).clone();
+        let mut receiver = Receiver::new(ReceiverConfig::new(join.leg, join.leg_epoch, first));
+        receiver.handle(now, ReceiverInput::Key(join.key.clone()));
         Self {
-            receiver: Receiver::new(config),
+            receiver,
             join,
             gave_up_at: None,
             began: now.monotonic,

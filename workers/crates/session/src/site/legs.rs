@@ -5,7 +5,7 @@ use downburst_vcmtp::{ReceiverInput, ReceiverOutput};
 use super::assembly::Source;
 use super::leg::Leg;
 use super::{Link, SiteSession};
-use crate::{LegJoin, LegJoined, LegLeft, Nak, SiteEvent, SiteOutput};
+use crate::{KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, SiteEvent, SiteOutput};
 
 impl SiteSession {
     /// Listens to a leg, or says why not: every `LegJoin` is answered by one `LegLeft`, in the end.
@@ -38,6 +38,15 @@ impl SiteSession {
         let repaired = matches!(input, ReceiverInput::Repair { .. });
         let outputs = leg.handle(now, input);
         self.take_leg_outputs(now, id, outputs, repaired);
+    }
+
+    /// Takes a leg's next key and says so; a site that does not listen to this life of the leg has no use for it.
+    pub(super) fn take_leg_key(&mut self, now: Now, next: NextKey) {
+        let NextKey { leg, leg_epoch, key } = next;
+        if self.legs.get(&leg).is_some_and(|known| known.join.leg_epoch == leg_epoch) {
+            self.send(KeyTaken { leg, leg_epoch, key_id: key.id });
+            self.tell_leg(now, leg, Some(leg_epoch), ReceiverInput::Key(key));
+        }
     }
 
     /// Lets the receivers do what is due, and leaves legs that are not heard.

@@ -23,6 +23,7 @@ impl SiteSession {
             Message::OpenStream(open) => self.open_stream(now, open),
             Message::StreamEnded(ended) => self.take_stream_ended(ended),
             Message::LegJoin(join) => self.join_leg(now, join),
+            Message::NextKey(next) => self.take_leg_key(now, next),
             Message::LegLeave(leave) => self.end_leg(now, leave.leg, "the hub asked"),
             Message::PacketsGone(gone) => {
                 self.tell_leg(now, gone.leg, Some(gone.leg_epoch), ReceiverInput::Gone(gone.packets));

@@ -58,7 +58,8 @@ fn join(leg: u32) -> LegJoin {
         leg_epoch: 1,
         group: "239.0.0.1".to_owned(),
         port: 5_000,
-        key: LegKey { id: 1, secret: [1; 32] },
+        key: LegKey::new(1, [1; 32]),
+        key_in_use: None,
         interface: String::new(),
         rate_bps: 1_000_000_000,
     }

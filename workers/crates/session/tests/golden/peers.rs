@@ -401,7 +401,8 @@ pub fn leg_join(offer: &Offer) -> LegJoin {
         leg_epoch: offer.leg_epoch,
         group: offer.group.clone(),
         port: offer.port,
-        key: LegKey { id: offer.key_id, secret: offer.key.0.clone().try_into().unwrap() },
+        key: LegKey::new(offer.key_id, offer.key.0.clone().try_into().unwrap()),
+        key_in_use: None,
         interface: String::new(),
         rate_bps: offer.rate_bps,
     }

@@ -87,7 +87,8 @@ impl Hub {
             leg_epoch: 0,
             group: "239.1.1.1".to_owned(),
             port: 5_000,
-            key: LegKey { id: 1, secret: [7; 32] },
+            key: LegKey::new(1, [7; 32]),
+            key_in_use: None,
             interface: String::new(),
             rate_bps,
         };

@@ -1,7 +1,8 @@
 use super::*;
+use crate::{KeyTaken, NextKey};
 
 fn datagrams(after: u64, products: &[(u64, &str, &'static [u8])]) -> Vec<Bytes> {
-    let key = LegKey { id: 1, secret: [1; 32] };
+    let key = LegKey::new(1, [1; 32]);
     let config = SenderConfig::new(LegId(100), 1, key, Sequence(after), 1_000_000_000);
     let (mut sender, mut out) = (Sender::new(config), Vec::new());
     for (sequence, id, bytes) in products {
@@ -113,4 +114,22 @@ fn every_leg_join_is_answered_by_one_leg_left() {
         .filter_map(|message| if let Message::LegLeft(left) = message { Some(left.leg.0) } else { None })
         .collect();
     assert_eq!(left, [99, 100, 101, 101]);
+}
+
+#[test]
+fn a_key_told_ahead_is_confirmed_and_opens_what_comes() {
+    let mut bench = Bench::started();
+    bench.say(LegJoin {
+        key: LegKey::new(2, [2; 32]),
+        key_in_use: Some(LegKey::new(1, [1; 32])),
+        ..join(100)
+    });
+    hear(&mut bench, &datagrams(4, &[(5, "x", b"abc")])[0]);
+    assert_eq!(bench.count(is_complete), 1, "the key in use counts until another is used");
+    let key = LegKey::new(3, [3; 32]);
+    bench.say(NextKey { leg: LegId(100), leg_epoch: 1, key: key.clone() });
+    let taken = KeyTaken { leg: LegId(100), leg_epoch: 1, key_id: 3 };
+    assert!(bench.messages().contains(&taken.into()));
+    bench.say(NextKey { leg: LegId(100), leg_epoch: 2, key });
+    assert!(!bench.messages().iter().any(|message| matches!(message, Message::KeyTaken(_))));
 }
