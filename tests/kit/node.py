@@ -81,6 +81,8 @@ class HubNode:
     data_connections: dict[str, int] = field(default_factory=dict)
     """The operator's number, for sites that have one."""
     resends: dict[str, list[Line]] = field(default_factory=dict)
+    allow: dict[str, list[str]] = field(default_factory=dict)
+    """The feeds a site may have, where that is not all."""
     feeds: list[Line] = field(default_factory=list)
     options: Line = field(default_factory=dict)
     """Further fields of the first job."""
@@ -179,6 +181,7 @@ class HubNode:
                         {"sha256": credential, "expires_us": None} for credential in self.credentials.get(name, [])
                     ],
                     "subscriptions": subscriptions,
+                    "allow": self.allow.get(name, ["*"]),
                     "interface": "",
                     "active": True,
                     "data_connections": self.data_connections.get(name),
@@ -196,16 +199,20 @@ class HubNode:
 
     def multicast(self, feed: str, version: int, leg: int, rate_bps: int, sites: Sequence[str]) -> None:
         """Moves sites of a feed to a multicast leg."""
-        port = 20_000 + (os.getpid() * 7 + leg) % 30_000
+        group, port = self.group(leg)
         line = {
             "leg": leg,
             "transport": "multicast",
             "sites": list(sites),
-            "group": f"239.77.{os.getpid() % 250}.{leg % 250}",
+            "group": group,
             "port": port,
             "rate_bps": rate_bps,
         }
         self.do("plan", feed=feed, version=version, legs=[line])
+
+    def group(self, leg: int) -> tuple[str, int]:
+        """The group and port of a leg, of this test run's own."""
+        return f"239.77.{os.getpid() % 250}.{leg % 250}", 20_000 + (os.getpid() * 7 + leg) % 30_000
 
     def unicast(self, feed: str, version: int, leg: int, sites: Sequence[str]) -> None:
         """Moves sites of a feed to unicast."""

@@ -153,6 +153,7 @@ def _site(site: Site, credentials: Sequence[Credential], subscriptions: Sequence
     return {
         "site": site.name,
         "credentials": [_credential(credential) for credential in credentials if credential.site == site.name],
+        "allow": list(site.allow),
         "subscriptions": [_subscription(wish) for wish in wishes],
         "interface": site.multicast_interface,
         "active": site.active,

@@ -90,6 +90,22 @@ def set_site(
     show(kept) if as_json else print(f"site {site} gets {_streams_in_words(kept['data_connections'])}")
 
 
+@app.command("allow")
+def allow_feeds(
+    site: Name,
+    feeds: Annotated[list[str], typer.Argument(help="Every feed it may take from now on; '*' for all.")],
+    *,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Say which feeds a site may take: the whole list. What it takes beyond that ends at once.
+
+    Examples: downburst sites allow unl.edu NGRID NEXRAD2; downburst sites allow unl.edu '*'
+    """
+    kept = HubClient(hub).ask("PATCH", "v1", "sites", site, json={"allow": feeds})
+    show(kept) if as_json else print(f"site {site} may take {' '.join(kept['allow'])}")
+
+
 @app.command("show")
 def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Show a site with its subscriptions, credentials and tokens.

@@ -146,6 +146,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
         }
         Action::Sites { sites } => {
             hub.roster.replace(sites);
+            hub.look_at_rights();
             done(Ok(()));
         }
         Action::Plan(plan) => done(hub.apply_plan(plan)),

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use downburst_log::ProductLog as _;
-use downburst_model::{LegId, Machine as _, RangeSet, Sequence, WallMicros};
-use downburst_session::LegJoin;
-use downburst_vcmtp::{LegKey, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats};
+use downburst_model::{LegId, Machine as _, RangeSet, Sequence, SiteName, WallMicros};
+use downburst_session::{KeyTaken, LegJoin};
+use downburst_vcmtp::{Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats};
 
 use super::bells::Listening;
 use super::feeds::Feed;
+use super::leg_keys::{self, KeyCommand, LegKeys, SharedKeys};
 use super::leg_rate::LegRate;
-use super::roster::Repair;
+use super::roster::{Handle, Repair};
 use super::{Hub, lock};
 use crate::lines::{Failure, LegLine};
 use crate::udp::GroupSender;
@@ -23,12 +24,14 @@ use crate::udp::GroupSender;
 pub(super) struct Leg {
     /// What a site needs to join; the interface is filled in per site.
     pub(super) join: LegJoin,
+    keys: SharedKeys,
     commands: Sender<Command>,
     backlog_bytes: Arc<AtomicU64>,
     first_bytes: FirstBytes,
 }
 
 enum Command {
+    Keys(KeyCommand),
     Nak { session: u64, packets: RangeSet },
     Rate(u64),
     Stop,
@@ -44,11 +47,8 @@ impl Leg {
         let socket = GroupSender::open(group, &hub.start.multicast_interface).map_err(|error| {
             Failure::new("io", format!("the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"))
         })?;
-        let mut secret = [0; 32];
-        getrandom::fill(&mut secret)
-            .map_err(|error| Failure::new("io", format!("no random key: {error}")))?;
+        let key = leg_keys::first_key().map_err(|error| Failure::new("io", error))?;
         let leg_epoch = super::feeds::random_u64().map_err(|error| Failure::new("io", error))?;
-        let key = LegKey { id: 1, secret };
         let after = feed.log.head();
         let config = SenderConfig::new(line.leg, leg_epoch, key.clone(), after, line.rate_bps);
         let (commands, command_stream) = unbounded();
@@ -58,7 +58,10 @@ impl Leg {
         });
         let first_bytes = FirstBytes::default();
         let backlog_bytes = Arc::new(AtomicU64::new(0));
+        let keys = LegKeys::new(hub.clock.monotonic(), feed.name(), (line.leg, leg_epoch), key.clone());
+        let shared_keys = keys.shared();
         let thread = Thread {
+            keys,
             hub: Arc::downgrade(hub),
             feed: Arc::clone(feed),
             listening,
@@ -85,10 +88,30 @@ impl Leg {
             group: group.ip().to_string(),
             port: group.port(),
             key,
+            key_in_use: None,
             interface: String::new(),
             rate_bps: line.rate_bps,
         };
-        Ok(Self { join, commands, backlog_bytes, first_bytes })
+        Ok(Self { join, keys: shared_keys, commands, backlog_bytes, first_bytes })
+    }
+
+    /// What this site needs to join; the leg notes that it has the keys.
+    pub(super) fn join_of(&self, site: &SiteName, handle: &Handle, interface: String) -> LegJoin {
+        let (key, key_in_use) = lock(&self.keys).for_join();
+        let credential = handle.credential_sha256.clone();
+        let _ = self.commands.send(Command::Keys(KeyCommand::Told { site: site.clone(), credential }));
+        LegJoin { interface, key, key_in_use, ..self.join.clone() }
+    }
+
+    pub(super) fn key_taken(&self, site: &SiteName, taken: KeyTaken) {
+        if taken.leg_epoch == self.join.leg_epoch {
+            let (site, key_id) = (site.clone(), taken.key_id);
+            let _ = self.commands.send(Command::Keys(KeyCommand::Taken { site, key_id }));
+        }
+    }
+
+    pub(super) fn look_at_rights(&self) {
+        let _ = self.commands.send(Command::Keys(KeyCommand::LookAtRights));
     }
 
     pub(super) fn nak(&self, session: u64, leg_epoch: u64, packets: RangeSet) {
@@ -116,6 +139,7 @@ impl Leg {
 }
 
 struct Thread {
+    keys: LegKeys,
     hub: Weak<Hub>,
     feed: Arc<Feed>,
     listening: Listening,
@@ -137,6 +161,7 @@ impl Thread {
             // Before the head is looked at: what comes afterwards rings again.
             self.listening.take();
             self.read_log(&hub);
+            self.keys.drive(&hub, &mut self.sender);
             self.send(&hub);
             self.tell(&hub);
             self.adapt(&hub);
@@ -163,6 +188,7 @@ impl Thread {
         let Some(hub) = self.hub.upgrade() else { return std::ops::ControlFlow::Break(()) };
         let now = hub.clock.now();
         match command {
+            Command::Keys(command) => self.keys.take(&hub, command),
             Command::Nak { session, packets } => {
                 self.rate.lost(session, &packets);
                 self.sender.handle(now, SenderInput::Nak { site: session, packets });
@@ -288,7 +314,8 @@ impl Thread {
 
     fn patience(&self, hub: &Hub) -> Duration {
         let now = hub.clock.monotonic();
-        self.sender.deadline().map_or(IDLE, |due| Duration::from_micros(due.since(now).0)).min(IDLE)
+        let due = self.sender.deadline().into_iter().chain(self.keys.deadline()).min();
+        due.map_or(IDLE, |due| Duration::from_micros(due.since(now).0)).min(IDLE)
     }
 }
 

@@ -15,6 +15,7 @@ mod first_bytes;
 mod inbound;
 mod jobs;
 mod leg;
+mod leg_keys;
 mod leg_rate;
 mod outbound;
 mod plans;

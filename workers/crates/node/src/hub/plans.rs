@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use downburst_model::{FeedName, LegId, RangeSet, Sequence, SiteName, Transport, WallMicros};
-use downburst_session::LegJoin;
+use downburst_session::KeyTaken;
 
 use super::leg::Leg;
 use super::roster::{Command, Handle};
@@ -80,6 +80,20 @@ impl Hub {
         });
     }
 
+    /// Sites or what they may have changed: legs forget those that may not read on, and sites join and leave accordingly.
+    pub(super) fn look_at_rights(&self) {
+        let plans = lock(&self.plans);
+        plans.running.values().for_each(Leg::look_at_rights);
+        for (site, handle) in self.roster.sessions().iter().filter(|(_, handle)| !handle.stand_by) {
+            for feed in plans.lines.keys() {
+                let wanted = plans.wanted(self, feed, site, handle).map(|leg| leg.join.leg);
+                if lock(&handle.status).offered.get(feed).copied() != wanted {
+                    plans.place(self, feed, site, handle);
+                }
+            }
+        }
+    }
+
     /// Puts a site that just came in on the legs where it belongs.
     pub(super) fn place_site(&self, site: &SiteName, handle: &Handle) {
         let plans = lock(&self.plans);
@@ -93,6 +107,12 @@ impl Plans {
     pub(super) fn nak(&self, session: u64, leg: LegId, leg_epoch: u64, packets: RangeSet) {
         if let Some(leg) = self.running.get(&leg) {
             leg.nak(session, leg_epoch, packets);
+        }
+    }
+
+    pub(super) fn key_taken(&self, site: &SiteName, taken: KeyTaken) {
+        if let Some(leg) = self.running.get(&taken.leg) {
+            leg.key_taken(site, taken);
         }
     }
 
@@ -128,7 +148,7 @@ impl Plans {
 
     /// Tells a session which leg of a feed its site belongs on.
     fn place(&self, hub: &Hub, feed: &FeedName, site: &SiteName, handle: &Handle) {
-        let wanted = self.wanted(feed, site);
+        let wanted = self.wanted(hub, feed, site, handle);
         let mut status = lock(&handle.status);
         if let Some(old) =
             status.offered.get(feed).filter(|old| wanted.is_none_or(|leg| leg.join.leg != **old))
@@ -139,13 +159,18 @@ impl Plans {
         if let Some(leg) = wanted {
             status.offered.insert(feed.clone(), leg.join.leg);
             let interface = hub.roster.site(site).map(|line| line.interface).unwrap_or_default();
-            let _ = handle.commands.send(Command::Join(Box::new(LegJoin { interface, ..leg.join.clone() })));
+            // Within the lock: a key that is made from here on is told to whoever is offered the leg.
+            let join = leg.join_of(site, handle, interface);
+            let _ = handle.commands.send(Command::Join(Box::new(join)));
         }
     }
 
-    fn wanted(&self, feed: &FeedName, site: &SiteName) -> Option<&Leg> {
+    /// The leg a site belongs on. A leg carries a whole feed, so only who may have all of the feed is given its key.
+    fn wanted(&self, hub: &Hub, feed: &FeedName, site: &SiteName, handle: &Handle) -> Option<&Leg> {
         let line = self.lines.get(feed)?.iter().find(|line| line.sites.contains(site))?;
-        (line.transport == Transport::Multicast).then(|| self.running.get(&line.leg)).flatten()
+        let leg = self.running.get(&line.leg).filter(|_| line.transport == Transport::Multicast)?;
+        let barred = hub.roster.barred(site, &handle.credential_sha256, feed, hub.clock.wall());
+        barred.is_none().then_some(leg)
     }
 
     fn not_in_plan(&self, feed: &FeedName, before: &[LegLine]) -> Vec<LegId> {

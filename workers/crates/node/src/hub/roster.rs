@@ -7,9 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    ClockOffset, FeedHandling, Frontier, LegJoin, RefusalCode, Refused, StreamId, Subscription, Ticket,
-    Tickets,
+    ClockOffset, FeedHandling, Frontier, LegJoin, NextKey, RefusalCode, Refused, StreamId, Subscription,
+    Ticket, Tickets,
 };
+use downburst_vcmtp::Urgency;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
 
@@ -45,7 +46,7 @@ pub(super) struct Handle {
     /// Bounded: a site that can't take its repairs asks again.
     pub(super) repairs: mpsc::Sender<Repair>,
     pub(super) status: Arc<Mutex<Status>>,
-    credential_sha256: String,
+    pub(super) credential_sha256: String,
     /// The site takes its feeds from another hub for now.
     pub(super) stand_by: bool,
 }
@@ -60,6 +61,8 @@ pub(super) enum Command {
     LookAtFeeds,
     Join(Box<LegJoin>),
     Leave(LegId),
+    /// A leg the site takes part in is about to be sealed with another key.
+    NextKey(Box<NextKey>),
     Refuse(Refused),
     /// A read that failed is tried again.
     Read(Box<Wanted>),
@@ -144,7 +147,7 @@ impl Roster {
     /// Replaces the set of sites: sessions of those that may not connect any more end, the others learn their subscriptions.
     pub(super) fn replace(&self, lines: Vec<SiteLine>) {
         let sites: BTreeMap<SiteName, SiteLine> =
-            lines.into_iter().map(|line| (line.site.clone(), line)).collect();
+            lines.into_iter().map(|line| (line.site.clone(), line.within_rights())).collect();
         let mut told = Vec::new();
         for (site, handle) in lock(&self.sessions).iter() {
             let line = sites.get(site).filter(|line| holds(line, &handle.credential_sha256));
@@ -190,6 +193,22 @@ impl Roster {
             return Err(Refused { code: RefusalCode::Expired, sentence });
         }
         Ok(line)
+    }
+
+    /// Whether whoever has this credential may read a leg of the feed, and if not, how soon it has to be shut out.
+    pub(super) fn barred(
+        &self,
+        site: &SiteName,
+        sha256: &str,
+        feed: &FeedName,
+        now: WallMicros,
+    ) -> Option<Urgency> {
+        match self.check(site, sha256, now) {
+            Ok(line) if !line.may_take(feed) => Some(Urgency::AtOnce),
+            Ok(line) => line.subscriptions.iter().all(|item| item.feed != *feed).then_some(Urgency::Soon),
+            Err(refused) if refused.code == RefusalCode::Unavailable => None,
+            Err(_) => Some(Urgency::AtOnce),
+        }
     }
 
     pub(super) fn site(&self, site: &SiteName) -> Option<SiteLine> {

@@ -319,6 +319,7 @@ impl Session {
             Command::Resends => self.tell_resends(),
             Command::Join(join) => self.tell(HubInput::JoinLeg(*join)),
             Command::Leave(leg) => self.tell(HubInput::LeaveLeg(leg)),
+            Command::NextKey(next) => self.tell(HubInput::NextKey(*next)),
             Command::Refuse(refused) => self.refuse(refused),
             Command::Read(wanted) => self.read(*wanted),
             Command::Where { products, answer } => {
@@ -402,6 +403,11 @@ impl Session {
             }
             HubEvent::LegJoined { leg, after } => self.leg_joined(leg, after),
             HubEvent::LegLeft(left) => self.leg_left(left),
+            HubEvent::KeyTaken(taken) => {
+                if let Some(member) = &self.member {
+                    lock(&self.hub.plans).key_taken(&member.site, taken);
+                }
+            }
             HubEvent::Nak { leg, leg_epoch, packets } => {
                 if let Some(member) = &self.member {
                     lock(&self.hub.plans).nak(member.handle.serial, leg, leg_epoch, packets);

@@ -129,6 +129,9 @@ pub(crate) struct SiteLine {
     pub(crate) site: SiteName,
     /// What it may prove itself with.
     pub(crate) credentials: Vec<CredentialLine>,
+    /// The feeds it may have; `*`: all.
+    #[serde(default = "all_feeds")]
+    pub(crate) allow: Vec<String>,
     /// What it gets.
     pub(crate) subscriptions: Vec<SubscriptionLine>,
     /// What it gets once more.
@@ -142,6 +145,29 @@ pub(crate) struct SiteLine {
     /// How many data connections it gets; absent: as many as help.
     #[serde(default)]
     pub(crate) data_connections: Option<usize>,
+}
+
+impl SiteLine {
+    /// Whether its allow list covers the feed.
+    pub(crate) fn may_take(&self, feed: &FeedName) -> bool {
+        covers(&self.allow, feed)
+    }
+
+    /// Without what the allow list does not cover, whatever was subscribed or ordered before.
+    pub(crate) fn within_rights(mut self) -> Self {
+        let covers = |feed: &FeedName| covers(&self.allow, feed);
+        self.subscriptions.retain(|item| covers(&item.feed));
+        self.resends.retain(|item| covers(&item.feed));
+        self
+    }
+}
+
+fn covers(allow: &[String], feed: &FeedName) -> bool {
+    allow.iter().any(|name| name == "*" || name == feed.as_str())
+}
+
+fn all_feeds() -> Vec<String> {
+    vec!["*".to_owned()]
 }
 
 /// See [`Action::Upstreams`].
