@@ -15,6 +15,8 @@ use super::waiting::Waiting;
 use crate::spans::Spans;
 use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
 
+#[cfg(test)]
+mod model;
 mod storing;
 
 /// Where a site stands in one feed.
