@@ -23,6 +23,19 @@ pub struct ResendOrder {
     pub wanted: IdFilter,
     /// Unless one of these had them go already.
     pub had: Vec<IdFilter>,
+    /// Where an earlier session with the site left it; `None`: it begins.
+    pub left: Option<ResendLeft>,
+}
+
+/// What is left of a resend when its session ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResendLeft {
+    /// The life of the log that the numbers belong to.
+    pub epoch: Epoch,
+    /// What the site did not answer.
+    pub numbers: RangeSet,
+    /// What it came to until then.
+    pub end: ResendEnd,
 }
 
 /// What a resend came to.

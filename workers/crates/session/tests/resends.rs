@@ -32,7 +32,10 @@ struct World {
     cut_after: Option<u32>,
     /// What the hub speaks.
     hub_versions: Vec<u16>,
+    /// What is left of a resend is kept over the end of its session.
+    hub_remembers: bool,
     trains: u32,
+    held: u32,
 }
 
 fn feed() -> FeedName {
@@ -58,7 +61,7 @@ fn entry(sequence: u64, size: usize) -> Entry {
 fn order(resend: u64, after: u64, to: u64) -> ResendOrder {
     let wanted = IdFilter { pattern: ".*".to_owned(), not_pattern: None };
     let (feed, after, to) = (feed(), Sequence(after), Sequence(to));
-    ResendOrder { resend, feed, epoch: EPOCH, after, to, lane: Lane::Resend, wanted, had: vec![] }
+    ResendOrder { resend, feed, epoch: EPOCH, after, to, lane: Lane::Resend, wanted, had: vec![], left: None }
 }
 
 impl World {
@@ -95,7 +98,9 @@ impl World {
             told: vec![],
             cut_after: None,
             hub_versions: VERSIONS.to_vec(),
+            hub_remembers: true,
             trains: 0,
+            held: 0,
         }
     }
 
@@ -226,6 +231,7 @@ impl World {
             return StoreResult::Failed("the disk is full".to_owned());
         }
         if self.stored.iter().any(|(other, _, of)| (*other, *of) == (number, resend)) {
+            self.held += 1;
             return StoreResult::Held;
         }
         self.stored.push((number, lane, resend));
@@ -237,6 +243,10 @@ impl World {
             *left = left.saturating_sub(1);
             if *left == 0 {
                 self.cut_after = None;
+                if self.hub_remembers {
+                    let mut left = self.hub.resends_left();
+                    self.orders.iter_mut().for_each(|order| order.left = left.remove(&order.resend));
+                }
                 self.site.handle(self.now(), SiteInput::Disconnected);
                 self.connect();
             }
@@ -357,6 +367,17 @@ fn a_resend_goes_on_in_the_next_session_and_brings_nothing_twice() {
     world.wait(1_000);
     assert_eq!(world.brought_by(1), (1..=50).collect::<Vec<_>>());
     assert_eq!((world.ends.len(), world.ends[0].products), (1, 50));
+    assert!(world.held <= 2, "{} came again that the site had answered", world.held);
+}
+
+#[test]
+fn a_hub_that_forgot_where_a_resend_was_begins_it_anew() {
+    let mut world = World::settled(50);
+    (world.cut_after, world.hub_remembers) = (Some(17), false);
+    world.resend(order(1, 0, 50));
+    world.wait(1_000);
+    assert_eq!(world.brought_by(1), (1..=50).collect::<Vec<_>>());
+    assert!(world.held >= 15, "the site drops what it has, {}", world.held);
 }
 
 #[test]

@@ -100,6 +100,7 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         counters: Counters::default(),
         batches: Mutex::new(Batches::new(prefix)),
         doubts: Mutex::default(),
+        resends_left: Mutex::default(),
         stopping: watch::Sender::new(false),
         next_ask: AtomicU64::new(1),
     });

@@ -21,6 +21,7 @@ mod outbound;
 mod plans;
 mod reading;
 mod receipts;
+mod resends;
 mod roster;
 mod session;
 mod strangers;
@@ -48,6 +49,7 @@ use doubts::Doubts;
 use feeds::Feeds;
 use plans::Plans;
 use receipts::Receipts;
+use resends::ResendsLeft;
 use roster::Roster;
 use traffic::Counters;
 use upstreams::Upstreams;
@@ -66,6 +68,7 @@ struct Hub {
     counters: Counters,
     batches: Mutex<Batches>,
     doubts: Mutex<Doubts>,
+    resends_left: Mutex<ResendsLeft>,
     receipts: Receipts,
     stopping: watch::Sender<bool>,
     next_ask: AtomicU64,

@@ -2,6 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use downburst_log::LogError;
 use downburst_model::{FeedName, Sequence};
 use downburst_session::{Filter, HubInput};
 
@@ -35,9 +36,7 @@ impl Wanted {
             Ok(stretch) => Some(HubInput::Stretch(stretch)),
             Err(error) => {
                 if failures % FAILURES_TOLD == 0 {
-                    let advice =
-                        "sites wait for it; look at the disk, `downburst log verify` says what is damaged";
-                    hub.fault(format!("the log of feed {feed} can't be read: {error}; {advice}"), Some(feed));
+                    say_unreadable(hub, feed, &error);
                 }
                 None
             }
@@ -54,6 +53,11 @@ impl Wanted {
             let _ = commands.send(Command::Read(Box::new(again)));
         });
     }
+}
+
+pub(super) fn say_unreadable(hub: &Hub, feed: &FeedName, error: &LogError) {
+    let advice = "sites wait for it; look at the disk, `downburst log verify` says what is damaged";
+    hub.fault(format!("the log of feed {feed} can't be read: {error}; {advice}"), Some(feed));
 }
 
 /// Long for a disk that is well, short for people who wait for it.

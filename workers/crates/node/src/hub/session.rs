@@ -63,6 +63,7 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         look_at: None,
         first_bytes: FirstBytes::default(),
         streams: Box::default(),
+        bad_resend_reads: 0,
     };
     session.hear(heard);
     session.run(reader, writer).await;
@@ -91,6 +92,7 @@ struct Session {
     look_at: Option<Micros>,
     first_bytes: FirstBytes,
     streams: Box<Streams>,
+    bad_resend_reads: u32,
 }
 
 /// A site that was let in.
@@ -459,6 +461,7 @@ impl Session {
     fn leave(self) {
         if let Some(member) = &self.member {
             self.keep_learnt(member);
+            lock(&self.hub.resends_left).keep(&member.site, self.machine.resends_left());
             self.hub.roster.unregister(&member.site, member.handle.serial);
             self.tell_session("closed", self.reason.clone());
         }

@@ -7,8 +7,8 @@ use super::serve::{Delivery, Reason};
 use crate::patterns::Wish;
 use crate::spans::Spans;
 use crate::{
-    Entry, HubEvent, HubOutput, Outcome, Purpose, ResendEnd, ResendOrder, ResentEnded, ResentFailed,
-    VERSION_TRAINS,
+    Entry, HubEvent, HubOutput, Outcome, Purpose, ResendEnd, ResendLeft, ResendOrder, ResentEnded,
+    ResentFailed, VERSION_TRAINS,
 };
 
 /// The resends to one site.
@@ -68,10 +68,10 @@ impl Resends {
 impl Resend {
     fn new(order: ResendOrder) -> Self {
         let wish = |filter: &IdFilter| Wish::compile(&filter.pattern, filter.not_pattern.as_deref());
-        let mut unread = RangeSet::new();
-        if order.to > order.after {
-            unread.insert(order.after.0.saturating_add(1), order.to.0);
-        }
+        let (unread, end) = match order.left.clone().filter(|left| left.epoch == order.epoch) {
+            Some(left) => (left.numbers, left.end),
+            None => (whole(&order), ResendEnd { resend: order.resend, products: 0, bytes: 0, expired: 0 }),
+        };
         Self {
             wanted: wish(&order.wanted),
             had: order.had.iter().filter_map(wish).collect(),
@@ -79,7 +79,7 @@ impl Resend {
             on_its_way: RangeSet::new(),
             failed: RangeSet::new(),
             read_failed_at: None,
-            end: ResendEnd { resend: order.resend, products: 0, bytes: 0, expired: 0 },
+            end,
             order,
         }
     }
@@ -87,6 +87,13 @@ impl Resend {
     fn wants(&self, id: &str) -> bool {
         self.wanted.as_ref().is_some_and(|wish| wish.matches(id))
             && !self.had.iter().any(|wish| wish.matches(id))
+    }
+
+    fn left(&self) -> ResendLeft {
+        let mut numbers = self.unread.clone();
+        numbers.add(&self.on_its_way);
+        numbers.add(&self.failed);
+        ResendLeft { epoch: self.order.epoch, numbers, end: self.end }
     }
 
     fn is_over(&self) -> bool {
@@ -115,7 +122,20 @@ impl Resend {
     }
 }
 
+fn whole(order: &ResendOrder) -> RangeSet {
+    let mut numbers = RangeSet::new();
+    if order.to > order.after {
+        numbers.insert(order.after.0.saturating_add(1), order.to.0);
+    }
+    numbers
+}
+
 impl HubSession {
+    /// What is left of each resend that is under way, by number: where the next session with the site goes on.
+    pub fn resends_left(&self) -> BTreeMap<u64, ResendLeft> {
+        self.resends.under_way.iter().map(|(resend, found)| (*resend, found.left())).collect()
+    }
+
     pub(super) fn set_resends(&mut self, orders: Vec<ResendOrder>) {
         // A site of version 1 would take a resend for something it has; the resend waits until it speaks version 2.
         if self.version >= VERSION_TRAINS {

@@ -468,6 +468,7 @@ fn resend_order(order: &Order) -> ResendOrder {
         lane: if order.backfill { Lane::Backfill } else { Lane::Resend },
         wanted: IdFilter { pattern: order.pattern.clone(), not_pattern: None },
         had: Vec::new(),
+        left: None,
     }
 }
 

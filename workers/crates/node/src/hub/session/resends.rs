@@ -1,9 +1,11 @@
 //! Stored products that go to the site once more.
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Lane, Sequence};
-use downburst_session::{Entry, HubInput, ResendEnd, ResendOrder};
+use downburst_session::{Entry, HubInput, ResendEnd, ResendLeft, ResendOrder};
 
+use super::super::lock;
 use super::Session;
+use crate::hub::reading;
 use crate::lines::{Event, ResendKind, ResendLine};
 
 impl Session {
@@ -11,7 +13,8 @@ impl Session {
     pub(super) fn tell_resends(&mut self) {
         let Some(member) = &self.member else { return };
         let lines = self.hub.roster.site(&member.site).map(|line| line.resends).unwrap_or_default();
-        let orders = lines.iter().filter_map(|line| self.order(line)).collect();
+        let mut left = lock(&self.hub.resends_left).of(&member.site, &lines);
+        let orders = lines.iter().filter_map(|line| self.order(line, left.remove(&line.resend))).collect();
         self.tell(HubInput::Resends(orders));
     }
 
@@ -24,9 +27,15 @@ impl Session {
     ) {
         let batch = self.hub.feeds.find(feed).map(|open| open.log.read(after, to, limit_bytes, READ_ENTRIES));
         let (entries, read_to) = match batch {
-            Some(Ok(batch)) => (batch.entries, batch.read_to),
+            Some(Ok(batch)) => {
+                self.bad_resend_reads = 0;
+                (batch.entries, batch.read_to)
+            }
             Some(Err(error)) => {
-                self.hub.fault(format!("the log of feed {feed} can't be read: {error}"), Some(feed));
+                if self.bad_resend_reads.is_multiple_of(BAD_READS_TOLD) {
+                    reading::say_unreadable(&self.hub, feed, &error);
+                }
+                self.bad_resend_reads = self.bad_resend_reads.wrapping_add(1);
                 (Vec::new(), after)
             }
             None => (Vec::new(), to),
@@ -43,7 +52,7 @@ impl Session {
     }
 
     /// What a line asks for, if its feed is open.
-    fn order(&self, line: &ResendLine) -> Option<ResendOrder> {
+    fn order(&self, line: &ResendLine, left: Option<ResendLeft>) -> Option<ResendOrder> {
         let open = self.hub.feeds.find(&line.feed)?;
         Some(ResendOrder {
             resend: line.resend,
@@ -57,9 +66,13 @@ impl Session {
             },
             wanted: line.wanted.clone(),
             had: line.had.clone(),
+            left,
         })
     }
 }
+
+/// The session reads again each five seconds; a disk that stays ill is said each minute.
+const BAD_READS_TOLD: u32 = 12;
 
 /// How many products one read brings at most.
 const READ_ENTRIES: usize = 256;
