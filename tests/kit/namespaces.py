@@ -20,15 +20,18 @@ from typing import Any, Self
 
 
 class Lab:
-    """Hosts with one interface each (`eth0`, 10.77.0.x) on a common bridge; multicast goes to every host.
+    """Hosts with one interface each (`eth0`, 10.77.0.x, fd77::x) on a common bridge; multicast goes to every host.
+
+    With `snooping`, the bridge asks who wants a group (IGMPv3, MLDv2) and forwards it to nobody else.
 
     With `segments`, every packet crosses the links alone: loss, rate and buffer act on frames, as on a cable.
     Without, bundles of up to 64 KB stay whole, as with offloading interfaces, and loss and rate act on bundles.
     """
 
-    def __init__(self, hosts: Sequence[str], *, segments: bool = True) -> None:
+    def __init__(self, hosts: Sequence[str], *, segments: bool = True, snooping: bool = False) -> None:
         self.hosts = tuple(hosts)
         self.segments = segments
+        self.snooping = snooping
         self.wires = 0
         self._prefix = f"db{os.getpid()}x{secrets.token_hex(2)}"
         self._switch = f"{self._prefix}-switch"
@@ -62,6 +65,10 @@ class Lab:
     def address(self, host: str) -> str:
         """IPv4 address of the host's `eth0`."""
         return f"10.77.0.{self.hosts.index(host) + 1}"
+
+    def address6(self, host: str) -> str:
+        """IPv6 address of the host's `eth0`."""
+        return f"fd77::{self.hosts.index(host) + 1}"
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
         """Command line that runs argv inside the host; the process is argv itself, not a wrapper."""
@@ -111,7 +118,19 @@ class Lab:
 
     def _build(self) -> None:
         _ip("netns", "add", self._switch)
-        _ip("-n", self._switch, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0", "stp_state", "0")
+        asks = (
+            "mcast_querier",
+            "1",
+            "mcast_igmp_version",
+            "3",
+            "mcast_mld_version",
+            "2",
+            "mcast_query_use_ifaddr",
+            "1",
+        )
+        groups = ("mcast_snooping", "1", *asks) if self.snooping else ("mcast_snooping", "0")
+        _ip("-n", self._switch, "link", "add", "br0", "type", "bridge", "stp_state", "0", *groups)
+        _ip("-n", self._switch, "address", "add", "10.77.0.254/24", "dev", "br0")
         _ip("-n", self._switch, "link", "set", "br0", "up")
         for host in self.hosts:
             self._attach(host)
@@ -126,6 +145,7 @@ class Lab:
         _ip("-n", self._switch, "link", "set", port, *one_segment, "master", "br0", "up")
         _ip("-n", inside, "link", "set", "lo", "up")
         _ip("-n", inside, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
+        _ip("-n", inside, "address", "add", f"{self.address6(host)}/64", "dev", "eth0", "nodad")
         _ip("-n", inside, "route", "add", "224.0.0.0/4", "dev", "eth0")
 
     def _port(self, host: str) -> str:

@@ -78,6 +78,8 @@ class HubNode:
     tokens: dict[str, str] = field(default_factory=dict)
     credentials: dict[str, list[str]] = field(default_factory=dict)
     sites: dict[str, list[Line]] = field(default_factory=dict)
+    interfaces: dict[str, str] = field(default_factory=dict)
+    """Where sites join groups, for those that have an interface of their own."""
     data_connections: dict[str, int] = field(default_factory=dict)
     """The operator's number, for sites that have one."""
     resends: dict[str, list[Line]] = field(default_factory=dict)
@@ -182,7 +184,7 @@ class HubNode:
                     ],
                     "subscriptions": subscriptions,
                     "allow": self.allow.get(name, ["*"]),
-                    "interface": "",
+                    "interface": self.interfaces.get(name, ""),
                     "active": True,
                     "data_connections": self.data_connections.get(name),
                     "resends": self.resends.get(name, []),
@@ -197,8 +199,10 @@ class HubNode:
         path.write_bytes(content)
         return self.do("ingest", path=str(path), feed=feed, product_id=product_id, remove=True, **fields)
 
-    def multicast(self, feed: str, version: int, leg: int, rate_bps: int, sites: Sequence[str]) -> None:
-        """Moves sites of a feed to a multicast leg."""
+    def multicast(
+        self, feed: str, version: int, leg: int, rate_bps: int, sites: Sequence[str], **fields: Any
+    ) -> None:
+        """Moves sites of a feed to a multicast leg; further fields of the leg as in the lines."""
         group, port = self.group(leg)
         line = {
             "leg": leg,
@@ -207,6 +211,7 @@ class HubNode:
             "group": group,
             "port": port,
             "rate_bps": rate_bps,
+            **fields,
         }
         self.do("plan", feed=feed, version=version, legs=[line])
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use downburst_node::log_tools::LogTool;
-use downburst_node::site::{Ending, HubChoice, Receive, control};
+use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
@@ -66,6 +66,12 @@ struct ReceiveArguments {
     /// Keep products in this site's log only; write no file for each.
     #[arg(long)]
     no_files: bool,
+    /// Read multicast groups at this real-time priority (SCHED_RR), so that other work on a busy host causes no loss. Needs CAP_SYS_NICE.
+    #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    receive_priority: Option<u8>,
+    /// Take datagrams one by one from the kernel: for network cards whose UDP GRO is broken.
+    #[arg(long)]
+    no_udp_offload: bool,
     /// Shifts this site's wall clock by so many microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
@@ -221,6 +227,7 @@ impl ReceiveArguments {
             retention_hours: self.retention_hours,
             retention_bytes: self.retention_bytes,
             files: !self.no_files,
+            reading: Reading { offload: !self.no_udp_offload, priority: self.receive_priority },
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,
         }

@@ -1,49 +1,107 @@
 //! UDP for multicast legs: trains of datagrams out (GSO), batches in (recvmmsg, GRO), with fallbacks where the kernel lacks them.
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd as _;
 
 use bytes::{Bytes, BytesMut};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+mod diagnosis;
+mod interface;
+mod membership;
+
+pub(crate) use diagnosis::Watch;
+pub(crate) use interface::Interface;
+pub(crate) use membership::{check as check_membership, is_source_specific};
+
+/// How a leg's datagrams leave the hub.
+#[derive(Clone, Debug)]
+pub(crate) struct Outlet {
+    /// Name, number or address of the interface; empty: the system's choice.
+    pub(crate) interface: String,
+    /// How many routers a datagram may pass, and one more (TTL, hop limit).
+    pub(crate) hops: u8,
+    /// Whether trains may leave in one call where the kernel can do it.
+    pub(crate) offload: bool,
+}
 
 /// Sends one leg's datagrams.
 pub(crate) struct GroupSender {
     socket: std::net::UdpSocket,
     state: UdpSocketState,
     group: SocketAddr,
+    source: IpAddr,
     train: BytesMut,
     segment_bytes: usize,
+    train_datagrams: usize,
 }
 
 impl GroupSender {
-    /// Opens a socket whose datagrams leave by the interface with address `interface` (the system's choice if empty).
-    pub(crate) fn open(group: SocketAddr, interface: &str) -> io::Result<Self> {
-        let socket = Socket::new(Domain::for_address(group), Type::DGRAM, Some(Protocol::UDP))?;
-        match group.ip() {
-            IpAddr::V4(_) => {
-                if let Some(address) = interface_v4(interface)? {
-                    socket.set_multicast_if_v4(&address)?;
-                }
-                socket.set_multicast_ttl_v4(MULTICAST_TTL)?;
-                socket.set_multicast_loop_v4(true)?;
-            }
-            IpAddr::V6(_) => {
-                socket.set_multicast_if_v6(interface_index(interface)?)?;
-                socket.set_multicast_hops_v6(MULTICAST_TTL)?;
-                socket.set_multicast_loop_v6(true)?;
-            }
-        }
+    /// Opens a socket whose datagrams leave by the outlet, all from one address.
+    pub(crate) fn open(group: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
+        let interface = Interface::find(&outlet.interface)?;
+        let socket = Self::bare(group, interface.as_ref(), outlet.hops)?;
+        // The kernel's choice of a source is held, because the members of a group of one source ask for it.
+        let probe = Self::bare(group, interface.as_ref(), outlet.hops)?;
+        probe.connect(&scoped(group, interface.as_ref()).into())?;
+        let mut source = probe.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        source.set_port(0);
+        socket.bind(&source.into())?;
         grow_buffer(&socket, SEND_BUFFER_BYTES, Direction::Send);
         let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
-        Ok(Self { socket, state, group, train: BytesMut::new(), segment_bytes: 0 })
+        let train_datagrams = if outlet.offload { TRAIN_DATAGRAMS } else { 1 };
+        let group = scoped(group, interface.as_ref());
+        let source = source.ip();
+        Ok(Self { socket, state, group, source, train: BytesMut::new(), segment_bytes: 0, train_datagrams })
+    }
+
+    fn bare(group: SocketAddr, interface: Option<&Interface>, hops: u8) -> io::Result<Socket> {
+        let socket = Socket::new(Domain::for_address(group), Type::DGRAM, Some(Protocol::UDP))?;
+        match group.ip() {
+            IpAddr::V4(_) => {
+                if let Some(interface) = interface {
+                    socket.set_multicast_if_v4(&interface.v4()?)?;
+                }
+                socket.set_multicast_ttl_v4(u32::from(hops))?;
+                socket.set_multicast_loop_v4(true)?;
+            }
+            IpAddr::V6(_) => {
+                if let Some(interface) = interface {
+                    interface.v6()?;
+                    socket.set_multicast_if_v6(interface.index)?;
+                }
+                socket.set_multicast_hops_v6(u32::from(hops))?;
+                socket.set_multicast_loop_v6(true)?;
+            }
+        }
+        Ok(socket)
+    }
+
+    /// The address that all datagrams come from.
+    pub(crate) fn source(&self) -> IpAddr {
+        self.source
+    }
+
+    /// Which of the kernel's ways is in use, for people.
+    pub(crate) fn path(&self) -> String {
+        match self.train_limit() {
+            1 => "one datagram a call (no segmentation offload)".to_owned(),
+            datagrams => format!("trains of {datagrams} datagrams (UDP GSO)"),
+        }
+    }
+
+    /// Falls to one by itself where a network card turns out not to do it.
+    fn train_limit(&self) -> usize {
+        self.state.max_gso_segments().clamp(1, self.train_datagrams)
     }
 
     /// Adds a datagram to the train; sends the train first if the datagram can't join it.
     pub(crate) fn push(&mut self, datagram: &[u8]) -> io::Result<()> {
-        let room = self.state.max_gso_segments().clamp(1, TRAIN_DATAGRAMS) * self.segment_bytes;
+        let room = self.train_limit() * self.segment_bytes;
         let joins = !self.train.is_empty()
             && datagram.len() <= self.segment_bytes
             && self.train.len().is_multiple_of(self.segment_bytes)
@@ -82,33 +140,66 @@ pub(crate) struct GroupReceiver {
     state: UdpSocketState,
     buffers: Vec<Vec<u8>>,
     receive_buffer_bytes: usize,
+    gathers: bool,
+    watch: Watch,
+}
+
+/// What a site joins.
+#[derive(Clone, Debug)]
+pub(crate) struct Membership {
+    pub(crate) group: SocketAddr,
+    /// Of a group of one source: the sender.
+    pub(crate) source: Option<IpAddr>,
+    /// Name, number or address of the interface; empty: the system's choice.
+    pub(crate) interface: String,
+    /// Whether several datagrams may come as one where the kernel can do it.
+    pub(crate) offload: bool,
 }
 
 impl GroupReceiver {
-    /// Joins `group` on the interface with address `interface`.
-    pub(crate) fn join(group: SocketAddr, interface: &str) -> io::Result<Self> {
+    /// Joins the group.
+    pub(crate) fn join(membership: &Membership) -> io::Result<Self> {
+        let Membership { group, source, .. } = *membership;
+        check_membership(group, source).map_err(io::Error::other)?;
+        let interface = Interface::find(&membership.interface)?;
         let socket = Socket::new(Domain::for_address(group), Type::DGRAM, Some(Protocol::UDP))?;
         // Several sites on one host (tests, demonstrations) listen to the same group.
         socket.set_reuse_address(true)?;
-        // Bound to the group and not to any address: datagrams of other groups on the same port stay out.
-        socket.bind(&group.into())?;
-        match group.ip() {
-            IpAddr::V4(address) => {
-                let on = interface_v4(interface)?.unwrap_or(Ipv4Addr::UNSPECIFIED);
-                socket.join_multicast_v4(&address, &on)?;
-            }
-            IpAddr::V6(address) => socket.join_multicast_v6(&address, interface_index(interface)?)?,
-        }
+        // Before the first datagram can come.
         let receive_buffer_bytes = grow_buffer(&socket, RECEIVE_BUFFER_BYTES, Direction::Receive);
+        // Bound to the group and not to any address: datagrams of other groups on the same port stay out.
+        socket.bind(&scoped(group, interface.as_ref()).into())?;
+        let source = source.filter(|_| is_source_specific(group.ip()));
+        membership::join(&socket, group.ip(), source, interface.as_ref().map_or(0, |found| found.index))?;
         let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
+        let gathers = membership.offload && state.gro_segments() > 1;
+        if !gathers {
+            // A kernel that does not know the option does not gather either.
+            let _ = setsockopt(&socket, sockopt::UdpGroSegment, &false);
+        }
+        let watch = Watch::begin(group, source, interface);
         let buffers = vec![vec![0; GRO_LIMIT_BYTES]; quinn_udp::BATCH_SIZE];
-        Ok(Self { socket, state, buffers, receive_buffer_bytes })
+        Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch })
     }
 
     /// What the kernel granted, so that it can be reported: the default loses bursts.
     pub(crate) fn receive_buffer_bytes(&self) -> usize {
         self.receive_buffer_bytes
+    }
+
+    /// Which of the kernel's ways is in use, for people.
+    pub(crate) fn path(&self) -> &'static str {
+        if self.gathers {
+            "batches (recvmmsg) of trains (UDP GRO)"
+        } else {
+            "batches (recvmmsg) of datagrams"
+        }
+    }
+
+    /// For a group that is not heard.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     /// Waits up to `patience_ms` for datagrams and hands each to `take`.
@@ -144,7 +235,6 @@ enum Direction {
 
 /// Asks for a buffer beyond the system's limit (needs CAP_NET_ADMIN), else for what the limit allows; returns what it became.
 fn grow_buffer(socket: &Socket, bytes: usize, direction: Direction) -> usize {
-    use nix::sys::socket::{setsockopt, sockopt};
     let granted = match direction {
         Direction::Receive => {
             if setsockopt(socket, sockopt::RcvBufForce, &bytes).is_err() {
@@ -168,44 +258,24 @@ fn wait(socket: &std::net::UdpSocket, flags: PollFlags) -> io::Result<()> {
     Ok(())
 }
 
-/// The IPv4 address that `interface` (an address or a name) stands for.
-fn interface_v4(interface: &str) -> io::Result<Option<Ipv4Addr>> {
-    if interface.is_empty() {
-        return Ok(None);
+/// Groups of a link's scope exist once on each interface.
+fn scoped(group: SocketAddr, interface: Option<&Interface>) -> SocketAddr {
+    match (group, interface) {
+        (SocketAddr::V6(v6), Some(interface)) if v6.ip().segments()[0] & 0xff0f <= 0xff02 => {
+            SocketAddrV6::new(*v6.ip(), v6.port(), 0, interface.index).into()
+        }
+        _ => group,
     }
-    if let Ok(address) = interface.parse() {
-        return Ok(Some(address));
-    }
-    let mut addresses = nix::ifaddrs::getifaddrs().map_err(io::Error::from)?;
-    addresses
-        .find_map(|found| {
-            (found.interface_name == interface)
-                .then(|| found.address?.as_sockaddr_in().map(|v4| v4.ip()))
-                .flatten()
-        })
-        .map(Some)
-        .ok_or_else(|| no_interface(interface))
 }
 
-/// The number of the interface that `interface` (a number or a name) stands for; 0 lets the system choose.
-fn interface_index(interface: &str) -> io::Result<u32> {
-    if interface.is_empty() {
-        return Ok(0);
-    }
-    if let Ok(index) = interface.parse() {
-        return Ok(index);
-    }
-    nix::net::if_::if_nametoindex(interface).map_err(|_| no_interface(interface))
+/// What a socket's receive buffer should hold of a leg at this rate, as the kernel counts: the pages of its datagrams, about twice
+/// their bytes.
+pub(crate) fn needed_buffer_bytes(rate_bps: u64) -> u64 {
+    (rate_bps / 8).saturating_mul(STALL_MS) / 1_000 * 2
 }
 
-fn no_interface(interface: &str) -> io::Error {
-    let sentence =
-        format!("no interface {interface:?} with an address of the group's kind; give its address or name");
-    io::Error::new(io::ErrorKind::AddrNotAvailable, sentence)
-}
-
-/// Enough for a national network, and no routed multicast beyond it by accident.
-const MULTICAST_TTL: u32 = 32;
+/// How long a reading thread may be held up by others on a busy host.
+const STALL_MS: u64 = 200;
 
 /// A train must fit the buffer of a receiver's port; 16 datagrams of 1452 bytes are 23 kB.
 const TRAIN_DATAGRAMS: usize = 16;
@@ -221,3 +291,69 @@ const SEND_PATIENCE_MS: u16 = 100;
 /// 16 MiB is a third of a second at 400 Mb/s: what a busy receiver needs to ride out a stall; the
 /// default buffer loses bursts that no priority can save.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outlet(interface: &str) -> Outlet {
+        Outlet { interface: interface.to_owned(), hops: 1, offload: true }
+    }
+
+    fn free_port() -> u16 {
+        std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    }
+
+    /// What comes within a second, or until `count` came.
+    fn hear(receiver: &mut GroupReceiver, count: usize) -> Vec<Bytes> {
+        let (mut heard, began) = (Vec::new(), std::time::Instant::now());
+        while heard.len() < count && began.elapsed().as_secs() < 1 {
+            receiver.receive(100, |datagram| heard.push(datagram)).unwrap();
+        }
+        heard
+    }
+
+    #[test]
+    fn another_sender_to_a_group_of_one_source_stays_out() {
+        let group: SocketAddr = format!("232.250.9.9:{}", free_port()).parse().unwrap();
+        let mut wanted = GroupSender::open(group, &outlet("127.0.0.1")).unwrap();
+        assert_eq!(wanted.source().to_string(), "127.0.0.1");
+        let membership =
+            Membership { group, source: Some(wanted.source()), interface: "lo".to_owned(), offload: true };
+        let mut receiver = GroupReceiver::join(&membership).unwrap();
+        let stranger = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
+        stranger.bind(&"127.0.0.2:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        stranger.set_multicast_if_v4(&std::net::Ipv4Addr::LOCALHOST).unwrap();
+        for _ in 0..3 {
+            stranger.send_to(b"stranger", &group.into()).unwrap();
+            wanted.push(b"wanted").unwrap();
+        }
+        wanted.flush().unwrap();
+        assert_eq!(hear(&mut receiver, 3), ["wanted"; 3].map(|text| Bytes::from_static(text.as_bytes())));
+    }
+
+    #[test]
+    fn trains_arrive_whole_with_and_without_the_kernels_help() {
+        for (number, (sends, receives)) in
+            [(true, true), (false, true), (true, false), (false, false)].into_iter().enumerate()
+        {
+            let group: SocketAddr = format!("239.250.9.{}:{}", number + 1, free_port()).parse().unwrap();
+            let interface = "lo".to_owned();
+            let membership = Membership { group, source: None, interface, offload: receives };
+            let mut receiver = GroupReceiver::join(&membership).unwrap();
+            assert!(receives || !receiver.path().contains("GRO"));
+            let mut sender = GroupSender::open(group, &Outlet { offload: sends, ..outlet("lo") }).unwrap();
+            assert!(sends || sender.path().contains("one datagram a call"));
+            let datagrams: Vec<Bytes> =
+                (0..40u8).map(|fill| vec![fill; 1_000 - usize::from(fill / 39)].into()).collect();
+            datagrams.iter().for_each(|datagram| sender.push(datagram).unwrap());
+            sender.flush().unwrap();
+            assert_eq!(hear(&mut receiver, 40), datagrams, "{sends} {receives}");
+        }
+    }
+
+    #[test]
+    fn the_needed_buffer_rides_out_a_fifth_of_a_second() {
+        assert_eq!(needed_buffer_bytes(100_000_000), 5_000_000);
+    }
+}

@@ -80,6 +80,8 @@ pub enum SenderInput {
         /// Its bytes, shared with the log.
         bytes: Bytes,
     },
+    /// A site is about to listen: let it hear soon that the leg lives.
+    Listener,
     /// The log's head passed without a product for this leg.
     Head(Sequence),
     /// A site lacks these packets.

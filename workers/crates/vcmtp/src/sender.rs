@@ -212,6 +212,7 @@ impl Machine for Sender {
                     self.stats.product_bytes += length;
                 }
             }
+            SenderInput::Listener => self.heads.expected(now),
             SenderInput::Head(head) => self.heads.moved(now, head),
             SenderInput::Nak { site, packets } => self.asked(now, site, &packets),
             SenderInput::Rate(rate_bps) => {

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Machine as _, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{KeyTaken, LegJoin};
-use downburst_vcmtp::{Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats};
+use downburst_vcmtp::{LegKey, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats};
 
 use super::bells::Listening;
 use super::feeds::Feed;
@@ -18,7 +18,7 @@ use super::leg_rate::LegRate;
 use super::roster::{Handle, Repair};
 use super::{Hub, lock};
 use crate::lines::{Failure, LegLine};
-use crate::udp::GroupSender;
+use crate::udp::{GroupSender, Outlet};
 
 /// A running multicast leg, seen from outside its thread.
 pub(super) struct Leg {
@@ -33,6 +33,7 @@ pub(super) struct Leg {
 enum Command {
     Keys(KeyCommand),
     Nak { session: u64, packets: RangeSet },
+    Listener,
     Rate(u64),
     Stop,
 }
@@ -44,13 +45,15 @@ impl Leg {
     /// Starts a leg that carries everything of `feed` from its present head on.
     pub(super) fn start(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine) -> Result<Self, Failure> {
         let group: SocketAddr = parse_group(line)?;
-        let socket = GroupSender::open(group, &hub.start.multicast_interface).map_err(|error| {
+        let socket = GroupSender::open(group, &outlet(hub, line)).map_err(|error| {
             Failure::new("io", format!("the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"))
         })?;
         let key = leg_keys::first_key().map_err(|error| Failure::new("io", error))?;
         let leg_epoch = super::feeds::random_u64().map_err(|error| Failure::new("io", error))?;
         let after = feed.log.head();
-        let config = SenderConfig::new(line.leg, leg_epoch, key.clone(), after, line.rate_bps);
+        let config = config(line, leg_epoch, key.clone(), after, group);
+        let (source, path) = (socket.source(), socket.path());
+        tracing::info!(leg = line.leg.0, %group, %source, path, rate_bps = line.rate_bps, "a leg begins");
         let (commands, command_stream) = unbounded();
         let (wake, wakes) = bounded(1);
         let listening = feed.bells.listen(move || {
@@ -91,6 +94,7 @@ impl Leg {
             key_in_use: None,
             interface: String::new(),
             rate_bps: line.rate_bps,
+            source: Some(source.to_string()),
         };
         Ok(Self { join, keys: shared_keys, commands, backlog_bytes, first_bytes })
     }
@@ -118,6 +122,11 @@ impl Leg {
         if leg_epoch == self.join.leg_epoch {
             let _ = self.commands.send(Command::Nak { session, packets });
         }
+    }
+
+    /// A site is told to join: it shall hear the leg at once, although nothing is to be sent.
+    pub(super) fn expect_listener(&self) {
+        let _ = self.commands.send(Command::Listener);
     }
 
     pub(super) fn rate(&mut self, rate_bps: u64) {
@@ -193,6 +202,7 @@ impl Thread {
                 self.rate.lost(session, &packets);
                 self.sender.handle(now, SenderInput::Nak { site: session, packets });
             }
+            Command::Listener => self.sender.handle(now, SenderInput::Listener),
             Command::Rate(rate_bps) => {
                 self.rate.ask(rate_bps);
                 self.sender.handle(now, SenderInput::Rate(rate_bps));
@@ -316,6 +326,20 @@ impl Thread {
         let now = hub.clock.monotonic();
         let due = self.sender.deadline().into_iter().chain(self.keys.deadline()).min();
         due.map_or(IDLE, |due| Duration::from_micros(due.since(now).0)).min(IDLE)
+    }
+}
+
+fn outlet(hub: &Hub, line: &LegLine) -> Outlet {
+    let own = if line.interface.is_empty() { &hub.start.multicast_interface } else { &line.interface };
+    Outlet { interface: own.clone(), hops: line.hops, offload: line.offload }
+}
+
+fn config(line: &LegLine, leg_epoch: u64, key: LegKey, after: Sequence, group: SocketAddr) -> SenderConfig {
+    let config = SenderConfig::new(line.leg, leg_epoch, key, after, line.rate_bps);
+    SenderConfig {
+        burst_bytes: line.burst_bytes.unwrap_or(config.burst_bytes),
+        frame_overhead_bytes: SenderConfig::frame_overhead_bytes_of(group.is_ipv6()),
+        ..config
     }
 }
 

@@ -159,6 +159,7 @@ impl Plans {
         if let Some(leg) = wanted {
             status.offered.insert(feed.clone(), leg.join.leg);
             let interface = hub.roster.site(site).map(|line| line.interface).unwrap_or_default();
+            leg.expect_listener();
             // Within the lock: a key that is made from here on is told to whoever is offered the leg.
             let join = leg.join_of(site, handle, interface);
             let _ = handle.commands.send(Command::Join(Box::new(join)));

@@ -403,7 +403,7 @@ impl Session {
                     lock(&member.handle.status).late.insert(late.feed, late.products);
                 }
             }
-            HubEvent::LegJoined { leg, after } => self.leg_joined(leg, after),
+            HubEvent::LegJoined { leg, after, reception } => self.leg_joined(leg, after, reception),
             HubEvent::LegLeft(left) => self.leg_left(left),
             HubEvent::KeyTaken(taken) => {
                 if let Some(member) = &self.member {

@@ -115,6 +115,7 @@ impl Upstream {
             identity,
             clock: hub.clock,
             versions: hub.start.session_versions.clone(),
+            reading: crate::site::Reading::default(),
             shelf: Arc::clone(&intake) as Arc<dyn Shelf>,
             completeness: Arc::default(),
             files: None,

@@ -26,6 +26,9 @@ pub(crate) enum Event {
         state: &'static str,
         after: Option<Sequence>,
         reason: Option<String>,
+        /// How the site's host receives the group.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reception: Option<ReceptionLine>,
     },
     /// The connection to an upstream changed.
     Upstream { upstream: String, state: &'static str, hub: Option<String>, reason: Option<String> },
@@ -39,6 +42,14 @@ pub(crate) enum Event {
     Traffic(Traffic),
     /// A batch of sketches is ready.
     Batch { batch: String, path: PathBuf },
+}
+
+/// How a site's host receives a group.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReceptionLine {
+    pub(crate) buffer_bytes: u64,
+    pub(crate) path: String,
+    pub(crate) advice: Option<String>,
 }
 
 /// See [`Event::Traffic`].

@@ -268,6 +268,18 @@ pub(crate) struct LegLine {
     /// Multicast only: Ethernet-frame bits per second.
     #[serde(default)]
     pub(crate) rate_bps: u64,
+    /// Multicast only: name, number or address of the interface that it leaves by; empty: the hub's.
+    #[serde(default)]
+    pub(crate) interface: String,
+    /// Multicast only: how far it may travel (TTL, hop limit).
+    #[serde(default = "default_hops")]
+    pub(crate) hops: u8,
+    /// Multicast only: beyond the rate at most so many bytes of frames leave; absent: 10 ms of the rate.
+    #[serde(default)]
+    pub(crate) burst_bytes: Option<u64>,
+    /// Multicast only: whether trains may leave in one call.
+    #[serde(default = "default_offload")]
+    pub(crate) offload: bool,
 }
 
 /// See [`Action::Ingest`].
@@ -309,6 +321,15 @@ fn default_session_versions() -> Vec<u16> {
 
 const fn default_data_connections() -> usize {
     downburst_session::DATA_STREAMS
+}
+
+/// Enough for a national network, and no routed multicast beyond it by accident.
+const fn default_hops() -> u8 {
+    32
+}
+
+const fn default_offload() -> bool {
+    true
 }
 
 const fn default_receipt_hours() -> f64 {

@@ -17,7 +17,7 @@ use super::assembly::Assemblies;
 use super::complete::Completeness;
 use super::data::{self, DataLinks};
 use super::files::{Done, Waker};
-use super::group::{Datagrams, Group};
+use super::group::{Found, Group, Reading, What};
 use super::link::{Link, NoLink, Stream, dial};
 use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
@@ -52,8 +52,9 @@ pub(crate) struct Site {
     role: Role,
     news: mpsc::UnboundedSender<News>,
     groups: BTreeMap<LegId, Group>,
-    datagram_sender: mpsc::Sender<Datagrams>,
-    datagrams: mpsc::Receiver<Datagrams>,
+    reading: Reading,
+    found_sender: mpsc::Sender<Found>,
+    found: mpsc::Receiver<Found>,
     feeds: BTreeMap<FeedName, Kept>,
     /// The feeds whose files are shown in order, and what was told of each.
     ordered: BTreeMap<FeedName, Missing>,
@@ -80,7 +81,7 @@ enum Woken {
     Written(std::io::Result<usize>),
     Flushed(std::io::Result<()>),
     Data(data::Woken),
-    Datagrams(Datagrams),
+    Found(Found),
     Stored(Vec<Stored>),
     Done(Done),
     Role,
@@ -92,11 +93,12 @@ type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
 impl Site {
     /// Takes up where the site was with this hub.
     pub(crate) fn open(parts: Parts) -> Result<Self, String> {
-        let Parts { hub, identity, clock, versions, shelf, completeness, files, done, roles, news } = parts;
+        let Parts { hub, identity, clock, versions, reading, shelf, completeness, files, done, roles, news } =
+            parts;
         let (state, feeds) = recover(&hub, shelf.as_ref(), &completeness)?;
         let (result_sender, results) = mpsc::unbounded_channel();
         let (complete, store_thread) = store::start(Arc::clone(&shelf), clock, result_sender)?;
-        let (datagram_sender, datagrams) = mpsc::channel(DATAGRAM_BATCHES);
+        let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
         let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
         let role = *roles.borrow();
         Ok(Self {
@@ -119,8 +121,9 @@ impl Site {
             role,
             news,
             groups: BTreeMap::new(),
-            datagram_sender,
-            datagrams,
+            reading,
+            found_sender,
+            found,
             feeds,
             ordered: BTreeMap::new(),
             out: BytesMut::new(),
@@ -164,7 +167,7 @@ impl Site {
                 result = wait_dial(&mut dialling) => Woken::Dialled(result),
                 woken = wait_link(&mut link, &mut inbound, reads, &self.out, self.flushed) => woken,
                 woken = self.data.moved(), if reads => Woken::Data(woken),
-                Some(datagrams) = self.datagrams.recv() => Woken::Datagrams(datagrams),
+                Some(found) = self.found.recv() => Woken::Found(found),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
                 Some(done) = self.done.recv() => Woken::Done(done),
                 _ = self.roles.changed() => Woken::Role,
@@ -203,10 +206,13 @@ impl Site {
                 self.hang_up = true;
             }
             Woken::Data(woken) => self.data_moved(woken),
-            Woken::Datagrams(Datagrams { leg, batch }) => {
+            Woken::Found(Found { leg, what: What::Datagrams(batch) }) => {
                 for bytes in batch {
                     self.tell(SiteInput::Datagram { leg, bytes });
                 }
+            }
+            Woken::Found(Found { leg, what: What::Deaf(reason) }) => {
+                self.tell(SiteInput::Deaf { leg, reason });
             }
             Woken::Stored(batch) => self.stored_batch(batch),
             Woken::Done(Done { key, at, late }) => {
@@ -288,8 +294,11 @@ impl Site {
     }
 
     fn join(&mut self, join: &LegJoin) {
-        match Group::join(join, &self.local_address, self.datagram_sender.clone()) {
-            Ok(group) => drop(self.groups.insert(join.leg, group)),
+        match Group::join(join, &self.local_address, self.reading, self.found_sender.clone()) {
+            Ok((group, reception)) => {
+                self.groups.insert(join.leg, group);
+                self.tell(SiteInput::GroupJoined { leg: join.leg, reception });
+            }
             Err(reason) => {
                 tracing::warn!("{reason}");
                 self.tell(SiteInput::JoinFailed { leg: join.leg, reason });

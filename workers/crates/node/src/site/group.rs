@@ -2,53 +2,76 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use downburst_model::LegId;
-use downburst_session::LegJoin;
+use downburst_session::{LegJoin, Reception};
 use tokio::sync::mpsc;
 
-use crate::udp::GroupReceiver;
+use super::priority::Urgent;
+use crate::udp::{GroupReceiver, Membership, needed_buffer_bytes};
+
+/// How this site's host reads groups.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// Whether several datagrams may come as one where the kernel can do it (UDP GRO).
+    pub offload: bool,
+    /// The real-time priority (`SCHED_RR`, 1 to 99) of the threads that read groups; `None`: like all others.
+    pub priority: Option<u8>,
+}
 
 /// Listens to a group until it is dropped.
 pub(super) struct Group {
     stop: Arc<AtomicBool>,
 }
 
-/// Datagrams of one leg, as many as came together.
-pub(super) struct Datagrams {
+/// What the thread of a leg found.
+pub(super) struct Found {
     pub(super) leg: LegId,
-    pub(super) batch: Vec<Bytes>,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// As many as came together.
+    Datagrams(Vec<Bytes>),
+    /// Nothing comes, for this reason.
+    Deaf(String),
 }
 
 impl Group {
-    /// Joins the leg's group on its interface, or on the one with address `fallback`; datagrams go to `sender`.
+    /// Joins the leg's group on its interface, or on the one with address `fallback`; what is found goes to `sender`.
     pub(super) fn join(
         join: &LegJoin,
         fallback: &str,
-        sender: mpsc::Sender<Datagrams>,
-    ) -> Result<Self, String> {
+        reading: Reading,
+        sender: mpsc::Sender<Found>,
+    ) -> Result<(Self, Reception), String> {
         let sentence = |error: &dyn std::fmt::Display| {
             format!("the multicast group {} port {} can't be joined: {error}", join.group, join.port)
         };
-        let address = join.group.parse().map_err(|error| sentence(&error))?;
-        let interface = if join.interface.is_empty() { fallback } else { &join.interface };
-        let receiver = GroupReceiver::join(SocketAddr::new(address, join.port), interface)
-            .map_err(|error| sentence(&error))?;
+        let membership = membership(join, fallback, reading).map_err(|error| sentence(&error))?;
+        let receiver = GroupReceiver::join(&membership).map_err(|error| sentence(&error))?;
+        let reception = reception(join, &receiver);
         tracing::info!(
             leg = join.leg.0,
             group = join.group,
-            interface,
-            receive_buffer_bytes = receiver.receive_buffer_bytes(),
+            source = join.source,
+            interface = membership.interface,
+            receive_buffer_bytes = reception.buffer_bytes,
+            path = reception.path,
             "listening to a group"
         );
+        if let Some(advice) = &reception.advice {
+            tracing::warn!(leg = join.leg.0, "{advice}");
+        }
         let stop = Arc::new(AtomicBool::new(false));
         let (leg, stopped) = (join.leg, Arc::clone(&stop));
         std::thread::Builder::new()
             .name(format!("leg-{}", leg.0))
-            .spawn(move || listen(leg, receiver, &stopped, &sender))
+            .spawn(move || listen(leg, receiver, &stopped, reading.priority, &sender))
             .map_err(|error| sentence(&error))?;
-        Ok(Self { stop })
+        Ok((Self { stop }, reception))
     }
 }
 
@@ -58,18 +81,73 @@ impl Drop for Group {
     }
 }
 
-fn listen(leg: LegId, mut receiver: GroupReceiver, stop: &AtomicBool, sender: &mpsc::Sender<Datagrams>) {
+impl Default for Reading {
+    fn default() -> Self {
+        Self { offload: true, priority: None }
+    }
+}
+
+fn membership(
+    join: &LegJoin,
+    fallback: &str,
+    reading: Reading,
+) -> Result<Membership, std::net::AddrParseError> {
+    let interface = if join.interface.is_empty() { fallback } else { &join.interface };
+    Ok(Membership {
+        group: SocketAddr::new(join.group.parse()?, join.port),
+        source: join.source.as_deref().map(str::parse).transpose()?,
+        interface: interface.to_owned(),
+        offload: reading.offload,
+    })
+}
+
+fn reception(join: &LegJoin, receiver: &GroupReceiver) -> Reception {
+    let buffer_bytes = receiver.receive_buffer_bytes() as u64;
+    let needed = needed_buffer_bytes(join.rate_bps);
+    let advice = (buffer_bytes < needed).then(|| {
+        format!(
+            "the kernel grants {buffer_bytes} bytes to receive the group {}, and at {} Mb/s a busy host needs {needed}: set net.core.rmem_max={needed} there, or give the receiver CAP_NET_ADMIN",
+            join.group,
+            join.rate_bps / 1_000_000
+        )
+    });
+    Reception { buffer_bytes, path: receiver.path().to_owned(), advice }
+}
+
+fn listen(
+    leg: LegId,
+    mut receiver: GroupReceiver,
+    stop: &AtomicBool,
+    priority: Option<u8>,
+    sender: &mpsc::Sender<Found>,
+) {
+    let mut urgent = Urgent::begin(priority);
+    let mut heard = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         let mut batch = Vec::new();
+        let began = Instant::now();
         if let Err(error) = receiver.receive(PATIENCE_MS, |datagram| batch.push(datagram)) {
             tracing::warn!(leg = leg.0, %error, "the group can't be read; the leg falls silent");
             return;
         }
+        urgent.waited(began.elapsed());
+        let what = if !batch.is_empty() {
+            heard = Instant::now();
+            What::Datagrams(batch)
+        } else if heard.elapsed() >= DEAF_AFTER {
+            heard = Instant::now();
+            What::Deaf(receiver.watch().reason())
+        } else {
+            continue;
+        };
         // Waiting here lets the socket's buffer take the burst; what overflows it is repaired.
-        if !batch.is_empty() && sender.blocking_send(Datagrams { leg, batch }).is_err() {
+        if sender.blocking_send(Found { leg, what }).is_err() {
             return;
         }
     }
 }
 
 const PATIENCE_MS: u16 = 200;
+
+/// Four heads of an idle leg; said again as long as it lasts.
+const DEAF_AFTER: Duration = Duration::from_secs(1);

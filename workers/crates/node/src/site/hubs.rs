@@ -266,6 +266,7 @@ impl Common {
                 identity,
                 clock: self.clock,
                 versions: receive.session_versions.clone(),
+                reading: receive.reading,
                 shelf: Arc::clone(&self.logs) as Arc<dyn Shelf>,
                 completeness: Arc::clone(&self.completeness),
                 files: self.waker.clone(),

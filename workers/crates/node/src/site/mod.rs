@@ -15,6 +15,7 @@ mod group;
 mod hubs;
 mod link;
 mod order;
+mod priority;
 mod recovery;
 mod role;
 mod shelf;
@@ -33,6 +34,7 @@ pub(crate) use role::{News, Parts, Role};
 pub(crate) use shelf::Shelf;
 pub(crate) use state::{HubPlace, Identity};
 
+pub use group::Reading;
 pub use link::connect;
 
 /// What a receiving site is started with.
@@ -50,6 +52,8 @@ pub struct Receive {
     pub retention_bytes: u64,
     /// Whether each product becomes a file below `received/`; without, the site's log is all there is.
     pub files: bool,
+    /// How groups are read.
+    pub reading: Reading,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
     pub wall_shift_us: i64,
     /// The versions of the session that it speaks, best first: fewer than all to stand for a node of an earlier release.

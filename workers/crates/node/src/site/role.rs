@@ -5,6 +5,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::complete::Completeness;
 use super::files::{Done, Waker};
+use super::group::Reading;
 use super::shelf::Shelf;
 use super::state::{HubPlace, Identity};
 use crate::clock::Clock;
@@ -16,6 +17,8 @@ pub(crate) struct Parts {
     pub(crate) clock: Clock,
     /// The versions of the session that it speaks, best first.
     pub(crate) versions: Vec<u16>,
+    /// How groups are read.
+    pub(crate) reading: Reading,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) completeness: Arc<Completeness>,
     /// Wakes what reads the log.

@@ -8,8 +8,8 @@ use downburst_model::{
 
 use crate::{
     Classes, ClockOffset, Duplicates, FeedHandling, Filter, Frontier, Hello, KeyTaken, Late, LegJoin,
-    LegLeft, NextKey, Proof, Receipt, Refused, ResendEnd, ResendOrder, StreamId, Stretch, Subscription,
-    Ticket,
+    LegLeft, NextKey, Proof, Receipt, Reception, Refused, ResendEnd, ResendOrder, StreamId, Stretch,
+    Subscription, Ticket,
 };
 
 /// What a [`HubSession`](crate::HubSession) is told.
@@ -260,6 +260,8 @@ pub enum HubEvent {
         leg: LegId,
         /// Its coverage begins behind this.
         after: Sequence,
+        /// How its host receives the group, if it says.
+        reception: Option<Reception>,
     },
     /// The site left the leg; unicast serves it.
     LegLeft(LegLeft),

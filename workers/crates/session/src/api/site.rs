@@ -6,8 +6,8 @@ use bytes::Bytes;
 use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, WallMicros};
 
 use crate::{
-    ClockOffset, Duplicates, FeedHandling, FeedPosition, LegJoin, Proof, Refused, StreamId, Subscription,
-    Train,
+    ClockOffset, Duplicates, FeedHandling, FeedPosition, LegJoin, Proof, Reception, Refused, StreamId,
+    Subscription, Train,
 };
 
 /// What a [`SiteSession`](crate::SiteSession) is told.
@@ -43,6 +43,20 @@ pub enum SiteInput {
         leg: LegId,
         /// The datagram.
         bytes: Bytes,
+    },
+    /// The group was joined; whether it is heard shows later.
+    GroupJoined {
+        /// The leg.
+        leg: LegId,
+        /// How.
+        reception: Reception,
+    },
+    /// Nothing comes from the group.
+    Deaf {
+        /// The leg.
+        leg: LegId,
+        /// Why, as far as the host can know.
+        reason: String,
     },
     /// The group can't be joined.
     JoinFailed {

@@ -12,7 +12,7 @@ impl HubSession {
                 self.send(ClockReply { request_sent: request.sent, received: now.wall, sent: now.wall })
             }
             Message::Frontier(frontier) => self.take_frontier(frontier),
-            Message::LegJoined(joined) => self.take_leg_joined(&joined),
+            Message::LegJoined(joined) => self.take_leg_joined(joined),
             Message::LegLeft(left) => self.take_leg_left(left),
             Message::KeyTaken(taken) => {
                 if self.offers.has(taken.leg, taken.leg_epoch) {
@@ -47,14 +47,14 @@ impl HubSession {
         self.event(HubEvent::Frontier(frontier));
     }
 
-    fn take_leg_joined(&mut self, joined: &LegJoined) {
+    fn take_leg_joined(&mut self, joined: LegJoined) {
         let Some((join, messages)) = self.offers.joined(joined.leg, joined.leg_epoch, joined.after.0) else {
             return;
         };
         self.send_all(messages);
         self.follow_coverage(&join.feed, join.epoch);
         self.leave_to_leg(&join.feed, join.epoch, joined.after.0);
-        self.event(HubEvent::LegJoined { leg: joined.leg, after: joined.after });
+        self.event(HubEvent::LegJoined { leg: joined.leg, after: joined.after, reception: joined.reception });
     }
 
     fn take_leg_left(&mut self, left: LegLeft) {

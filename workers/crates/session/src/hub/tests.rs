@@ -60,6 +60,7 @@ fn join(leg: u32) -> LegJoin {
         key_in_use: None,
         interface: String::new(),
         rate_bps: 1_000_000,
+        source: None,
     }
 }
 
@@ -256,7 +257,7 @@ fn unicast_ends_where_a_leg_begins_and_goes_on_where_it_ended() {
     bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
     let offers = bench.messages(0).into_iter().filter(|message| matches!(message, Message::LegJoin(_)));
     assert_eq!(offers.count(), 1, "an offer repeated changes nothing");
-    bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(12) });
+    bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(12), reception: None });
     bench.head(20);
     bench.messages(0);
     assert_eq!(bench.reads(), [(10, 12)]);
@@ -284,7 +285,7 @@ fn what_a_leg_brings_is_neither_queued_nor_left_in_the_queue() {
     bench.answer(10, 13, vec![entry(11, "x"), entry(13, "x")]);
     bench.head(20);
     bench.messages(0);
-    bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(12) });
+    bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(12), reception: None });
     bench.answer(13, 20, vec![entry(15, "x")]);
     bench.hub.room_bytes = room;
     assert_eq!(begun(bench.messages(0)), [(11, Some(Sequence(10)))]);
@@ -301,13 +302,13 @@ fn what_a_leg_brings_is_neither_queued_nor_left_in_the_queue() {
 fn a_newer_leg_takes_over_before_the_older_one_ends() {
     let mut bench = Bench::serving(vec![], 10);
     bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
-    bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(10) });
+    bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(10), reception: None });
     bench.hub.handle(at(0), HubInput::JoinLeg(join(101)));
     bench.head(20);
     let left =
         |messages: Vec<Message>| messages.iter().any(|message| matches!(message, Message::LegLeave(_)));
     assert!(!left(bench.messages(0)));
-    bench.say(0, LegJoined { leg: LegId(101), leg_epoch: 1, after: Sequence(18) });
+    bench.say(0, LegJoined { leg: LegId(101), leg_epoch: 1, after: Sequence(18), reception: None });
     assert!(left(bench.messages(0)));
     assert_eq!(bench.reads(), []);
     bench.say(0, LegLeft { leg: LegId(100), known_to: Some(Sequence(15)), reason: String::new() });
@@ -394,7 +395,7 @@ proptest! {
         let mut bench = Bench::serving(vec![position(&[(0, numbers[0])])], 30);
         bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
         bench.messages(0);
-        bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(numbers[1]) });
+        bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(numbers[1]), reception: None });
         let sequences: RangeSet = [(numbers[2].min(numbers[3]), numbers[3])].into_iter().collect();
         bench.say(0, Want { feed: feed(), epoch: EPOCH, sequences });
         bench.messages(0);

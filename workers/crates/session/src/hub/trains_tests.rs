@@ -186,12 +186,13 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
         key_in_use: None,
         interface: String::new(),
         rate_bps: 1,
+        source: None,
     };
     bench.hub.handle(now(), HubInput::JoinLeg(join));
     bench.run(1 << 20);
     bench.hub.room_bytes = 0;
     bench.answer(0, 9, &[2, 5, 8]);
-    bench.say(LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(6) });
+    bench.say(LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(6), reception: None });
     assert_eq!(bench.trains(), []);
     assert_eq!(bench.asked(), [(0, 6)]);
     bench.answer(0, 9, &[2, 5, 8]);

@@ -36,6 +36,9 @@ pub struct LegJoin {
     /// The key in use, while `key` is told ahead of its use.
     #[n(9)]
     pub key_in_use: Option<LegKey>,
+    /// The address that the leg's datagrams come from; who joins a group of one source asks for it. Absent: a hub that has none.
+    #[n(10)]
+    pub source: Option<String>,
 }
 
 /// Site to hub: the leg was heard; everything after `after` comes by it.
@@ -50,6 +53,23 @@ pub struct LegJoined {
     /// The leg's coverage begins behind this.
     #[n(2)]
     pub after: Sequence,
+    /// How the site's host receives the group.
+    #[n(3)]
+    pub reception: Option<Reception>,
+}
+
+/// How a site's host receives a group.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Reception {
+    /// The receive buffer that the kernel granted, as it counts.
+    #[n(0)]
+    pub buffer_bytes: u64,
+    /// Which of the kernel's ways is in use, for people.
+    #[n(1)]
+    pub path: String,
+    /// One sentence on what the site's administrator should change, if anything.
+    #[n(2)]
+    pub advice: Option<String>,
 }
 
 /// Hub to site: the leg ends for this site; it answers [`LegLeft`].

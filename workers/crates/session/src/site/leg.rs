@@ -1,14 +1,18 @@
 use downburst_model::{Machine, Micros, Now, RangeSet};
 use downburst_vcmtp::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
 
-use crate::LegJoin;
 use crate::spans::Spans;
+use crate::{LegJoin, Reception};
 
 /// A multicast leg this site listens to.
 pub(crate) struct Leg {
     pub(crate) join: LegJoin,
     /// When packets were last given up; what lacks bytes since is asked from the session.
     pub(crate) gave_up_at: Option<Micros>,
+    /// How the host receives the group.
+    pub(crate) reception: Option<Reception>,
+    /// Why the host thinks that nothing comes from the group.
+    pub(crate) deaf: Option<String>,
     receiver: Receiver,
     began: Micros,
     /// Numbers the leg accounted for: everything up to its coverage, products, and what it carries nothing for.
@@ -27,6 +31,8 @@ impl Leg {
             receiver,
             join,
             gave_up_at: None,
+            reception: None,
+            deaf: None,
             began: now.monotonic,
             announced: RangeSet::new(),
             highest: 0,
@@ -71,6 +77,18 @@ impl Leg {
     /// True if nothing was heard in the time a leg has to be heard.
     pub(crate) fn is_mute(&self, now: Now) -> bool {
         !self.joined && now.monotonic >= self.began.plus(JOIN_LIMIT)
+    }
+
+    /// What is known of a leg that is not heard: datagrams that did not open are worth more than what the host supposes.
+    pub(crate) fn why_unheard(&self, what: &str) -> String {
+        let refused = self.receiver.stats().refused;
+        match &self.deaf {
+            _ if !self.joined && refused > 0 => format!(
+                "{what}: {refused} datagrams came, and none was of this leg; another sender uses the group"
+            ),
+            Some(reason) => format!("{what}: {reason}"),
+            None => what.to_owned(),
+        }
     }
 
     /// True for a while after packets were given up.

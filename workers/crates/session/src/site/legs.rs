@@ -5,7 +5,7 @@ use downburst_vcmtp::{ReceiverInput, ReceiverOutput};
 use super::assembly::Source;
 use super::leg::Leg;
 use super::{Link, SiteSession};
-use crate::{KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, SiteEvent, SiteOutput};
+use crate::{KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput};
 
 impl SiteSession {
     /// Listens to a leg, or says why not: every `LegJoin` is answered by one `LegLeft`, in the end.
@@ -27,6 +27,19 @@ impl SiteSession {
 
     pub(super) fn join_failed(&mut self, now: Now, leg: LegId, reason: &str) {
         self.end_leg(now, leg, reason);
+    }
+
+    pub(super) fn group_joined(&mut self, leg: LegId, reception: Reception) {
+        if let Some(leg) = self.legs.get_mut(&leg) {
+            leg.reception = Some(reception);
+        }
+    }
+
+    /// Kept for the day that the leg is given up.
+    pub(super) fn leg_deaf(&mut self, leg: LegId, reason: String) {
+        if let Some(leg) = self.legs.get_mut(&leg) {
+            leg.deaf = Some(reason);
+        }
     }
 
     /// Gives a leg's receiver an input. A repair for another life of the leg is ignored.
@@ -57,7 +70,9 @@ impl SiteSession {
             let outputs = self.legs.get_mut(&id).map(|leg| leg.poll(now)).unwrap_or_default();
             self.take_leg_outputs(now, id, outputs, false);
             if self.legs.get(&id).is_some_and(|leg| leg.is_mute(now)) {
-                self.end_leg(now, id, "nothing was heard of the leg's group");
+                let reason =
+                    self.legs.get(&id).map(|leg| leg.why_unheard("nothing was heard of the leg's group"));
+                self.end_leg(now, id, &reason.unwrap_or_default());
             }
         }
     }
@@ -106,7 +121,10 @@ impl SiteSession {
                     }
                 }
                 ReceiverOutput::GaveUp(_) => self.leg_gave_up(now, id),
-                ReceiverOutput::Silent => self.end_leg(now, id, "the leg fell silent"),
+                ReceiverOutput::Silent => {
+                    let reason = self.legs.get(&id).map(|leg| leg.why_unheard("the leg fell silent"));
+                    self.end_leg(now, id, &reason.unwrap_or_default());
+                }
             }
         }
     }
@@ -116,9 +134,9 @@ impl SiteSession {
             return;
         };
         leg.joined(after.0);
-        let (feed, leg_epoch) = (leg.join.feed.clone(), leg.join.leg_epoch);
+        let (feed, leg_epoch, reception) = (leg.join.feed.clone(), leg.join.leg_epoch, leg.reception.clone());
         self.event(SiteEvent::LegJoined { leg: id, feed });
-        self.send(LegJoined { leg: id, leg_epoch, after });
+        self.send(LegJoined { leg: id, leg_epoch, after, reception });
     }
 
     fn leg_announced(&mut self, now: Now, source: Source, previous: u64, info: ProductInfo) {

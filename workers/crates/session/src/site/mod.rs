@@ -379,6 +379,8 @@ impl Machine for SiteSession {
             SiteInput::Datagram { leg, bytes } => {
                 self.tell_leg(now, leg, None, ReceiverInput::Datagram(bytes));
             }
+            SiteInput::GroupJoined { leg, reception } => self.group_joined(leg, reception),
+            SiteInput::Deaf { leg, reason } => self.leg_deaf(leg, reason),
             SiteInput::JoinFailed { leg, reason } => self.join_failed(now, leg, &reason),
             SiteInput::Settled { key, result, at } => {
                 let track = self.tracks.get_mut(&key.feed);

@@ -9,7 +9,7 @@ use super::*;
 use crate::frame::slice_header;
 use crate::{
     ClockReply, Covered, Expired, FeedStart, Frontier, LegJoin, LegJoined, LegLeave, LegLeft, Outcome,
-    ProductBegin, Receipt, StoreResult, Subscription, Welcome,
+    ProductBegin, Receipt, Reception, StoreResult, Subscription, Welcome,
 };
 
 mod legs;
@@ -62,6 +62,7 @@ fn join(leg: u32) -> LegJoin {
         key_in_use: None,
         interface: String::new(),
         rate_bps: 1_000_000_000,
+        source: None,
     }
 }
 

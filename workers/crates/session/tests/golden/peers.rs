@@ -405,6 +405,7 @@ pub fn leg_join(offer: &Offer) -> LegJoin {
         key_in_use: None,
         interface: String::new(),
         rate_bps: offer.rate_bps,
+        source: None,
     }
 }
 

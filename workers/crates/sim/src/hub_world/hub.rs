@@ -91,6 +91,7 @@ impl Hub {
             key_in_use: None,
             interface: String::new(),
             rate_bps,
+            source: None,
         };
         let sim = self.begin_life(join, repair_window_bytes);
         self.legs.insert(leg, sim);

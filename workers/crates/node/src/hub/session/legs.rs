@@ -3,21 +3,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::{LegId, Sequence};
-use downburst_session::LegLeft;
+use downburst_session::{LegLeft, Reception};
 
 use super::{Member, Session};
 use crate::hub::lock;
 use crate::hub::text::shown;
-use crate::lines::Event;
+use crate::lines::{Event, ReceptionLine};
 
 impl Session {
-    pub(super) fn leg_joined(&self, leg: LegId, after: Sequence) {
+    pub(super) fn leg_joined(&self, leg: LegId, after: Sequence, reception: Option<Reception>) {
         self.follow_legs();
         let Some(member) = &self.member else { return };
         let Some(feed) = lock(&self.hub.plans).feed_of(leg) else { return };
         lock(&member.handle.status).joined.insert(feed.clone(), leg);
         let site = member.site.clone();
-        self.hub.event(&Event::Leg { feed, leg, site, state: "joined", after: Some(after), reason: None });
+        let reception = reception.map(|said| ReceptionLine {
+            buffer_bytes: said.buffer_bytes,
+            path: shown(&said.path),
+            advice: said.advice.as_deref().map(shown),
+        });
+        let after = Some(after);
+        self.hub.event(&Event::Leg { feed, leg, site, state: "joined", after, reason: None, reception });
     }
 
     pub(super) fn leg_left(&mut self, left: LegLeft) {
@@ -55,6 +61,7 @@ impl Session {
             state,
             after: left.known_to,
             reason: Some(shown(&left.reason)),
+            reception: None,
         });
         self.offer_again_later(member);
     }

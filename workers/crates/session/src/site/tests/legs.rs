@@ -26,13 +26,49 @@ fn hear(bench: &mut Bench, datagram: &Bytes) {
 }
 
 #[test]
+fn a_leg_that_is_not_heard_is_left_with_what_the_host_supposes() {
+    for (foreign, expected) in [
+        (false, "nothing was heard of the leg's group: the interface is down"),
+        (
+            true,
+            "nothing was heard of the leg's group: 1 datagrams came, and none was of this leg; another sender uses the group",
+        ),
+    ] {
+        let mut bench = Bench::started();
+        bench.say(join(100));
+        let reason = "the interface is down".to_owned();
+        bench.site.handle(at(1_000), SiteInput::Deaf { leg: LegId(100), reason });
+        if foreign {
+            hear(&mut bench, &Bytes::from_static(b"something else"));
+        }
+        let left = LegLeft { leg: LegId(100), known_to: None, reason: expected.to_owned() };
+        let said = bench.wait(6_000);
+        assert!(said.contains(&left.into()), "{said:?}");
+    }
+}
+
+#[test]
+fn how_the_host_receives_is_told_with_the_join() {
+    let mut bench = Bench::started();
+    bench.say(join(100));
+    let reception =
+        Reception { buffer_bytes: 425_984, path: "batches".to_owned(), advice: Some("more".to_owned()) };
+    let told = SiteInput::GroupJoined { leg: LegId(100), reception: reception.clone() };
+    bench.site.handle(at(0), told);
+    hear(&mut bench, &datagrams(4, &[(5, "x", b"abc")])[0]);
+    let reception = Some(reception);
+    let joined = LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(4), reception };
+    assert!(bench.messages().contains(&joined.into()));
+}
+
+#[test]
 fn a_leg_is_joined_announces_and_is_left_with_what_is_known() {
     let mut bench = Bench::started();
     bench.say(join(100));
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::JoinGroup(_))), 1);
     let packets = datagrams(4, &[(5, "x", b"abc"), (6, "y", b"abc"), (8, "x", b"abc"), (9, "x", b"abc")]);
     hear(&mut bench, &packets[0]);
-    let joined = LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(4) };
+    let joined = LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(4), reception: None };
     assert!(bench.messages().contains(&joined.into()));
     hear(&mut bench, &packets[1]);
     hear(&mut bench, &packets[3]);
