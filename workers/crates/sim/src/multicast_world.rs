@@ -170,6 +170,7 @@ impl World {
     }
 
     fn run(mut self) -> Result<Report, NameError> {
+        self.sender.handle(clock(self.now), SenderInput::Members(self.sites.len() as u64));
         self.poll_sender();
         let mut end = None;
         loop {

@@ -95,6 +95,8 @@ pub enum SenderInput {
     Rate(u64),
     /// Whatever is sealed from here on, repairs too, is sealed with this key. [`Rotation`](crate::Rotation) says when.
     Key(LegKey),
+    /// How many sites hear the group.
+    Members(u64),
 }
 
 /// What a sender asks for.
@@ -135,8 +137,10 @@ pub struct SenderStats {
     pub datagram_bytes: u64,
     /// Datagrams handed out.
     pub datagrams: u64,
-    /// UDP payload of repairs to the group.
+    /// UDP payload of repairs to the group, coded ones included.
     pub group_repair_bytes: u64,
+    /// UDP payload of coded repairs to the group.
+    pub coded_repair_bytes: u64,
     /// Payload of repairs that went through sessions.
     pub site_repair_bytes: u64,
     /// Product bytes taken in and not yet sent.
@@ -232,6 +236,10 @@ pub struct ReceiverStats {
     pub missed: u64,
     /// Packets that came by repair.
     pub repaired: u64,
+    /// Packets restored from coded repairs.
+    pub decoded: u64,
+    /// Coded repairs that came.
+    pub symbols: u64,
     /// Packets given up.
     pub given_up: u64,
 }

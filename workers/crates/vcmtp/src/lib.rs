@@ -3,12 +3,14 @@
 //! A [`Sender`] turns products into paced, sealed datagrams for the group; each site runs a [`Receiver`]. Every datagram has a
 //! dense packet number in the life of its leg (its *leg epoch*), so that a receiver sees at once what it lacks and asks for it as
 //! merged ranges while the multicast goes on. What one site lost travels to it alone, by its session; what several lost goes to
-//! the group again. The manifest (which product, which bytes belong to it, which product came before) is part of the multicast, so
+//! the group as coded symbols. The manifest (which product, which bytes belong to it, which product came before) is part of the multicast, so
 //! that nothing per product and site crosses a session.
 #![forbid(unsafe_code)]
 
 mod api;
+mod blocks;
 mod catalogue;
+mod code;
 mod heads;
 mod key_ring;
 mod missing;
@@ -20,6 +22,9 @@ mod repairs;
 mod rotation;
 mod seal;
 mod sender;
+mod share;
+mod shelf;
+mod symbol;
 mod window;
 
 pub use api::{

@@ -102,6 +102,27 @@ impl Missing {
         taken
     }
 
+    /// What is missing of `first..=last`.
+    pub(crate) fn within(&self, first: u64, last: u64) -> RangeSet {
+        let runs = self.runs_within(first, last);
+        runs.map(|(start, run)| (start.max(first), run.last.min(last))).collect()
+    }
+
+    /// What is missing of `first..=last` is asked for at `due`, as if nobody had asked in vain: its repair has begun to come.
+    pub(crate) fn postpone(&mut self, first: u64, last: u64, due: Micros) {
+        let runs: Vec<(u64, Run)> = self.runs_within(first, last).collect();
+        for (start, run) in runs {
+            self.take(start);
+            if start < first {
+                self.put(start, Run { last: first - 1, ..run });
+            }
+            if run.last > last {
+                self.put(last + 1, run);
+            }
+            self.put(start.max(first), Run { last: run.last.min(last), due, tries: 0, ..run });
+        }
+    }
+
     /// Takes the oldest out until `limit` are left; returns them.
     pub(crate) fn shrink(&mut self, limit: u64) -> RangeSet {
         let mut taken = RangeSet::new();
@@ -177,6 +198,12 @@ impl Missing {
     fn run_reaching(&self, first: u64, last: u64) -> Option<(u64, Run)> {
         let (start, run) = self.runs.range(..=last).next_back()?;
         (run.last >= first && first <= last).then_some((*start, *run))
+    }
+
+    fn runs_within(&self, first: u64, last: u64) -> impl Iterator<Item = (u64, Run)> {
+        let before = self.run_at(first).filter(|(start, _)| *start < first);
+        let runs = (first <= last).then(|| self.runs.range(first..=last)).into_iter().flatten();
+        before.into_iter().chain(runs.map(|(start, run)| (*start, *run)))
     }
 
     fn put(&mut self, first: u64, run: Run) {

@@ -44,6 +44,7 @@ struct Outgoing {
     sequence: Sequence,
     offset: u64,
     rest: Bytes,
+    small: bool,
 }
 
 /// The content of one packet.
@@ -52,6 +53,8 @@ pub(crate) struct Filled {
     pub(crate) payload: Payload,
     /// The most urgent class in it.
     pub(crate) class: Class,
+    /// A product waits for it alone: it is urgent, or small.
+    pub(crate) hurried: bool,
     /// Products whose first byte is in it.
     pub(crate) first: Vec<Sequence>,
     /// Products whose last byte is in it.
@@ -107,6 +110,7 @@ impl Queue {
         let leader = self.urgency()?;
         let mut filled = Filled {
             class: leader,
+            hurried: false,
             payload: Payload { announced: self.announced, frames: Vec::new(), padding: 0 },
             first: Vec::new(),
             last: Vec::new(),
@@ -145,6 +149,7 @@ impl Queue {
         }
         if filled.payload.frames.len() > frames {
             filled.class = filled.class.min(class);
+            filled.hurried |= class <= Class::Observation;
         }
         self.products = self.products.saturating_sub(filled.last.len() - ended);
         if lane.is_empty() {
@@ -175,11 +180,13 @@ impl Lane {
         *room = room.checked_sub(needed).or(alone.then_some(0))?;
         let Incoming { sequence, manifest, bytes } = self.incoming.pop_front()?;
         filled.payload.frames.push(Frame::Manifest(manifest));
+        let small = bytes.len() < SMALL_PRODUCT_BYTES;
+        filled.hurried |= small;
         if bytes.is_empty() {
             filled.first.push(sequence);
             filled.last.push(sequence);
         } else {
-            self.blocks.push_back(Outgoing { sequence, offset: 0, rest: bytes });
+            self.blocks.push_back(Outgoing { sequence, offset: 0, rest: bytes, small });
         }
         Some(sequence)
     }
@@ -189,7 +196,8 @@ impl Lane {
         let most = room.checked_sub(BLOCK_BYTES).filter(|most| *most > 0)?;
         let product = self.blocks.front_mut()?;
         let bytes = product.rest.split_to(product.rest.len().min(most));
-        let Outgoing { sequence, offset, .. } = *product;
+        let Outgoing { sequence, offset, small, .. } = *product;
+        filled.hurried |= small;
         product.offset += bytes.len() as u64;
         if product.rest.is_empty() {
             filled.last.push(sequence);
@@ -216,3 +224,7 @@ const LEAD: usize = 16;
 
 /// A lane that waits leads at least one packet of sixteen: enough for a bulk feed to get on, and too little to be felt by a warning.
 const PATIENCE: u32 = 15;
+
+/// A large product is whole only long after a packet of it was lost, so the repair of that packet has time. A smaller one is over so
+/// soon that waiting for the rest of its block would be most of its latency.
+const SMALL_PRODUCT_BYTES: usize = 32 << 10;

@@ -6,6 +6,8 @@ use downburst_model::{Machine, Micros, Now, RangeSet};
 use crate::catalogue::{Catalogue, Content};
 use crate::key_ring::KeyRing;
 use crate::missing::Missing;
+use crate::shelf::{SYMBOL_PAUSE, Shelf};
+use crate::symbol;
 use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
 
 /// A site's half of a leg: opens datagrams, tells what was announced and which bytes came, and asks for what is missing.
@@ -27,6 +29,7 @@ pub struct Receiver {
     joined: Option<Joined>,
     missing: Missing,
     catalogue: Catalogue,
+    shelf: Shelf,
     outputs: VecDeque<ReceiverOutput>,
     stats: ReceiverStats,
 }
@@ -47,6 +50,7 @@ impl Receiver {
             joined: None,
             missing: Missing::new(config.retry_wait),
             catalogue: Catalogue::default(),
+            shelf: Shelf::default(),
             outputs: VecDeque::new(),
             stats: ReceiverStats::default(),
             config,
@@ -59,17 +63,61 @@ impl Receiver {
     }
 
     fn datagram(&mut self, now: Micros, datagram: Bytes) {
-        let opened = self.keys.open(now, datagram);
-        let Some((packet, content)) =
-            opened.and_then(|(packet, payload)| Some((packet, Content::read(payload)?)))
-        else {
-            self.stats.refused += 1;
-            return;
-        };
-        self.stats.datagrams += 1;
+        let taken = self.keys.open(now, datagram).and_then(|(number, payload)| {
+            if symbol::is_symbol(number) {
+                self.symbol(now, symbol::read(number, payload)?);
+            } else {
+                self.packet(now, number, payload)?;
+            }
+            Some(())
+        });
+        match taken {
+            Some(()) => self.stats.datagrams += 1,
+            None => self.stats.refused += 1,
+        }
+    }
+
+    fn packet(&mut self, now: Micros, packet: u64, payload: Bytes) -> Option<()> {
+        let content = Content::read(payload.clone())?;
         let joined = self.hear(now, packet, &content);
         if packet >= joined.first {
-            self.arrive(now, packet, content);
+            self.arrive(now, packet, (payload, content));
+        }
+        Some(())
+    }
+
+    /// A repair of its block. Its end may be all that is heard of the block's last packets.
+    fn symbol(&mut self, now: Micros, symbol: symbol::Symbol) {
+        let Some(joined) = &mut self.joined else { return };
+        (joined.heard, joined.silent) = (now, false);
+        self.stats.symbols += 1;
+        if self.notice_gap(now, symbol.last) {
+            self.stats.missed += 1;
+            self.missing.insert(symbol.last, symbol.last, now.plus(self.config.reorder_wait));
+        }
+        let (first, last) = (symbol.first, symbol.last);
+        if self.missing.within(first, last).is_empty() {
+            return;
+        }
+        self.shelf.take(now, symbol);
+        self.missing.postpone(first, last, now.plus(SYMBOL_PAUSE));
+        self.restore(now, first);
+    }
+
+    /// Takes in what coded repairs restore of the block that holds the packet.
+    fn restore(&mut self, now: Micros, packet: u64) {
+        for (packet, payload) in self.shelf.restore(packet) {
+            if !self.missing.contains(packet) {
+                continue;
+            }
+            let content = payload.and_then(|payload| Some((payload.clone(), Content::read(payload)?)));
+            match content {
+                Some(content) => {
+                    self.stats.decoded += 1;
+                    self.arrive(now, packet, content);
+                }
+                None => self.stats.refused += 1,
+            }
         }
     }
 
@@ -89,19 +137,23 @@ impl Receiver {
         })
     }
 
-    fn arrive(&mut self, now: Micros, packet: u64, content: Content) {
+    fn arrive(&mut self, now: Micros, packet: u64, (payload, content): (Bytes, Content)) {
         let ahead = self.notice_gap(now, packet);
         if !ahead && !self.missing.contains(packet) {
             self.stats.repeated += 1;
         } else if self.catalogue.has_room(packet, &content, self.missing.first()) {
             let asked = self.missing.remove(packet) == Some(true);
             self.stats.repaired += u64::from(asked);
+            self.shelf.keep(packet, payload);
             self.accept(packet, content);
         } else if ahead {
             self.missing.insert(packet, packet, now.plus(self.config.reorder_wait));
         }
         let excess = self.missing.shrink(self.config.missing_limit);
         self.give_up(excess);
+        self.restore(now, packet);
+        let highest = self.joined.map_or(packet, |joined| joined.highest);
+        self.shelf.release(highest, self.missing.first());
     }
 
     /// True if the packet is above the highest; then those between are missing.
@@ -126,12 +178,12 @@ impl Receiver {
             self.stats.repeated += 1;
             return;
         }
-        let Some(content) = Content::read(payload) else {
+        let Some(content) = Content::read(payload.clone()) else {
             self.stats.refused += 1;
             return;
         };
         self.missing.note_repair(now, packet);
-        self.arrive(now, packet, content);
+        self.arrive(now, packet, (payload, content));
     }
 
     fn gone(&mut self, packets: &RangeSet) {
@@ -182,6 +234,8 @@ impl Machine for Receiver {
     fn poll(&mut self, now: Now) -> Option<ReceiverOutput> {
         if self.outputs.is_empty() {
             let wanted = self.missing.ask(now.monotonic);
+            let missing = |first, last| self.missing.within(first, last);
+            let wanted = self.shelf.worth_asking(now.monotonic, wanted, missing);
             if !wanted.is_empty() {
                 self.outputs.push_back(ReceiverOutput::Nak(wanted));
             }

@@ -1,4 +1,5 @@
-//! Which packets are repaired, to whom and when.
+//! Which packets are repaired, to whom and when: those that are hurried one by one, as follows, the others by blocks
+//! (`blocks.rs`).
 //!
 //! | state of a packet | event | next |
 //! |---|---|---|
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use downburst_model::{Class, Micros, RangeSet};
 
+use crate::blocks::{Blocks, Symbol};
 use crate::window::Window;
 
 /// The repair half of a sender.
@@ -29,6 +31,14 @@ pub(crate) struct Repairs {
     recent: BTreeSet<(u64, u64)>,
     recent_order: VecDeque<(Micros, u64, u64)>,
     budget: Budget,
+    blocks: Blocks,
+}
+
+/// What goes to the group next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ForGroup {
+    Packet(Class, u64),
+    Symbol(Class),
 }
 
 /// What becomes of a packet one site asked for.
@@ -56,6 +66,7 @@ impl Repairs {
             recent: BTreeSet::new(),
             recent_order: VecDeque::new(),
             budget: Budget { bytes: Budget::of(rate_bps), used: BTreeMap::new(), ends: Micros(0) },
+            blocks: Blocks::new(),
         }
     }
 
@@ -74,6 +85,7 @@ impl Repairs {
     ) -> RangeSet {
         let (mut gone, mut left) = (RangeSet::new(), ASK_LIMIT);
         self.forget_recent(now);
+        self.note_lag(now, packets, window);
         for (first, last) in packets.iter() {
             if let Some(before) = window.first().checked_sub(1) {
                 gone.insert(first, last.min(before));
@@ -85,6 +97,29 @@ impl Repairs {
             }
         }
         gone
+    }
+
+    /// A packet was sent for the first time; `data` is false for a head.
+    pub(crate) fn sent(&mut self, now: Micros, packet: u64, class: Class, data: bool) {
+        self.blocks.sent(now, packet, class, data);
+    }
+
+    pub(crate) fn change_members(&mut self, members: u64) {
+        self.blocks.change_members(members);
+    }
+
+    /// Decides about a block that is due; false if none is.
+    pub(crate) fn decide(&mut self, now: Micros, window: &Window) -> bool {
+        self.blocks.expire(window.first());
+        let Some(alone) = self.blocks.advance(now, window) else { return false };
+        for (site, packets) in alone {
+            for packet in packets.iter().flat_map(|(first, last)| first..=last) {
+                if !self.recent.contains(&(packet, site)) && !self.asked.contains_key(&(packet, site)) {
+                    self.wait(packet, site, now);
+                }
+            }
+        }
+        true
     }
 
     /// The next answer to a single site that is due.
@@ -103,9 +138,16 @@ impl Repairs {
         }
     }
 
-    /// The most urgent packet that waits to be repaired to the group.
-    pub(crate) fn group(&self) -> Option<(Class, u64)> {
-        self.group.first().copied()
+    /// The most urgent of what waits for the group.
+    pub(crate) fn group(&self) -> Option<(Class, ForGroup)> {
+        let packet = self.group.first().map(|(class, packet)| (*class, ForGroup::Packet(*class, *packet)));
+        let symbol = self.blocks.next_symbol().map(|symbol| (symbol.class, ForGroup::Symbol(symbol.class)));
+        packet.into_iter().chain(symbol).min()
+    }
+
+    /// The symbol goes to the group now.
+    pub(crate) fn take_symbol(&mut self, now: Micros) -> Option<Symbol> {
+        self.blocks.take_symbol(now)
     }
 
     /// The packet goes to the group now, or can't any more.
@@ -117,13 +159,28 @@ impl Repairs {
         }
     }
 
-    /// When the next answer to a single site is due.
+    /// When the next answer to a single site or decision about a block is due.
     pub(crate) fn deadline(&self) -> Option<Micros> {
-        self.due.first().map(|(due, ..)| *due)
+        self.due.first().map(|(due, ..)| *due).into_iter().chain(self.blocks.deadline()).min()
+    }
+
+    /// The oldest packet of a request that nobody asked for before says how long requests take.
+    fn note_lag(&mut self, now: Micros, packets: &RangeSet, window: &Window) {
+        let oldest = packets.iter().find_map(|(first, last)| {
+            let packet = first.max(window.first());
+            window.packet(packet).filter(|kept| packet <= last && !kept.asked)
+        });
+        if let Some(kept) = oldest {
+            self.blocks.note_lag(now.since(kept.sent));
+        }
     }
 
     fn ask_packet(&mut self, now: Micros, site: u64, packet: u64, window: &mut Window) {
         let Some(kept) = window.packet_mut(packet) else { return };
+        kept.asked = true;
+        if !kept.hurried && self.blocks.ask(now, site, packet) {
+            return;
+        }
         let quiet = kept.queued || kept.quiet_until.is_some_and(|until| now < until);
         if quiet || self.recent.contains(&(packet, site)) {
             return;

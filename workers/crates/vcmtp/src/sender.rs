@@ -7,8 +7,9 @@ use crate::heads::Heads;
 use crate::pacer::Pacer;
 use crate::payload::{Frame, Payload};
 use crate::queue::{Filled, Queue};
-use crate::repairs::{Answer, Repairs};
+use crate::repairs::{Answer, ForGroup, Repairs};
 use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
+use crate::symbol::{self, SYMBOL_BYTES};
 use crate::window::Window;
 use crate::{SenderConfig, SenderInput, SenderOutput, SenderStats};
 
@@ -44,7 +45,7 @@ pub struct Sender {
 enum Choice {
     Fresh,
     Head,
-    Repair(Class, u64),
+    Repair(ForGroup),
 }
 
 impl Sender {
@@ -130,7 +131,8 @@ impl Sender {
         match choice {
             Choice::Fresh => self.send_fresh(now),
             Choice::Head => self.send_head(now),
-            Choice::Repair(class, packet) => self.repair_group(now, class, packet),
+            Choice::Repair(ForGroup::Packet(class, packet)) => self.repair_group(now, class, packet),
+            Choice::Repair(ForGroup::Symbol(_)) => self.send_symbol(now),
         }
         true
     }
@@ -142,20 +144,21 @@ impl Sender {
             (None, _) if self.heads.due() <= now => Some(Choice::Head),
             (None, None) => None,
             (Some(_), None) => Some(Choice::Fresh),
-            (None, Some((class, packet))) => Some(Choice::Repair(class, packet)),
-            (Some(fresh), Some((class, packet))) => {
+            (None, Some((_, repair))) => Some(Choice::Repair(repair)),
+            (Some(fresh), Some((class, repair))) => {
                 let repair_first = (class <= fresh) != (self.turn == 0);
-                Some(if repair_first { Choice::Repair(class, packet) } else { Choice::Fresh })
+                Some(if repair_first { Choice::Repair(repair) } else { Choice::Fresh })
             }
         }
     }
 
     fn send_fresh(&mut self, now: Micros) {
-        let room = self.datagram_bytes - HEADER_BYTES - TAG_BYTES;
-        let Some(Filled { payload, class, first, last }) = self.queue.fill(room) else { return };
+        // A symbol is longer than the payloads it is made of, and no datagram may exceed the limit.
+        let room = self.datagram_bytes - HEADER_BYTES - TAG_BYTES - SYMBOL_BYTES;
+        let Some(Filled { payload, class, hurried, first, last }) = self.queue.fill(room) else { return };
         self.outputs.extend(first.into_iter().map(SenderOutput::FirstByte));
         self.heads.data_sent(now);
-        self.send_packet(now, payload, class);
+        self.send_packet(now, payload, (class, hurried), true);
         self.outputs.extend(last.into_iter().map(SenderOutput::Sent));
     }
 
@@ -163,15 +166,28 @@ impl Sender {
         let announced = self.queue.announced();
         let frames = vec![Frame::Head(self.heads.head(announced))];
         self.heads.said(now);
-        self.send_packet(now, Payload { announced, frames, padding: 0 }, Class::Warning);
+        self.send_packet(now, Payload { announced, frames, padding: 0 }, (Class::Warning, true), false);
     }
 
-    fn send_packet(&mut self, now: Micros, payload: Payload, class: Class) {
+    fn send_packet(&mut self, now: Micros, payload: Payload, (class, hurried): (Class, bool), data: bool) {
         let packet = self.window.next();
         if let Some(datagram) = self.sealed(packet, &payload) {
             self.hand_out(datagram);
         }
-        self.window.push(payload, class, now);
+        self.window.push(payload, class, hurried, now);
+        self.repairs.sent(now, packet, class, data);
+    }
+
+    fn send_symbol(&mut self, now: Micros) {
+        let Some(symbol) = self.repairs.take_symbol(now) else { return };
+        self.arena.reserve(HEADER_BYTES + SYMBOL_BYTES + symbol.bytes.len() + TAG_BYTES);
+        let number = symbol::number(symbol.first, symbol.index);
+        let write = |buffer: &mut BytesMut| symbol::write(buffer, symbol.count, symbol.made, &symbol.bytes);
+        if let Some(datagram) = number.and_then(|number| self.seal.seal(number, &mut self.arena, write)) {
+            self.stats.group_repair_bytes += datagram.len() as u64;
+            self.stats.coded_repair_bytes += datagram.len() as u64;
+            self.hand_out(datagram);
+        }
     }
 
     fn repair_group(&mut self, now: Micros, class: Class, packet: u64) {
@@ -220,6 +236,7 @@ impl Machine for Sender {
                 self.repairs.change_rate(rate_bps);
             }
             SenderInput::Key(key) => self.seal = Seal::new(self.leg, self.leg_epoch, &key),
+            SenderInput::Members(members) => self.repairs.change_members(members),
         }
     }
 
@@ -230,7 +247,7 @@ impl Machine for Sender {
             if let Some(output) = self.outputs.pop_front() {
                 return Some(output);
             }
-            if !self.answer(now) && !self.send(now) {
+            if !self.answer(now) && !self.repairs.decide(now, &self.window) && !self.send(now) {
                 return None;
             }
         }

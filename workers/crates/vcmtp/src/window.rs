@@ -28,6 +28,10 @@ pub(crate) struct Kept {
     pub(crate) quiet_until: Option<Micros>,
     /// It waits to be repaired to the group.
     pub(crate) queued: bool,
+    /// It is repaired by itself and at once; otherwise with the rest of its block.
+    pub(crate) hurried: bool,
+    /// Somebody asked for it.
+    pub(crate) asked: bool,
 }
 
 impl Window {
@@ -36,9 +40,10 @@ impl Window {
     }
 
     /// Keeps the next packet; returns its number. Numbers are dense from 1.
-    pub(crate) fn push(&mut self, payload: Payload, class: Class, now: Micros) -> u64 {
+    pub(crate) fn push(&mut self, payload: Payload, class: Class, hurried: bool, now: Micros) -> u64 {
         let packet = self.next();
-        let kept = Kept { payload, class, sent: now, quiet_until: None, queued: false };
+        let kept =
+            Kept { payload, class, sent: now, quiet_until: None, queued: false, hurried, asked: false };
         self.bytes = self.bytes.saturating_add(kept.memory_bytes());
         self.packets.push_back(kept);
         self.expire(now);
@@ -105,7 +110,7 @@ mod tests {
     fn numbers_are_dense_and_the_oldest_leave_by_bytes() {
         let mut window = Window::new(10_000, Micros::from_secs(60));
         for number in 1..=100 {
-            assert_eq!(window.push(payload(1_000), Class::Bulk, Micros(0)), number);
+            assert_eq!(window.push(payload(1_000), Class::Bulk, false, Micros(0)), number);
         }
         assert!(window.bytes <= 10_000);
         assert_eq!(window.next(), 101);
@@ -117,8 +122,8 @@ mod tests {
     #[test]
     fn the_oldest_leave_by_age() {
         let mut window = Window::new(u64::MAX, Micros::from_secs(60));
-        window.push(payload(1), Class::Bulk, Micros::from_secs(0));
-        window.push(payload(1), Class::Bulk, Micros::from_secs(30));
+        window.push(payload(1), Class::Bulk, false, Micros::from_secs(0));
+        window.push(payload(1), Class::Bulk, false, Micros::from_secs(30));
         window.expire(Micros::from_secs(61));
         assert_eq!((window.first(), window.next()), (2, 3));
         window.expire(Micros::from_secs(91));

@@ -45,7 +45,7 @@ fn a_receiver_follows_from_key_to_key_and_one_without_the_next_reads_nothing_mor
 #[test]
 fn a_repair_of_an_older_packet_is_sealed_with_the_key_in_use() {
     let mut sender = Sender::new(sender_config(1_000_000_000));
-    sender.handle(at(0), product(1, 40_000, Class::Grid));
+    sender.handle(at(0), product(1, 40_000, Class::Observation));
     let lost = datagrams(&run(&mut sender, 0, 9_000));
     sender.handle(at(9_000), SenderInput::Key(next_key()));
     sender.handle(at(9_000), nak(1, &[(2, 2)]));

@@ -21,7 +21,7 @@ fn leg(sizes: &[usize]) -> (Sender, Vec<Bytes>) {
     let mut said = run(&mut sender, 0, 0);
     for (index, size) in sizes.iter().enumerate() {
         let now = 1_000 * (index as u64 + 1);
-        sender.handle(at(now), product(index as u64 + 1, *size, Class::Grid));
+        sender.handle(at(now), product(index as u64 + 1, *size, Class::Observation));
         said.extend(run(&mut sender, now, now));
     }
     (sender, datagrams(&said))

@@ -311,12 +311,13 @@ impl Thread {
     /// Goes slower while the sites lose together, and faster again when they don't.
     fn adapt(&mut self, hub: &Hub) {
         let now = hub.clock.now();
-        let members =
-            || hub.roster.sessions().values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
         if !self.rate.is_due(now.monotonic) {
             return;
         }
-        if let Some(rate_bps) = self.rate.look(now.monotonic, self.told.datagrams, members()) {
+        let members =
+            hub.roster.sessions().values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
+        self.sender.handle(now, SenderInput::Members(members as u64));
+        if let Some(rate_bps) = self.rate.look(now.monotonic, self.told.datagrams, members) {
             tracing::info!(leg = self.leg.0, rate_bps, "the leg's rate follows the losses of its sites");
             self.sender.handle(now, SenderInput::Rate(rate_bps));
         }

@@ -1,0 +1,322 @@
+//! Repair of whole blocks of packets by coded symbols: who lacks how many of which block, and when the group gets symbols.
+//!
+//! | state of a block | event | next |
+//! |---|---|---|
+//! | open | [`LARGEST_BLOCK`] packets | closed |
+//! | open, asked for | [`BLOCK_TIME`] since its first packet, or nothing sent for [`QUIET_TIME`] | closed |
+//! | closed | a site asks | asked: others get the time in which requests usually come |
+//! | asked | that time is over | symbols are queued for the group, and single packets for who lacks more |
+//! | queued | the pacer let the last symbol out | quiet for as long as answers to it take |
+//! | quiet | somebody asks again | as closed; who was counted a moment ago asked too early |
+//! | any | its packets leave the window | gone |
+//!
+//! What a site asks for is what it lacks beside the symbols it has. After [`ROUNDS`] rounds of symbols a site gets what it still asks
+//! for packet by packet: it joined in the middle of the block, or can't keep it.
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use downburst_model::{Class, Micros, RangeSet};
+
+use crate::code::{Encoder, LARGEST_BLOCK};
+use crate::share::symbols_for_group;
+use crate::window::Window;
+
+/// The blocks of a sender whose packets can be repaired.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    blocks: BTreeMap<u64, Block>,
+    due: BTreeSet<(Micros, u64)>,
+    symbols: VecDeque<Symbol>,
+    members: u64,
+    sent: Micros,
+    /// How long after a packet requests for it come.
+    lag: Micros,
+}
+
+#[derive(Debug)]
+struct Block {
+    opened: Micros,
+    /// The end, once it is closed.
+    last: Option<u64>,
+    class: Class,
+    due: Option<Micros>,
+    demands: BTreeMap<u64, Demand>,
+    rounds: BTreeMap<u64, u8>,
+    /// Symbols made so far, and of these by the last round.
+    made: u16,
+    round: u16,
+    quiet_until: Micros,
+}
+
+/// What a site asked for since the last round.
+#[derive(Debug, Default)]
+struct Demand {
+    packets: RangeSet,
+    /// It may not have heard the symbols of the last round when it asked.
+    early: bool,
+}
+
+/// A repair symbol on its way to the group.
+#[derive(Clone, Debug)]
+pub(crate) struct Symbol {
+    pub(crate) class: Class,
+    /// The block's first packet and the number of its packets.
+    pub(crate) first: u64,
+    pub(crate) count: u16,
+    pub(crate) index: u16,
+    /// How many symbols of the block are made so far.
+    pub(crate) made: u16,
+    pub(crate) bytes: Bytes,
+}
+
+impl Blocks {
+    pub(crate) fn new() -> Self {
+        Self {
+            blocks: BTreeMap::new(),
+            due: BTreeSet::new(),
+            symbols: VecDeque::new(),
+            members: 0,
+            sent: Micros(0),
+            lag: FIRST_LAG,
+        }
+    }
+
+    pub(crate) fn change_members(&mut self, members: u64) {
+        self.members = members;
+    }
+
+    /// A packet was sent: it belongs to the open block. `data` is false for a head.
+    pub(crate) fn sent(&mut self, now: Micros, packet: u64, class: Class, data: bool) {
+        if data {
+            self.sent = now;
+        }
+        self.close_when_old(now, packet);
+        let open = self.blocks.last_entry().filter(|entry| entry.get().last.is_none());
+        let first = match open {
+            Some(mut open) => {
+                open.get_mut().class = open.get().class.min(class);
+                *open.key()
+            }
+            None => {
+                self.blocks.insert(packet, Block::new(now, class));
+                packet
+            }
+        };
+        if packet - first + 1 >= LARGEST_BLOCK as u64 {
+            self.close(now, first, packet);
+        }
+    }
+
+    /// Notes that a site lacks a packet; false if the packet belongs to no block any more.
+    pub(crate) fn ask(&mut self, now: Micros, site: u64, packet: u64) -> bool {
+        let patience = now.plus(self.lag);
+        let Some((&first, block)) = self.blocks.range_mut(..=packet).next_back() else { return false };
+        let early = now < block.quiet_until;
+        if early && block.rounds.contains_key(&site) {
+            return true;
+        }
+        let demand = block.demands.entry(site).or_default();
+        demand.early |= early;
+        demand.packets.insert(packet, packet);
+        if block.due.is_none() {
+            let due = match block.last {
+                Some(_) => patience,
+                None => block.opened.plus(BLOCK_TIME).min(self.sent.max(now).plus(QUIET_TIME)),
+            };
+            block.due = Some(due);
+            self.due.insert((due, first));
+        }
+        true
+    }
+
+    /// A request came this long after its packet was sent. Three of four come within `lag`, so a site that is always late does not
+    /// make the others wait.
+    pub(crate) fn note_lag(&mut self, lag: Micros) {
+        let step = self.lag.0 / 16 + 1;
+        let moved = if lag > self.lag { self.lag.0 + step * 3 / 4 } else { self.lag.0 - step / 4 };
+        self.lag = Micros(moved.clamp(SHORTEST_LAG.0, LONGEST_LAG.0));
+    }
+
+    /// Does what is due; returns the packets that single sites get, or `None` if nothing was due.
+    pub(crate) fn advance(&mut self, now: Micros, window: &Window) -> Option<Vec<(u64, RangeSet)>> {
+        let &(due, first) = self.due.first().filter(|(due, _)| *due <= now)?;
+        self.due.remove(&(due, first));
+        let block = self.blocks.get_mut(&first)?;
+        block.due = None;
+        if block.last.is_none() {
+            self.close_or_wait(now, first, window.next());
+            return Some(Vec::new());
+        }
+        if self.symbols.len() >= QUEUED_SYMBOLS {
+            self.wait(now.plus(BUSY_WAIT), first);
+            return Some(Vec::new());
+        }
+        Some(self.decide(first, window))
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Micros> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// The symbol that leaves next.
+    pub(crate) fn next_symbol(&self) -> Option<&Symbol> {
+        self.symbols.front()
+    }
+
+    pub(crate) fn take_symbol(&mut self, now: Micros) -> Option<Symbol> {
+        let symbol = self.symbols.pop_front()?;
+        if let Some(block) = self.blocks.get_mut(&symbol.first).filter(|_| symbol.index + 1 == symbol.made) {
+            block.quiet_until = now.plus(self.lag);
+        }
+        Some(symbol)
+    }
+
+    /// Forgets blocks that begin before `oldest`.
+    pub(crate) fn expire(&mut self, oldest: u64) {
+        while let Some(entry) = self.blocks.first_entry().filter(|entry| *entry.key() < oldest) {
+            if let Some(due) = entry.get().due {
+                self.due.remove(&(due, *entry.key()));
+            }
+            entry.remove();
+        }
+    }
+
+    /// The open block has waited long enough when the packet comes: it is closed before it.
+    fn close_when_old(&mut self, now: Micros, packet: u64) {
+        let old = |block: &Block| block.last.is_none() && now >= block.opened.plus(BLOCK_TIME);
+        if let Some((&first, _)) = self.blocks.last_key_value().filter(|(_, block)| old(block)) {
+            self.close(now, first, packet.saturating_sub(1));
+        }
+    }
+
+    /// An open block that is due is closed, unless data came meanwhile.
+    fn close_or_wait(&mut self, now: Micros, first: u64, next: u64) {
+        let opened = self.blocks.get(&first).map_or(now, |block| block.opened);
+        let due = opened.plus(BLOCK_TIME).min(self.sent.plus(QUIET_TIME));
+        if due > now { self.wait(due, first) } else { self.close(now, first, next.saturating_sub(1)) }
+    }
+
+    fn close(&mut self, now: Micros, first: u64, last: u64) {
+        let Some(block) = self.blocks.get_mut(&first) else { return };
+        block.last = Some(last);
+        let asked = !block.demands.is_empty();
+        if let Some(due) = block.due.take() {
+            self.due.remove(&(due, first));
+        }
+        if asked {
+            self.wait(now.plus(self.lag), first);
+        }
+    }
+
+    fn wait(&mut self, due: Micros, first: u64) {
+        if let Some(block) = self.blocks.get_mut(&first) {
+            block.due = Some(due);
+            self.due.insert((due, first));
+        }
+    }
+
+    fn decide(&mut self, first: u64, window: &Window) -> Vec<(u64, RangeSet)> {
+        let Some(block) = self.blocks.get_mut(&first) else { return Vec::new() };
+        let count = block.last.map_or(0, |last| last.saturating_sub(first).saturating_add(1));
+        let demands = std::mem::take(&mut block.demands);
+        let lack = |demand: &Demand| {
+            let coming = if demand.early { u64::from(block.round) } else { 0 };
+            demand.packets.count().saturating_sub(coming)
+        };
+        let patient = |site| block.rounds.get(site).copied().unwrap_or(0) < ROUNDS;
+        let lacks: Vec<u64> =
+            demands.iter().filter(|(site, _)| patient(site)).map(|(_, demand)| lack(demand)).collect();
+        let wanted = symbols_for_group(count, self.members, &lacks);
+        let made = block.make_symbols(first, count, wanted, window);
+        let mut alone = Vec::new();
+        for (site, demand) in &demands {
+            let helped = if patient(site) { made.len() as u64 } else { 0 };
+            let rest = lack(demand).saturating_sub(helped);
+            if rest > 0 {
+                alone.push((*site, last_of(&demand.packets, rest)));
+            }
+        }
+        block.begin_round(demands.into_keys(), made.len());
+        self.symbols.extend(made);
+        alone
+    }
+}
+
+impl Block {
+    fn new(now: Micros, class: Class) -> Self {
+        Self {
+            opened: now,
+            last: None,
+            class,
+            due: None,
+            demands: BTreeMap::new(),
+            rounds: BTreeMap::new(),
+            made: 0,
+            round: 0,
+            quiet_until: Micros(0),
+        }
+    }
+
+    /// None if packets of the block left the window.
+    fn make_symbols(&self, first: u64, count: u64, wanted: u64, window: &Window) -> Vec<Symbol> {
+        let room = LARGEST_BLOCK as u64 - u64::from(self.made);
+        let (Ok(wanted), Ok(count)) = (u16::try_from(wanted.min(room)), u16::try_from(count)) else {
+            return Vec::new();
+        };
+        let payloads = (first..first + u64::from(count)).map_while(|packet| window.packet(packet));
+        if wanted == 0 || payloads.clone().count() < usize::from(count) {
+            return Vec::new();
+        }
+        let Some(encoder) = Encoder::new(payloads.map(|kept| &kept.payload)) else { return Vec::new() };
+        let made = self.made + wanted;
+        let symbol = |(index, bytes)| Symbol { class: self.class, first, count, index, made, bytes };
+        encoder.symbols(self.made, wanted).map(symbol).collect()
+    }
+
+    fn begin_round(&mut self, sites: impl Iterator<Item = u64>, made: usize) {
+        self.round = u16::try_from(made).unwrap_or(u16::MAX);
+        self.made = self.made.saturating_add(self.round);
+        if made > 0 {
+            // Until the last of the symbols is out.
+            self.quiet_until = Micros(u64::MAX);
+        }
+        sites.for_each(|site| {
+            let rounds = self.rounds.entry(site).or_default();
+            *rounds = rounds.saturating_add(1);
+        });
+    }
+}
+
+/// The last `count` numbers of the set.
+fn last_of(packets: &RangeSet, count: u64) -> RangeSet {
+    let mut rest = packets.clone();
+    let too_many = packets.count().saturating_sub(count);
+    for (first, last) in packets.iter() {
+        let dropped = packets.count() - rest.count();
+        if dropped >= too_many {
+            break;
+        }
+        rest.remove(first, last.min(first.saturating_add(too_many - dropped - 1)));
+    }
+    rest
+}
+
+/// How long a block may stay open when somebody asks for packets of it: what waits longer goes by the session anyway.
+const BLOCK_TIME: Micros = Micros::from_millis(200);
+
+/// A leg that sent nothing for so long is idle, and its last block is closed.
+const QUIET_TIME: Micros = Micros::from_millis(20);
+
+/// Rounds of symbols for a site.
+const ROUNDS: u8 = 4;
+
+/// What requests take before any was measured: the receivers' wait for reordering, and a round trip.
+const FIRST_LAG: Micros = Micros::from_millis(20);
+const SHORTEST_LAG: Micros = Micros::from_millis(2);
+const LONGEST_LAG: Micros = Micros::from_millis(300);
+
+/// How many symbols wait for the pacer at most (3 MB, and one block's more).
+const QUEUED_SYMBOLS: usize = 2_048;
+
+/// How soon a block is looked at again when too many symbols wait.
+const BUSY_WAIT: Micros = Micros::from_millis(5);
