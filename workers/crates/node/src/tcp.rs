@@ -5,7 +5,9 @@
 use std::fs;
 use std::time::Duration;
 
+use downburst_model::Micros;
 use downburst_session::LIVENESS_LIMIT;
+use nix::{getsockopt_impl, sockopt_impl};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -17,6 +19,14 @@ pub fn prepare(stream: &TcpStream) {
     // A peer that acknowledges nothing for so long is dead to the session as well: its buffers go with the connection.
     let _ = socket.set_tcp_user_timeout(Some(Duration::from_micros(LIVENESS_LIMIT.0)));
     let _ = socket.set_tcp_notsent_lowat(NOT_SENT_LIMIT_BYTES);
+}
+
+/// The shortest round trip of the last minutes, as the kernel measured it from the first packet on: what waits in buffers and for a
+/// processor at either end is not in it. `None`: the kernel can't tell.
+pub(crate) fn least_round_trip(stream: &TcpStream) -> Option<Micros> {
+    let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
+    let field = info.get(LEAST_ROUND_TRIP)?.first_chunk()?;
+    Some(u32::from_ne_bytes(*field)).filter(|us| *us != u32::MAX).map(|us| Micros(us.into()))
 }
 
 /// Has a listener's connections use this congestion control; the error says what to do.
@@ -48,6 +58,18 @@ fn read_setting(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok().map(|value| value.trim().to_owned())
 }
 
+sockopt_impl!(
+    /// What the kernel knows of a connection, up to its shortest round trip. Later kernels know more, which they leave out.
+    Info,
+    GetOnly,
+    libc::IPPROTO_TCP,
+    libc::TCP_INFO,
+    [u8; LEAST_ROUND_TRIP.end]
+);
+
+/// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info` (Linux 4.6 and later).
+const LEAST_ROUND_TRIP: std::ops::Range<usize> = 148..152;
+
 /// How much the kernel takes beyond what is on the path. What waits in our queue can still be passed by a warning; what the kernel
 /// holds can't. Half of it is drained before the session is woken again.
 const NOT_SENT_LIMIT_BYTES: u32 = 128 << 10;
@@ -71,6 +93,14 @@ mod tests {
             assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_micros(LIVENESS_LIMIT.0)));
             assert_eq!(socket.tcp_notsent_lowat().unwrap(), NOT_SENT_LIMIT_BYTES);
         }
+    }
+
+    #[tokio::test]
+    async fn the_kernel_knows_the_round_trip_of_a_path() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let round_trip = least_round_trip(&stream).unwrap();
+        assert!((1..100_000).contains(&round_trip.0), "{round_trip:?}");
     }
 
     #[tokio::test]

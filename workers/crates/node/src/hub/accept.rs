@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use downburst_model::Micros;
 use downburst_session::Opening;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -100,6 +101,13 @@ async fn hear(stream: &mut TlsStream<Counted>, heard: &mut BytesMut) -> io::Resu
 pub(super) struct Counted {
     stream: TcpStream,
     hub: Arc<Hub>,
+}
+
+impl Counted {
+    /// The round trip of the path, as the kernel measured it.
+    pub(super) fn round_trip(&self) -> Option<Micros> {
+        tcp::least_round_trip(&self.stream)
+    }
 }
 
 impl AsyncRead for Counted {

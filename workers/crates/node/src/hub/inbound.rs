@@ -1,21 +1,21 @@
 //! What a site sends.
 use std::cell::RefCell;
 use std::pin::Pin;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Reads what there is; empty at the end of the stream. Waits without a buffer of its own: a thousand silent sites hold none.
-pub(super) async fn read(reader: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Bytes> {
-    std::future::poll_fn(|context| {
-        SCRATCH.with_borrow_mut(|scratch| {
-            let mut buffer = ReadBuf::new(scratch);
-            ready!(Pin::new(&mut *reader).poll_read(context, &mut buffer))?;
-            Poll::Ready(Ok(Bytes::copy_from_slice(buffer.filled())))
-        })
+pub(super) fn poll_read(
+    cx: &mut Context<'_>,
+    reader: &mut (impl AsyncRead + Unpin),
+) -> Poll<std::io::Result<Bytes>> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let mut buffer = ReadBuf::new(scratch);
+        ready!(Pin::new(reader).poll_read(cx, &mut buffer))?;
+        Poll::Ready(Ok(Bytes::copy_from_slice(buffer.filled())))
     })
-    .await
 }
 
 thread_local! {
@@ -39,7 +39,7 @@ mod tests {
         drop(far);
         let mut got = Vec::new();
         loop {
-            let bytes = read(&mut near).await.unwrap();
+            let bytes = std::future::poll_fn(|cx| poll_read(cx, &mut near)).await.unwrap();
             if bytes.is_empty() {
                 break;
             }

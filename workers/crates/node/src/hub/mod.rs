@@ -17,6 +17,7 @@ mod jobs;
 mod leg;
 mod leg_keys;
 mod leg_rate;
+mod link;
 mod outbound;
 mod plans;
 mod reading;

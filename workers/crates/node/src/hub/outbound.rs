@@ -1,16 +1,12 @@
 //! What waits for a site's socket.
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::Micros;
-use tokio::io::{AsyncWrite, WriteHalf};
-use tokio_rustls::server::TlsStream;
-
-use super::accept::Counted;
+use tokio::io::AsyncWrite;
 
 /// Bytes on their way into the TLS stream, and when they last moved. Large pieces stay where they are, shared with other sites and with
 /// the log; the first copy of them is the encrypted one.
@@ -67,12 +63,7 @@ impl Outbound {
         (!self.is_empty()).then(|| self.moved.plus(limit).plus(Micros(1)))
     }
 
-    /// Writes what there is; waits for ever when there is nothing. Nothing is lost when the wait is given up.
-    pub(super) async fn send(&self, writer: &mut WriteHalf<TlsStream<Counted>>) -> std::io::Result<Taken> {
-        poll_fn(|cx| self.poll_send(cx, Pin::new(writer))).await
-    }
-
-    /// The same, as one look.
+    /// Writes what there is; pending when there is nothing.
     pub(super) fn poll_send(
         &self,
         cx: &mut Context<'_>,
@@ -135,8 +126,9 @@ const WORTH_SHARING_BYTES: usize = 4 << 10;
 /// More than TLS takes at once, whatever their size.
 const PIECES_AT_ONCE: usize = 32;
 
-/// Enough for a fast path, little enough that a warning is not stuck behind it.
-pub(super) const OUT_LIMIT_BYTES: usize = 256 << 10;
+/// What TLS takes at once: the session is asked for more as soon as that is gone, so more would bring nothing, and a warning would be
+/// stuck behind it.
+pub(super) const OUT_LIMIT_BYTES: usize = 64 << 10;
 
 /// What an idle connection may hold on to.
 const KEPT_BYTES: usize = 4 << 10;

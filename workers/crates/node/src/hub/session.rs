@@ -17,7 +17,6 @@ use downburst_session::{
     ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt, RefusalCode,
     Refused, StreamId,
 };
-use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
@@ -26,6 +25,7 @@ use super::accept::{Counted, PUT_OUT};
 use super::batches::Noted;
 use super::bells::Pace;
 use super::first_bytes::FirstBytes;
+use super::link::{Link, Moved};
 use super::outbound::{OUT_LIMIT_BYTES, Outbound, Taken};
 use super::reading::Wanted;
 use super::receipts::Row;
@@ -33,7 +33,7 @@ use super::roster::{Command, Handle, Repair};
 use super::strangers::Stranger;
 use super::text::shown;
 use super::watched::Watched;
-use super::{Hub, data, inbound, lock};
+use super::{Hub, data, lock};
 use crate::lines::{EnrolAnswer, Event};
 use admission::Enrolment;
 use streams::Streams;
@@ -41,7 +41,6 @@ use streams::Streams;
 /// Serves the first connection of a session, and those that it has opened, until either side ends the first.
 /// `heard` is what was read of it already.
 pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: Stranger, heard: Bytes) {
-    let (reader, writer) = tokio::io::split(stream);
     let mut machine = HubSession::new(hub.start.name.clone()).speaking(&hub.start.session_versions);
     machine.handle(hub.clock.now(), HubInput::Room { stream: StreamId::FIRST, bytes: OUT_LIMIT_BYTES });
     let mut session = Session {
@@ -66,7 +65,7 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         bad_resend_reads: 0,
     };
     session.hear(heard);
-    session.run(reader, writer).await;
+    session.run(Link::new(stream)).await;
 }
 
 struct Session {
@@ -104,8 +103,7 @@ struct Member {
 }
 
 enum Woken {
-    Read(std::io::Result<Bytes>),
-    Sent(std::io::Result<Taken>),
+    Moved(Moved),
     PutOut,
     Enrolled(Option<EnrolAnswer>),
     Command(Option<Command>),
@@ -117,27 +115,23 @@ enum Woken {
 }
 
 impl Session {
-    async fn run(
-        mut self,
-        mut reader: ReadHalf<TlsStream<Counted>>,
-        mut writer: WriteHalf<TlsStream<Counted>>,
-    ) {
+    async fn run(mut self, mut link: Link) {
         loop {
             self.perform();
             if self.is_over() {
                 break;
             }
-            if self.look_at_streams() {
+            if self.look_at_streams(&link) {
                 continue;
             }
-            let woken = self.wait(&mut reader, &mut writer).await;
+            let woken = self.wait(&mut link).await;
             if !self.take(woken) {
                 break;
             }
         }
         // A peer that left bytes unread would not take the end of the stream either.
         if self.out.is_empty() {
-            let _ = tokio::time::timeout(CLOSE_LIMIT, writer.shutdown()).await;
+            let _ = tokio::time::timeout(CLOSE_LIMIT, link.shut_down()).await;
         }
         self.leave();
     }
@@ -157,11 +151,7 @@ impl Session {
         true
     }
 
-    async fn wait(
-        &mut self,
-        reader: &mut ReadHalf<TlsStream<Counted>>,
-        writer: &mut WriteHalf<TlsStream<Counted>>,
-    ) -> Woken {
+    async fn wait(&mut self, link: &mut Link) -> Woken {
         let deadline = self.deadline();
         let enrolment = self.enrolment.as_mut();
         let (commands, repairs) = match self.member.as_mut() {
@@ -171,8 +161,7 @@ impl Session {
         // A site that is slow to take its bytes gets no further repairs queued; it asks again.
         let takes_repairs = self.out.has_room();
         tokio::select! {
-            read = inbound::read(reader), if self.closing.is_none() => Woken::Read(read),
-            taken = self.out.send(writer) => Woken::Sent(taken),
+            moved = link.moved(&self.out, self.closing.is_none()) => Woken::Moved(moved),
             woken = self.streams.links.moved() => Woken::Data(woken),
             () = or_never(self.stranger.as_mut().map(Stranger::put_out)) => Woken::PutOut,
             answer = or_never(enrolment.map(|enrolment| &mut enrolment.answer)) => Woken::Enrolled(answer.ok()),
@@ -203,8 +192,8 @@ impl Session {
     /// Takes what woke the task; false ends the session.
     fn take(&mut self, woken: Woken) -> bool {
         match woken {
-            Woken::Read(Ok(bytes)) if bytes.is_empty() => return false,
-            Woken::Read(Ok(bytes)) => {
+            Woken::Moved(Moved::Read(Ok(bytes))) if bytes.is_empty() => return false,
+            Woken::Moved(Moved::Read(Ok(bytes))) => {
                 if let Some(member) = &self.member {
                     lock(&member.handle.status).heard_at = self.hub.clock.monotonic();
                 }
@@ -212,7 +201,7 @@ impl Session {
                 self.tell_grown();
                 self.hear(bytes);
             }
-            Woken::Sent(Ok(taken)) => {
+            Woken::Moved(Moved::Sent(Ok(taken))) => {
                 self.out.taken(self.hub.clock.monotonic(), &taken);
                 if let Taken::Bytes(count) = taken {
                     self.streams.sent(count);
@@ -223,7 +212,7 @@ impl Session {
                 self.reason.get_or_insert_with(|| PUT_OUT.to_owned());
                 return false;
             }
-            Woken::Read(Err(error)) | Woken::Sent(Err(error)) => {
+            Woken::Moved(Moved::Read(Err(error)) | Moved::Sent(Err(error))) => {
                 self.reason.get_or_insert_with(|| format!("the connection failed: {error}"));
                 return false;
             }

@@ -44,7 +44,7 @@ pub(super) struct Decision {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Measured {
     pub(super) at: Micros,
-    /// The smallest round trip of the last clock exchanges; `None`: none yet.
+    /// The smallest round trip of the path; `None`: not known yet.
     pub(super) round_trip: Option<Micros>,
     pub(super) sent_bytes: u64,
     /// Products in the queue.

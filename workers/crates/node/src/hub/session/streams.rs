@@ -4,6 +4,7 @@ use downburst_session::{Classes, HubInput, LIVENESS_LIMIT, StreamId};
 
 use super::{Member, Session};
 use crate::hub::data::{Attached, DataLinks, Woken};
+use crate::hub::link::Link;
 use crate::hub::lock;
 use crate::hub::outbound::{OUT_LIMIT_BYTES, Taken};
 use crate::hub::stream_policy::{Measured, Setting, StreamPolicy};
@@ -52,7 +53,7 @@ impl Session {
     }
 
     /// Looks, if it is time; true if the machine was told something.
-    pub(super) fn look_at_streams(&mut self) -> bool {
+    pub(super) fn look_at_streams(&mut self, link: &Link) -> bool {
         let now = self.hub.clock.monotonic();
         if let Some(stream) = self.streams.links.stuck(now, LIVENESS_LIMIT) {
             self.streams.links.drop_link(stream);
@@ -63,7 +64,7 @@ impl Session {
         if self.streams_due().is_none_or(|due| due > now) {
             return false;
         }
-        let measured = self.measured(now);
+        let measured = self.measured(now, link);
         if let Some(policy) = &mut self.streams.policy {
             policy.measure(measured);
         }
@@ -135,12 +136,12 @@ impl Session {
         Setting::of(pinned, self.hub.start.data_connections)
     }
 
-    fn measured(&self, at: Micros) -> Measured {
+    fn measured(&self, at: Micros, link: &Link) -> Measured {
         let clock = self.member.as_ref().and_then(|member| lock(&member.handle.status).clock);
         let (waiting_bytes, waiting_classes) = self.machine.waiting();
         Measured {
             at,
-            round_trip: clock.map(|clock| Micros(clock.round_trip_us)),
+            round_trip: path(clock.map(|clock| Micros(clock.round_trip_us)), link.round_trip()),
             sent_bytes: self.streams.sent_bytes,
             waiting_bytes,
             waiting_classes,
@@ -172,6 +173,12 @@ impl Session {
         self.tell(HubInput::PlanStreams(plan));
         true
     }
+}
+
+/// The round trip of the path. The clock's exchange also waits behind products, in buffers and for a processor of either end, which
+/// more connections don't shorten; the kernel's does not. Where the kernel can't tell, the clock's has to do.
+fn path(clock: Option<Micros>, kernel: Option<Micros>) -> Option<Micros> {
+    clock.map(|clock| kernel.map_or(clock, |kernel| kernel.min(clock)))
 }
 
 /// The version of the session from which on sites know data connections.

@@ -1,0 +1,66 @@
+//! The first connection of a session: one socket, which its task moves in both directions.
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use downburst_model::Micros;
+use tokio::io::AsyncWriteExt as _;
+use tokio_rustls::server::TlsStream;
+
+use super::accept::Counted;
+use super::inbound;
+use super::outbound::{Outbound, Taken};
+
+/// A connection after its handshake.
+pub(super) struct Link {
+    stream: TlsStream<Counted>,
+    /// The directions take turns: a socket that takes everything must not keep the session from hearing the site.
+    reads_first: bool,
+}
+
+/// What moved.
+pub(super) enum Moved {
+    /// Empty at the end of the stream.
+    Read(std::io::Result<Bytes>),
+    Sent(std::io::Result<Taken>),
+}
+
+impl Link {
+    pub(super) fn new(stream: TlsStream<Counted>) -> Self {
+        Self { stream, reads_first: false }
+    }
+
+    /// Sends what waits and, if `reads`, reads what there is; waits for ever where neither is to be done. Nothing is lost when the
+    /// wait is given up.
+    pub(super) async fn moved(&mut self, out: &Outbound, reads: bool) -> Moved {
+        poll_fn(|cx| self.poll_moved(cx, out, reads)).await
+    }
+
+    /// The round trip of the path, as the kernel measured it.
+    pub(super) fn round_trip(&self) -> Option<Micros> {
+        self.stream.get_ref().0.round_trip()
+    }
+
+    /// Ends the TLS stream and the connection.
+    pub(super) async fn shut_down(&mut self) {
+        let _ = self.stream.shutdown().await;
+    }
+
+    fn poll_moved(&mut self, cx: &mut Context<'_>, out: &Outbound, reads: bool) -> Poll<Moved> {
+        self.reads_first = !self.reads_first;
+        let first = if self.reads_first { self.poll_read(cx, reads) } else { self.poll_send(cx, out) };
+        if first.is_ready() {
+            return first;
+        }
+        if self.reads_first { self.poll_send(cx, out) } else { self.poll_read(cx, reads) }
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>, reads: bool) -> Poll<Moved> {
+        if reads { inbound::poll_read(cx, &mut self.stream).map(Moved::Read) } else { Poll::Pending }
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, out: &Outbound) -> Poll<Moved> {
+        out.poll_send(cx, Pin::new(&mut self.stream)).map(Moved::Sent)
+    }
+}
