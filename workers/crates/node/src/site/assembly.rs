@@ -1,10 +1,11 @@
 //! Products as they come in: small ones in memory, large ones in a spool file.
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use downburst_model::{ProductInfo, ProductKey};
 
 use crate::disk;
@@ -18,6 +19,13 @@ pub(super) struct Assemblies {
 
 /// The bytes of one product.
 pub(super) enum Assembly {
+    /// In order so far: parts of the buffers they were read into.
+    Pieces {
+        pieces: Vec<Bytes>,
+        length: usize,
+        size: usize,
+    },
+    /// Bytes of any part, each in its place.
     Memory(Vec<u8>),
     Spooled {
         file: File,
@@ -27,6 +35,13 @@ pub(super) enum Assembly {
     Failed(String),
 }
 
+/// All bytes of a product.
+pub(super) enum Contents<'a> {
+    AtHand(Bytes),
+    /// To be read once from the start.
+    File(&'a mut File),
+}
+
 impl Assemblies {
     pub(super) fn new(spool: &Path) -> Self {
         Self { spool: spool.to_owned(), next_file: 0, open: BTreeMap::new() }
@@ -34,13 +49,15 @@ impl Assemblies {
 
     pub(super) fn begin(&mut self, info: &ProductInfo) {
         let assembly = match usize::try_from(info.size) {
-            Ok(size) if size <= MEMORY_LIMIT_BYTES => Assembly::Memory(vec![0; size]),
+            Ok(size) if size <= MEMORY_LIMIT_BYTES => {
+                Assembly::Pieces { pieces: Vec::new(), length: 0, size }
+            }
             _ => self.spooled().unwrap_or_else(|(path, error)| Assembly::failed(&path, &error)),
         };
         self.open.insert(info.key.clone(), assembly);
     }
 
-    pub(super) fn block(&mut self, key: &ProductKey, offset: u64, bytes: &[u8]) {
+    pub(super) fn block(&mut self, key: &ProductKey, offset: u64, bytes: Bytes) {
         if let Some(assembly) = self.open.get_mut(key) {
             assembly.write(offset, bytes);
         }
@@ -66,19 +83,27 @@ impl Assembly {
         Self::Failed(disk::unwritable(path, error))
     }
 
-    fn write(&mut self, offset: u64, bytes: &[u8]) {
+    fn write(&mut self, offset: u64, bytes: Bytes) {
+        if let Self::Pieces { pieces, length, size } = self {
+            let follows = usize::try_from(offset) == Ok(*length) && bytes.len() <= *size - *length;
+            if follows && (bytes.len() >= WORTH_SHARING_BYTES || bytes.len() == *size - *length) {
+                *length += bytes.len();
+                return pieces.push(bytes);
+            }
+            self.lay_out();
+        }
         let failure = match self {
             Self::Memory(memory) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
                 if let Some(place) = memory.get_mut(start..start.saturating_add(bytes.len())) {
-                    place.copy_from_slice(bytes);
+                    place.copy_from_slice(&bytes);
                 }
                 None
             }
             Self::Spooled { file, path } => {
-                file.write_all_at(bytes, offset).err().map(|error| Self::failed(path, &error))
+                file.write_all_at(&bytes, offset).err().map(|error| Self::failed(path, &error))
             }
-            Self::Failed(_) => None,
+            Self::Pieces { .. } | Self::Failed(_) => None,
         };
         if let Some(failure) = failure {
             self.discard();
@@ -86,15 +111,25 @@ impl Assembly {
         }
     }
 
-    /// The bytes, to be read once from the start.
-    pub(super) fn reader(&self) -> Result<Box<dyn Read + '_>, String> {
+    /// Makes place for bytes of any part.
+    fn lay_out(&mut self) {
+        if let Self::Pieces { pieces, size, .. } = self {
+            let mut memory = Vec::with_capacity(*size);
+            pieces.iter().for_each(|piece| memory.extend_from_slice(piece));
+            memory.resize(*size, 0);
+            *self = Self::Memory(memory);
+        }
+    }
+
+    /// What the product is stored from, once all of it is there.
+    pub(super) fn contents(&mut self) -> Result<Contents<'_>, String> {
         match self {
-            Self::Memory(memory) => Ok(Box::new(Cursor::new(memory))),
+            Self::Pieces { pieces, length, .. } => Ok(Contents::AtHand(joined(pieces, *length))),
+            Self::Memory(memory) => Ok(Contents::AtHand(Bytes::from(std::mem::take(memory)))),
             Self::Spooled { file, path } => {
                 use std::io::Seek as _;
-                let mut file = file;
                 file.rewind().map_err(|error| format!("{} can't be read: {error}", path.display()))?;
-                Ok(Box::new(file))
+                Ok(Contents::File(file))
             }
             Self::Failed(sentence) => Err(sentence.clone()),
         }
@@ -103,6 +138,7 @@ impl Assembly {
     /// The memory it takes.
     pub(super) fn memory_bytes(&self) -> usize {
         match self {
+            Self::Pieces { length, .. } => *length,
             Self::Memory(memory) => memory.len(),
             Self::Spooled { .. } | Self::Failed(_) => 0,
         }
@@ -116,11 +152,25 @@ impl Assembly {
     }
 }
 
+fn joined(pieces: &mut Vec<Bytes>, length: usize) -> Bytes {
+    if let [whole] = pieces.as_slice() {
+        return whole.clone();
+    }
+    let mut joined = Vec::with_capacity(length);
+    pieces.drain(..).for_each(|piece| joined.extend_from_slice(&piece));
+    Bytes::from(joined)
+}
+
+/// A smaller piece is copied: it would keep the whole buffer that it was read into.
+const WORTH_SHARING_BYTES: usize = 16 << 10;
+
 /// Most products fit; a site with hundreds of them in flight stays far below a gigabyte.
 const MEMORY_LIMIT_BYTES: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use downburst_model::*;
 
     use super::*;
@@ -139,24 +189,66 @@ mod tests {
         }
     }
 
+    /// What becomes of blocks of these sizes, taken in order or the last one first.
+    fn assembled(dir: &Path, whole: &Bytes, block_bytes: usize, backwards: bool) -> Vec<u8> {
+        let mut assemblies = Assemblies::new(dir);
+        let info = info(whole.len() as u64);
+        assemblies.begin(&info);
+        let mut places: Vec<usize> = (0..whole.len()).step_by(block_bytes).collect();
+        if backwards {
+            places.reverse();
+        }
+        for at in places {
+            let block = whole.slice(at..whole.len().min(at + block_bytes));
+            assemblies.block(&info.key, at as u64, block);
+        }
+        assemblies.block(&info.key, info.size + 7, Bytes::from_static(b"beyond the end"));
+        let mut assembly = assemblies.take(&info.key).unwrap();
+        let mut read = Vec::new();
+        match assembly.contents().unwrap() {
+            Contents::AtHand(bytes) => read.extend_from_slice(&bytes),
+            Contents::File(file) => drop(file.take(info.size).read_to_end(&mut read).unwrap()),
+        }
+        assembly.discard();
+        read
+    }
+
     #[test]
     fn blocks_in_any_order_make_the_product_in_memory_and_on_disk() {
         let dir = tempfile::tempdir().unwrap();
-        for size in [0, 5_000, MEMORY_LIMIT_BYTES as u64 + 1] {
-            let mut assemblies = Assemblies::new(dir.path());
-            let info = info(size);
-            let whole: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
-            assemblies.begin(&info);
-            for (index, block) in whole.chunks(1_400).enumerate().rev() {
-                assemblies.block(&info.key, index as u64 * 1_400, block);
+        for size in [0, 5_000, 70_000, 200_000, MEMORY_LIMIT_BYTES + 1] {
+            let whole: Bytes = (0..size).map(|n| (n % 251) as u8).collect();
+            for (block_bytes, backwards) in [(1_400, true), (1_400, false), (65_536, true), (65_536, false)] {
+                assert_eq!(assembled(dir.path(), &whole, block_bytes, backwards), whole);
             }
-            assemblies.block(&info.key, size + 7, b"beyond the end");
-            let mut assembly = assemblies.take(&info.key).unwrap();
-            let mut read = Vec::new();
-            assembly.reader().unwrap().take(size).read_to_end(&mut read).unwrap();
-            assert_eq!(read, whole);
-            assembly.discard();
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_block_that_came_before_and_one_that_is_too_long_change_nothing() {
+        let mut assemblies = Assemblies::new(Path::new("unused"));
+        let (info, whole) = (info(40_000), Bytes::from(vec![7; 40_000]));
+        assemblies.begin(&info);
+        for (offset, block) in
+            [(0, whole.slice(..20_000)), (0, whole.slice(..20_000)), (20_000, whole.clone())]
+        {
+            assemblies.block(&info.key, offset, block);
+        }
+        assemblies.block(&info.key, 20_000, whole.slice(20_000..));
+        let mut assembly = assemblies.take(&info.key).unwrap();
+        assert!(matches!(assembly.contents(), Ok(Contents::AtHand(bytes)) if bytes == whole));
+    }
+
+    #[test]
+    fn whole_slices_are_not_copied() {
+        let mut assemblies = Assemblies::new(Path::new("unused"));
+        let (info, whole) = (info(20_000), Bytes::from(vec![7; 20_000]));
+        assemblies.begin(&info);
+        assemblies.block(&info.key, 0, whole.clone());
+        let mut assembly = assemblies.take(&info.key).unwrap();
+        assert!(
+            matches!(assembly.contents(), Ok(Contents::AtHand(bytes)) if bytes.as_ptr() == whole.as_ptr())
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! The data connections of the site's session: opened when the hub asks, read beside the first.
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_session::StreamId;
-use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
+use tokio::io::AsyncWrite as _;
 
 use super::link::{Link, NoLink, dial};
 
@@ -16,7 +16,6 @@ pub(super) struct DataLinks {
     links: Vec<DataLink>,
     /// Where the next look begins, so that none waits for the others.
     turn: usize,
-    inbound: BytesMut,
 }
 
 struct DataLink {
@@ -71,11 +70,11 @@ impl DataLinks {
         for step in 0..count {
             let index = (self.turn + step) % count;
             let Some(link) = self.links.get_mut(index) else { continue };
-            if let Poll::Ready(result) = link.poll_moved(cx, &mut self.inbound) {
+            if let Poll::Ready(result) = link.poll_moved(cx) {
                 self.turn = index + 1;
                 let stream = link.stream;
                 return Poll::Ready(match result {
-                    Ok(()) => Woken::Read(stream, self.inbound.split().freeze()),
+                    Ok(bytes) => Woken::Read(stream, bytes),
                     Err(reason) => {
                         self.close(stream);
                         Woken::Ended(stream, reason)
@@ -107,22 +106,19 @@ impl DataLinks {
 
 impl DataLink {
     /// Ready when bytes were read, or when it is over and why.
-    fn poll_moved(&mut self, cx: &mut Context<'_>, inbound: &mut BytesMut) -> Poll<Result<(), String>> {
+    fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, String>> {
         if let Err(error) = self.write(cx) {
             return Poll::Ready(Err(format!("the data connection failed: {error}")));
         }
-        inbound.reserve(IN_BYTES);
-        let read = pin!(self.link.reader.read_buf(inbound));
-        match read.poll(cx) {
-            Poll::Ready(Ok(0)) => Poll::Ready(Err("the hub closed it".to_owned())),
-            Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
-            Poll::Ready(Err(error)) => Poll::Ready(Err(format!("the data connection failed: {error}"))),
-            Poll::Pending => Poll::Pending,
-        }
+        self.link.poll_read(cx).map(|read| match read {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) => Err("the hub closed it".to_owned()),
+            Err(error) => Err(format!("the data connection failed: {error}")),
+        })
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> std::io::Result<()> {
-        let mut writer = Pin::new(&mut self.link.writer);
+        let mut writer = Pin::new(&mut self.link.stream);
         while !self.out.is_empty() {
             let Poll::Ready(written) = writer.as_mut().poll_write(cx, &self.out) else {
                 return Ok(());
@@ -139,5 +135,3 @@ impl DataLink {
         Ok(())
     }
 }
-
-const IN_BYTES: usize = 64 << 10;

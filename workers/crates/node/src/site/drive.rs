@@ -1,15 +1,17 @@
 //! Drives the site's half of the session with one hub.
 use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf as _, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::{FeedName, LegId, Machine as _, ProductId};
 use downburst_session::{
-    FeedPosition, LegJoin, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId, whole_frames,
+    FeedPosition, LegJoin, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
 };
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, WriteHalf};
+use tokio::io::AsyncWrite as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -18,7 +20,7 @@ use super::complete::Completeness;
 use super::data::{self, DataLinks};
 use super::files::{Done, Waker};
 use super::group::{Found, Group, Reading, What};
-use super::link::{Link, NoLink, Stream, dial};
+use super::link::{Link, NoLink, dial};
 use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
 use super::shelf::Shelf;
@@ -77,7 +79,7 @@ pub(crate) struct Site {
 
 enum Woken {
     Dialled(Result<Link, NoLink>),
-    Read(std::io::Result<usize>),
+    Read(std::io::Result<Option<Bytes>>),
     Written(std::io::Result<usize>),
     Flushed(std::io::Result<()>),
     Data(data::Woken),
@@ -144,7 +146,6 @@ impl Site {
     pub(crate) async fn run(mut self) {
         let mut link: Option<Link> = None;
         let mut dialling: Option<Dial> = Some(self.dial(Duration::ZERO));
-        let mut inbound = BytesMut::with_capacity(IN_BYTES);
         loop {
             self.perform();
             if self.role == Role::End {
@@ -152,20 +153,16 @@ impl Site {
             }
             if std::mem::take(&mut self.hang_up) {
                 self.disconnected();
-                inbound.clear();
                 link = None;
                 let pause = self.pause();
                 dialling = (!self.resting).then(|| self.dial(pause));
                 continue;
             }
-            if inbound.capacity() - inbound.len() < LEAST_IN_BYTES {
-                inbound.reserve(IN_BYTES);
-            }
             let reads = self.in_store_bytes < IN_STORE_BYTES;
             let deadline = self.deadline();
             let woken = tokio::select! {
                 result = wait_dial(&mut dialling) => Woken::Dialled(result),
-                woken = wait_link(&mut link, &mut inbound, reads, &self.out, self.flushed) => woken,
+                woken = wait_link(&mut link, reads, &self.out, self.flushed) => woken,
                 woken = self.data.moved(), if reads => Woken::Data(woken),
                 Some(found) = self.found.recv() => Woken::Found(found),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
@@ -178,24 +175,19 @@ impl Site {
                     dialling = None;
                     link = self.dialled(result);
                 }
-                woken => self.take(woken, &mut inbound),
+                woken => self.take(woken),
             }
         }
     }
 
-    fn take(&mut self, woken: Woken, inbound: &mut BytesMut) {
+    fn take(&mut self, woken: Woken) {
         match woken {
             Woken::Dialled(_) | Woken::Deadline => {}
-            Woken::Read(Ok(0)) => {
+            Woken::Read(Ok(None)) => {
                 tracing::info!("the hub closed the connection");
                 self.hang_up = true;
             }
-            Woken::Read(Ok(_)) => {
-                // Whole frames need not be copied; without any these are no bytes, but a sign of life.
-                let whole = whole_frames(inbound);
-                let bytes = inbound.split_to(whole).freeze();
-                self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes });
-            }
+            Woken::Read(Ok(Some(bytes))) => self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes }),
             Woken::Written(Ok(written)) => {
                 self.out.advance(written);
                 self.flushed = false;
@@ -262,7 +254,7 @@ impl Site {
                 SiteOutput::JoinGroup(join) => self.join(&join),
                 SiteOutput::LeaveGroup(leg) => drop(self.groups.remove(&leg)),
                 SiteOutput::Begin(info) => self.assemblies.begin(&info),
-                SiteOutput::Block { key, offset, bytes } => self.assemblies.block(&key, offset, &bytes),
+                SiteOutput::Block { key, offset, bytes } => self.assemblies.block(&key, offset, bytes),
                 SiteOutput::Complete { info, last_byte, lane, resend } => {
                     if let Some(assembly) = self.assemblies.take(&info.key) {
                         let brought = Brought { last_byte, lane, resend };
@@ -436,33 +428,26 @@ async fn wait_dial(dialling: &mut Option<Dial>) -> Result<Link, NoLink> {
     }
 }
 
-async fn wait_link(
-    link: &mut Option<Link>,
-    inbound: &mut BytesMut,
-    reads: bool,
-    out: &BytesMut,
-    flushed: bool,
-) -> Woken {
+async fn wait_link(link: &mut Option<Link>, reads: bool, out: &BytesMut, flushed: bool) -> Woken {
     let Some(link) = link else { return std::future::pending().await };
-    tokio::select! {
-        read = link.reader.read_buf(inbound), if reads => Woken::Read(read),
-        woken = send(&mut link.writer, out, flushed) => woken,
-    }
+    poll_fn(|cx| match poll_send(cx, link, out, flushed) {
+        Poll::Pending if reads => link.poll_read(cx).map(Woken::Read),
+        sent => sent,
+    })
+    .await
 }
 
-async fn send(writer: &mut WriteHalf<Stream>, out: &BytesMut, flushed: bool) -> Woken {
+/// A site says little: the hub's products don't wait for it.
+fn poll_send(cx: &mut Context<'_>, link: &mut Link, out: &BytesMut, flushed: bool) -> Poll<Woken> {
+    let stream = Pin::new(&mut link.stream);
     match (out.is_empty(), flushed) {
-        (false, _) => Woken::Written(writer.write(out).await),
-        (true, false) => Woken::Flushed(writer.flush().await),
-        (true, true) => std::future::pending().await,
+        (false, _) => stream.poll_write(cx, out).map(Woken::Written),
+        (true, false) => stream.poll_flush(cx).map(Woken::Flushed),
+        (true, true) => Poll::Pending,
     }
 }
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
-/// Some trains: where one lies across the end of the buffer, its beginning is copied.
-const IN_BYTES: usize = 256 << 10;
-const LEAST_IN_BYTES: usize = 32 << 10;
-
 /// Nothing is read while so much waits for the disk.
 const IN_STORE_BYTES: usize = 64 << 20;
 

@@ -1,13 +1,16 @@
 //! The connection to the hub.
 use std::io;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use rustls::pki_types::ServerName;
-use tokio::io::{BufReader, ReadHalf, WriteHalf, split};
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::inbound::Inbound;
 use crate::reconnect::Ended;
 use crate::{tcp, tls};
 
@@ -16,8 +19,8 @@ pub(super) type Stream = TlsStream<BufReader<TcpStream>>;
 
 /// A connection that stands.
 pub(super) struct Link {
-    pub(super) reader: ReadHalf<Stream>,
-    pub(super) writer: WriteHalf<Stream>,
+    pub(super) stream: Box<Stream>,
+    inbound: Inbound,
     /// The site's address towards the hub; names the interface for multicast if nothing else does.
     pub(super) local_address: String,
     /// The hub's node: a name may lead to several, and data connections have to reach the same one.
@@ -29,6 +32,13 @@ pub(super) struct Link {
 pub(super) struct NoLink {
     pub(super) sentence: String,
     pub(super) ended: Ended,
+}
+
+impl Link {
+    /// Reads what there is, in whole frames; `None` at the end of the stream.
+    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
+        self.inbound.poll_read(cx, &mut self.stream)
+    }
 }
 
 /// Waits `pause`, then connects to `hub` and checks that it belongs to the authority with this fingerprint.
@@ -46,8 +56,7 @@ pub(super) async fn dial(hub: String, ca_sha256: String, pause: Duration) -> Res
     let stream = BufReader::with_capacity(SOCKET_READ_BYTES, stream);
     let shaken = within(HANDSHAKE_PATIENCE, TlsConnector::from(config).connect(name, stream)).await;
     let stream = shaken.map_err(|error| answered(no_handshake(&hub, &error)))?;
-    let (reader, writer) = split(stream);
-    Ok(Link { reader, writer, local_address, peer_address })
+    Ok(Link { stream: Box::new(stream), inbound: Inbound::default(), local_address, peer_address })
 }
 
 /// Connects to a hub, with the options that its connections have; the error says whether anything answered.

@@ -13,6 +13,7 @@ mod drive;
 mod files;
 mod group;
 mod hubs;
+mod inbound;
 mod link;
 mod order;
 mod priority;

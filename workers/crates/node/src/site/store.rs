@@ -1,8 +1,10 @@
 //! The commit point: a thread that verifies complete products and appends them to the site's log.
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use downburst_log::{
     Appended, DuplicateRule, FeedLog, LogError, LogOptions, NewProduct, ProductLog as _, Retention,
     SourceStamp,
@@ -11,7 +13,7 @@ use downburst_model::{FeedName, Lane, ProductInfo, Sequence, WallMicros};
 use downburst_session::{Duplicates, StoreResult, Train};
 use tokio::sync::mpsc;
 
-use super::assembly::Assembly;
+use super::assembly::{Assembly, Contents};
 use super::shelf::Shelf;
 use crate::clock::Clock;
 
@@ -154,9 +156,11 @@ pub(super) fn start(
         .name("store".to_owned())
         .spawn(move || {
             for batch in receiver {
-                let stored =
-                    batch.into_iter().map(|complete| finish(shelf.as_ref(), clock, complete)).collect();
-                if results.send(stored).is_err() {
+                let mut storing =
+                    Storing { shelf: shelf.as_ref(), clock, stored: Vec::new(), group: Vec::new() };
+                batch.into_iter().for_each(|complete| storing.take(complete));
+                storing.append_group();
+                if results.send(storing.stored).is_err() {
                     return;
                 }
             }
@@ -165,32 +169,76 @@ pub(super) fn start(
     Ok((sender, thread))
 }
 
-fn finish(shelf: &dyn Shelf, clock: Clock, complete: Complete) -> Stored {
-    match complete {
-        Complete::Product { info, brought, mut assembly } => {
-            let (result, log_sequence) = store(shelf, clock, &info, brought, &assembly);
-            assembly.discard();
-            Stored { what: StoredWhat::Product(info, result), at: clock.wall(), log_sequence }
+/// A batch on its way into the logs.
+struct Storing<'a> {
+    shelf: &'a dyn Shelf,
+    clock: Clock,
+    stored: Vec<Stored>,
+    /// Products of one feed that are appended together.
+    group: Vec<(ProductInfo, Brought, Bytes)>,
+}
+
+impl Storing<'_> {
+    fn take(&mut self, complete: Complete) {
+        match complete {
+            Complete::Product { info, brought, mut assembly } => {
+                self.take_product(info, brought, &mut assembly);
+                assembly.discard();
+            }
+            Complete::Train { train, last_byte } => {
+                self.append_group();
+                let (results, log_sequence) = store_train(self.shelf, self.clock, &train, last_byte);
+                self.put(StoredWhat::Train(train, results), log_sequence);
+            }
         }
-        Complete::Train { train, last_byte } => {
-            let (results, log_sequence) = store_train(shelf, clock, &train, last_byte);
-            Stored { what: StoredWhat::Train(train, results), at: clock.wall(), log_sequence }
+    }
+
+    fn take_product(&mut self, info: ProductInfo, brought: Brought, assembly: &mut Assembly) {
+        let contents = assembly.contents();
+        let joins = self.group.last().is_none_or(|(last, ..)| last.key.feed == info.key.feed);
+        if !joins || !matches!(contents, Ok(Contents::AtHand(_))) {
+            self.append_group();
         }
+        let (result, log_sequence) = match contents {
+            Ok(Contents::AtHand(bytes)) => return self.group.push((info, brought, bytes)),
+            Ok(Contents::File(file)) => store_file(self.shelf, self.clock, &info, brought, file),
+            Err(sentence) => (StoreResult::Failed(sentence), None),
+        };
+        self.put(StoredWhat::Product(info, result), log_sequence);
+    }
+
+    fn append_group(&mut self) {
+        let group = std::mem::take(&mut self.group);
+        let Some((first, ..)) = group.first() else { return };
+        let feed = first.key.feed.clone();
+        let (infos, products): (Vec<ProductInfo>, Vec<_>) = group
+            .into_iter()
+            .map(|(info, brought, bytes)| {
+                let product = new_product(self.shelf, info.clone(), brought).map(|product| (product, bytes));
+                (info, product)
+            })
+            .unzip();
+        let results = append_admitted(self.shelf, self.clock, &feed, products);
+        for (info, (result, log_sequence)) in infos.into_iter().zip(results) {
+            self.put(StoredWhat::Product(info, result), log_sequence);
+        }
+    }
+
+    fn put(&mut self, what: StoredWhat, log_sequence: Option<Sequence>) {
+        self.stored.push(Stored { what, at: self.clock.wall(), log_sequence });
     }
 }
 
-fn store(
+fn store_file(
     shelf: &dyn Shelf,
     clock: Clock,
     info: &ProductInfo,
     brought: Brought,
-    assembly: &Assembly,
+    file: &mut File,
 ) -> (StoreResult, Option<Sequence>) {
     let Some(product) = new_product(shelf, info.clone(), brought) else { return (StoreResult::Held, None) };
-    let appended = assembly.reader().map_err(StoreResult::Failed).and_then(|mut reader| {
-        let log = log_of(shelf, &info.key.feed)?;
-        log.append(product, &mut reader, &|| clock.wall()).map_err(failure)
-    });
+    let appended = log_of(shelf, &info.key.feed)
+        .and_then(|log| log.append(product, file, &|| clock.wall()).map_err(failure));
     result(shelf, appended)
 }
 
@@ -202,22 +250,33 @@ fn store_train(
     last_byte: WallMicros,
 ) -> (Vec<StoreResult>, Option<Sequence>) {
     let brought = Brought { last_byte, lane: train.lane, resend: None };
-    let admitted: Vec<Option<NewProduct>> =
-        train.cars.iter().map(|car| new_product(shelf, train.info(car), brought)).collect();
-    let log = match log_of(shelf, &train.feed) {
+    let products = train.cars.iter().map(|car| {
+        let product = new_product(shelf, train.info(car), brought)?;
+        Some((product, car.bytes.clone()))
+    });
+    let ended = append_admitted(shelf, clock, &train.feed, products.collect());
+    let (results, sequences): (Vec<StoreResult>, Vec<Option<Sequence>>) = ended.into_iter().unzip();
+    (results, sequences.into_iter().flatten().max())
+}
+
+/// Appends the products that are not passed over at once; what became of each.
+fn append_admitted(
+    shelf: &dyn Shelf,
+    clock: Clock,
+    feed: &FeedName,
+    products: Vec<Option<(NewProduct, Bytes)>>,
+) -> Vec<(StoreResult, Option<Sequence>)> {
+    let log = match log_of(shelf, feed) {
         Ok(log) => log,
-        Err(result) => return (vec![result; train.cars.len()], None),
+        Err(result) => return vec![(result, None); products.len()],
     };
-    let is_admitted: Vec<bool> = admitted.iter().map(Option::is_some).collect();
-    let products = admitted.into_iter().zip(&train.cars);
-    let products = products.filter_map(|(product, car)| Some((product?, car.bytes.clone()))).collect();
-    let mut appended = log.append_all(products, &|| clock.wall()).into_iter();
-    let ended = is_admitted.into_iter().map(|admitted| match admitted.then(|| appended.next()).flatten() {
+    let admitted: Vec<bool> = products.iter().map(Option::is_some).collect();
+    let mut appended = log.append_all(products.into_iter().flatten().collect(), &|| clock.wall()).into_iter();
+    let ended = admitted.into_iter().map(|admitted| match admitted.then(|| appended.next()).flatten() {
         Some(appended) => result(shelf, appended.map_err(failure)),
         None => (StoreResult::Held, None),
     });
-    let (results, sequences): (Vec<StoreResult>, Vec<Option<Sequence>>) = ended.unzip();
-    (results, sequences.into_iter().flatten().max())
+    ended.collect()
 }
 
 fn log_of(shelf: &dyn Shelf, feed: &FeedName) -> Result<Arc<FeedLog>, StoreResult> {

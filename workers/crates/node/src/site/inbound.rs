@@ -1,0 +1,130 @@
+//! What comes in on a connection, in whole frames.
+use std::collections::VecDeque;
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use downburst_session::whole_frames;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// Reads a connection into large buffers. Frames are handed on as parts of them, without a copy; the buffers are used again once
+/// nobody has a part of them.
+#[derive(Default)]
+pub(super) struct Inbound {
+    /// Begins with a frame of which the end has not come.
+    buffer: BytesMut,
+    /// Full ones, oldest first.
+    former: VecDeque<BytesMut>,
+}
+
+impl Inbound {
+    /// Reads what there is, up to [`AT_ONCE_BYTES`], and answers the frames that are whole. Without any these are no bytes, but a
+    /// sign of life. `None` at the end of the stream.
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        stream: &mut (impl AsyncRead + Unpin),
+    ) -> Poll<io::Result<Option<Bytes>>> {
+        let mut count = 0;
+        while count < AT_ONCE_BYTES {
+            self.make_room();
+            match pin!(stream.read_buf(&mut self.buffer)).poll(cx) {
+                Poll::Ready(Ok(0)) if count == 0 => return Poll::Ready(Ok(None)),
+                // What came before the end or the error is taken first; both come again.
+                Poll::Ready(Ok(0) | Err(_)) if count > 0 => break,
+                Poll::Ready(read) => count += read?,
+                Poll::Pending if count == 0 => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        let whole = whole_frames(&self.buffer);
+        Poll::Ready(Ok(Some(self.buffer.split_to(whole).freeze())))
+    }
+
+    fn make_room(&mut self) {
+        if self.buffer.capacity() - self.buffer.len() >= LEAST_BYTES || self.buffer.try_reclaim(LEAST_BYTES) {
+            return;
+        }
+        let free = self.former.iter_mut().position(|former| former.try_reclaim(BUFFER_BYTES));
+        let free = free.and_then(|index| self.former.remove(index));
+        let mut next = free.unwrap_or_else(|| BytesMut::with_capacity(BUFFER_BYTES));
+        next.extend_from_slice(&self.buffer);
+        let mut full = std::mem::replace(&mut self.buffer, next);
+        full.clear();
+        if full.capacity() > 0 && self.former.len() < FORMER {
+            self.former.push_back(full);
+        }
+    }
+}
+
+/// Some trains: where one lies across the end of the buffer, its beginning is copied.
+const BUFFER_BYTES: usize = 256 << 10;
+const LEAST_BYTES: usize = 32 << 10;
+
+/// Two slices or trains: what arrived while the site was busy is taken in one turn.
+const AT_ONCE_BYTES: usize = 128 << 10;
+
+/// As many as are on their way to the disk where it keeps up.
+const FORMER: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use bytes::BufMut as _;
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    /// Frames of a kind that nobody knows, with bodies of these lengths.
+    fn frames(lengths: impl IntoIterator<Item = usize>) -> Bytes {
+        let mut bytes = BytesMut::new();
+        for (number, length) in lengths.into_iter().enumerate() {
+            bytes.put_u8(200);
+            bytes.put_u32(length as u32);
+            bytes.put_bytes(number as u8, length);
+        }
+        bytes.freeze()
+    }
+
+    /// What comes of bytes that arrive in pieces of one length; `keep` says how many of the parts somebody still has.
+    async fn received(sent: &Bytes, piece_bytes: usize, keep: usize) -> (Vec<u8>, Inbound) {
+        let (mut near, mut far) = tokio::io::duplex(piece_bytes);
+        let sent = sent.clone();
+        let sending = tokio::spawn(async move { far.write_all(&sent).await });
+        let (mut inbound, mut got, mut kept) = (Inbound::default(), Vec::new(), VecDeque::new());
+        while let Some(bytes) = poll_fn(|cx| inbound.poll_read(cx, &mut near)).await.unwrap() {
+            assert_eq!(whole_frames(&bytes), bytes.len(), "whole frames only");
+            got.extend_from_slice(&bytes);
+            kept.push_back(bytes);
+            kept.truncate(keep);
+        }
+        sending.await.unwrap().unwrap();
+        (got, inbound)
+    }
+
+    #[tokio::test]
+    async fn frames_come_whole_and_in_order_however_they_arrive() {
+        let sent = frames([0, 5, 70_000, 1, 65_536, 300, 0, 40_000].into_iter().cycle().take(80));
+        for (piece_bytes, keep) in [(7, 0), (4_096, 0), (65_536, 3), (1 << 20, 1_000)] {
+            let (got, inbound) = received(&sent, piece_bytes, keep).await;
+            assert!(got == sent, "pieces of {piece_bytes}");
+            assert!(inbound.former.len() <= FORMER);
+        }
+    }
+
+    #[tokio::test]
+    async fn buffers_that_nobody_needs_are_used_again() {
+        let sent = frames(std::iter::repeat_n(60_000, 100));
+        let (_, inbound) = received(&sent, 1 << 20, 0).await;
+        assert!(inbound.former.len() <= 1, "{}", inbound.former.len());
+    }
+
+    #[tokio::test]
+    async fn what_came_before_the_end_is_taken_and_a_part_of_a_frame_is_not() {
+        let sent = frames([10, 20]);
+        let (got, _) = received(&sent.slice(..sent.len() - 1), 1 << 20, 0).await;
+        assert_eq!(got, frames([10]));
+    }
+}
