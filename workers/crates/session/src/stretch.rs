@@ -182,7 +182,8 @@ impl Pieces {
         if self.run.as_mut().filter(fits).is_none() {
             self.close_run();
         }
-        self.run.get_or_insert_with(|| Run::begun_by(entry)).push(entry, bytes);
+        let capacity = if self.done.is_empty() { RUN_BYTES } else { TRAIN_BYTES };
+        self.run.get_or_insert_with(|| Run::begun_by(entry, capacity)).push(entry, bytes);
     }
 
     fn close_run(&mut self) {
@@ -202,7 +203,7 @@ impl Pieces {
 }
 
 impl Run {
-    fn begun_by(entry: &Entry) -> Self {
+    fn begun_by(entry: &Entry, capacity: usize) -> Self {
         let info = &entry.info;
         let base = Base {
             sequence: info.key.sequence.0,
@@ -211,7 +212,7 @@ impl Run {
             origin: info.origin.clone(),
             hops: info.hops.clone(),
         };
-        Self { class: info.class, base, bytes: BytesMut::with_capacity(RUN_BYTES), places: Vec::new() }
+        Self { class: info.class, base, bytes: BytesMut::with_capacity(capacity), places: Vec::new() }
     }
 
     fn push(&mut self, entry: &Entry, bytes: &Bytes) {
@@ -224,7 +225,7 @@ impl Run {
 /// The longest description of a car: three numbers, the longest origin and id, digest and size.
 const CAR_FIELDS_BYTES: usize = 3 * 10 + 1 + 256 + 256 + 32 + 10;
 
-/// What a run of a few products takes; it grows by doubling.
+/// What a run of a few products takes; it grows by doubling. A run that follows another is mostly a full one.
 const RUN_BYTES: usize = 4 << 10;
 
 /// What a piece takes besides bytes.

@@ -74,6 +74,18 @@ impl Stretches {
         }
     }
 
+    /// Forgets the oldest until the rest takes no more than this; the last one stays.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        while self.bytes > bytes && self.order.len() > 1 {
+            self.drop_oldest();
+        }
+    }
+
+    /// How much memory all of them take, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Self::new(self.limit_bytes);
@@ -120,11 +132,12 @@ const KEPT_FOR: Micros = Micros::from_secs(10);
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::FeedName;
+    use bytes::Bytes;
+    use downburst_model::{Class, Digest, FeedName, Origin, ProductId, ProductInfo, ProductKey, WallMicros};
 
     use super::*;
-    use crate::Subscription;
     use crate::patterns::Patterns;
+    use crate::{Entry, Subscription};
 
     const EPOCH: Epoch = Epoch(3);
 
@@ -140,6 +153,24 @@ mod tests {
     fn stretch(after: u64, read_to: u64, filter: &Arc<Filter>) -> Arc<Stretch> {
         let range = (Sequence(after), Sequence(read_to));
         Arc::new(Stretch::new((feed(), EPOCH), range, [], Arc::clone(filter)))
+    }
+
+    /// A stretch of full length with one product.
+    fn stretch_of(after: u64, filter: &Arc<Filter>) -> Arc<Stretch> {
+        let info = ProductInfo {
+            key: ProductKey { feed: feed(), epoch: EPOCH, sequence: Sequence(after + 1) },
+            id: ProductId::parse("x").unwrap(),
+            origin: Origin::parse("hub").unwrap(),
+            created: WallMicros(0),
+            stored: WallMicros(0),
+            size: 0,
+            digest: Digest([0; 32]),
+            class: Class::Grid,
+            hops: None,
+        };
+        let range = (Sequence(after), Sequence(after + STRETCH_NUMBERS));
+        let entry = Entry { info, bytes: Some(Bytes::new()) };
+        Arc::new(Stretch::new((feed(), EPOCH), range, [entry], Arc::clone(filter)))
     }
 
     fn found(stretches: &Stretches, after: u64, head: u64, filter: &Arc<Filter>) -> Option<(u64, u64)> {
@@ -179,6 +210,22 @@ mod tests {
         stretches.keep(Micros(0), stretch(0, 200, &ours));
         assert_eq!(found(&stretches, 2, 200, &ours), Some((0, 200)));
         assert_eq!(stretches.order.len(), 1, "a longer one takes the place of the shorter");
+    }
+
+    #[test]
+    fn it_shrinks_oldest_first_and_keeps_the_last() {
+        let (ours, mut stretches) = (filter("x", true), Stretches::new(usize::MAX));
+        for number in 0..4_u64 {
+            let after = number * STRETCH_NUMBERS;
+            stretches.keep(Micros(0), stretch_of(after, &ours));
+        }
+        let each = stretches.memory_bytes() / 4;
+        stretches.shrink_to(2 * each);
+        assert_eq!(stretches.memory_bytes(), 2 * each);
+        assert_eq!(found(&stretches, 0, 9_000, &ours), None);
+        stretches.shrink_to(0);
+        assert_eq!(stretches.memory_bytes(), each);
+        assert_eq!(found(&stretches, 3 * STRETCH_NUMBERS, 9_000, &ours), Some((768, 1_024)));
     }
 
     #[test]

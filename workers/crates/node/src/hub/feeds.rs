@@ -1,18 +1,17 @@
 //! The feeds' logs: one directory and one writer thread each.
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crossbeam_channel::{Sender, unbounded};
 use downburst_log::{FeedLog, LogError, LogOptions, ProductLog, Retention};
 use downburst_model::{Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
-use downburst_session::Stretches;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::bells::Bells;
 use super::feed_writer::{self, Write};
-use super::stretches::STRETCHES_BYTES;
+use super::stretches::Kept;
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, Failure, FeedLine, IngestLine};
 
@@ -26,12 +25,16 @@ pub(super) struct Feed {
     unicast_leg: AtomicU32,
     writer: Mutex<Option<Sender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
-    pub(super) stretches: Mutex<Stretches>,
+    pub(super) kept: Kept,
 }
 
 /// All open feeds.
 #[derive(Default)]
-pub(super) struct Feeds(RwLock<ByFeed<Arc<Feed>>>);
+pub(super) struct Feeds {
+    open: RwLock<ByFeed<Arc<Feed>>>,
+    /// The memory of what sessions read of them lately.
+    stretch_bytes: Arc<AtomicUsize>,
+}
 
 impl Feeds {
     pub(super) fn find(&self, feed: &FeedName) -> Option<Arc<Feed>> {
@@ -53,7 +56,7 @@ impl Feeds {
             .map(|(_, feed)| feed)
             .collect();
         for feed in gone {
-            self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&feed.name());
+            self.open.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&feed.name());
             lock(&hub.plans).forget(&feed.name());
             feed.close();
         }
@@ -101,7 +104,7 @@ impl Feeds {
             unicast_leg: AtomicU32::new(line.unicast_leg.0),
             writer: Mutex::new(Some(sender)),
             thread: Mutex::new(None),
-            stretches: Mutex::new(Stretches::new(STRETCHES_BYTES)),
+            kept: Kept::new(Arc::clone(&self.stretch_bytes)),
         });
         let (writer_feed, writer_hub) = (Arc::clone(&feed), Arc::downgrade(hub));
         let thread = std::thread::Builder::new()
@@ -111,7 +114,7 @@ impl Feeds {
                 Failure::new("io", format!("no thread for the log of feed {}: {error}", line.feed))
             })?;
         *lock(&feed.thread) = Some(thread);
-        self.0
+        self.open
             .write()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .insert(line.feed.clone(), Arc::clone(&feed));
@@ -119,7 +122,7 @@ impl Feeds {
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, ByFeed<Arc<Feed>>> {
-        self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.open.read().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

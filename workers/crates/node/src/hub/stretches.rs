@@ -1,12 +1,53 @@
 //! What sessions read of the logs, kept for the next one that reads the same.
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use downburst_log::{LogError, ProductLog as _};
 use downburst_model::{Micros, Sequence};
-use downburst_session::{Entry, Filter, Stretch, stretch_end};
+use downburst_session::{Entry, Filter, Stretch, Stretches, stretch_end};
 
 use super::feeds::Feed;
 use super::lock;
+
+/// The stretches of one feed. All feeds share their memory: sites that come back together are behind in few of them.
+pub(super) struct Kept {
+    stretches: Mutex<Stretches>,
+    /// What all feeds keep.
+    all_bytes: Arc<AtomicUsize>,
+}
+
+impl Kept {
+    pub(super) fn new(all_bytes: Arc<AtomicUsize>) -> Self {
+        Self { stretches: Mutex::new(Stretches::new(ALL_BYTES)), all_bytes }
+    }
+
+    /// Changes what is kept, and keeps the account of it.
+    fn change<T>(&self, stretches: &mut Stretches, change: impl FnOnce(&mut Stretches) -> T) -> T {
+        let before = stretches.memory_bytes();
+        let changed = change(stretches);
+        let after = stretches.memory_bytes();
+        self.all_bytes.fetch_add(after, Ordering::Relaxed);
+        self.all_bytes.fetch_sub(before, Ordering::Relaxed);
+        changed
+    }
+
+    fn keep(&self, stretches: &mut Stretches, now: Micros, stretch: Arc<Stretch>) {
+        self.change(stretches, |stretches| stretches.keep(now, stretch));
+        let own_share = own_share(stretches.memory_bytes(), self.all_bytes.load(Ordering::Relaxed));
+        self.change(stretches, |stretches| stretches.shrink_to(own_share));
+    }
+}
+
+/// How much a feed may keep that keeps `own_bytes` of `all_bytes`.
+fn own_share(own_bytes: usize, all_bytes: usize) -> usize {
+    own_bytes.saturating_sub(all_bytes.saturating_sub(ALL_BYTES))
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.change(&mut lock(&self.stretches), Stretches::clear);
+    }
+}
 
 impl Feed {
     /// What the log holds behind `after` for the sites with this filter. Sessions that ask at the same moment wait for the first of
@@ -17,7 +58,7 @@ impl Feed {
         after: Sequence,
         filter: &Arc<Filter>,
     ) -> Result<Arc<Stretch>, LogError> {
-        let mut stretches = lock(&self.stretches);
+        let mut stretches = lock(&self.kept.stretches);
         let (epoch, head) = (self.epoch(), self.log.head());
         if let Some(stretch) = stretches.find(epoch, (after, head), filter) {
             return Ok(stretch);
@@ -26,18 +67,18 @@ impl Feed {
         let entries = batch.entries.into_iter().map(|entry| Entry { info: entry.info, bytes: entry.bytes });
         let range = (after, batch.read_to);
         let stretch = Arc::new(Stretch::new((self.name(), epoch), range, entries, Arc::clone(filter)));
-        stretches.keep(now, Arc::clone(&stretch));
+        self.kept.keep(&mut stretches, now, Arc::clone(&stretch));
         Ok(stretch)
     }
 
     /// What was read may not be handed out any more.
     pub(super) fn forget_stretches(&self) {
-        lock(&self.stretches).clear();
+        self.kept.change(&mut lock(&self.kept.stretches), Stretches::clear);
     }
 
     /// Forgets stretches that are too old to be shared.
     pub(super) fn purge_stretches(&self, now: Micros) {
-        lock(&self.stretches).purge(now);
+        self.kept.change(&mut lock(&self.kept.stretches), |stretches| stretches.purge(now));
     }
 }
 
@@ -45,5 +86,18 @@ impl Feed {
 const READ_BYTES: usize = 1 << 20;
 const READ_ENTRIES: usize = 256;
 
-/// What a feed keeps of encoded stretches: some sites that are a second apart share them, and idle feeds keep none.
-pub(super) const STRETCHES_BYTES: usize = 16 << 20;
+/// What all feeds keep of encoded stretches; each may have one above it. Some seconds of small products at full speed: sites that come
+/// back within them share what is read, and idle feeds keep none.
+const ALL_BYTES: usize = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feed_gives_up_what_all_keep_too_much() {
+        assert_eq!(own_share(5 << 20, ALL_BYTES), 5 << 20);
+        assert_eq!(own_share(5 << 20, ALL_BYTES + 100), (5 << 20) - 100);
+        assert_eq!(own_share(100, ALL_BYTES + 200), 0);
+    }
+}
