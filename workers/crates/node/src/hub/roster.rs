@@ -168,8 +168,10 @@ impl Roster {
 
     /// Ends the sessions whose credential's time is over.
     pub(super) fn expire(&self, now: WallMicros) {
-        for (site, handle) in lock(&self.sessions).iter() {
-            if let Err(refused) = self.check(site, &handle.credential_sha256, now) {
+        let sessions = lock(&self.sessions);
+        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for (site, handle) in sessions.iter() {
+            if let Err(refused) = checked(sites.as_ref(), site, &handle.credential_sha256, now) {
                 let _ = handle.commands.send(Command::Refuse(refused));
             }
         }
@@ -177,22 +179,8 @@ impl Roster {
 
     /// Decides on a credential.
     pub(super) fn check(&self, site: &SiteName, sha256: &str, now: WallMicros) -> Result<SiteLine, Refused> {
-        if self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner).is_none() {
-            let sentence = "the hub is starting; connect again in a moment".to_owned();
-            return Err(Refused { code: RefusalCode::Unavailable, sentence });
-        }
-        let line = self.site(site).filter(|line| line.active).ok_or_else(|| revoked(site))?;
-        let credential = line
-            .credentials
-            .iter()
-            .find(|credential| credential.sha256 == sha256)
-            .ok_or_else(|| revoked(site))?;
-        if credential.expires_us.is_some_and(|expires| expires <= now) {
-            let sentence =
-                format!("the credential of site {site} has expired; ask the hub's operator for a new token");
-            return Err(Refused { code: RefusalCode::Expired, sentence });
-        }
-        Ok(line)
+        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        checked(sites.as_ref(), site, sha256, now).cloned()
     }
 
     /// Whether whoever has this credential may read a leg of the feed, and if not, how soon it has to be shut out.
@@ -395,6 +383,27 @@ fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
 
 fn holds(line: &SiteLine, sha256: &str) -> bool {
     line.active && line.credentials.iter().any(|credential| credential.sha256 == sha256)
+}
+
+fn checked<'a>(
+    sites: Option<&'a BTreeMap<SiteName, SiteLine>>,
+    site: &SiteName,
+    sha256: &str,
+    now: WallMicros,
+) -> Result<&'a SiteLine, Refused> {
+    let Some(sites) = sites else {
+        let sentence = "the hub is starting; connect again in a moment".to_owned();
+        return Err(Refused { code: RefusalCode::Unavailable, sentence });
+    };
+    let line = sites.get(site).filter(|line| line.active).ok_or_else(|| revoked(site))?;
+    let credential = line.credentials.iter().find(|credential| credential.sha256 == sha256);
+    let credential = credential.ok_or_else(|| revoked(site))?;
+    if credential.expires_us.is_some_and(|expires| expires <= now) {
+        let sentence =
+            format!("the credential of site {site} has expired; ask the hub's operator for a new token");
+        return Err(Refused { code: RefusalCode::Expired, sentence });
+    }
+    Ok(line)
 }
 
 fn revoked(site: &SiteName) -> Refused {
