@@ -82,6 +82,8 @@ class HubNode:
     """Where sites join groups, for those that have an interface of their own."""
     data_connections: dict[str, int] = field(default_factory=dict)
     """The operator's number, for sites that have one."""
+    access_rates_bps: dict[str, int] = field(default_factory=dict)
+    """Of sites whose operator said what their access takes."""
     resends: dict[str, list[Line]] = field(default_factory=dict)
     allow: dict[str, list[str]] = field(default_factory=dict)
     """The feeds a site may have, where that is not all."""
@@ -187,6 +189,7 @@ class HubNode:
                     "interface": self.interfaces.get(name, ""),
                     "active": True,
                     "data_connections": self.data_connections.get(name),
+                    "access_rate_bps": self.access_rates_bps.get(name),
                     "resends": self.resends.get(name, []),
                 }
                 for name, subscriptions in self.sites.items()

@@ -158,6 +158,8 @@ def _site(site: Site, credentials: Sequence[Credential], subscriptions: Sequence
         "interface": site.multicast_interface,
         "active": site.active,
         "data_connections": site.data_connections,
+        "access_rate_bps": round(site.access_rate_bps) if site.access_rate_bps else None,
+        "ceiling_bps_by_hour": [round(ceiling * 1e6) for ceiling in site.ceiling_mbps_by_hour],
     }
 
 

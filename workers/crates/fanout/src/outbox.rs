@@ -188,6 +188,11 @@ impl<C> Outbox<C> {
 
     /// Takes what goes next on a stream.
     pub fn take(&mut self, stream: StreamId) -> Option<Next<C>> {
+        self.take_of(stream, Classes::all())
+    }
+
+    /// Takes what goes next on a stream, of control and of these classes.
+    pub fn take_of(&mut self, stream: StreamId, classes: Classes) -> Option<Next<C>> {
         if stream == StreamId::FIRST
             && let Some((frame, mark)) = self.control.pop_front()
         {
@@ -195,7 +200,7 @@ impl<C> Outbox<C> {
             return Some(Next::Control(frame, mark));
         }
         let stream = self.streams.get_mut(&stream)?;
-        let class = stream.next_class(&self.lines)?;
+        let class = stream.next_class(classes, &self.lines)?;
         let mut waiting = stream.take(class, &mut self.lines)?;
         let slice = cut(&mut waiting);
         stream.charge(class, waiting.live, slice.bytes.len());

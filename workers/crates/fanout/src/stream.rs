@@ -119,9 +119,12 @@ impl Stream {
         }
     }
 
-    /// The class whose turn it is: warnings always, then the one that had least.
-    pub(crate) fn next_class(&self, lines: &BTreeMap<Class, Line>) -> Option<Class> {
+    /// The class whose turn it is among some: warnings always, then the one that had least.
+    pub(crate) fn next_class(&self, among: Classes, lines: &BTreeMap<Class, Line>) -> Option<Class> {
         let waits = |class: &Class| {
+            if !among.has(*class) {
+                return false;
+            }
             let begun = self.orders.get(class).is_some_and(Order::has_begun);
             begun || (self.carries.has(*class) && lines.get(class).is_some_and(|line| !line.is_empty()))
         };

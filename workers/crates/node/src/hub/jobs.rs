@@ -264,6 +264,7 @@ async fn tick(hub: Arc<Hub>) {
         tokio::select! {
             _ = second.tick() => {
                 hub.roster.expire(hub.clock.wall());
+                hub.roster.turn_hour(hub.clock.wall());
                 hub.tell_traffic();
             }
             _ = batch.tick() => hub.write_batch(),

@@ -19,6 +19,7 @@ mod leg_keys;
 mod leg_rate;
 mod link;
 mod outbound;
+mod pace;
 mod plans;
 mod reading;
 mod receipts;

@@ -1,6 +1,6 @@
 //! Who may connect, who is connected, and how to reach them.
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use tokio_rustls::server::TlsStream;
 use super::accept::Counted;
 use super::data::Attached;
 use super::deliveries::SessionView;
-use super::lock;
 use super::reading::Wanted;
 use super::strangers::Strangers;
+use super::{lock, pace};
 use crate::lines::{EnrolAnswer, SiteLine, SubscriptionLine};
 
 /// Sites, sessions and open questions.
@@ -34,6 +34,8 @@ pub(super) struct Roster {
     /// How many data connections helped the sites when they were last here.
     learnt: Mutex<BTreeMap<SiteName, usize>>,
     next_serial: AtomicU64,
+    /// Of the last look at the bounds by hour.
+    hour: AtomicI64,
     open: watch::Sender<usize>,
     told: watch::Sender<bool>,
 }
@@ -75,6 +77,8 @@ pub(super) enum Command {
     Attach(Attached),
     /// The operator changed how many data connections the site gets.
     Streams(Option<usize>),
+    /// How fast the site may be sent to changed.
+    Pace,
 }
 
 /// What a leg has for one site.
@@ -139,6 +143,7 @@ impl Roster {
             tickets: Mutex::default(),
             learnt: Mutex::default(),
             next_serial: AtomicU64::new(1),
+            hour: AtomicI64::new(0),
             open: watch::Sender::new(0),
             told: watch::Sender::new(false),
         }
@@ -173,6 +178,16 @@ impl Roster {
         for (site, handle) in sessions.iter() {
             if let Err(refused) = checked(sites.as_ref(), site, &handle.credential_sha256, now) {
                 let _ = handle.commands.send(Command::Refuse(refused));
+            }
+        }
+    }
+
+    /// Tells the sessions that another hour of the day began, which may have a bound of its own.
+    pub(super) fn turn_hour(&self, now: WallMicros) {
+        let hour = pace::hour(now);
+        if self.hour.swap(hour, Ordering::Relaxed) != hour {
+            for handle in lock(&self.sessions).values() {
+                let _ = handle.commands.send(Command::Pace);
             }
         }
     }
@@ -371,6 +386,10 @@ fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
     let mut commands = Vec::new();
     if known.is_none_or(|known| known.data_connections != line.data_connections) {
         commands.push(Command::Streams(line.data_connections));
+    }
+    let pace = |line: &SiteLine| (line.access_rate_bps, line.ceiling_bps_by_hour.clone());
+    if known.is_none_or(|known| pace(known) != pace(line)) {
+        commands.push(Command::Pace);
     }
     if known.is_none_or(|known| known.subscriptions != line.subscriptions) {
         commands.push(Command::Subscriptions(subscriptions(line), handling(line)));

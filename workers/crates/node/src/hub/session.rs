@@ -318,6 +318,7 @@ impl Session {
             }
             Command::Attach(attached) => self.attach(attached),
             Command::Streams(pinned) => self.pin_streams(pinned),
+            Command::Pace => self.pace(),
         }
     }
 

@@ -145,6 +145,12 @@ pub(crate) struct SiteLine {
     /// How many data connections it gets; absent: as many as help.
     #[serde(default)]
     pub(crate) data_connections: Option<usize>,
+    /// What its access takes, in bits per second, if that is known.
+    #[serde(default)]
+    pub(crate) access_rate_bps: Option<u64>,
+    /// What the site allows in each hour of the day (UTC), in bits per second; 0: as much as its access takes. Empty: the same for all.
+    #[serde(default)]
+    pub(crate) ceiling_bps_by_hour: Vec<u64>,
 }
 
 impl SiteLine {

@@ -29,6 +29,9 @@ pub enum HubInput {
         /// How many.
         bytes: usize,
     },
+    /// How fast the site may be sent to from now on, in bits per second of the wire; `None`: as fast as its path takes it. Control and
+    /// warnings do not wait for that, but count.
+    Pace(Option<u64>),
     /// The data connections that this session is to have from now on, each with the classes it carries. Ignored where the site
     /// does not know them.
     PlanStreams(Vec<Classes>),

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use downburst_fanout::{Classes, Limits, Next, Outbox, StreamId};
-use downburst_model::{Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
+use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
 
 use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::Patterns;
@@ -13,6 +13,7 @@ use crate::{
 use feeds::Feed;
 use handling::Handling;
 use offers::Offers;
+use pacing::Pacer;
 use parcels::Parcels;
 use resends::Resends;
 use streams::Streams;
@@ -21,6 +22,7 @@ mod feeds;
 mod handling;
 mod messages;
 mod offers;
+mod pacing;
 mod parcels;
 mod resends;
 mod serve;
@@ -55,6 +57,7 @@ pub struct HubSession {
     outbox: Outbox<Purpose>,
     parcels: Parcels,
     room_bytes: i64,
+    pacer: Pacer,
     positions: BTreeMap<FeedName, FeedPosition>,
     patterns: Patterns,
     feeds: BTreeMap<FeedName, Feed>,
@@ -96,6 +99,7 @@ impl HubSession {
             outbox: Outbox::new(Limits::default()),
             parcels: Parcels::default(),
             room_bytes: 0,
+            pacer: Pacer::default(),
             positions: BTreeMap::new(),
             patterns: Patterns::default(),
             feeds: BTreeMap::new(),
@@ -235,6 +239,7 @@ impl HubSession {
         if self.outbox.control_bytes() > CONTROL_QUEUE_BYTES {
             return self.violation("the site asks and does not read the answers".to_owned());
         }
+        self.pacer.refill(now);
         self.advance_streams(now);
         self.advance_feeds(now);
         self.advance_resends(now);
@@ -245,18 +250,22 @@ impl HubSession {
 
     /// Writes what goes next, on the first of the streams that have room and something to carry.
     fn write_next(&mut self) {
-        if self.room_bytes > 0 && self.write_next_on(StreamId::FIRST) {
+        let may_go = if self.pacer.is_open() { Classes::all() } else { Classes::of(Class::Warning) };
+        if self.room_bytes > 0 && self.write_next_on(StreamId::FIRST, may_go) {
+            return;
+        }
+        if !self.pacer.is_open() {
             return;
         }
         for stream in self.streams.ready() {
-            if self.write_next_on(stream) {
+            if self.write_next_on(stream, may_go) {
                 return;
             }
         }
     }
 
-    fn write_next_on(&mut self, stream: StreamId) -> bool {
-        match self.outbox.take(stream) {
+    fn write_next_on(&mut self, stream: StreamId, classes: Classes) -> bool {
+        match self.outbox.take_of(stream, classes) {
             Some(Next::Control(bytes, purpose)) => self.write_on(stream, bytes, purpose),
             Some(Next::Slice(slice)) => self.write_slice(stream, slice),
             None => return false,
@@ -322,6 +331,7 @@ impl Machine for HubSession {
             HubInput::PlanStreams(plan) if self.is_active() && self.version >= DATA_VERSION => {
                 self.plan_streams(now, plan)
             }
+            HubInput::Pace(bits_per_second) => self.pacer.set(now, bits_per_second),
             HubInput::Ticket { stream, ticket } => self.offer_stream(now, stream, ticket),
             HubInput::StreamOpened(stream) => self.stream_opened(now, stream),
             HubInput::StreamClosed { stream, reason } => self.stream_closed(now, stream, reason),
@@ -383,7 +393,9 @@ impl Machine for HubSession {
         }
         let liveness = self.heard.map(|heard| heard.plus(LIVENESS_LIMIT));
         let covers = self.feeds.values().filter_map(Feed::deadline);
-        covers.chain(liveness).chain(self.streams.deadline()).chain(self.resends_deadline()).min()
+        let paced = self.pacer.opens_at().filter(|_| self.outbox.waiting_bytes() > 0);
+        let timers = [liveness, self.streams.deadline(), self.resends_deadline(), paced];
+        covers.chain(timers.into_iter().flatten()).min()
     }
 }
 

@@ -355,6 +355,7 @@ impl HubSession {
     }
 
     pub(super) fn write_on(&mut self, stream: StreamId, bytes: Bytes, purpose: Purpose) {
+        self.pacer.charge(bytes.len());
         if stream == StreamId::FIRST {
             self.room_bytes = self.room_bytes.saturating_sub(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
         } else {

@@ -8,6 +8,7 @@ use super::*;
 use crate::{Covered, Entry, FeedStart, LegJoin, LegJoined, LegLeft, Proof, Want};
 
 mod keys;
+mod pacing;
 mod streams;
 
 const EPOCH: Epoch = Epoch(7);

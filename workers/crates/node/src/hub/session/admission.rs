@@ -3,6 +3,7 @@ use downburst_session::{HubInput, Proof, RefusalCode, Refused};
 use tokio::sync::oneshot;
 
 use super::{Member, REPAIR_QUEUE, Session};
+use crate::hub::pace::pace_bps;
 use crate::hub::roster::{handling, subscriptions};
 use crate::hub::text::is_sha256;
 use crate::lines::{EnrolAnswer, Event, SiteLine};
@@ -64,6 +65,14 @@ impl Session {
         }
     }
 
+    /// What the operator said of the site's access, or the hour, changed.
+    pub(super) fn pace(&mut self) {
+        let line = self.member.as_ref().and_then(|member| self.hub.roster.site(&member.site));
+        if let Some(line) = line {
+            self.tell(HubInput::Pace(pace_bps(&line, self.hub.clock.wall())));
+        }
+    }
+
     fn admit(&mut self, line: &SiteLine, credential_sha256: &str) {
         let now = self.hub.clock.monotonic();
         match self.hub.roster.register(&line.site, credential_sha256, self.stand_by, REPAIR_QUEUE, now) {
@@ -71,6 +80,7 @@ impl Session {
                 let site = line.site.clone();
                 let items = subscriptions(line);
                 self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
+                self.tell(HubInput::Pace(pace_bps(line, self.hub.clock.wall())));
                 self.tell(HubInput::Handling(handling(line)));
                 self.tell(HubInput::Admit { site: site.clone(), subscriptions: items });
                 self.tell_subscribed();
