@@ -206,6 +206,15 @@ fn repairs_cost_about_what_the_worst_site_lost_whatever_the_number_of_sites() {
 }
 
 #[test]
+fn five_hundred_sites_cost_little_more_than_seven() {
+    let sites = (0..500).map(|_| lossy(0.01)).collect();
+    let report = play("five_hundred", scenario(1, steady(4, 600_000, 90_000_000), sites));
+    println!("500 receivers, 1 % loss: repairs {:.2} % of the product bytes", report.repair_share() * 100.0);
+    assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 4));
+    assert!(report.repair_share() < 0.03, "{}", report.repair_share());
+}
+
+#[test]
 fn the_overhead_of_headers_and_manifests_is_small() {
     for (count, size, rate, limit) in [(5_000, 2_000, 40_000_000, 1.16), (200, 100_000, 80_000_000, 1.05)] {
         let world = scenario(1, steady(count, size, rate), vec![PlannedReceiver::default()]);

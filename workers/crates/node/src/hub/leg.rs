@@ -298,12 +298,7 @@ impl Thread {
         let stats = self.sender.stats();
         self.backlog_bytes.store(stats.backlog_bytes, Ordering::Relaxed);
         if stats.datagram_bytes != self.told.datagram_bytes {
-            hub.counters.datagram_bytes(
-                &self.feed.name(),
-                self.leg,
-                stats.datagram_bytes - self.told.datagram_bytes,
-                stats.group_repair_bytes - self.told.group_repair_bytes,
-            );
+            hub.counters.datagrams(&self.feed.name(), self.leg, &self.told, &stats);
         }
         self.told = stats;
     }

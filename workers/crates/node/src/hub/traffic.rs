@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use downburst_model::{FeedName, LegId, Transport, WallMicros};
+use downburst_vcmtp::SenderStats;
 
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
@@ -32,6 +33,8 @@ struct LegCount {
     feed: FeedName,
     egress_bytes: u64,
     repair_bytes: u64,
+    group_repair_bytes: u64,
+    coded_repair_bytes: u64,
     products: u64,
     product_bytes: u64,
 }
@@ -60,11 +63,14 @@ impl Counters {
         });
     }
 
-    /// Datagrams of a multicast leg.
-    pub(super) fn datagram_bytes(&self, feed: &FeedName, leg: LegId, bytes: u64, repair_bytes: u64) {
+    /// Datagrams of a multicast leg: what its sender counted since `told`.
+    pub(super) fn datagrams(&self, feed: &FeedName, leg: LegId, told: &SenderStats, stats: &SenderStats) {
+        let repair_bytes = stats.group_repair_bytes - told.group_repair_bytes;
         self.leg(feed, leg, |count| {
-            count.egress_bytes += bytes;
+            count.egress_bytes += stats.datagram_bytes - told.datagram_bytes;
             count.repair_bytes += repair_bytes;
+            count.group_repair_bytes += repair_bytes;
+            count.coded_repair_bytes += stats.coded_repair_bytes - told.coded_repair_bytes;
         });
     }
 
@@ -81,6 +87,8 @@ impl Counters {
             feed: feed.clone(),
             egress_bytes: 0,
             repair_bytes: 0,
+            group_repair_bytes: 0,
+            coded_repair_bytes: 0,
             products: 0,
             product_bytes: 0,
         }));
@@ -148,6 +156,8 @@ impl Hub {
                 feed: count.feed,
                 egress_bytes: count.egress_bytes,
                 repair_bytes: count.repair_bytes,
+                group_repair_bytes: count.group_repair_bytes,
+                coded_repair_bytes: count.coded_repair_bytes,
                 products: count.products,
                 product_bytes: count.product_bytes,
                 sites: sites.get(&leg).copied().unwrap_or(0),
