@@ -133,6 +133,13 @@ class Settings(BaseSettings):
         description="Congestion control of the connections with sites, such as bbr; none: the system's. "
         "The kernel must have it.",
     )
+    data_connections: int = Field(
+        default=16,
+        ge=0,
+        le=16,
+        description="The most connections for products that a site gets beside its first, 0 to 16; as many as help "
+        "are opened up to it. A long path that loses packets needs several.",
+    )
     ledger_url: str = Field(
         default="", description="SQLAlchemy URL of the ledger; empty: SQLite in the data directory."
     )

@@ -196,6 +196,7 @@ class Agent:
             "batch_dir": str(settings.batch_dir),
             "batch_seconds": settings.batch_seconds,
             "tcp_congestion": settings.tcp_congestion,
+            "data_connections": settings.data_connections,
             "receipt_hours": settings.receipt_hours,
             "receipt_bytes": settings.receipt_bytes,
         }

@@ -80,7 +80,7 @@ class Stage:
 async def stage(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterator[Stage]:
     with ledger.transaction() as book:
         book.feeds.add(Feed("NGRID"))
-        book.sites.add(Site("unl.edu", allow=("NGRID",)))
+        book.sites.add(Site("unl.edu", allow=("NGRID",), access_rate_bps=8e6, ceiling_mbps_by_hour=(1.5, 0)))
         book.subscriptions.add(Subscription(0, "unl.edu", "NGRID", "^A"))
         book.plans.append(plan("NGRID", unicast(1, "unl.edu")))
         book.plans.append(plan("GONE", unicast(2, "unl.edu")))
@@ -94,6 +94,7 @@ async def test_a_start_tells_everything_in_order(stage: Stage) -> None:
     jobs = (await stage.agent._node.request("told"))["jobs"]
     assert [job["do"] for job in jobs] == ["start", "feeds", "sites", "plan"]
     assert jobs[0]["listen"] == [stage.settings.sites]
+    assert jobs[0]["data_connections"] == 16
     assert jobs[1]["feeds"][0] == {
         "feed": "NGRID",
         "class": "grid",
@@ -105,6 +106,8 @@ async def test_a_start_tells_everything_in_order(stage: Stage) -> None:
         "unicast_leg": 1,
     }
     assert jobs[2]["sites"][0]["subscriptions"] == [{"feed": "NGRID", "pattern": "^A", "not_pattern": None}]
+    assert jobs[2]["sites"][0]["access_rate_bps"] == 8_000_000
+    assert jobs[2]["sites"][0]["ceiling_bps_by_hour"] == [1_500_000, 0]
     assert jobs[3]["legs"] == [{"leg": 1, "transport": "unicast", "sites": ["unl.edu"]}]
     assert stage.agent.running
     assert stage.agent.ca_sha256 == sha256(b"fake").hexdigest()
