@@ -168,7 +168,8 @@ def _row(
     measured: tuple[Runs, Measure], row: str, case: str, unit: str, against: str, goal: Goal | None = None
 ) -> Row:
     runs, measure = measured
-    theirs = measure(against) if against in runs else None
+    completes = any(delivery.took_s for delivery in runs.get(against, ()))
+    theirs = measure(against) if completes else None
     return Row(row, case, unit, measure(OURS), against, theirs, len(runs[OURS]), goal)
 
 

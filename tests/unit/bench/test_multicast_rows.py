@@ -110,6 +110,8 @@ def test_a_peer_that_never_completed_gives_no_figures_instead_of_a_crash() -> No
     nothing = Delivery(PRODUCT_BYTES, {}, 1.0, delivery().links)
     row = found(rows.rows_of_losses({**LOSSES, "no loss": runs(delivery(), uftp=nothing)}), "1 % at all: goodput")
     assert (row.ours, row.theirs) == (0.8, 0.0)
+    for row in rows.rows_of_losses({**LOSSES, "1 % at all": runs(delivery(), uftp=nothing)})[:2]:
+        assert (row.theirs, row.ratio) == (None, None)
     assert nothing.goodput_bps() == 0.0
 
 
