@@ -1,19 +1,26 @@
-"""Rows of many sites: hundreds of live sessions, a thousand idle ones. Each site is a real node with its own log."""
+"""Rows of many sites: hundreds of live sessions, a thousand idle ones.
+
+Live sites are real nodes with their own logs. Idle ones are those of a swarm unless real ones are asked for: TLS,
+sessions, clocks and receipts as of a node, all in one process and without logs, to which an idle site writes nothing.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
 from bench import fleet
 from bench.catch_up import sites_of
-from bench.fleet import FEED, Fleet
+from bench.fleet import FEED, PATIENCE_S, Fleet
 from bench.live import Live
 from bench.outage import mixed
 from bench.stamps import percentile
+from bench.tools import binary
 from downburst_ingest.idd_mix import IDD_2024
 from kit.namespaces import Lab
+from kit.swarm import Swarm, enrol
 
 
 @dataclass(frozen=True)
@@ -52,17 +59,34 @@ def crowd(lab: Lab, directory: Path, *, sites: int, seconds: float) -> Crowd:
     return Crowd(sites, len(latency_us) / seconds, percentile(latency_us, 99) / 1000, spent.hub_s / took_s)
 
 
-def idle(lab: Lab, directory: Path, *, sites: int, seconds: float) -> Idle:
+def idle(lab: Lab, directory: Path, *, sites: int, seconds: float, real: bool = False) -> Idle:
     """Connected sites that want a feed to which nothing comes."""
     [host] = sites_of(lab)
     many = fleet.Crowd(host, spread(sites, [FEED], to_each=sites), RETAINED_BYTES)
-    with Fleet(lab, directory, list(many.interests), crowd=many) as all_sites:
+    with ExitStack() as stack:
+        hub = stack.enter_context(Fleet(lab, directory, list(many.interests) if real else [], crowd=many))
+        if not real:
+            stack.callback(swarm(lab, host, hub, list(many.interests)).stop)
         time.sleep(SETTLE_S)
-        before, began_s = all_sites.cpu(), time.monotonic()
+        before, began_s = hub.cpu(), time.monotonic()
         time.sleep(seconds)
-        spent, took_s = all_sites.cpu().since(before), time.monotonic() - began_s
-        grown_bytes = all_sites.hub_bytes() - all_sites.empty_hub_bytes
+        spent, took_s = hub.cpu().since(before), time.monotonic() - began_s
+        grown_bytes = hub.hub_bytes() - hub.empty_hub_bytes
     return Idle(sites, 100 * spent.hub_s / took_s, grown_bytes / sites)
+
+
+def swarm(lab: Lab, host: str, hub: Fleet, names: Sequence[str]) -> Swarm:
+    """Connect sites that share a process."""
+    tokens = hub.hub.directory / "swarm-tokens"
+    enrol(hub.hub, names, {"feed": FEED, "pattern": ".*", "not_pattern": None}, file=tokens)
+    prefix, program = lab.command(host, []), str(binary("downburst-swarm"))
+    sites = Swarm(hub.hub.address, tokens, arguments=["--receive"], prefix=prefix, binary=program).start()
+    try:
+        sites.wait_connected(len(names), PATIENCE_S)
+    except BaseException:
+        sites.stop()
+        raise
+    return sites
 
 
 def spread(sites: int, feeds: Sequence[str], *, to_each: int) -> Mapping[str, Sequence[str]]:

@@ -42,11 +42,21 @@ class Swarm:
     token_file: Path
     arguments: Sequence[str] = ()
     prefix: Prefix = ()
+    binary: str = ""
+    """Another build than the tests'."""
     lines: list[Line] = field(default_factory=list)
 
     def start(self) -> Self:
         """Starts the process."""
-        argv = [swarm_binary(), "--hub", self.hub, "--token-file", str(self.token_file), "--every", "0.2"]
+        argv = [
+            self.binary or swarm_binary(),
+            "--hub",
+            self.hub,
+            "--token-file",
+            str(self.token_file),
+            "--every",
+            "0.2",
+        ]
         self.process = subprocess.Popen(
             [*self.prefix, *argv, *self.arguments], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
         )
