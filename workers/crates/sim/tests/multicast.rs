@@ -214,6 +214,27 @@ fn five_hundred_sites_cost_little_more_than_seven() {
     assert!(report.repair_share() < 0.03, "{}", report.repair_share());
 }
 
+/// Five thousand messages of 2 kB a second to seven sites on one network, 1 % lost at each.
+#[test]
+fn a_lost_message_is_repaired_within_twenty_milliseconds() {
+    let site = || PlannedReceiver { session_delay: Micros(500), ..lossy(0.01) };
+    let products = steady(5_000, 2_000, 80_000_000);
+    let sent: Vec<u64> = products.iter().map(|product| product.at.0).collect();
+    let mut world = scenario(1, products, (0..7).map(|_| site()).collect());
+    world.rate_bps = 200_000_000;
+    let report = play("a_lost_message", world);
+    let arrived = report.receivers.iter().flat_map(|receiver| receiver.whole.values().zip(&sent));
+    let mut delays: Vec<u64> = arrived.map(|(at, sent)| at.0 - sent).collect();
+    delays.sort_unstable();
+    let (middle, late) = (delays[delays.len() / 2], delays[delays.len() * 99 / 100]);
+    println!(
+        "2 kB at 5,000/s, 1 % loss: p50 {middle} us, p99 {late} us, worst {} us",
+        delays.last().unwrap()
+    );
+    assert_eq!(delays.len(), 35_000);
+    assert!(late <= 20_000, "{late}");
+}
+
 #[test]
 fn the_overhead_of_headers_and_manifests_is_small() {
     for (count, size, rate, limit) in [(5_000, 2_000, 40_000_000, 1.16), (200, 100_000, 80_000_000, 1.05)] {

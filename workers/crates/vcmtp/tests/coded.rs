@@ -138,6 +138,15 @@ fn one_site_with_losses_is_served_alone_and_costs_the_group_nothing() {
 }
 
 #[test]
+fn what_all_sites_lost_goes_out_once() {
+    let mut group = Group::new(40, 100_000_000);
+    group.send(1, SIZE, Class::Grid);
+    group.run(1_000_000, &|_, number| number >> 63 == 0 && number % 50 == 49);
+    group.assert_whole(1, SIZE);
+    assert_eq!((group.symbols, group.alone.len()), (17, 0));
+}
+
+#[test]
 fn lost_symbols_are_made_up_by_others() {
     let mut group = Group::new(6, 100_000_000);
     group.send(1, SIZE, Class::Grid);
