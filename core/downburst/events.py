@@ -27,7 +27,7 @@ class LegChanged:
     feed: str
     leg: int
     site: str
-    state: Literal["joined", "left", "never-heard"]
+    state: Literal["joined", "left", "never-heard", "too-slow"]
     at: datetime
     after: int | None = None
     reason: str | None = None

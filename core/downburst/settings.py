@@ -4,7 +4,7 @@ Sources, strongest first: the command line, the environment (`DOWNBURST_DATA_DIR
 `DOWNBURST_MULTICAST__RATE_BPS`), the settings file (TOML, the same names), the defaults below.
 """
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal, Self
 
@@ -18,6 +18,21 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class FeedMulticast(_Section):
+    """How one feed multicasts, where that differs from the hub's other feeds."""
+
+    interface: str | None = None
+    network: IPv4Network | IPv6Network | None = None
+    rate_bps: int | None = Field(default=None, gt=0)
+    hops: int | None = Field(default=None, ge=1, le=255)
+    burst_bytes: int | None = Field(default=None, ge=2_000)
+
+    @field_validator("network")
+    @classmethod
+    def _is_multicast(cls, network: IPv4Network | IPv6Network | None) -> IPv4Network | IPv6Network | None:
+        return network if network is None else _multicast_network(network)
+
+
 class MulticastSettings(_Section):
     """How this hub multicasts."""
 
@@ -26,11 +41,30 @@ class MulticastSettings(_Section):
     )
     interface: str = Field(
         default="127.0.0.1",
-        description="Address of the interface that groups go out of. Loopback, so that a trial disturbs no network.",
+        description="Interface that groups go out of: name, number, address. Loopback: a trial disturbs no network.",
     )
-    network: IPv4Network = Field(
+    network: IPv4Network | IPv6Network = Field(
         default=IPv4Network("239.77.0.0/16"),
-        description="Groups are taken from here, one per leg. Organisation-local scope (RFC 2365): stays inside.",
+        description="Groups are taken from here, one per leg. Organisation-local scope (RFC 2365): stays inside. "
+        "Inside 232.0.0.0/8 or ff3e::8000:0/97 sites ask for the hub as the only source.",
+    )
+    hops: int = Field(
+        default=32,
+        ge=1,
+        le=255,
+        description="How far groups may travel (TTL, hop limit). A national network is less wide.",
+    )
+    burst_bytes: int | None = Field(
+        default=None,
+        ge=2_000,
+        description="Frame bytes that a leg may send beyond its rate: a policer's buffer. None: 10 ms of the rate.",
+    )
+    offload: bool = Field(
+        default=True,
+        description="Whether trains of datagrams leave in one call (UDP GSO). Off where a card breaks it.",
+    )
+    feeds: dict[str, FeedMulticast] = Field(
+        default={}, description="For feeds by name: interface, network, rate_bps, hops, burst_bytes that differ."
     )
     port_base: int = Field(
         default=17_000, ge=1024, le=64_000, description="UDP port of a leg: this plus the leg's id modulo 1,000."
@@ -48,10 +82,13 @@ class MulticastSettings(_Section):
 
     @field_validator("network")
     @classmethod
-    def _is_multicast(cls, network: IPv4Network) -> IPv4Network:
-        if not network.is_multicast:
-            raise ValueError(f"{network} is no multicast network; take one inside 239.0.0.0/8")
-        return network
+    def _is_multicast(cls, network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+        return _multicast_network(network)
+
+    def of(self, feed: str) -> "MulticastSettings":
+        """What holds for one feed."""
+        own = self.feeds.get(feed)
+        return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
 
 
 class SchedulerSettings(_Section):
@@ -285,3 +322,9 @@ def _sentence(error: ValidationError) -> str:
 HUB_VARIABLE = "DOWNBURST_HUB"
 """Names the hub that the command line asks."""
 DEFAULT_HUB = "http://127.0.0.1:7371"
+
+
+def _multicast_network(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    if not network.is_multicast:
+        raise ValueError(f"{network} is no multicast network; take one inside 239.0.0.0/8 or ff15::/16")
+    return network

@@ -1,6 +1,6 @@
 """The legs of a plan: the feed's own unicast leg, and a group whose address follows from the number of its leg."""
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 
 from downburst.model import Leg, Transport
 from downburst.settings import MulticastSettings
@@ -30,7 +30,7 @@ def group_leg(leg: int, settings: MulticastSettings, *, rate_bps: int) -> Leg:
     )
 
 
-def group_address(leg: int, network: IPv4Network) -> str:
+def group_address(leg: int, network: IPv4Network | IPv6Network) -> str:
     """The leg's place in the network, without the network's first address."""
     usable = max(network.num_addresses - 1, 1)
     offset = (leg - 1) % usable + (1 if network.num_addresses > 1 else 0)

@@ -33,7 +33,7 @@ from downburst.settings import Settings
 from downburst_scheduler.accuracy import with_measurement
 from downburst_scheduler.legs import group_leg, legs_of
 from downburst_scheduler.options import GROUP_SHARE_OF_EGRESS, HubInput, SiteInput
-from downburst_scheduler.paths import SitePaths
+from downburst_scheduler.paths import OUT_OF_GROUPS, SitePaths
 from downburst_scheduler.planner import Because, Decision, Memory, Question, Rules, decide
 from downburst_scheduler.sentences import figures, reason
 from downburst_scheduler.traffic import FeedWindow
@@ -83,7 +83,7 @@ class SchedulerLoop:
                     await self._traffic(event)
                 case LegChanged():
                     self._paths.leg_changed(event)
-                    if event.state == "never-heard":
+                    if event.state in OUT_OF_GROUPS:
                         await self._decide_all([event.feed], look=False)
                 case _:
                     await self._reload()
@@ -174,7 +174,7 @@ class SchedulerLoop:
         """What other feeds send on average is not free for this one; a tenth always is."""
         capacity_bps = self._settings.egress_capacity_bps
         others_bps = sum(other.egress_bps for feed, other in self._feeds.items() if feed != name)
-        multicast = self._settings.multicast
+        multicast = self._settings.multicast.of(name)
         return HubInput(
             egress_bps=max(capacity_bps - others_bps, capacity_bps * SMALLEST_SHARE_OF_CAPACITY),
             multicast_rate_bps=multicast.rate_bps,
@@ -210,10 +210,9 @@ class SchedulerLoop:
             state.group = None
         elif state.group is None:
             number = await self._ledger.write(lambda book: book.legs.allocate(feed.name))
-            pace_bps = min(
-                self._settings.multicast.rate_bps, GROUP_SHARE_OF_EGRESS * self._settings.egress_capacity_bps
-            )
-            state.group = group_leg(number, self._settings.multicast, rate_bps=int(pace_bps))
+            multicast = self._settings.multicast.of(feed.name)
+            pace_bps = min(multicast.rate_bps, GROUP_SHARE_OF_EGRESS * self._settings.egress_capacity_bps)
+            state.group = group_leg(number, multicast, rate_bps=int(pace_bps))
         return legs_of(decision.chosen, unicast_leg=feed.unicast_leg, group=state.group)
 
     async def _review(self) -> None:

@@ -15,7 +15,7 @@ class SitePaths:
     def __init__(self, retry: timedelta) -> None:
         self._retry = retry
         self._round_trip_s: dict[str, float] = {}
-        self._deaf_until: dict[str, datetime] = {}
+        self._out_until: dict[str, tuple[datetime, str]] = {}
         self._shares = MatchShares()
 
     def sessions_seen(self, sessions: Iterable[SessionTraffic]) -> None:
@@ -25,9 +25,10 @@ class SitePaths:
                 self._round_trip_s[session.site] = session.round_trip_us / 1e6
 
     def leg_changed(self, event: LegChanged) -> None:
-        """A site that never heard a group is served by unicast for the retry time."""
-        if event.state == "never-heard":
-            self._deaf_until[event.site] = event.at + self._retry
+        """A site that never heard a group, or lost too much of one, is served by unicast for the retry time."""
+        if event.state in OUT_OF_GROUPS:
+            why = f" ({event.reason})" if event.reason else ""
+            self._out_until[event.site] = (event.at + self._retry, OUT_OF_GROUPS[event.state] + why)
 
     def arrived(self, feed: str, size_bytes: int) -> None:
         """Counts what came into a feed, against which the sites' shares are measured."""
@@ -41,7 +42,7 @@ class SitePaths:
         """Forgets every site but these."""
         kept = set(sites)
         self._round_trip_s = {site: value for site, value in self._round_trip_s.items() if site in kept}
-        self._deaf_until = {site: until for site, until in self._deaf_until.items() if site in kept}
+        self._out_until = {site: out for site, out in self._out_until.items() if site in kept}
         self._shares.keep(kept)
 
     def site(
@@ -58,10 +59,8 @@ class SitePaths:
     def _no_multicast(self, site: Site, now: datetime) -> str | None:
         if not site.multicast:
             return f"{site.name} is not to be served by multicast"
-        until = self._deaf_until.get(site.name)
-        if until is not None and now < until:
-            return f"{site.name} heard no group and is tried again at {until:%H:%M} UTC"
-        return None
+        until, what = self._out_until.get(site.name, (now, ""))
+        return f"{site.name} {what} and is tried again at {until:%H:%M} UTC" if now < until else None
 
 
 class MatchShares:
@@ -126,6 +125,8 @@ def _takes_all(wish: Subscription) -> bool:
     return wish.not_pattern is None and wish.pattern in ("", ".*", "^", "^.*", "^.*$", ".")
 
 
+OUT_OF_GROUPS = {"never-heard": "heard no group", "too-slow": "could not keep up with its group"}
+"""States of a leg that say a site belongs in none for now, in words that follow its name."""
 TELLING_BYTES = 1_000_000
 FADING = 0.98
 """Per comparison: the volume of fifty comparisons ago weighs a third."""

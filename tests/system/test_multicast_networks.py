@@ -65,6 +65,21 @@ def wait_for_bytes(hub: HubNode, leg: int) -> None:
     wait_for(f"bytes on leg {leg}", carried)
 
 
+def until_too_slow(hub: HubNode, feed: str) -> int:
+    """Keeps the only leg busy until a site is taken off it; how many products that took."""
+
+    def waiting() -> int:
+        traffic = hub.events_named("traffic")
+        return sum(int(leg["backlog_bytes"]) for leg in traffic[-1]["legs"]) if traffic else 0
+
+    for number in range(400):
+        if any(event["state"] == "too-slow" for event in hub.events_named("leg")):
+            return number
+        hub.put(feed, f"grid {number}", secrets.token_bytes(400_000))
+        wait_for("a shorter backlog", lambda: waiting() < 4_000_000)
+    raise AssertionError("no site was taken off the leg in 80 s of its rate")
+
+
 def joining_ms(hub: HubNode, known: int) -> float:
     """How long after its session began a site heard its leg, by the events behind the first `known`."""
 
@@ -168,3 +183,31 @@ def test_a_site_joins_a_running_leg_at_once(tmp_path: Path) -> None:
         print(f"joined after {[round(delay) for delay in delays_ms]} ms")
         assert min(delays_ms) < 100, "an idle leg's next head would come up to 250 ms later"
         assert site.stop() == 0
+
+
+def test_a_site_behind_half_the_rate_is_taken_off_and_the_others_stay(tmp_path: Path) -> None:
+    needs("netns", "htb")
+    names = ["fast", "other", "slow"]
+    with Lab(["hub", *names]) as lab:
+        prefix = lab.command("hub", [])
+        hub = HubNode(tmp_path / "hub", listen=f"{lab.address('hub')}:0", interface="eth0", prefix=prefix).start()
+        hub.feed("NGRID")
+        sites = {name: SiteNode(tmp_path / name, hub.address, prefix=lab.command(name, [])) for name in names}
+        for name, site in sites.items():
+            hub.site(name, {"feed": "NGRID", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
+            site.start()
+        hub.wait_connected(*names)
+        lab.rate("slow", down_bps=20_000_000)
+        hub.multicast("NGRID", 2, 76, 40_000_000, names)
+        for name in names:
+            hub.wait_event(event="leg", leg=76, site=name, state="joined")
+        put = until_too_slow(hub, "NGRID")
+        off = hub.wait_event(event="leg", state="too-slow")
+        assert off["site"] == "slow"
+        assert "served alone" in off["reason"]
+        assert hub.drained(seconds=120)
+        assert {event["site"] for event in hub.events_named("leg") if event["state"] != "joined"} == {"slow"}
+        for name, site in sites.items():
+            assert len(site.wait_received(put)) == put, name
+            assert site.stop() == 0
+        hub.stop()

@@ -229,7 +229,7 @@ class Agent:
     async def _apply_plan(self, plan: Plan) -> None:
         self._accounts.adopt(plan)
         try:
-            await self._node.request("plan", **lines.plan_job(plan))
+            await self._node.request("plan", **lines.plan_job(plan, self._settings.multicast))
         except NodeAway:
             raise
         except DownburstError as error:

@@ -29,6 +29,7 @@ from downburst.model import (
     Transport,
     Upstream,
 )
+from downburst.settings import MulticastSettings
 
 Line = dict[str, Any]
 
@@ -64,9 +65,10 @@ def upstreams_job(upstreams: Iterable[Upstream]) -> Line:
     }
 
 
-def plan_job(plan: Plan) -> Line:
-    """One plan, as far as the node needs to know it."""
-    return {"feed": plan.feed, "version": plan.version, "legs": [_leg(leg) for leg in plan.legs]}
+def plan_job(plan: Plan, multicast: MulticastSettings) -> Line:
+    """One plan, as far as the node needs to know it, with how the hub multicasts the feed."""
+    own = multicast.of(plan.feed)
+    return {"feed": plan.feed, "version": plan.version, "legs": [_leg(leg, own) for leg in plan.legs]}
 
 
 def ingest_job(path: str, product: Product, *, digest: object, remove: bool) -> Line:
@@ -189,10 +191,16 @@ def _resend(resend: Resend) -> Line:
     }
 
 
-def _leg(leg: Leg) -> Line:
+def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
     line: Line = {"leg": leg.leg, "transport": leg.transport.value, "sites": list(leg.sites)}
     if leg.group is not None:
         line |= {"group": leg.group, "port": leg.port, "rate_bps": leg.rate_bps}
+        line |= {
+            "interface": multicast.interface,
+            "hops": multicast.hops,
+            "burst_bytes": multicast.burst_bytes,
+            "offload": multicast.offload,
+        }
     return line
 
 

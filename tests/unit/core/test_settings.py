@@ -24,6 +24,17 @@ def test_nested_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPat
     assert load_settings().multicast.rate_bps == 7
 
 
+def test_a_feed_may_multicast_in_its_own_way(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        "[multicast]\nhops = 4\n[multicast.feeds.NGRID]\nnetwork = 'ff3e::8000:0/97'\nburst_bytes = 64000\n"
+    )
+    multicast = load_settings(file).multicast
+    own, other = multicast.of("NGRID"), multicast.of("TEXT")
+    assert (str(own.network), own.burst_bytes, own.hops) == ("ff3e::8000:0/97", 64_000, 4)
+    assert (str(other.network), other.burst_bytes, other.hops) == ("239.77.0.0/16", None, 4)
+
+
 def test_directories_follow_the_data_directory(tmp_path: Path) -> None:
     chosen = load_settings(data_dir=tmp_path / "d")
     assert chosen.url_of_ledger == f"sqlite:///{tmp_path / 'd' / 'ledger.sqlite'}"
@@ -35,6 +46,8 @@ def test_directories_follow_the_data_directory(tmp_path: Path) -> None:
     [
         ("tpyo = 1", "no setting 'tpyo'"),
         ("[multicast]\nnetwork = '10.0.0.0/8'", "no multicast network"),
+        ("[multicast.feeds.NGRID]\nnetwork = '2001:db8::/32'", "no multicast network"),
+        ("[multicast]\nhops = 0", "greater than or equal to 1"),
         ("time_scale = 0", "greater than 0"),
         ("http = 'here'", "no HOST:PORT"),
         ("[watch]\nafter = 'burn'", "'remove' or 'move'"),

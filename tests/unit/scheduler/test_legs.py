@@ -1,6 +1,6 @@
 """Legs of a plan, and the addresses of groups."""
 
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network, ip_address, ip_network
 
 import pytest
 from hypothesis import given
@@ -38,11 +38,11 @@ def test_a_group_for_all_leaves_no_unicast_leg_and_no_site_leaves_an_empty_one()
     assert legs_of(chosen((), ()), unicast_leg=7, group=None) == (Leg(7, Transport.UNICAST, ()),)
 
 
-@pytest.mark.parametrize("network", ["239.77.0.0/16", "239.77.0.0/30", "239.77.0.5/32"])
+@pytest.mark.parametrize("network", ["239.77.0.0/16", "239.77.0.0/30", "239.77.0.5/32", "ff3e::8000:0/97"])
 def test_every_leg_has_a_group_inside_the_network(network: str) -> None:
-    inside = IPv4Network(network)
+    inside = ip_network(network)
     groups = [group_address(leg, inside) for leg in range(1, 200_000, 37)]
-    assert all(IPv4Address(group) in inside for group in groups)
+    assert all(ip_address(group) in inside for group in groups)
 
 
 @given(st.integers(1, 2**31), st.integers(1, 65_534))

@@ -21,8 +21,10 @@ def known(
     return paths.site(site or Site("unl.edu"), "NGRID", PART if wishes is None else wishes, now=at, in_group=False)
 
 
-def leg(state: Literal["joined", "left", "never-heard"], site: str = "unl.edu") -> LegChanged:
-    return LegChanged("NGRID", 7, site, state, NOON)
+def leg(
+    state: Literal["joined", "left", "never-heard", "too-slow"], site: str = "unl.edu", reason: str | None = None
+) -> LegChanged:
+    return LegChanged("NGRID", 7, site, state, NOON, reason=reason)
 
 
 def stored(size_bytes: int, epoch: str = "a1") -> Settled:
@@ -61,6 +63,17 @@ def test_a_site_that_heard_no_group_is_tried_again_after_the_retry_time() -> Non
     paths.leg_changed(leg("never-heard"))
     assert known(paths).no_multicast == "unl.edu heard no group and is tried again at 12:30 UTC"
     assert known(paths, Site("psu.edu")).no_multicast is None
+    assert known(paths, at=NOON + timedelta(minutes=31)).no_multicast is None
+
+
+def test_a_site_that_could_not_keep_up_or_knows_why_it_hears_nothing_is_quoted() -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    paths.leg_changed(leg("too-slow", reason="it lost 48 % of the leg"))
+    sentence = "unl.edu could not keep up with its group (it lost 48 % of the leg) and is tried again at 12:30 UTC"
+    assert known(paths).no_multicast == sentence
+    paths.leg_changed(leg("never-heard", "psu.edu", "a firewall is likely"))
+    sentence = "psu.edu heard no group (a firewall is likely) and is tried again at 12:30 UTC"
+    assert known(paths, Site("psu.edu")).no_multicast == sentence
     assert known(paths, at=NOON + timedelta(minutes=31)).no_multicast is None
 
 

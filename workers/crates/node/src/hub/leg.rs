@@ -312,7 +312,11 @@ impl Thread {
         let members =
             hub.roster.sessions().values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
         self.sender.handle(now, SenderInput::Members(members as u64));
-        if let Some(rate_bps) = self.rate.look(now.monotonic, self.told.datagrams, members) {
+        let changed = self.rate.look(now.monotonic, self.told.datagrams, members);
+        for straggler in self.rate.stragglers() {
+            hub.take_off(self.leg, &straggler);
+        }
+        if let Some(rate_bps) = changed {
             tracing::info!(leg = self.leg.0, rate_bps, "the leg's rate follows the losses of its sites");
             self.sender.handle(now, SenderInput::Rate(rate_bps));
         }

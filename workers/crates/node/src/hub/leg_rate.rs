@@ -1,6 +1,7 @@
 //! How fast a multicast leg may be when many of its sites lose at once.
 //!
-//! One lossy site never slows a leg: its repairs are its own. When the *median* site loses, something they share may be the cause (the
+//! One lossy site never slows a leg: its repairs are its own, and one that loses far more than repair is for is named, to be served
+//! alone. When the *median* site loses, something they share may be the cause (the
 //! sender's link, a switch, a busy host), and then repairing everybody costs more than going slower: the rate is cut by a factor and
 //! raised again in steps: additive raise, multiplicative cut, by a quantile of the receivers.
 //!
@@ -22,6 +23,7 @@ pub(super) struct LegRate {
     /// Up to this share loss is left to repair, until then.
     tolerated: (f64, Micros),
     sites: BTreeMap<u64, Losses>,
+    named: Vec<Straggler>,
 }
 
 /// A cut whose effect is awaited.
@@ -40,6 +42,16 @@ struct Losses {
     /// Packets up to here were counted; a site that asks again is not counted again.
     counted_to: u64,
     packets: u64,
+    /// Rises with each interval of great loss and falls with each other: a site behind a slow link asks in waves.
+    strikes: u32,
+}
+
+/// A site that loses too much to be served by the group.
+#[derive(Debug, PartialEq)]
+pub(super) struct Straggler {
+    pub(super) session: u64,
+    /// What it lost of the last interval.
+    pub(super) share: f64,
 }
 
 impl LegRate {
@@ -54,6 +66,7 @@ impl LegRate {
             trial: None,
             tolerated: (TOLERATED_SHARE, Micros(0)),
             sites: BTreeMap::new(),
+            named: Vec::new(),
         }
     }
 
@@ -81,9 +94,11 @@ impl LegRate {
     /// Looks back at the interval that is over; returns the rate if it changed. `sent` is the number of datagrams since the start,
     /// `members` how many sites hear the leg.
     pub(super) fn look(&mut self, now: Micros, sent: u64, members: usize) -> Option<u64> {
-        let share = self.median_share(sent.saturating_sub(self.sent_before), members);
+        let sent_lately = sent.saturating_sub(self.sent_before);
+        let share = self.median_share(sent_lately, members);
         self.interval_began = now;
         self.sent_before = sent;
+        self.count_strikes(sent_lately, share);
         for losses in self.sites.values_mut() {
             losses.packets = 0;
         }
@@ -98,6 +113,30 @@ impl LegRate {
             _ => self.raise(now),
         }
         (self.current_bps != before).then_some(self.current_bps)
+    }
+
+    /// Sites that lost so much for so long that they belong on unicast or in a slower group; each is named once.
+    pub(super) fn stragglers(&mut self) -> Vec<Straggler> {
+        std::mem::take(&mut self.named)
+    }
+
+    /// While all lose alike it is the rate that is wrong, and nobody is to blame.
+    fn count_strikes(&mut self, sent: u64, median: f64) {
+        if sent < TELLING_PACKETS {
+            return;
+        }
+        for (session, losses) in &mut self.sites {
+            let share = losses.packets as f64 / sent as f64;
+            let strikes = if share > STRAGGLER_SHARE && median < STRAGGLER_SHARE / 2.0 {
+                losses.strikes + 1
+            } else {
+                losses.strikes.saturating_sub(1)
+            };
+            losses.strikes = strikes % STRIKES;
+            if strikes == STRIKES {
+                self.named.push(Straggler { session: *session, share });
+            }
+        }
     }
 
     fn cut(&mut self, now: Micros, share: f64) {
@@ -140,6 +179,15 @@ impl Trial {
     }
 }
 
+/// Above this loss a copy of its own costs a site's link less than the group and the repairs of it.
+const STRAGGLER_SHARE: f64 = 0.2;
+
+/// Two seconds of intervals: a handover or a reboot of a switch is over by then.
+const STRIKES: u32 = 8;
+
+/// Fewer packets in an interval say nothing about a share.
+const TELLING_PACKETS: u64 = 50;
+
 /// What a cut leaves of the rate.
 const CUT: f64 = 0.7;
 
@@ -170,6 +218,40 @@ mod tests {
             rate.lost(3, &losses(&[(interval * 1_000 + 1, interval * 1_000 + 500)]));
             assert_eq!(rate.look(Micros::from_millis(interval * 250), interval * 1_000, 7), None);
         }
+    }
+
+    /// Intervals of 1,000 packets, of which the sites lose these shares in turn; who is named, and in which interval.
+    fn strike(intervals: u64, loss: impl Fn(u64, u64) -> f64) -> Vec<(u64, u64)> {
+        let (mut rate, mut named) = (LegRate::new(100_000_000), Vec::new());
+        for interval in 1..=intervals {
+            for session in 0..7 {
+                let first = interval * 1_000 + 1;
+                let lost = (loss(session, interval) * 1_000.0) as u64;
+                if lost > 0 {
+                    rate.lost(session, &losses(&[(first, first + lost - 1)]));
+                }
+            }
+            rate.look(Micros::from_millis(interval * 250), interval * 1_000, 7);
+            named.extend(rate.stragglers().into_iter().map(|straggler| (straggler.session, interval)));
+        }
+        named
+    }
+
+    #[test]
+    fn a_site_behind_half_a_link_is_named_after_two_seconds_and_a_lossy_one_never() {
+        let half = |session, _| if session == 3 { 0.5 } else { 0.0 };
+        assert_eq!(strike(9, half), [(3, 8)]);
+        let waves =
+            |session, interval: u64| if session == 3 && !interval.is_multiple_of(3) { 0.4 } else { 0.0 };
+        assert_eq!(strike(24, waves).len(), 1);
+        assert_eq!(strike(200, |session, _| if session == 3 { 0.15 } else { 0.01 }), []);
+        let hiccup = |session, interval: u64| if session == 3 && interval < 7 { 0.9 } else { 0.0 };
+        assert_eq!(strike(200, hiccup), []);
+    }
+
+    #[test]
+    fn nobody_is_named_while_most_lose() {
+        assert_eq!(strike(100, |session, _| if session < 5 { 0.4 } else { 0.0 }), []);
     }
 
     /// Runs a leg of seven sites for `seconds`, with `loss(rate)` at all of them; returns the mean rate of the second half.

@@ -2,10 +2,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use downburst_model::{FeedName, LegId, RangeSet, Sequence, SiteName, Transport, WallMicros};
+use downburst_model::{FeedName, LegId, Micros, RangeSet, Sequence, SiteName, Transport, WallMicros};
 use downburst_session::KeyTaken;
 
 use super::leg::Leg;
+use super::leg_rate::Straggler;
 use super::roster::{Command, Handle};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Failure, LegLine, PlanLine};
@@ -16,6 +17,9 @@ pub(super) struct Plans {
     versions: ByFeed<u64>,
     lines: ByFeed<Vec<LegLine>>,
     running: BTreeMap<LegId, Leg>,
+    /// Sites that were taken off a leg because they could not keep up, until when, and the sentence on it. A site whose session
+    /// breaks under what its link can't carry would join again at once.
+    too_slow: BTreeMap<(SiteName, LegId), (Micros, String)>,
 }
 
 impl Hub {
@@ -103,6 +107,25 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// Serves a site alone that loses too much of a leg, for a while or until the plan says otherwise; the leg goes on without it.
+    pub(super) fn take_off(&self, leg: LegId, straggler: &Straggler) {
+        let sentence = format!(
+            "it lost {:.0} % of the leg for two seconds, which repair is not for; it is served alone",
+            straggler.share * 100.0
+        );
+        let mut plans = lock(&self.plans);
+        let (Some(feed), now) = (plans.feed_of(leg), self.clock.monotonic()) else { return };
+        plans.too_slow.retain(|_, (until, _)| *until > now);
+        let found = self.roster.sessions().into_iter().find(|(_, it)| it.serial == straggler.session);
+        if let Some((site, handle)) = found {
+            tracing::info!(leg = leg.0, site = site.as_str(), "a site is taken off a leg: {sentence}");
+            plans.too_slow.insert((site.clone(), leg), (now.plus(TOO_SLOW_REST), sentence));
+            plans.place(self, &feed, &site, &handle);
+        }
+    }
+}
+
 impl Plans {
     pub(super) fn nak(&self, session: u64, leg: LegId, leg_epoch: u64, packets: RangeSet) {
         if let Some(leg) = self.running.get(&leg) {
@@ -148,7 +171,9 @@ impl Plans {
 
     /// Tells a session which leg of a feed its site belongs on.
     fn place(&self, hub: &Hub, feed: &FeedName, site: &SiteName, handle: &Handle) {
+        let now = hub.clock.monotonic();
         let wanted = self.wanted(hub, feed, site, handle);
+        let wanted = wanted.filter(|leg| !self.is_too_slow(now, site, leg.join.leg));
         let mut status = lock(&handle.status);
         if let Some(old) =
             status.offered.get(feed).filter(|old| wanted.is_none_or(|leg| leg.join.leg != **old))
@@ -167,6 +192,15 @@ impl Plans {
     }
 
     /// The leg a site belongs on. A leg carries a whole feed, so only who may have all of the feed is given its key.
+    /// Why the site was taken off the leg, if it was.
+    pub(super) fn too_slow(&self, site: &SiteName, leg: LegId) -> Option<String> {
+        self.too_slow.get(&(site.clone(), leg)).map(|(_, sentence)| sentence.clone())
+    }
+
+    fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {
+        self.too_slow.get(&(site.clone(), leg)).is_some_and(|(until, _)| *until > now)
+    }
+
     fn wanted(&self, hub: &Hub, feed: &FeedName, site: &SiteName, handle: &Handle) -> Option<&Leg> {
         let line = self.lines.get(feed)?.iter().find(|line| line.sites.contains(site))?;
         let leg = self.running.get(&line.leg).filter(|_| line.transport == Transport::Multicast)?;
@@ -193,6 +227,9 @@ impl Plans {
         }
     }
 }
+
+/// Then a site that was too slow for a leg may try again, if the plan still has it there: links are repaired.
+pub(super) const TOO_SLOW_REST: Micros = Micros::from_secs(300);
 
 /// A site that does not answer holds a leg no longer than its session's liveness limit.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(20);

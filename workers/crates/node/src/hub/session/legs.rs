@@ -7,6 +7,7 @@ use downburst_session::{LegLeft, Reception};
 
 use super::{Member, Session};
 use crate::hub::lock;
+use crate::hub::plans::TOO_SLOW_REST;
 use crate::hub::text::shown;
 use crate::lines::{Event, ReceptionLine};
 
@@ -52,7 +53,13 @@ impl Session {
             feed
         };
         let Some(feed) = feed.or_else(|| lock(&self.hub.plans).feed_of(left.leg)) else { return };
-        let state = if left.known_to.is_some() { "left" } else { "never-heard" };
+        let too_slow = lock(&self.hub.plans).too_slow(&member.site, left.leg);
+        let state = match (&too_slow, left.known_to) {
+            (Some(_), _) => "too-slow",
+            (None, Some(_)) => "left",
+            (None, None) => "never-heard",
+        };
+        let rest = if too_slow.is_some() { Duration::from_micros(TOO_SLOW_REST.0) } else { OFFER_AGAIN };
         let (site, leg) = (member.site.clone(), left.leg);
         self.hub.event(&Event::Leg {
             feed,
@@ -60,17 +67,17 @@ impl Session {
             site,
             state,
             after: left.known_to,
-            reason: Some(shown(&left.reason)),
+            reason: Some(too_slow.unwrap_or_else(|| shown(&left.reason))),
             reception: None,
         });
-        self.offer_again_later(member);
+        self.offer_again_later(member, rest);
     }
 
     /// A site that lost its leg gets another chance, as long as the plan wants it there.
-    fn offer_again_later(&self, member: &Member) {
+    fn offer_again_later(&self, member: &Member, rest: Duration) {
         let (hub, site, serial) = (Arc::downgrade(&self.hub), member.site.clone(), member.handle.serial);
         tokio::spawn(async move {
-            tokio::time::sleep(OFFER_AGAIN).await;
+            tokio::time::sleep(rest).await;
             let Some(hub) = hub.upgrade() else { return };
             if let Some(handle) = hub.roster.session(&site).filter(|handle| handle.serial == serial) {
                 hub.place_site(&site, &handle);
