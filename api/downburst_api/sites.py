@@ -30,8 +30,9 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 @router.get("/sites")
 async def list_sites(hub: Hub) -> list[dict[str, Any]]:
-    """Every site, by name."""
-    return [site_out(site) for site in await hub.ledger.read(lambda book: book.sites.all())]
+    """Every site, by name, and why it stores nothing of a feed at the moment, if that is so."""
+    sites = await hub.ledger.read(lambda book: book.sites.all())
+    return [{**site_out(site), "troubles": _troubles(hub, site.name)} for site in sites]
 
 
 @router.post("/sites", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -49,7 +50,11 @@ async def show_site(hub: Hub, site: str) -> dict[str, Any]:
     whole = await hub.ledger.read(lambda book: _whole_site(book, site))
     session = hub.live.sessions.get(site)
     streams = session.streams if session and session.connected else None
-    return {**whole, "session": {"data_connections": asdict(streams) if streams else None}}
+    return {
+        **whole,
+        "troubles": _troubles(hub, site),
+        "session": {"data_connections": asdict(streams) if streams else None},
+    }
 
 
 @router.patch("/sites/{site}")
@@ -126,6 +131,14 @@ async def remove_subscription(hub: Hub, subscription: Annotated[int, Path(ge=1, 
     await hub.ledger.write(lambda book: book.subscriptions.remove(subscription))
     await hub.node.refresh()
     hub.bus.publish(SubscriptionsChanged())
+
+
+def _troubles(hub: Runtime, site: str) -> dict[str, str]:
+    """By feed, what a connected site says of its disk."""
+    session = hub.live.sessions.get(site)
+    if session is None or not session.connected:
+        return {}
+    return {feed.feed: feed.trouble for feed in session.progress.values() if feed.trouble}
 
 
 def _whole_site(book: Book, name: str) -> dict[str, Any]:

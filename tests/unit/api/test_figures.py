@@ -165,6 +165,9 @@ async def test_a_site_that_can_not_store_is_wrong_though_it_is_connected(told: A
     assert fault["sentence"] == "a.edu can't store NGRID: No space left on device"
     assert fault["feed"] == "NGRID"
     assert "mend the disk" in fault["next"]
+    listed = {site["site"]: site["troubles"] for site in await told.ask("GET", "/v1/sites")}
+    assert listed == {"a.edu": {"NGRID": "No space left on device"}, "b.edu": {}}
+    assert (await told.ask("GET", "/v1/sites/a.edu"))["troubles"] == listed["a.edu"]
     well = replace(full, trouble=None)
     told.runtime.live.apply(replace(seen, sessions=(replace(seen.sessions[0], feeds=(well,)),)))
     faults = (await told.ask("GET", "/v1/overview"))["faults"]
