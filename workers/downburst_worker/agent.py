@@ -275,7 +275,7 @@ class Agent:
             case "session":
                 self._say(lines.session_changed(line))
             case "leg":
-                self._say(lines.leg_changed(line))
+                await self._leg_changed(line)
             case "resend":
                 await self._finish_resend(line)
             case "upstream":
@@ -338,6 +338,11 @@ class Agent:
             f"{reason}; it is being restarted",
             next_step="nothing acknowledged is lost; if this repeats, read the hub's log",
         )
+
+    async def _leg_changed(self, line: Line) -> None:
+        self._say(lines.leg_changed(line))
+        if advice := (line.get("reception") or {}).get("advice"):
+            await self._fault(f"site {line['site']}: {advice}", feed=line["feed"], site=line["site"])
 
     async def _fault(
         self, sentence: str, *, feed: str | None = None, site: str | None = None, next_step: str = ""

@@ -149,6 +149,16 @@ async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
     stage.bus.publish(PlanMade(made))
     job = await stage.last_job("plan", lambda job: job["version"] == made.version)
     assert job["legs"][0]["group"] == "239.77.0.1"
+    assert (job["legs"][0]["hops"], job["legs"][0]["burst_bytes"]) == (32, None)
+
+
+async def test_what_a_sites_host_should_change_is_a_fault(stage: Stage) -> None:
+    joined = {"event": "leg", "feed": "NGRID", "leg": 9, "site": "unl.edu", "state": "joined", "after": 4}
+    said = {"buffer_bytes": 425_984, "path": "batches (recvmmsg)"}
+    await stage.says(**joined, reception={**said, "advice": None})
+    await stage.says(**joined, reception={**said, "advice": "set net.core.rmem_max=5000000 there"})
+    fault = await stage.event(FaultSeen)
+    assert (fault.sentence, fault.site) == ("site unl.edu: set net.core.rmem_max=5000000 there", "unl.edu")
 
 
 async def test_a_subscription_outside_the_allow_list_is_not_served(stage: Stage) -> None:
