@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use downburst_node::log_tools::LogTool;
 use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
+use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
@@ -112,17 +113,30 @@ fn main() -> ExitCode {
     start_logging(arguments.log_format);
     match arguments.role {
         Role::Receive(arguments) => match paired_hubs(&arguments, matches.subcommand_matches("receive")) {
-            Ok(hubs) => drive(receive(arguments, hubs)),
+            Ok(hubs) => drive(site_runtime(), receive(arguments, hubs)),
             Err(sentence) => fail(2, &sentence),
         },
         Role::SiteControl(arguments) => site_control(arguments),
-        Role::Hub => drive(hub()),
+        Role::Hub => drive(hub_runtime(), hub()),
         Role::Log(tool) => downburst_node::log_tools::run(&tool),
     }
 }
 
-fn drive(role: impl Future<Output = ExitCode>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+/// A hub has a task for each session.
+fn hub_runtime() -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2);
+    builder
+}
+
+/// A site is one task and its threads: a runtime on this thread wakes it without a detour through another, which costs a seventh
+/// of the rate.
+fn site_runtime() -> Builder {
+    Builder::new_current_thread()
+}
+
+fn drive(mut builder: Builder, role: impl Future<Output = ExitCode>) -> ExitCode {
+    let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(2, &format!("the process can't start: {error}")),
     };
