@@ -1,5 +1,7 @@
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use downburst_session::{StreamId, VERSION};
 use serde::{Deserialize, Serialize};
 
 /// A conversation as it lies in its file.
@@ -209,6 +211,11 @@ pub struct Outcome {
 }
 
 impl Conversation {
+    /// The release that spoke its version.
+    pub fn software(&self) -> &'static str {
+        if self.session_version == VERSION { "downburst-node 0.1.0" } else { "downburst-node 0.2.0" }
+    }
+
     /// The file: an event per line.
     pub fn text(&self) -> String {
         let head = serde_json::to_value(self).unwrap();
@@ -261,6 +268,41 @@ impl TryFrom<String> for Hex {
         }
         Ok(Self(bytes))
     }
+}
+
+/// What was written on each stream.
+#[derive(Default)]
+pub struct Words(BTreeMap<StreamId, Vec<u8>>);
+
+impl Words {
+    pub fn say(&mut self, stream: StreamId, bytes: &[u8]) {
+        self.0.entry(stream).or_default().extend_from_slice(bytes);
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Takes out what is whole.
+    pub fn frames(&mut self) -> Vec<Said> {
+        let frames = |(stream, said): (&StreamId, &mut Vec<u8>)| {
+            cut_frames(said).into_iter().map(|frame| (stream.0, Hex(frame))).collect::<Vec<_>>()
+        };
+        self.0.iter_mut().flat_map(frames).collect()
+    }
+}
+
+/// Takes the whole frames out of what was written: kind, length of the body, body.
+fn cut_frames(said: &mut Vec<u8>) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    while let Some(header) = said.first_chunk::<5>() {
+        let length = 5 + u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
+        if said.len() < length {
+            break;
+        }
+        frames.push(said.drain(..length).collect());
+    }
+    frames
 }
 
 /// Shorter runs of equal bytes are written out.

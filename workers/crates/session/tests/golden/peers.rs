@@ -10,11 +10,13 @@ use downburst_model::{
 use downburst_session::{
     Classes, Entry, FeedPosition, HubEvent, HubInput, HubOutput, HubSession, LegJoin, Opening, Proof,
     RefusalCode, Refused, ResendOrder, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult,
-    StreamId, Subscription, Ticket, VERSION,
+    StreamId, Subscription, Ticket,
 };
 use downburst_vcmtp::LegKey;
 
-use crate::file::{Conversation, Hex, HubAct, Offer, Order, Outcome, Position, Published, Said, Show, Wish};
+use crate::file::{
+    Conversation, Hex, HubAct, Offer, Order, Outcome, Position, Published, Said, Show, Wish, Words,
+};
 
 /// The hub's half, with the logs it serves.
 #[derive(Default)]
@@ -228,7 +230,7 @@ impl SitePeer {
         let feeds =
             conversation.known.iter().map(|known| (feed_name(&known.feed), position(known))).collect();
         Self {
-            session: SiteSession::new(software(conversation.session_version).to_owned(), SiteState { feeds })
+            session: SiteSession::new(conversation.software().to_owned(), SiteState { feeds })
                 .speaking(&[conversation.session_version]),
             said: Words::default(),
             dialled: VecDeque::new(),
@@ -476,46 +478,6 @@ fn resend_order(order: &Order) -> ResendOrder {
 /// In life they are drawn at random.
 fn ticket(stream: StreamId) -> Ticket {
     Ticket([stream.0 as u8; 16])
-}
-
-/// The release that spoke the version.
-fn software(session_version: u16) -> &'static str {
-    if session_version == VERSION { "downburst-node 0.1.0" } else { "downburst-node 0.2.0" }
-}
-
-/// What was written on each stream.
-#[derive(Default)]
-struct Words(BTreeMap<StreamId, Vec<u8>>);
-
-impl Words {
-    fn say(&mut self, stream: StreamId, bytes: &[u8]) {
-        self.0.entry(stream).or_default().extend_from_slice(bytes);
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Takes out what is whole.
-    fn frames(&mut self) -> Vec<Said> {
-        let frames = |(stream, said): (&StreamId, &mut Vec<u8>)| {
-            cut_frames(said).into_iter().map(|frame| (stream.0, Hex(frame))).collect::<Vec<_>>()
-        };
-        self.0.iter_mut().flat_map(frames).collect()
-    }
-}
-
-/// Takes the whole frames out of what was written: kind, length of the body, body.
-fn cut_frames(said: &mut Vec<u8>) -> Vec<Vec<u8>> {
-    let mut frames = Vec::new();
-    while let Some(header) = said.first_chunk::<5>() {
-        let length = 5 + u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
-        if said.len() < length {
-            break;
-        }
-        frames.push(said.drain(..length).collect());
-    }
-    frames
 }
 
 const HUB: &str = "hub.example";
