@@ -7,7 +7,7 @@
 //! | 2..6 | leg id, big-endian |
 //! | 6..14 | packet number, big-endian |
 //! | 14.. | the payload under the key's cipher, 16 bytes of tag at the end; the header is the additional data |
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::LegId;
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
@@ -64,11 +64,11 @@ impl Seal {
     pub(crate) fn open(&self, datagram: Bytes) -> Option<(u64, Bytes)> {
         let packet = self.packet_number(&datagram)?;
         let mut payload = BytesMut::from(datagram);
-        let header = payload.split_to(HEADER_BYTES);
+        payload.advance(HEADER_BYTES);
         let length = self
             .key
             .as_ref()?
-            .open_in_place(self.nonce(packet), Aad::from(&header), &mut payload)
+            .open_in_place(self.nonce(packet), Aad::from(self.header(packet)), &mut payload)
             .ok()?
             .len();
         payload.truncate(length);
@@ -144,6 +144,16 @@ mod tests {
         let datagram = sealed(5, b"payload");
         assert_eq!(datagram.len(), HEADER_BYTES + 7 + TAG_BYTES);
         assert_eq!(seal().open(datagram), Some((5, Bytes::from_static(b"payload"))));
+    }
+
+    #[test]
+    fn a_datagram_that_nothing_shares_is_opened_where_it_lies() {
+        let datagram = Bytes::from(sealed(5, b"payload").to_vec());
+        let (at, shared) = (datagram.as_ptr(), datagram.clone());
+        let (_, opened) = seal().open(datagram).unwrap();
+        assert_ne!(opened.as_ptr() as usize, at as usize + HEADER_BYTES, "it was shared");
+        let (_, opened) = seal().open(shared).unwrap();
+        assert_eq!(opened.as_ptr() as usize, at as usize + HEADER_BYTES);
     }
 
     #[test]

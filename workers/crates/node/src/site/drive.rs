@@ -199,9 +199,11 @@ impl Site {
             }
             Woken::Data(woken) => self.data_moved(woken),
             Woken::Found(Found { leg, what: What::Datagrams(batch) }) => {
-                for bytes in batch {
-                    self.tell(SiteInput::Datagram { leg, bytes });
-                }
+                // They came together: one look at the clocks is enough for all.
+                let now = self.clock.now();
+                batch
+                    .into_iter()
+                    .for_each(|bytes| self.machine.handle(now, SiteInput::Datagram { leg, bytes }));
             }
             Woken::Found(Found { leg, what: What::Deaf(reason) }) => {
                 self.tell(SiteInput::Deaf { leg, reason });
