@@ -52,12 +52,12 @@ part_lint() {
 
 part_unit() {
     run_pytest unit tests/unit -n 2
-    check unit "crates" cargo test --manifest-path "$MANIFEST" --workspace --exclude downburst-sim --locked --quiet
+    check unit "crates" cargo test --manifest-path "$MANIFEST" --workspace --exclude downburst-sim --locked --no-fail-fast --quiet
     check unit "dashboard" npm test --silent --prefix services/dashboard
 }
 
 part_sim() {
-    check sim "simulated networks" cargo test --manifest-path "$MANIFEST" -p downburst-sim --locked --quiet
+    check sim "simulated networks" cargo test --manifest-path "$MANIFEST" -p downburst-sim --locked --no-fail-fast --quiet
 }
 
 run_pytest() {
