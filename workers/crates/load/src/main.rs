@@ -2,8 +2,9 @@
 //!
 //! `fill` makes a log before its node starts. `agent` stands between an agent and its hub and plays a schedule of
 //! products by the hub's own `ingest` lines, so that no slower language takes part. `stamps` reads logs of stopped
-//! nodes. `probe` tells how late the machine itself was. `blast` and `tls-fan-out` are peers: multicast at the limit of
-//! the machine without any repair, and today's way of a connection for each site.
+//! nodes, `receipts` what sites without a log told a hub. `probe` tells how late the machine itself was. `blast` and
+//! `tls-fan-out` are peers: multicast at the limit of the machine without any repair, and today's way of a connection
+//! for each site.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods)] // A source of load is a shell: it reads the clock and has threads.
 
@@ -13,6 +14,7 @@ mod content;
 mod fill;
 mod play;
 mod probe;
+mod receipts;
 mod schedule;
 mod stamps;
 mod tls_fan_out;
@@ -42,6 +44,12 @@ enum Command {
         #[arg(required = true)]
         logs: PathBuf,
     },
+    /// Print what sites stored by a hub's raw receipts: a line of JSON, then rows of seven 64-bit integers.
+    Receipts {
+        /// The directory of raw receipts of a hub that has ended.
+        #[arg(required = true)]
+        directory: PathBuf,
+    },
     /// Sleep a millisecond at a time until stdin ends; print how much longer the sleeps were.
     Probe,
     /// Multicast a file in trains of datagrams, without any repair: what the machine can do at all.
@@ -57,6 +65,7 @@ fn main() -> ExitCode {
         Command::Fill(fill) => fill.run(),
         Command::Agent { command } => agent::run(&command),
         Command::Stamps { logs } => stamps::print(&logs),
+        Command::Receipts { directory } => receipts::print(&directory),
         Command::Probe => probe::run(),
         Command::Blast(blast) => blast.run(),
         Command::TlsFanOut(fan_out) => fan_out.run(),
@@ -74,6 +83,7 @@ const EXAMPLES: &str = "Examples:
   downburst-load fill --log hub/data/log/NGRID --feed NGRID --products 100000 --bytes 2000
   downburst-load agent -- downburst-node hub
   downburst-load stamps site/log
+  downburst-load receipts hub/data/receipts
   downburst-load blast receive --group 239.1.2.3:7400 --bytes 24000000 --file copy --seal --hash
   downburst-load blast send --group 239.1.2.3:7400 --file original --seal
   downburst-load tls-fan-out send --listen 10.0.0.1:7401 --certificate hub.der --receivers 7 --file original
