@@ -46,7 +46,7 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What stands in the logs after the sites were killed and the hub ended."""
+    """What stands in the logs, or the receipts, after the sites were killed and the hub ended."""
 
     at_hub: Stamps
     at_sites: Mapping[str, Stamps]
@@ -169,14 +169,14 @@ class Fleet:
                 raise RuntimeError(f"sites still lacked products after {patience_s:.0f} s; see {self._directory}")
 
     def finish(self, *, restarted: Sequence[str] = (), patience_s: float = PATIENCE_S) -> Arrivals:
-        """Wait for all receipts, kill the sites with -9, read the logs; fails unless each has every product once."""
+        """Wait for all receipts, kill the sites with -9, read what each has; fails unless it is all, once."""
         self.drained(patience_s=patience_s)
         self._receipted(restarted)
         self.kill_sites()
         self.hub.stop()
         arrivals = Arrivals(
             self._stamps(self.hub.directory / "data" / "log"),
-            {name: self._stamps(site.directory / "log") for name, site in self.sites.items()},
+            self._at_sites(),
         )
         check(arrivals, self._crowd.interests if self._crowd else {})
         return arrivals
@@ -192,27 +192,35 @@ class Fleet:
         for feed, feed_class in self.feeds.items():
             self.hub.feed(feed, **{"class": feed_class, "retention_bytes": RETAINED_BYTES})
         self.empty_hub_bytes = self.hub_bytes()
+        self._start_sites()
+        for feed in self.feeds:
+            self.hub.put(feed, "the first product makes every site know the feed", b"first")
+        self.drained()
+
+    def _start_sites(self) -> None:
         for start in range(0, len(self._names), SITES_AT_ONCE):
             group = self._names[start : start + SITES_AT_ONCE]
             for name in group:
                 self.sites[name] = self._start_site(name)
             wait_for(f"sessions of {group}", partial(self._connected, group), PATIENCE_S)
-        for feed in self.feeds:
-            self.hub.put(feed, "the first product makes every site know the feed", b"first")
-        self.drained()
 
     def _start_site(self, name: str) -> SiteNode:
-        host, retained = (self._crowd.host, self._crowd.retained_bytes) if self._crowd else (name, RETAINED_BYTES)
+        retained = self._crowd.retained_bytes if self._crowd else RETAINED_BYTES
         site = SiteNode(
             self._directory / name,
             self.hub.address,
-            prefix=self._lab.command(host, []),
+            prefix=self._lab.command(self._host(name), []),
             arguments=("--no-files", "--retention-bytes", str(retained)),
         )
-        interests = self._crowd.interests[name] if self._crowd else tuple(self.feeds)
-        subscriptions = ({"feed": feed, "pattern": ".*", "not_pattern": None} for feed in interests)
-        self.hub.site(name, *subscriptions, token_file=site.token_file)
+        self.hub.site(name, *self._subscriptions(name), token_file=site.token_file)
         return site.start()
+
+    def _host(self, name: str) -> str:
+        return self._crowd.host if self._crowd else name
+
+    def _subscriptions(self, name: str) -> list[Line]:
+        interests = self._crowd.interests[name] if self._crowd else tuple(self.feeds)
+        return [{"feed": feed, "pattern": ".*", "not_pattern": None} for feed in interests]
 
     def _connected(self, names: Sequence[str]) -> bool:
         return set(names) <= {session["site"] for session in self.hub.do("status")["sessions"]}
@@ -233,18 +241,21 @@ class Fleet:
     def _receipted(self, restarted: Sequence[str]) -> None:
         """Wait until the batch files account for every product; a stopped site took its unsent receipts with it."""
         products = {feed["feed"]: int(feed["products"]) for feed in self.hub.do("status")["feeds"]}
-        interests = self._crowd.interests if self._crowd else dict.fromkeys(self.sites, tuple(self.feeds))
+        interests = self._crowd.interests if self._crowd else dict.fromkeys(self._names, tuple(self.feeds))
         expected = {name: sum(products[feed] for feed in feeds) for name, feeds in interests.items()}
 
         def lacking() -> dict[str, int]:
             counts = receipts(self.hub.directory / "batches")
-            return {name: counts.get(name, 0) for name in self.sites if counts.get(name, 0) != expected[name]}
+            return {name: counts.get(name, 0) for name in self._names if counts.get(name, 0) != expected[name]}
 
         give_up_s = time.monotonic() + RECEIPTS_S
         while set(lacking()) - set(restarted):
             if time.monotonic() > give_up_s:
                 raise RuntimeError(f"receipts of {products} were expected, but there are {lacking()}")
             time.sleep(0.05)
+
+    def _at_sites(self) -> Mapping[str, Stamps]:
+        return {name: self._stamps(site.directory / "log") for name, site in self.sites.items()}
 
     def _stamps(self, logs: Path) -> Stamps:
         argv = [str(binary("downburst-load")), "stamps", str(logs)]

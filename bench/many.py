@@ -1,7 +1,7 @@
 """Rows of many sites: hundreds of live sessions, a thousand idle ones.
 
-Live sites are real nodes with their own logs. Idle ones are those of a swarm unless real ones are asked for: TLS,
-sessions, clocks and receipts as of a node, all in one process and without logs, to which an idle site writes nothing.
+The sites are those of a swarm unless real ones are asked for: TLS, sessions, clocks, digests and receipts as of a
+node, all in one process and without logs. What they save is their own work; the hub's is the same.
 """
 
 import time
@@ -13,14 +13,13 @@ from pathlib import Path
 
 from bench import fleet
 from bench.catch_up import sites_of
-from bench.fleet import FEED, PATIENCE_S, Fleet
+from bench.fleet import FEED, Fleet
 from bench.live import Live
 from bench.outage import mixed
 from bench.stamps import percentile
-from bench.tools import binary
+from bench.swarm_fleet import SwarmFleet, connect
 from downburst_ingest.idd_mix import IDD_2024
 from kit.namespaces import Lab
-from kit.swarm import Swarm, enrol
 
 
 @dataclass(frozen=True)
@@ -43,13 +42,14 @@ class Idle:
     """What each adds to the memory of the hub's process; the kernel's socket buffers are not in it."""
 
 
-def crowd(lab: Lab, directory: Path, *, sites: int, seconds: float) -> Crowd:
+def crowd(lab: Lab, directory: Path, *, sites: int, seconds: float, real: bool = False) -> Crowd:
     """The mix of 2024 at its true rate with sizes / 20; each feed goes to one site in twelve, as in the IDD."""
     [host] = sites_of(lab)
     interests = spread(sites, [feed.name for feed in IDD_2024], to_each=max(1, round(sites * FAN_OUT)))
     feeds = {feed.name: str(feed.feed_class) for feed in IDD_2024}
     many = fleet.Crowd(host, interests, RETAINED_BYTES)
-    with Fleet(lab, directory, list(interests), feeds=feeds, crowd=many) as all_sites:
+    kind = Fleet if real else SwarmFleet
+    with kind(lab, directory, list(interests), feeds=feeds, crowd=many) as all_sites:
         before, began_s = all_sites.cpu(), time.monotonic()
         account = all_sites.play(mixed(seconds, rate=1, size=0.05))
         all_sites.drained()
@@ -66,27 +66,15 @@ def idle(lab: Lab, directory: Path, *, sites: int, seconds: float, real: bool = 
     with ExitStack() as stack:
         hub = stack.enter_context(Fleet(lab, directory, list(many.interests) if real else [], crowd=many))
         if not real:
-            stack.callback(swarm(lab, host, hub, list(many.interests)).stop)
+            subscription = {"feed": FEED, "pattern": ".*", "not_pattern": None}
+            wanted = {name: [subscription] for name in many.interests}
+            stack.callback(connect(hub.hub, wanted, prefix=lab.command(host, [])).stop)
         time.sleep(SETTLE_S)
         before, began_s = hub.cpu(), time.monotonic()
         time.sleep(seconds)
         spent, took_s = hub.cpu().since(before), time.monotonic() - began_s
         grown_bytes = hub.hub_bytes() - hub.empty_hub_bytes
     return Idle(sites, 100 * spent.hub_s / took_s, grown_bytes / sites)
-
-
-def swarm(lab: Lab, host: str, hub: Fleet, names: Sequence[str]) -> Swarm:
-    """Connect sites that share a process."""
-    tokens = hub.hub.directory / "swarm-tokens"
-    enrol(hub.hub, names, {"feed": FEED, "pattern": ".*", "not_pattern": None}, file=tokens)
-    prefix, program = lab.command(host, []), str(binary("downburst-swarm"))
-    sites = Swarm(hub.hub.address, tokens, arguments=["--receive"], prefix=prefix, binary=program).start()
-    try:
-        sites.wait_connected(len(names), PATIENCE_S)
-    except BaseException:
-        sites.stop()
-        raise
-    return sites
 
 
 def spread(sites: int, feeds: Sequence[str], *, to_each: int) -> Mapping[str, Sequence[str]]:

@@ -6,7 +6,7 @@ import secrets
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -23,11 +23,16 @@ def swarm_binary() -> str:
 
 
 def enrol(node: HubNode, names: Sequence[str], *subscriptions: Line, file: Path) -> None:
+    """Makes sites with equal subscriptions known to the hub, as `enrol_each` does."""
+    enrol_each(node, dict.fromkeys(names, subscriptions), file=file)
+
+
+def enrol_each(node: HubNode, subscriptions: Mapping[str, Sequence[Line]], *, file: Path) -> None:
     """Makes sites known to the hub with credentials that `file` then holds: no site has to show a token."""
     lines = []
-    for name in names:
+    for name, wanted in subscriptions.items():
         secret = secrets.token_hex(16)
-        node.sites[name] = list(subscriptions)
+        node.sites[name] = list(wanted)
         node.credentials[name] = [sha256(secret.encode()).hexdigest()]
         lines.append(f"{name} {node.ca_sha256} {secret}\n")
     file.write_text("".join(lines))
@@ -77,12 +82,12 @@ class Swarm:
         return wait_for(f"{products} products at the swarm", enough, seconds)
 
     def stop(self) -> Line:
-        """Ends the process; returns the summary."""
+        """Ends the process; returns the summary, or the last line if it had ended before without one."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=20)
         self._reader.join(timeout=10)
-        return self.lines[-1]
+        return self.lines[-1] if self.lines else {}
 
     def _last(self, **wanted: int) -> Line | None:
         return next(

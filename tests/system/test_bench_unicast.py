@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.system
-def test_catch_up_live_and_giant_are_measured_and_complete(tmp_path: Path) -> None:
+def test_catch_up_live_crowd_and_giant_are_measured_and_complete(tmp_path: Path) -> None:
     needs("root", "netns", "veth", "bridge", "htb", "tun")
     out = tmp_path / "result.json"
-    argv = [sys.executable, "-m", "bench.unicast", "--rows", "2,6,11", "--runs", "1", "--scale", "0.05"]
+    argv = [sys.executable, "-m", "bench.unicast", "--rows", "2,6,9,11", "--runs", "1", "--scale", "0.05"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
     done = subprocess.run(
         [*argv, "--out", str(out)],
@@ -30,7 +30,7 @@ def test_catch_up_live_and_giant_are_measured_and_complete(tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(out.read_text())
-    assert [row["id"] for row in result["rows"]] == ["2", "2", "6", "6", "6", "11", "11"], result["notes"]
+    assert [row["id"] for row in result["rows"]] == ["2", "2", "6", "6", "6", "9", "9", "11", "11"], result["notes"]
     assert all(row["ours"] > 0 for row in result["rows"])
     assert not [note for note in result["notes"] if "NOT MEASURED" in note or "repeated" in note]
     assert {"load_1min", "load_1min_after"} <= set(result["machine"])
