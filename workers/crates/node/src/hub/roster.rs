@@ -297,12 +297,15 @@ impl Roster {
         }
     }
 
-    pub(super) fn unregister(&self, site: &SiteName, serial: u64) {
+    /// Takes a session off; tells whether it was still its site's: a newer connection may have its place.
+    pub(super) fn unregister(&self, site: &SiteName, serial: u64) -> bool {
         let mut sessions = lock(&self.sessions);
-        if sessions.get(site).is_some_and(|handle| handle.serial == serial) {
+        let current = sessions.get(site).is_some_and(|handle| handle.serial == serial);
+        if current {
             sessions.remove(site);
         }
         self.open.send_replace(sessions.len());
+        current
     }
 
     pub(super) fn session(&self, site: &SiteName) -> Option<Handle> {

@@ -445,6 +445,7 @@ impl Session {
             peer: self.peer.to_string(),
             reason,
             software: self.software.clone(),
+            stand_by: self.stand_by,
         });
     }
 
@@ -452,8 +453,10 @@ impl Session {
         if let Some(member) = &self.member {
             self.keep_learnt(member);
             lock(&self.hub.resends_left).keep(&member.site, self.machine.resends_left());
-            self.hub.roster.unregister(&member.site, member.handle.serial);
-            self.tell_session("closed", self.reason.clone());
+            // After a newer connection's `connected`, the end of this one would say that the site has left.
+            if self.hub.roster.unregister(&member.site, member.handle.serial) {
+                self.tell_session("closed", self.reason.clone());
+            }
         }
         if let Some(stranger) = &self.stranger {
             let sentence = self.reason.as_deref().unwrap_or("it was closed by the other side");

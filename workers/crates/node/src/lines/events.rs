@@ -17,6 +17,9 @@ pub(crate) enum Event {
         peer: String,
         reason: Option<String>,
         software: Option<String>,
+        /// Another hub serves the site.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        stand_by: bool,
     },
     /// A site joined or left a leg.
     Leg {
