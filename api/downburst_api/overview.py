@@ -10,8 +10,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 
 from downburst.ledger import Book
-from downburst.live import FeedArrivals, LiveState, SiteSession
-from downburst.model import Fault, Feed, LatencyKind, LegCounters, Plan, Settled, Site, SketchRow, Subscription
+from downburst.live import FeedArrivals, LiveState, SiteSession, UpstreamLink
+from downburst.model import (
+    Fault,
+    Feed,
+    LatencyKind,
+    LegCounters,
+    Plan,
+    Settled,
+    Site,
+    SketchRow,
+    Subscription,
+    Upstream,
+)
 from downburst_api.latency import figures, history, minute_of
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import plan_out
@@ -43,6 +54,7 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
         },
         "feeds": [_feed(feed, facts, hub.live.arrivals.get(feed.name)) for feed in facts.feeds],
         "sites": [_site(site, facts, hub.live.session(site.name), now) for site in facts.sites],
+        "upstreams": [_upstream(one, hub.live.upstreams.get(one.name)) for one in facts.upstreams],
     }
 
 
@@ -55,6 +67,7 @@ class _Facts:
     counters: list[LegCounters]
     sketches: dict[str, list[SketchRow]]
     settled: list[Settled]
+    upstreams: list[Upstream]
     faults: list[Fault]
 
     def fan_out(self, feed: str) -> int:
@@ -74,6 +87,7 @@ def _facts(book: Book, now: datetime) -> _Facts:
         counters=book.legs.counters(),
         sketches=sketches,
         settled=book.settled.all(),
+        upstreams=book.upstreams.all(),
         faults=book.faults.recent(since=now - FAULT_SHOWN),
     )
 
@@ -104,6 +118,7 @@ def _faults(live: LiveState, facts: _Facts, now: datetime, *, node_running: bool
             found.append(_away(site, session, since=site.created_at or now))
         if session and session.connected:
             found.extend(_troubles(site, session, now))
+    found.extend(_upstreams_away(live, facts.upstreams, now))
     return [
         {"at": fault.at, "sentence": fault.sentence, "feed": fault.feed, "site": fault.site, "next": fault.next_step}
         for fault in sorted(found, key=lambda fault: fault.at)
@@ -130,6 +145,20 @@ def _away(site: Site, session: SiteSession | None, *, since: datetime) -> Fault:
     reason = f": {session.reason}" if session.reason else ""
     step = f"look at the receiver's log at {site.organisation or site.name}; it catches up by itself once it is back"
     return Fault(session.since, f"{site.name} is not connected{reason}", site=site.name, next_step=step)
+
+
+def _upstreams_away(live: LiveState, upstreams: list[Upstream], now: datetime) -> Iterable[Fault]:
+    """A hub that does not answer costs this hub's sites its feeds, and nothing else here shows it."""
+    for upstream in upstreams:
+        link = live.upstreams.get(upstream.name)
+        if link is None or not link.connected:
+            reason = f": {link.reason}" if link and link.reason else ""
+            sentence = f"nothing comes from the upstream {upstream.name} at {upstream.address}{reason}"
+            step = (
+                f"ask the operator of {upstream.name} whether that hub runs and still has this one as a site; "
+                "it is called again by itself, and what was missed comes then"
+            )
+            yield Fault(link.since if link else upstream.created_at or now, sentence, next_step=step)
 
 
 def _feed(feed: Feed, facts: _Facts, arrivals: FeedArrivals | None) -> dict[str, Any]:
@@ -179,6 +208,7 @@ def _site(site: Site, facts: _Facts, session: SiteSession | None, now: datetime)
         "site": site.name,
         "organisation": site.organisation,
         "connected": bool(session and session.connected),
+        "stand_by": bool(session and session.connected and session.stand_by),
         "since": session.since if session else None,
         "behind_products": sum(item.pending for item in progress) if progress else None,
         "behind_s": _behind_s(progress_known=bool(progress), since=behind_since, now=now),
@@ -188,6 +218,18 @@ def _site(site: Site, facts: _Facts, session: SiteSession | None, now: datetime)
         "stored": sum(report.stored for report in reports),
         "last_receipt": _latest(report.last_receipt_at for report in reports),
         "feeds": [asdict(item) for item in progress],
+    }
+
+
+def _upstream(upstream: Upstream, link: UpstreamLink | None) -> dict[str, Any]:
+    return {
+        "upstream": upstream.name,
+        "address": upstream.address,
+        "feeds": list(upstream.feeds),
+        "connected": bool(link and link.connected),
+        "since": link.since if link else None,
+        "hub": link.hub if link else None,
+        "reason": link.reason if link else None,
     }
 
 

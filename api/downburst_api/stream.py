@@ -18,6 +18,7 @@ from downburst.events import (
     SitesChanged,
     SubscriptionsChanged,
     TrafficSeen,
+    UpstreamChanged,
 )
 from downburst_api.overview import overview_of
 from downburst_api.runtime import Runtime, runtime_of
@@ -62,6 +63,7 @@ async def _until_due(changes: BusSubscription) -> None:
 _TELLING = (
     TrafficSeen,
     SessionChanged,
+    UpstreamChanged,
     PlanMade,
     FaultSeen,
     NodeChanged,

@@ -49,6 +49,7 @@ async def remove_upstream(hub: Hub, upstream: str) -> None:
     await hub.ledger.write(lambda book: book.upstreams.remove(upstream))
     with suppress(NodeAway):
         await hub.node.connect_upstreams()
+    hub.live.upstreams.pop(upstream, None)
 
 
 def _keep(book: Book, upstream: Upstream) -> Upstream:

@@ -18,6 +18,20 @@ class SessionChanged:
     peer: str
     reason: str | None = None
     software: str | None = None
+    stand_by: bool = False
+    """Another hub serves the site."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamChanged:
+    """The connection to a hub that this hub is a site of came, went or was refused."""
+
+    upstream: str
+    state: Literal["connected", "closed", "refused"]
+    at: datetime
+    hub: str | None = None
+    """What the other hub calls itself."""
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +206,7 @@ class ResendsChanged:
 
 Event = (
     SessionChanged
+    | UpstreamChanged
     | LegChanged
     | TrafficSeen
     | PlanMade

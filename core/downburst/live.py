@@ -15,6 +15,7 @@ from downburst.events import (
     SiteProgress,
     Streams,
     TrafficSeen,
+    UpstreamChanged,
 )
 from downburst.model import TrafficMinute
 
@@ -29,6 +30,8 @@ class SiteSession:
     peer: str = ""
     reason: str | None = None
     software: str | None = None
+    stand_by: bool = False
+    """Another hub serves the site."""
     clock_offset_us: int | None = None
     clock_bound_us: int | None = None
     round_trip_us: int | None = None
@@ -36,6 +39,16 @@ class SiteSession:
     progress: Mapping[str, SiteProgress] = field(default_factory=dict)
     behind_since: datetime | None = None
     """Since when the site lacks something in any of its feeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamLink:
+    """How it stands with a hub that this hub is a site of, as last heard."""
+
+    connected: bool
+    since: datetime
+    hub: str | None = None
+    reason: str | None = None
 
 
 class FeedArrivals:
@@ -78,6 +91,7 @@ class LiveState:
 
     def __init__(self) -> None:
         self.sessions: dict[str, SiteSession] = {}
+        self.upstreams: dict[str, UpstreamLink] = {}
         self.arrivals: dict[str, FeedArrivals] = {}
         self.node_running = False
         self.node_restarts = 0
@@ -98,6 +112,8 @@ class LiveState:
         match event:
             case SessionChanged():
                 self._session(event)
+            case UpstreamChanged():
+                self._upstream(event)
             case TrafficSeen():
                 self._traffic(event)
             case NodeChanged():
@@ -147,9 +163,18 @@ class LiveState:
             peer=event.peer,
             reason=event.reason,
             software=event.software or (before.software if before else None),
+            stand_by=event.stand_by,
             progress=before.progress if before else {},
             behind_since=before.behind_since if before else None,
         )
+
+    def _upstream(self, event: UpstreamChanged) -> None:
+        before = self.upstreams.get(event.upstream)
+        connected = event.state == "connected"
+        # Each attempt in vain is told; the upstream is away since the first.
+        since = before.since if before and not before.connected and not connected else event.at
+        name = event.hub or (before.hub if before else None)
+        self.upstreams[event.upstream] = UpstreamLink(connected, since, name, event.reason)
 
     def _traffic(self, event: TrafficSeen) -> None:
         for feed in event.feeds:
@@ -185,6 +210,9 @@ class LiveState:
             if session.connected:
                 away = replace(session, connected=False, since=event.at, reason="the hub's node is away")
                 self.sessions[site] = away
+        for name, link in self.upstreams.items():
+            if link.connected:
+                self.upstreams[name] = UpstreamLink(False, event.at, link.hub, "this hub's node is away")  # noqa: FBT003
 
 
 def _mean_bps(counts: Iterable[tuple[int, float]]) -> float:

@@ -280,6 +280,7 @@ class Agent:
                 await self._finish_resend(line)
             case "upstream":
                 _LOG.info("upstream %s is %s%s", line["upstream"], line["state"], _because(line.get("reason")))
+                self._say(lines.upstream_changed(line))
             case "recovered":
                 await self._fault(line["sentence"], feed=line["feed"])
             case "fault":

@@ -15,6 +15,7 @@ from downburst.events import (
     SiteProgress,
     Streams,
     TrafficSeen,
+    UpstreamChanged,
 )
 from downburst.model import (
     Acknowledgement,
@@ -106,6 +107,18 @@ def session_changed(line: Line) -> SessionChanged:
         peer=line["peer"],
         reason=line.get("reason"),
         software=line.get("software"),
+        stand_by=line.get("stand_by", False),
+    )
+
+
+def upstream_changed(line: Line) -> UpstreamChanged:
+    """The connection to an upstream came, went or was refused."""
+    return UpstreamChanged(
+        upstream=line["upstream"],
+        state=line["state"],
+        at=from_us(line["at_us"]),
+        hub=line.get("hub"),
+        reason=line.get("reason"),
     )
 
 

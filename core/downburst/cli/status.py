@@ -74,6 +74,8 @@ def _plan(plan: dict[str, str] | None) -> list[str]:
 def _connected(site: dict[str, Any]) -> str:
     if site["connected"] and any(feed.get("trouble") for feed in site["feeds"]):
         return "can't store"
+    if site.get("stand_by"):
+        return "stands by"
     return "yes" if site["connected"] else "no"
 
 

@@ -96,7 +96,7 @@ def _live(hub: Asked, clock: FakeClock) -> None:
 
 async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
     seen = await told.ask("GET", "/v1/overview")
-    assert set(seen) == {"hub", "now", "faults", "throughput", "feeds", "sites"}
+    assert set(seen) == {"hub", "now", "faults", "throughput", "feeds", "sites", "upstreams"}
     assert seen["hub"]["node"] == {"running": True, "restarts": 0}
     assert seen["hub"]["uptime_s"] == 5
     throughput = seen["throughput"]
@@ -120,6 +120,15 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
         "late": 0,
     }
     assert site["feeds"] == [progress]
+
+
+async def test_a_site_that_another_hub_serves_stands_by(told: Asked, clock: FakeClock) -> None:
+    for stand_by in (True, False):
+        told.runtime.live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5", stand_by=stand_by))
+        site = (await told.ask("GET", "/v1/overview"))["sites"][0]
+        assert (site["connected"], site["stand_by"]) == (True, stand_by)
+    told.runtime.live.apply(SessionChanged("a.edu", "closed", clock.now(), "192.0.2.1:5", stand_by=True))
+    assert not (await told.ask("GET", "/v1/overview"))["sites"][0]["stand_by"]
 
 
 async def test_a_site_shows_its_data_connections(told: Asked) -> None:

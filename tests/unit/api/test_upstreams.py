@@ -1,9 +1,13 @@
 """Upstreams over the api: a hub becomes a site of another one."""
 
+from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
+from downburst.clock import FakeClock
+from downburst.events import NodeChanged, UpstreamChanged
 from unit.api.conftest import Asked
 from unit.api.test_configuration import site_and_feed
 
@@ -34,6 +38,38 @@ async def test_an_upstream_that_the_node_refuses_is_not_kept(hub: Asked) -> None
     assert hub.node.fake.upstreams == []
 
 
+async def test_the_overview_tells_how_it_stands_with_an_upstream(hub: Asked, clock: FakeClock) -> None:
+    await site_and_feed(hub)
+    await hub.ask("POST", "/v1/upstreams", 201, json=WANTED)
+    shown = {"upstream": "unidata", "address": "idd.example.edu:7370", "feeds": ["NGRID"]}
+    assert await _upstreams(hub) == [shown | {"connected": False, "since": None, "hub": None, "reason": None}]
+    connected_at = clock.now()
+    hub.runtime.live.apply(UpstreamChanged("unidata", "connected", connected_at, "idd"))
+    (seen,) = await _upstreams(hub)
+    assert (seen["connected"], seen["since"], seen["hub"]) == (True, written(connected_at), "idd")
+    assert await _faults(hub) == []
+    away_at = connected_at + timedelta(seconds=60)
+    for seconds in (60, 70):
+        at = connected_at + timedelta(seconds=seconds)
+        hub.runtime.live.apply(UpstreamChanged("unidata", "closed", at, reason="no answer"))
+    (seen,) = await _upstreams(hub)
+    assert (seen["connected"], seen["since"], seen["hub"]) == (False, written(away_at), "idd")
+    (fault,) = await _faults(hub)
+    assert fault["sentence"] == "nothing comes from the upstream unidata at idd.example.edu:7370: no answer"
+    assert "ask the operator of unidata" in fault["next"]
+    await hub.ask("DELETE", "/v1/upstreams/unidata", 204)
+    assert (await _upstreams(hub), await _faults(hub)) == ([], [])
+
+
+async def test_without_a_node_no_upstream_is_connected(hub: Asked, clock: FakeClock) -> None:
+    await site_and_feed(hub)
+    await hub.ask("POST", "/v1/upstreams", 201, json=WANTED)
+    hub.runtime.live.apply(UpstreamChanged("unidata", "connected", clock.now(), "idd"))
+    hub.runtime.live.apply(NodeChanged(clock.now(), running=False, restarts=0))
+    (seen,) = await _upstreams(hub)
+    assert (seen["connected"], seen["reason"]) == (False, "this hub's node is away")
+
+
 @pytest.mark.parametrize(
     ("change", "status", "code"),
     [
@@ -47,3 +83,17 @@ async def test_a_bad_upstream_is_refused(hub: Asked, change: dict[str, object], 
     await site_and_feed(hub)
     await hub.problem("POST", "/v1/upstreams", status, code, json=WANTED | change)
     assert await hub.ask("GET", "/v1/upstreams") == []
+
+
+async def _upstreams(hub: Asked) -> Any:
+    return (await hub.ask("GET", "/v1/overview"))["upstreams"]
+
+
+async def _faults(hub: Asked) -> list[dict[str, str]]:
+    faults = (await hub.ask("GET", "/v1/overview"))["faults"]
+    return [fault for fault in faults if "upstream" in fault["sentence"]]
+
+
+def written(moment: datetime) -> str:
+    """As the api writes it."""
+    return moment.isoformat().replace("+00:00", "Z")

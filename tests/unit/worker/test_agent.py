@@ -25,6 +25,7 @@ from downburst.events import (
     SitesChanged,
     Streams,
     TrafficSeen,
+    UpstreamChanged,
 )
 from downburst.ledger import Ledger
 from downburst.live import LiveState
@@ -134,6 +135,8 @@ async def test_upstreams_are_told_when_they_change_and_at_each_start(stage: Stag
     told = {"upstream": "unidata", "address": upstream.address, "token": upstream.token, "feeds": []}
     assert [job["upstreams"] for job in await stage.jobs("upstreams")] == [[told]]
     await stage.says(event="upstream", upstream="unidata", state="connected", hub="idd", reason=None)
+    assert (await stage.event(UpstreamChanged)).hub == "idd"
+    assert stage.live.upstreams["unidata"].connected
     await stage.agent._make_ready()
     assert (await stage.jobs("upstreams"))[-1]["upstreams"] == [told]
 
@@ -261,6 +264,9 @@ async def test_sessions_come_and_go(stage: Stage) -> None:
         session = stage.live.session("unl.edu")
         assert session is not None
         assert session.connected is connected
+    said = {"event": "session", "site": "unl.edu", "state": "connected", "peer": "192.0.2.1:9", "stand_by": True}
+    await stage.says(**said)
+    assert (await stage.event(SessionChanged)).stand_by
 
 
 async def test_a_batch_is_loaded_once_and_given_back(stage: Stage) -> None:
