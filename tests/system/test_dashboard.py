@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -26,15 +27,15 @@ ROOT = Path(__file__).resolve().parents[2]
 class Hub:
     """`downburst hub` as a child, with a client for its api."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self.data_dir = data_dir
+    def __init__(self, data_dir: Path, name: str = "hub") -> None:
+        self.data_dir, self.name = data_dir, name
         self.http, self.sites = "127.0.0.1:0", "127.0.0.1:0"
         self.receivers: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> Self:
         argv = [str(Path(sys.executable).with_name("downburst")), "hub", "--data-dir", str(self.data_dir)]
         argv += ["--http", self.http, "--sites", self.sites]
-        environment = {**os.environ, "DOWNBURST_NODE": node_binary()}
+        environment = {**os.environ, "DOWNBURST_NODE": node_binary(), "DOWNBURST_NAME": self.name}
         self.process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment)
         self.http, self.sites = self._addresses()
         self.client = httpx.Client(base_url=f"http://{self.http}", timeout=10)
@@ -46,12 +47,14 @@ class Hub:
         self.process.wait(timeout=60)
         self.reader.join()
 
-    def receive(self, site: str, directory: Path) -> None:
-        token = self.post(f"sites/{site}/tokens")["token"]
+    def receive(self, site: str, directory: Path, *stand_by: "Hub") -> None:
+        """Starts a site of this hub, for which the others stand by."""
         directory.mkdir()
-        (directory / "token").write_text(token)
-        argv = [node_binary(), "receive", "--hub", self.sites, "--dir", str(directory)]
-        argv += ["--token-file", str(directory / "token")]
+        argv = [node_binary(), "receive", "--dir", str(directory)]
+        for hub in (self, *stand_by):
+            token_file = directory / f"token-{hub.name}"
+            token_file.write_text(hub.post(f"sites/{site}/tokens")["token"])
+            argv += ["--hub", hub.sites, "--token-file", str(token_file)]
         self.receivers.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL))
 
     def post(self, path: str, **fields: object) -> dict[str, str]:
@@ -61,7 +64,7 @@ class Hub:
         return made
 
     def put(self, feed: str, product_id: str, content: bytes) -> None:
-        answer = self.client.put(f"/v1/feeds/{feed}/products/{product_id}", content=content)
+        answer = self.client.put(f"/v1/feeds/{feed}/products/{quote(product_id)}", content=content)
         assert answer.status_code == 201, answer.text
 
     def close(self) -> None:
@@ -91,6 +94,16 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
     needs("chromium")
     assert (ROOT / "services/dashboard/dist/index.html").exists(), "the page is not built; run: make setup"
     started = Hub(tmp_path / "hub").start()
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+@pytest.fixture
+def other(hub: Hub, tmp_path: Path) -> Iterator[Hub]:
+    """A second hub, of another name."""
+    started = Hub(tmp_path / "other", "other").start()
     try:
         yield started
     finally:
@@ -167,6 +180,55 @@ def test_a_site_that_is_away_is_wrong_and_a_hub_that_is_away_is_told(hub: Hub, p
     expect(page.get_by_test_id("feed TEST")).to_be_visible()
     hub.start()
     expect(page.get_by_test_id("link")).to_be_empty()
+
+
+def test_a_product_is_traced_to_who_has_it_and_who_does_not_want_it(hub: Hub, page: Page, tmp_path: Path) -> None:
+    a_site_that_receives(hub, tmp_path / "near")
+    hub.post("sites", site="far.example")
+    hub.post("sites/far.example/subscriptions", feed="TEST", pattern="^other/")
+    page.goto(f"http://{hub.http}/")
+    site = page.get_by_test_id("site near.example")
+    expect(site).to_contain_text("up to date")
+    hub.put("TEST", "path/of a product#1", b"content")
+    expect(site.locator("[data-label=Stored]")).to_have_text("1")
+    page.get_by_role("searchbox", name="Where is a product?").fill("path/of a product#1")
+    page.get_by_role("button", name="Trace").click()
+    trace = page.get_by_test_id("trace")
+    expect(trace.get_by_role("heading", name="path/of a product#1")).to_be_visible()
+    expect(trace.get_by_role("row", name="near.example")).to_contain_text("stored")
+    far = trace.get_by_role("row", name="far.example")
+    expect(far).to_contain_text("not subscribed")
+    expect(far).to_contain_text("its subscription does not want this id of TEST")
+    page.reload()
+    expect(far).to_contain_text("not subscribed")
+    page.get_by_role("searchbox", name="Where is a product?").fill("never/put")
+    page.keyboard.press("Enter")
+    expect(trace.get_by_role("row", name="near.example")).to_have_count(0)
+    expect(trace).to_contain_text("never/put")
+
+
+def test_a_site_that_another_hub_serves_and_an_upstream_are_told(
+    hub: Hub, other: Hub, page: Page, tmp_path: Path
+) -> None:
+    for one in (hub, other):
+        one.post("feeds", feed="TEST")
+        one.post("sites", site="near.example")
+        one.post("sites/near.example/subscriptions", feed="TEST")
+    other.receive("near.example", tmp_path / "near", hub)
+    other.post("sites", site="hub.example")
+    other.post("sites/hub.example/subscriptions", feed="TEST")
+    token = other.post("sites/hub.example/tokens")["token"]
+    hub.post("upstreams", upstream="above", address=other.sites, token=token, feeds=["TEST"])
+    page.goto(f"http://{hub.http}/")
+    site, upstream = page.get_by_test_id("site near.example"), page.get_by_test_id("upstream above")
+    expect(site).to_contain_text("stands by")
+    expect(upstream).to_contain_text("connected")
+    expect(upstream).to_contain_text("calls itself other")
+    expect(page.get_by_role("heading", name="Nothing is wrong")).to_be_visible()
+    other.process.kill()
+    expect(upstream).to_contain_text("away")
+    expect(page.get_by_test_id("faults")).to_contain_text("nothing comes from the upstream above")
+    expect(site).to_contain_text("up to date")
 
 
 def test_without_events_the_page_asks(hub: Hub, page: Page) -> None:

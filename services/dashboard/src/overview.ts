@@ -6,6 +6,7 @@ export interface Overview {
   throughput: Throughput
   feeds: Feed[]
   sites: Site[]
+  upstreams: Upstream[]
 }
 
 export interface NodeState {
@@ -100,6 +101,8 @@ export interface Site {
   site: string
   organisation: string | null
   connected: boolean
+  /** Connected, and served by another hub. */
+  stand_by: boolean
   since: string | null
   behind_products: number | null
   behind_s: number | null
@@ -116,6 +119,19 @@ export interface SiteFeed {
   transport: string | null
   settled_to: number
   pending: number
+}
+
+/** A hub that this hub is a site of. */
+export interface Upstream {
+  upstream: string
+  address: string
+  /** None: every feed that both hubs have. */
+  feeds: string[]
+  connected: boolean
+  since: string | null
+  /** What it calls itself; `null` until it was first heard. */
+  hub: string | null
+  reason: string | null
 }
 
 /** Reads the text of an overview; throws a sentence when it is something else. */
@@ -142,4 +158,5 @@ const REQUIRED: [string, (value: unknown) => boolean][] = [
   ['throughput', isRecord],
   ['feeds', Array.isArray],
   ['sites', Array.isArray],
+  ['upstreams', Array.isArray],
 ]

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
 import { parseOverview } from './overview'
-import { faultsInOrder, feedsInOrder, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, transportsOf } from './view'
+import { faultsInOrder, feedsInOrder, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, transportsOf, upstreamsInOrder } from './view'
 
 test('an overview that was overtaken is dropped', () => {
   const shown = recorded()
@@ -64,7 +64,23 @@ test('the state of a site is one word', () => {
     'noaa.gov': 'away',
     'ou.edu': 'up to date',
     'new.example': 'never seen',
+    'psu.edu': 'stands by',
   })
+})
+
+test('a site that stood by and left is away', () => {
+  const site = recorded().sites.find((one) => one.site === 'psu.edu')
+  expect(site).toBeDefined()
+  if (!site) return
+  expect(siteState({ ...site, stored: 3, connected: false })).toBe('away')
+  expect(siteState({ ...site, stand_by: false })).toBe('up to date')
+})
+
+test('the upstreams that are away come first', () => {
+  const { upstreams } = recorded()
+  expect(upstreamsInOrder(upstreams).map((one) => one.upstream)).toEqual(['noaaport', 'unidata'])
+  const all = upstreams.map((one) => ({ ...one, connected: true })).toReversed()
+  expect(upstreamsInOrder(all).map((one) => one.upstream)).toEqual(['noaaport', 'unidata'])
 })
 
 test('the feeds of a site are told by transport', () => {
@@ -90,7 +106,7 @@ test('an empty hub says each next step, a running one says none', () => {
 test('what is no overview is refused with a sentence', () => {
   expect(() => parseOverview('[]')).toThrow('not an overview')
   expect(() => parseOverview('{"now": "2026-03-14T15:09:26Z", "hub": {}, "feeds": [], "sites": {}}')).toThrow(
-    'lacks faults, throughput, sites',
+    'lacks faults, throughput, sites, upstreams',
   )
   expect(() => parseOverview('<html>')).toThrow()
 })

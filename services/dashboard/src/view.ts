@@ -1,5 +1,5 @@
 /** What the page derives from an overview: which one to show, in what order, and what deserves attention. */
-import type { Fault, Feed, Overview, Quantiles, Site, Throughput } from './overview'
+import type { Fault, Feed, Overview, Quantiles, Site, Throughput, Upstream } from './overview'
 
 /** Chooses between the overview on screen and one that arrived; an answer that was overtaken is dropped. */
 export function newer(shown: Overview | null, arrived: Overview): Overview {
@@ -23,6 +23,13 @@ export function sitesInOrder(sites: Site[]): Site[] {
   return sites.toSorted((one, other) => one.site.localeCompare(other.site))
 }
 
+/** Upstreams: those that are away first, then by name. */
+export function upstreamsInOrder(upstreams: Upstream[]): Upstream[] {
+  return upstreams.toSorted(
+    (one, other) => Number(one.connected) - Number(other.connected) || one.upstream.localeCompare(other.upstream),
+  )
+}
+
 /** What multicast saves: the share of the unicast-equivalent that did not have to be sent; negative if it cost more. */
 export interface Saving {
   share: number | null
@@ -41,11 +48,12 @@ export function meetsObjective(quantiles: Quantiles | null, objective_ms: number
   return quantiles.p99 <= objective_ms
 }
 
-/** One word for what a site is doing. */
-export type SiteState = 'up to date' | 'catching up' | 'away' | 'never seen'
+/** A word or two for what a site is doing. */
+export type SiteState = 'up to date' | 'catching up' | 'stands by' | 'away' | 'never seen'
 
 export function siteState(site: Site): SiteState {
   if (!site.connected) return site.last_receipt === null && site.stored === 0 ? 'never seen' : 'away'
+  if (site.stand_by) return 'stands by'
   return (site.behind_products ?? 0) > BEHIND_PRODUCTS || (site.behind_s ?? 0) > BEHIND_SECONDS
     ? 'catching up'
     : 'up to date'
