@@ -2,7 +2,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use downburst_log::{LogError, ProductLog as _};
+use downburst_log::{LogError, ProductLog, ReadBatch};
 use downburst_model::{Micros, Sequence};
 use downburst_session::{Entry, Filter, Stretch, Stretches, stretch_end};
 
@@ -63,7 +63,7 @@ impl Feed {
         if let Some(stretch) = stretches.find(epoch, (after, head), filter) {
             return Ok(stretch);
         }
-        let batch = self.log.read(after, stretch_end(after, head), READ_BYTES, READ_ENTRIES)?;
+        let batch = read(self.log.as_ref(), after, head)?;
         let entries = batch.entries.into_iter().map(|entry| Entry { info: entry.info, bytes: entry.bytes });
         let range = (after, batch.read_to);
         let stretch = Arc::new(Stretch::new((self.name(), epoch), range, entries, Arc::clone(filter)));
@@ -82,6 +82,18 @@ impl Feed {
     }
 }
 
+/// What the next stretch holds. Where the log gave no number up to the stretch's usual end, it ends before the next product: a restored log
+/// passes over a thousand million numbers, which are not walked through.
+fn read(log: &impl ProductLog, after: Sequence, head: Sequence) -> Result<ReadBatch, LogError> {
+    let batch = log.read(after, stretch_end(after, head), READ_BYTES, READ_ENTRIES)?;
+    if !batch.entries.is_empty() || batch.read_to >= head {
+        return Ok(batch);
+    }
+    let next = log.read(batch.read_to, head, 1, 1)?;
+    let before = next.entries.first().map(|entry| Sequence(entry.info.key.sequence.0.saturating_sub(1)));
+    Ok(ReadBatch { read_to: before.unwrap_or(next.read_to), ..batch })
+}
+
 /// How much one read brings, about: some milliseconds of a fast site's line.
 const READ_BYTES: usize = 1 << 20;
 const READ_ENTRIES: usize = 256;
@@ -92,7 +104,37 @@ const ALL_BYTES: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {
+    use downburst_log::{Appended, FeedLog, LogOptions, contract};
+    use downburst_model::{FeedName, WallMicros};
+
     use super::*;
+
+    fn store(log: &FeedLog, id: &str) -> Sequence {
+        let product = contract::product(id).unwrap();
+        match log.append(product, &mut id.as_bytes(), &|| WallMicros(0)).unwrap() {
+            Appended::Stored { sequence, .. } => sequence,
+            Appended::Duplicate { of } => panic!("{id} is a duplicate of {of:?}"),
+        }
+    }
+
+    #[test]
+    fn numbers_that_were_passed_over_are_one_stretch() {
+        let dir = tempfile::tempdir().unwrap();
+        let feed = FeedName::parse("TEST").unwrap();
+        let (log, _) = FeedLog::open(dir.path(), feed, LogOptions::default(), 1).unwrap();
+        let first = store(&log, "before");
+        log.skip_to(Sequence(1_000_000_000)).unwrap();
+        let second = store(&log, "after");
+        let (mut after, mut found, mut reads) = (Sequence(0), Vec::new(), 0);
+        while after < log.head() {
+            let batch = read(&log, after, log.head()).unwrap();
+            assert!(batch.read_to > after, "each read goes on");
+            found.extend(batch.entries.iter().map(|entry| entry.info.key.sequence));
+            (after, reads) = (batch.read_to, reads + 1);
+        }
+        assert_eq!(found, [first, second]);
+        assert!(reads <= 4, "{reads} reads");
+    }
 
     #[test]
     fn a_feed_gives_up_what_all_keep_too_much() {
