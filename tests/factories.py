@@ -132,7 +132,7 @@ class NodeStandIn:
     async def refresh(self) -> None:
         feeds, sites = await self._ledger.read(
             lambda book: (
-                lines.feeds_job(book.feeds.all()),
+                lines.feeds_job(book.feeds.all(), book.heads.all()),
                 lines.sites_job(
                     book.sites.all(), book.credentials.usable(), book.subscriptions.all(), book.resends.waiting()
                 ),

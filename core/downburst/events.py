@@ -57,6 +57,8 @@ class FeedTraffic:
     sizes: tuple[int, ...]
     """At most 64 samples of product sizes in bytes."""
     head: int
+    epoch: str = ""
+    """Of the head; empty: not told."""
 
 
 @dataclass(frozen=True, slots=True)

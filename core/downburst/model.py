@@ -354,6 +354,15 @@ class ProductException:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """The highest number that a feed's log is known to have given in one of its lives."""
+
+    feed: str
+    epoch: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """How far a site is with a feed, and what it did with the products: one batch's counts, or all of them summed."""
 

@@ -252,6 +252,15 @@ sketch_days = Table(
     Index(None, "day"),
 )
 
+heads = Table(
+    "heads",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("epoch", String(20), primary_key=True),
+    Column("sequence", BigInteger, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
 settled = Table(
     "settled",
     metadata,

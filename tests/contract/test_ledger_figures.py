@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from downburst.clock import FakeClock
 from downburst.errors import BadInput
 from downburst.ledger import Book
 from downburst.ledger.exceptions import Lost
+from downburst.ledger.heads import EPOCHS_REMEMBERED
 from downburst.ledger.journal import FAULTS_KEPT
 from downburst.model import (
     Batch,
     Fault,
+    Head,
     LegCounters,
     ProductException,
     SketchRow,
@@ -29,6 +32,23 @@ def test_counts_of_a_leg_add_up_per_plan_version(book: Book) -> None:
     twice = LegCounters("NGRID", 1, 4, Transport.UNICAST, 3, 2, 20, 40, 6, 2, 20)
     assert book.legs.counters("NGRID") == [twice, replace(sent, version=2)]
     assert book.legs.totals().egress_bytes == 60
+
+
+def test_heads_only_rise_and_each_epoch_has_its_own(book: Book, clock: FakeClock) -> None:
+    book.heads.rise([Head("NGRID", "5", 9), Head("NGRID", "5", 7), Head("TEXT", "5", 0)])
+    assert book.heads.all() == [Head("NGRID", "5", 9)]
+    clock.advance(seconds=1)
+    book.heads.rise([Head("NGRID", "18446744073709551615", 2), Head("TEXT", "5", 1 << 62)])
+    newest = Head("NGRID", "18446744073709551615", 2)
+    assert book.heads.all() == [newest, Head("NGRID", "5", 9), Head("TEXT", "5", 1 << 62)]
+
+
+def test_heads_of_long_lost_logs_are_forgotten(book: Book, clock: FakeClock) -> None:
+    for epoch in range(EPOCHS_REMEMBERED + 2):
+        clock.advance(seconds=1)
+        book.heads.rise([Head("NGRID", str(epoch), 1)])
+    remembered = [int(head.epoch) for head in book.heads.all()]
+    assert remembered == list(range(EPOCHS_REMEMBERED + 1, 1, -1))
 
 
 def test_a_batch_is_loaded_once(book: Book) -> None:

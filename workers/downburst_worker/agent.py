@@ -33,7 +33,7 @@ from downburst.events import (
 )
 from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
-from downburst.model import Acknowledgement, EnrolmentToken, Fault, LegCounters, Plan, Product, TrafficMinute
+from downburst.model import Acknowledgement, EnrolmentToken, Fault, Head, LegCounters, Plan, Product, TrafficMinute
 from downburst.settings import Settings
 from downburst_worker import lines
 from downburst_worker.accounts import LegAccounts
@@ -203,9 +203,10 @@ class Agent:
 
     async def _apply_feeds(self) -> None:
         async with self._applying:
-            feeds = await self._ledger.read(lambda book: book.feeds.all())
-            answer = await self._node.request("feeds", **lines.feeds_job(feeds))
+            feeds, heads = await self._ledger.read(lambda book: (book.feeds.all(), book.heads.all()))
+            answer = await self._node.request("feeds", **lines.feeds_job(feeds, heads))
             self._accounts.name_unicast_legs(feeds)
+            await self._ledger.write(lambda book: book.heads.rise(lines.opened_heads(answer)))
         for feed in answer.get("feeds", []):
             if feed.get("recovered"):
                 await self._fault(feed["recovered"], feed=feed["feed"])
@@ -292,8 +293,9 @@ class Agent:
         traffic = lines.traffic_seen(line, self._accounts.transports)
         self._say(traffic)
         counted, minutes = self._accounts.count(traffic)
+        heads = [Head(feed.feed, feed.epoch, feed.head) for feed in traffic.feeds if feed.products and feed.epoch]
         if counted or minutes:
-            await self._ledger.write(partial(_keep_counts, counted=counted, minutes=minutes))
+            await self._ledger.write(partial(_keep_counts, counted=counted, minutes=minutes, heads=heads))
 
     async def _enrol(self, line: Line) -> None:
         token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]
@@ -363,9 +365,10 @@ def _because(reason: str | None) -> str:
     return f": {reason}" if reason else ""
 
 
-def _keep_counts(book: Book, *, counted: list[LegCounters], minutes: list[TrafficMinute]) -> None:
+def _keep_counts(book: Book, *, counted: list[LegCounters], minutes: list[TrafficMinute], heads: list[Head]) -> None:
     book.legs.count(counted)
     book.traffic.add(minutes)
+    book.heads.rise(heads)
 
 
 def _finish_resend(book: Book, *, number: int, counted: tuple[int, int, int]) -> None:

@@ -21,6 +21,7 @@ from downburst.model import (
     Acknowledgement,
     Credential,
     Feed,
+    Head,
     Leg,
     Plan,
     Product,
@@ -35,9 +36,14 @@ from downburst.settings import MulticastSettings
 Line = dict[str, Any]
 
 
-def feeds_job(feeds: Iterable[Feed]) -> Line:
-    """The whole set of feeds."""
-    return {"feeds": [_feed(feed) for feed in feeds]}
+def feeds_job(feeds: Iterable[Feed], heads: Sequence[Head]) -> Line:
+    """The whole set of feeds, with what is remembered of their logs."""
+    return {"feeds": [_feed(feed, heads) for feed in feeds]}
+
+
+def opened_heads(answer: Line) -> list[Head]:
+    """Where the logs of the feeds stand that were opened."""
+    return [Head(feed["feed"], feed["epoch"], feed["head"]) for feed in answer.get("feeds", [])]
 
 
 def sites_job(
@@ -141,7 +147,14 @@ def traffic_seen(line: Line, transports: Mapping[int, Transport]) -> TrafficSeen
         from_us=line["from_us"],
         to_us=line["to_us"],
         feeds=tuple(
-            FeedTraffic(feed["feed"], feed["products"], feed["bytes"], tuple(feed["sizes"]), feed["head"])
+            FeedTraffic(
+                feed["feed"],
+                feed["products"],
+                feed["bytes"],
+                tuple(feed["sizes"]),
+                feed["head"],
+                feed.get("epoch", ""),
+            )
             for feed in line["feeds"]
         ),
         legs=tuple(_leg_traffic(leg, transports) for leg in line["legs"]),
@@ -150,7 +163,8 @@ def traffic_seen(line: Line, transports: Mapping[int, Transport]) -> TrafficSeen
     )
 
 
-def _feed(feed: Feed) -> Line:
+def _feed(feed: Feed, heads: Sequence[Head]) -> Line:
+    remembered = [{"epoch": head.epoch, "sequence": head.sequence} for head in heads if head.feed == feed.name]
     return {
         "feed": feed.name,
         "class": feed.feed_class.value,
@@ -160,6 +174,7 @@ def _feed(feed: Feed) -> Line:
         "duplicate_rule": feed.duplicate_rule.value,
         "max_product_bytes": feed.max_product_bytes,
         "unicast_leg": feed.unicast_leg,
+        "at_least": remembered,
     }
 
 

@@ -59,10 +59,12 @@ class NodeProcess:
         await first
 
     async def stop(self) -> None:
-        """Ends the child: end of its input, then SIGTERM, then SIGKILL; returns when it is gone."""
+        """Ends the child: end of its input, then SIGTERM, then SIGKILL; returns when it is gone and was heard out."""
         self._stopping = True
         if self._process is not None:
             await _end(self._process)
+            if self._keeper is not None:
+                await asyncio.wait([self._keeper], timeout=2 * DRAIN_S)
         if self._keeper is not None:
             self._keeper.cancel()
             with suppress(asyncio.CancelledError):

@@ -5,6 +5,7 @@ from sqlalchemy import Connection
 from downburst.clock import Clock
 from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.feeds import Feeds
+from downburst.ledger.heads import Heads
 from downburst.ledger.journal import Faults, Traffic
 from downburst.ledger.latency import Latency
 from downburst.ledger.plans import Legs, Pins, Plans
@@ -30,6 +31,7 @@ class Book:
         self.plans = Plans(connection)
         self.pins = Pins(connection, clock)
         self.latency = Latency(connection)
+        self.heads = Heads(connection, clock)
         self.settled = Frontiers(connection)
         self.exceptions = Exceptions(connection)
         self.batches = Batches(connection, clock)

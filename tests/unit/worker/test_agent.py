@@ -105,6 +105,7 @@ async def test_a_start_tells_everything_in_order(stage: Stage) -> None:
         "duplicate_rule": "id-and-content",
         "max_product_bytes": 4_294_967_296,
         "unicast_leg": 1,
+        "at_least": [],
     }
     assert jobs[2]["sites"][0]["subscriptions"] == [{"feed": "NGRID", "pattern": "^A", "not_pattern": None}]
     assert jobs[2]["sites"][0]["access_rate_bps"] == 8_000_000
@@ -227,7 +228,7 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
         event="traffic",
         from_us=60_000_000,
         to_us=61_000_000,
-        feeds=[{"feed": "NGRID", "products": 2, "bytes": 100, "sizes": [50, 50], "head": 2}],
+        feeds=[{"feed": "NGRID", "products": 2, "bytes": 100, "sizes": [50, 50], "head": 2, "epoch": EPOCH}],
         legs=[{"leg": 1, "egress_bytes": 210, "products": 4, "product_bytes": 200, "sites": 2, **leg}],
         control_bytes=30,
         sessions=[
@@ -250,6 +251,9 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
             await stage.jobs("start")
     assert (counted[0].version, counted[0].egress_bytes, counted[0].control_bytes) == (1, 240, 30)
     assert (await stage.ledger.read(lambda book: book.traffic.totals()))["NGRID"].bytes == 100
+    await stage.agent.refresh()
+    told = (await stage.jobs("feeds"))[-1]["feeds"][0]
+    assert told["at_least"] == [{"epoch": EPOCH, "sequence": 2}], "so an older log is known when it is opened"
     session = stage.live.session("unl.edu")
     assert session is not None
     assert session.progress["NGRID"].pending == 1

@@ -142,6 +142,14 @@ async def test_stop_leaves_no_process() -> None:
         os.kill(pid, 0)
 
 
+async def test_the_last_words_of_a_node_are_heard() -> None:
+    told = Told()
+    program = "import sys; sys.stdin.read(); [print('{\"event\": %d}' % n) for n in range(2000)]"
+    async with running(told, sys.executable, "-c", program):
+        assert not told.events
+    assert [event["event"] for event in told.events] == list(range(2000))
+
+
 async def test_a_node_that_ignores_its_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_module, "STOP_S", 0.2)
     stubborn = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"

@@ -21,7 +21,7 @@ use crate::{
     ReadBatch, Recovery, Retained,
     commits::Commits,
     files,
-    identity::{Identity, Reservation},
+    identity::{Identity, LOST_RESERVATION_JUMP, Reservation},
     keys::Keys,
     recovery,
     segment::Segment,
@@ -115,6 +115,19 @@ impl FeedLog {
         writer.skip_to(last.0);
         let (next, block) = (writer.next(), self.options().sequence_block);
         self.reservation().cover(next, 1, block)
+    }
+
+    /// Goes on far above `last`, which this log is known to have given, if it does not hold it any more; returns the
+    /// sequence it goes on above.
+    ///
+    /// Who remembers `last` may have missed what was given after it, hence the distance. Asking again changes nothing.
+    pub fn go_on_above(&self, last: Sequence) -> Result<Option<Sequence>, LogError> {
+        let far = Sequence(last.0.saturating_add(LOST_RESERVATION_JUMP));
+        if last <= self.head() || far <= self.given_to() {
+            return Ok(None);
+        }
+        self.skip_to(far)?;
+        Ok(Some(far))
     }
 
     /// Seals everything and marks a clean stop. Reading stays possible, appending does not.

@@ -134,7 +134,7 @@ impl Reservation {
 const IDENTITY_MAGIC: &[u8; 8] = b"DBLOGID\n";
 const SEQUENCE_MAGIC: &[u8; 8] = b"DBLOGSQ\n";
 /// Far beyond any number that can have been given to products whose records are lost with the reservation.
-const LOST_RESERVATION_JUMP: u64 = 1_000_000_000;
+pub(crate) const LOST_RESERVATION_JUMP: u64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {

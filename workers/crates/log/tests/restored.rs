@@ -44,3 +44,31 @@ fn what_was_skipped_stays_skipped_after_a_crash() {
     let (log, _) = open(dir.path(), small());
     assert!(store(&log, "two", b"2") > Sequence(5_000));
 }
+
+#[test]
+fn an_older_copy_goes_on_far_above_what_others_remember_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = open(dir.path(), small());
+    store(&log, "one", b"1");
+    let remembered = store(&log, "two", b"2");
+    assert_eq!(log.go_on_above(remembered).unwrap(), None, "it holds what is remembered");
+    log.close().unwrap();
+    drop(log);
+    let older = copy(dir.path());
+    let (log, _) = open(dir.path(), small());
+    let remembered = Sequence(remembered.0 + 3);
+    let lost = (0..5).map(|n| store(&log, &format!("lost {n}"), &[n])).last().unwrap();
+    drop(log);
+
+    let (log, recovery) = open(older.path(), small());
+    assert!(recovery.clean, "the copy itself can't know");
+    let above = log.go_on_above(remembered).unwrap().unwrap();
+    assert_eq!(above, Sequence(remembered.0 + 1_000_000_000));
+    drop(log);
+    let (log, _) = open(older.path(), small());
+    assert_eq!(log.go_on_above(remembered).unwrap(), None, "a crash forgets nothing, and once is enough");
+    let next = store(&log, "next", b"n");
+    assert!(next > above && next > lost);
+    assert_eq!(log.go_on_above(remembered).unwrap(), None);
+    assert_eq!(store(&log, "and on", b"o"), Sequence(next.0 + 1));
+}

@@ -158,7 +158,7 @@ const fn default_drain_seconds() -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::Transport;
+    use downburst_model::{Epoch, Sequence, Transport};
 
     use super::*;
 
@@ -178,6 +178,13 @@ mod tests {
             "retention_bytes":1000,"durability":"power","duplicate_rule":"content-without-wmo-start",
             "max_product_bytes":10,"unicast_leg":4}]}"#;
         assert!(matches!(job(feeds).unwrap().action, Action::Feeds { feeds } if feeds.len() == 1));
+        let told = feeds.replace(
+            r#""unicast_leg":4"#,
+            r#""unicast_leg":4,"at_least":[{"epoch":"18446744073709551615","sequence":7},{"epoch":"5","sequence":9}]"#,
+        );
+        let Action::Feeds { feeds } = job(&told).unwrap().action else { panic!("not feeds") };
+        let given = [u64::MAX, 5, 6].map(|epoch| feeds[0].given(Epoch(epoch)));
+        assert_eq!(given, [Some(Sequence(7)), Some(Sequence(9)), None]);
         assert!(matches!(job(r#"{"id":1,"do":"drain"}"#).unwrap().action, Action::Drain { seconds: 60.0 }));
     }
 

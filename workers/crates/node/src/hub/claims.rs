@@ -1,9 +1,32 @@
-//! What a site says it has, against what the log gave: a log that was restored from a backup has forgotten numbers it gave.
-use downburst_log::ProductLog as _;
+//! What others remember of a log, against what it gave: a log that was restored from a backup has forgotten numbers it gave.
+//! The agent tells what it remembers before the log takes a product; sites tell in their hello, for an agent that has forgotten too.
+use downburst_log::{FeedLog, LogError, ProductLog as _};
 use downburst_model::{FeedName, Sequence, SiteName};
 use downburst_session::{FeedPosition, Hello, Proof};
 
 use super::Hub;
+use crate::lines::FeedLine;
+
+/// Compares a log with what the agent remembers of it. Numbers that it may have given and forgotten are not given again.
+pub(super) fn go_on_above_what_is_remembered(
+    hub: &Hub,
+    line: &FeedLine,
+    log: &FeedLog,
+) -> Result<(), LogError> {
+    let Some(last) = line.given(log.epoch()) else { return Ok(()) };
+    if let Some(above) = log.go_on_above(last)? {
+        let (feed, head) = (&line.feed, log.head());
+        let sentence = format!(
+            "the log of feed {feed} ends at number {head}, and had given {last} before: it was replaced by an older copy, \
+             or lost its end; the next product gets a number above {above}, what lay between is to be sent again by its sources",
+            head = head.0,
+            last = last.0,
+            above = above.0,
+        );
+        hub.fault(sentence, Some(feed));
+    }
+    Ok(())
+}
 
 /// Looks at the positions in a hello. Numbers that this log never gave are not given to other products from here on.
 pub(super) fn check(hub: &Hub, hello: &Hello) {

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::bells::Bells;
 use super::feed_writer::{self, Write};
 use super::stretches::Kept;
-use super::{ByFeed, Hub, lock};
+use super::{ByFeed, Hub, claims, lock};
 use crate::lines::{Event, Failure, FeedLine, IngestLine};
 
 /// A feed that is open.
@@ -84,14 +84,7 @@ impl Feeds {
     }
 
     fn open(&self, hub: &Arc<Hub>, line: &FeedLine) -> Result<(Arc<Feed>, Option<String>), Failure> {
-        let directory = hub.start.data_dir.join("log").join(crate::file_names::encode(line.feed.as_str()));
-        let random = random_u64().map_err(|error| Failure::new("io", error))?;
-        let (log, recovery) = FeedLog::open(&directory, line.feed.clone(), options(line), random)
-            .map_err(|error| failure(&error))?;
-        let sentence = crate::recovery::sentence(&recovery);
-        if let Some(sentence) = &sentence {
-            hub.event(&Event::Recovered { feed: line.feed.clone(), sentence: sentence.clone() });
-        }
+        let (log, sentence) = open_log(hub, line)?;
         let bells = Arc::new(Bells::default());
         let rung = Arc::clone(&bells);
         log.on_append(Box::new(move |_| rung.ring()));
@@ -179,6 +172,20 @@ impl Feed {
             tracing::error!(%error, "a log could not be closed cleanly");
         }
     }
+}
+
+/// Opens a feed's log before anything is appended to it, with a word for people if it had to be repaired.
+fn open_log(hub: &Hub, line: &FeedLine) -> Result<(FeedLog, Option<String>), Failure> {
+    let directory = hub.start.data_dir.join("log").join(crate::file_names::encode(line.feed.as_str()));
+    let random = random_u64().map_err(|error| Failure::new("io", error))?;
+    let (log, recovery) = FeedLog::open(&directory, line.feed.clone(), options(line), random)
+        .map_err(|error| failure(&error))?;
+    claims::go_on_above_what_is_remembered(hub, line, &log).map_err(|error| failure(&error))?;
+    let sentence = crate::recovery::sentence(&recovery);
+    if let Some(sentence) = &sentence {
+        hub.event(&Event::Recovered { feed: line.feed.clone(), sentence: sentence.clone() });
+    }
+    Ok((log, sentence))
 }
 
 /// The last sequence of each feed that a session or leg looks at.

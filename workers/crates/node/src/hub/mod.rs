@@ -160,6 +160,8 @@ impl Hub {
         self.write_batch();
         self.receipts.stop();
         self.feeds.close();
+        // The agent is to remember every number that was given.
+        self.tell_traffic();
     }
 }
 

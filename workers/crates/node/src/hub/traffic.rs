@@ -140,6 +140,7 @@ impl Hub {
                     bytes: arrived.bytes,
                     sizes: arrived.sizes,
                     head: super::feeds::head(&feed),
+                    epoch: feed.epoch().0.to_string(),
                 }
             })
             .collect()

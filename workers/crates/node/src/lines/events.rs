@@ -74,6 +74,8 @@ pub(crate) struct FeedTraffic {
     pub(crate) bytes: u64,
     pub(crate) sizes: Vec<u64>,
     pub(crate) head: Sequence,
+    /// Of the head, as decimal text.
+    pub(crate) epoch: String,
 }
 
 /// What a leg carried.

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use downburst_log::{DuplicateRule, Durability};
-use downburst_model::{Class, FeedName, IdFilter, LegId, SiteName, Transport, WallMicros};
+use downburst_model::{Class, Epoch, FeedName, IdFilter, LegId, Sequence, SiteName, Transport, WallMicros};
 use downburst_session::Duplicates;
 use serde::Deserialize;
 
@@ -61,6 +61,26 @@ pub(crate) struct FeedLine {
     pub(crate) max_product_bytes: u64,
     /// The leg that unicast deliveries are counted under while no plan names one.
     pub(crate) unicast_leg: LegId,
+    /// Numbers that its log is known to have given, one for each of its lives that the agent remembers.
+    #[serde(default)]
+    pub(crate) at_least: Vec<Given>,
+}
+
+impl FeedLine {
+    /// The highest number that the log of `epoch` is known to have given.
+    pub(crate) fn given(&self, epoch: Epoch) -> Option<Sequence> {
+        let epoch = epoch.0.to_string();
+        self.at_least.iter().filter(|given| given.epoch == epoch).map(|given| given.sequence).max()
+    }
+}
+
+/// See [`FeedLine::at_least`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Given {
+    /// The life of the log, as decimal text.
+    pub(crate) epoch: String,
+    /// The number.
+    pub(crate) sequence: Sequence,
 }
 
 /// What an acknowledgement survives, as a word.
