@@ -89,5 +89,4 @@ def has_ended(pid: int) -> bool:
 
 def settled_to(hub: RunningHub) -> int:
     (site,) = hub.ask("GET", "/v1/overview")["sites"]
-    (progress,) = site["feeds"]
-    return int(progress["settled_to"])
+    return max((int(progress["settled_to"]) for progress in site["feeds"]), default=0)

@@ -63,12 +63,13 @@ impl Seal {
     /// opened in place when nobody else holds them.
     pub(crate) fn open(&self, datagram: Bytes) -> Option<(u64, Bytes)> {
         let packet = self.packet_number(&datagram)?;
+        let header = *datagram.first_chunk::<HEADER_BYTES>()?;
         let mut payload = BytesMut::from(datagram);
         payload.advance(HEADER_BYTES);
         let length = self
             .key
             .as_ref()?
-            .open_in_place(self.nonce(packet), Aad::from(self.header(packet)), &mut payload)
+            .open_in_place(self.nonce(packet), Aad::from(header), &mut payload)
             .ok()?
             .len();
         payload.truncate(length);
@@ -154,6 +155,17 @@ mod tests {
         assert_ne!(opened.as_ptr() as usize, at as usize + HEADER_BYTES, "it was shared");
         let (_, opened) = seal().open(shared).unwrap();
         assert_eq!(opened.as_ptr() as usize, at as usize + HEADER_BYTES);
+    }
+
+    #[test]
+    fn a_datagram_of_the_first_release_opens() {
+        let mut datagram = BytesMut::from(&[MARK_1, 3, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 5][..]);
+        let header = datagram.clone();
+        let mut payload = b"payload".to_vec();
+        let key = seal().key.unwrap();
+        key.seal_in_place_append_tag(seal().nonce(5), Aad::from(&header), &mut payload).unwrap();
+        datagram.extend_from_slice(&payload);
+        assert_eq!(seal().open(datagram.freeze()), Some((5, Bytes::from_static(b"payload"))));
     }
 
     #[test]
