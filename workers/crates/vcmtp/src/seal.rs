@@ -66,12 +66,8 @@ impl Seal {
         let header = *datagram.first_chunk::<HEADER_BYTES>()?;
         let mut payload = BytesMut::from(datagram);
         payload.advance(HEADER_BYTES);
-        let length = self
-            .key
-            .as_ref()?
-            .open_in_place(self.nonce(packet), Aad::from(header), &mut payload)
-            .ok()?
-            .len();
+        let length =
+            self.key.as_ref()?.open_in_place(self.nonce(packet), Aad::from(header), &mut payload).ok()?.len();
         payload.truncate(length);
         Some((packet, payload.freeze()))
     }
