@@ -6,12 +6,10 @@ receipts; every run ends with kill -9 of the sites and a comparison of their log
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +23,7 @@ from bench.fan_out import FanOut, FanOutContender, Stream
 from bench.kafka_peer import install_kafka
 from bench.nats_peer import install_nats
 from bench.outage import Outage, Phases, outage
+from bench.scratch import scratch, tell
 from bench.sendfile_peer import Sendfile
 from kit.capabilities import reasons
 from kit.namespaces import Lab
@@ -39,7 +38,7 @@ def main() -> int:
         print(f"The measurement can't run here: {missing}", file=sys.stderr)
         return 2
     described = report.machine()
-    with _scratch() as directory:
+    with scratch(NEEDED_BYTES) as directory:
         bench = Bench(directory, options.runs, FULL.times(options.scale), real_sites=options.real_sites)
         measured = [row for case in _cases(options.rows) for row in _kept(bench, case)]
     described["load_1min_after"] = os.getloadavg()[0]
@@ -200,7 +199,7 @@ class Bench:
                     )
                     runs[contender.name].append(run)
                     figures = f"{run.products_per_s:,.0f}/s each, {run.together_mbps:,.0f} MB/s together"
-                    _tell(f"{case}: {contender.name} {figures}, {run.cpu_us_per_delivery:.1f} us a delivery")
+                    tell(f"{case}: {contender.name} {figures}, {run.cpu_us_per_delivery:.1f} us a delivery")
         return runs
 
     def _repeat(self, case: str, run: Callable[[Path], T], times: int = 1) -> list[T]:
@@ -208,7 +207,7 @@ class Bench:
         runs = []
         for _ in range(times):
             runs.append(self._second_try(case, run))
-            _tell(f"{case}: {runs[-1]}")
+            tell(f"{case}: {runs[-1]}")
         return runs
 
     def _second_try(self, what: str, run: Callable[[Path], T]) -> T:
@@ -217,7 +216,7 @@ class Bench:
             return self._in_directory(run)
         except FAILURES as failure:
             self.notes.append(f"{what} failed and was repeated: {failure}")
-            _tell(self.notes[-1])
+            tell(self.notes[-1])
             return self._in_directory(run)
 
     def _in_directory(self, run: Callable[[Path], T]) -> T:
@@ -252,7 +251,7 @@ def _kept(bench: Bench, case: Callable[[Bench], list[report.Row]]) -> list[repor
         return case(bench)
     except FAILURES as failure:
         bench.notes.append(f"NOT MEASURED, {case.__doc__} {failure}")
-        _tell(bench.notes[-1])
+        tell(bench.notes[-1])
         return []
 
 
@@ -290,21 +289,6 @@ def _missing() -> str:
     found = reasons()
     needed = ("root", "netns", "veth", "bridge", "htb", "tun")
     return "; ".join(f"{name}: {found[name]}" for name in needed if found[name])
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    """A directory in memory where there is room, so that no disk is measured."""
-    shared = Path("/dev/shm")
-    roomy = os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > NEEDED_BYTES
-    if not roomy:
-        _tell(f"/dev/shm lacks {NEEDED_BYTES / 1e9:.0f} GB: the disk is part of what is measured")
-    with tempfile.TemporaryDirectory(prefix="downburst-bench-", dir=shared if roomy else None) as directory:
-        yield Path(directory)
-
-
-def _tell(line: str) -> None:
-    print(f"  {line}", file=sys.stderr, flush=True)
 
 
 FAILURES = (AssertionError, RuntimeError, OSError, subprocess.SubprocessError)
