@@ -1,0 +1,156 @@
+"""What a probe says of a circuit: the rate it carries, and the likely cause where that is less than was reserved.
+
+The causes differ in what they do to a paced train of packets:
+
+* A *policer* passes a constant rate and drops the rest at once: steady bins, loss in all of them once its bucket is
+  empty, and no packet waits for longer than before.
+* A *slow segment* passes a constant rate too, and keeps a queue before it drops: the delay rises by the size of its
+  buffer over its rate.
+* An *unprotected segment* shares with others: what arrives swings from bin to bin with what they send.
+* A *small buffer* lets the paced train through and loses of packets that come back to back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+
+from downburst.circuits import LEAST_SHARE, Direction
+from downburst.rates import rate_text
+
+
+@dataclass(frozen=True, slots=True)
+class RateProbe:
+    """What came of a train of packets that was sent through a circuit at a steady rate."""
+
+    site: str
+    direction: Direction
+    sent: int
+    received: int
+    offered_bps: float
+    received_bps: float
+    bins_bps: tuple[float, ...] = ()
+    """Received in each 50 ms."""
+    loss_by_bin: tuple[float, ...] = ()
+    """Share of what was sent in each of them."""
+    delay_rise_median_us: int = 0
+    """One-way delay over the least of the train."""
+    delay_rise_max_us: int = 0
+    burst_sent: int = 0
+    """Packets back to back."""
+    burst_received: int = 0
+    round_trip_us: int | None = None
+
+    @property
+    def loss_share(self) -> float:
+        """Of the train."""
+        return 1 - self.received / self.sent if self.sent else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a circuit carries, and why not more."""
+
+    rate_bps: int
+    cause: str = ""
+    sentence: str = ""
+    remedy: str = ""
+
+
+def judge(probe: RateProbe, *, reserved_bps: int, used_bps: float = 0.0) -> Finding:
+    """The finding; what products used of the circuit meanwhile counts as carried."""
+    if probe.received == 0:
+        return _cut(probe)
+    carried_bps = round(_carried(probe) + used_bps)
+    if carried_bps < SHORT * (probe.offered_bps + used_bps):
+        return _short(probe, carried_bps, reserved_bps)
+    if carried_bps < LEAST_SHARE * reserved_bps:
+        return _slow_sender(probe, carried_bps, reserved_bps)
+    if probe.burst_sent and probe.burst_received < KEPT_OF_BURST * probe.burst_sent:
+        return _small_buffer(probe, carried_bps)
+    return Finding(carried_bps)
+
+
+def _carried(probe: RateProbe) -> float:
+    """Packets that a queue still holds at the end of the train were no more carried at its rate than lost ones."""
+    return min(probe.received_bps, probe.offered_bps * (1 - probe.loss_share))
+
+
+def _short(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Finding:
+    said = f"{rate_text(carried_bps)} of {rate_text(reserved_bps)} get {_way(probe)}"
+    if len(probe.bins_bps) < FEWEST_BINS:
+        remedy = "measure again with a longer probe: downburst circuits probe"
+        return Finding(carried_bps, "unclear", f"{said}; the probe was too short to say why", remedy)
+    if _unsteady(probe.bins_bps[1:]):
+        low, high = min(probe.bins_bps[1:]), max(probe.bins_bps[1:])
+        return Finding(
+            carried_bps,
+            "unprotected-segment",
+            f"{said}, and what arrives swings between {rate_text(low)} and {rate_text(high)}: a part of the path "
+            "is shared with other traffic and not protected",
+            "ask the provider for the segment on which the circuit has no queue of its own, or route it elsewhere",
+        )
+    if probe.delay_rise_median_us >= QUEUE_US:
+        buffer = round(carried_bps * probe.delay_rise_max_us / 8e6)
+        return Finding(
+            carried_bps,
+            "slow-segment",
+            f"{said}, steadily and after waiting up to {probe.delay_rise_max_us / 1000:.0f} ms: a segment of "
+            f"{rate_text(carried_bps)} with about {max(buffer // 1024, 1)} KiB of buffer is in the path",
+            "ask the provider which segment is set below the reserved rate, or modify the circuit to what it carries",
+        )
+    return Finding(
+        carried_bps,
+        "policer",
+        f"{said}, steadily, and the rest is dropped without waiting: a policer at {rate_text(carried_bps)} "
+        "is in the path",
+        "ask the provider to set its policer to the reserved rate of Ethernet frames, "
+        "or modify the circuit to what it passes",
+    )
+
+
+def _slow_sender(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Finding:
+    return Finding(
+        carried_bps,
+        "slow-sender",
+        f"only {rate_text(carried_bps)} of {rate_text(reserved_bps)} were sent {_way(probe)}, and all of it arrived",
+        "look at the load of the sending host and at the shaping on its port",
+    )
+
+
+def _small_buffer(probe: RateProbe, rate_bps: int) -> Finding:
+    kept = probe.burst_received
+    return Finding(
+        rate_bps,
+        "small-buffer",
+        f"a steady train gets {_way(probe)} whole, and only {kept} of {probe.burst_sent} packets that come back to "
+        "back: a buffer in the path is small",
+        "give the circuit a small burst: downburst circuits modify NUMBER --burst-bytes 6000; keep it shaped",
+    )
+
+
+def _cut(probe: RateProbe) -> Finding:
+    return Finding(
+        0,
+        "cut",
+        f"none of {probe.sent} packets got {_way(probe)}",
+        "look whether the receiver there runs with --circuits, and whether the path between the ports is up",
+    )
+
+
+def _way(probe: RateProbe) -> str:
+    return f"to {probe.site}" if probe.direction is Direction.OUT else f"from {probe.site}"
+
+
+def _unsteady(bins_bps: Sequence[float]) -> bool:
+    mean_bps = fmean(bins_bps)
+    return mean_bps > 0 and pstdev(bins_bps) / mean_bps > SWING
+
+
+FEWEST_BINS = 4
+SHORT = 0.95
+"""A path that passes less of a train than this limits it."""
+KEPT_OF_BURST = 0.9
+SWING = 0.15
+"""Standard deviation over mean of what arrives in 50 ms: a policer's or a shaper's bins differ by a few packets."""
+QUEUE_US = 2_000
+"""A packet that waited for so long stood in a queue; a busy host holds it up for less."""
