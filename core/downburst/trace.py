@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from downburst.clock import to_us
@@ -59,17 +60,20 @@ def _arrival(text: bytes, *, name: str, number: int) -> Arrival:
             number,
         )
     size, second, fraction = match.groups()
-    return Arrival(int(size), _second_us(second, name=name, number=number) + int(fraction.ljust(6, b"0")))
+    try:
+        return Arrival(int(size), _second_us(second) + int(fraction.ljust(6, b"0")))
+    except ValueError as error:
+        shown = second.decode("ascii")
+        raise _bad(f"the time {shown} does not exist ({error}); correct it", name, number) from None
 
 
-def _second_us(digits: bytes, *, name: str, number: int) -> int:
+@lru_cache(maxsize=64)
+def _second_us(digits: bytes) -> int:
+    """Neighbours in a trace mostly share their second."""
     text = digits.decode("ascii")
     parts = (text[:4], text[4:6], text[6:8], text[8:10], text[10:12], text[12:14])
-    try:
-        year, month, day, hour, minute, second = map(int, parts)
-        return to_us(datetime(year, month, day, hour, minute, second, tzinfo=UTC))
-    except ValueError as error:
-        raise _bad(f"the time {text} does not exist ({error}); correct it", name, number) from None
+    year, month, day, hour, minute, second = map(int, parts)
+    return to_us(datetime(year, month, day, hour, minute, second, tzinfo=UTC))
 
 
 def _bad(what: str, name: str, number: int) -> BadInput:

@@ -25,11 +25,15 @@ def steady(*, products: int = 600, size_bytes: float = 100_000, every_s: float =
     )
 
 
+def shared_data() -> Path:
+    """The directory of recorded data; skips where it is not at hand."""
+    root = Path(os.environ.get("DOWNBURST_DATA", Path(__file__).parents[4] / "shared" / "data"))
+    if not root.is_dir():
+        pytest.skip(f"the recorded data are not at {root}; name their directory in DOWNBURST_DATA")
+    return root
+
+
 @cache
 def ngrid_hour() -> Arrivals:
     """The recorded hour; skips where the shared data are not at hand."""
-    root = Path(os.environ.get("DOWNBURST_DATA", Path(__file__).parents[4] / "shared" / "data"))
-    trace = root / "traces" / "ngrid-20150615T00-1h.txt"
-    if not trace.is_file():
-        pytest.skip(f"the recorded NGRID hour is not at {trace}; name its directory in DOWNBURST_DATA")
-    return Arrivals.of_trace(parse(trace))
+    return Arrivals.of_trace(parse(shared_data() / "traces" / "ngrid-20150615T00-1h.txt"))
