@@ -149,6 +149,8 @@ class Circuit:
     ticket: str = ""
     """Under which somebody else made it."""
     requested_by: str = "operator"
+    asked_sha256: str = ""
+    """Of the request as it came, by which the same request is told from another one under its name."""
     state: CircuitState = CircuitState.REQUESTED
     reason: str = ""
     """Why it is in this state, in a sentence."""

@@ -1,7 +1,7 @@
 """The ledger: the truth of the configuration, and the history that can't be computed again.
 
 `Ledger` holds the database and hands out one `Book` per transaction; a book groups every query by noun:
-feeds, sites, tokens, credentials, subscriptions, plans, pins,
+feeds, sites, tokens, credentials, subscriptions, ports, circuits, plans, pins,
 legs, latency, settled, exceptions, batches, faults, traffic.
 """
 

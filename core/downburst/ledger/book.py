@@ -3,6 +3,7 @@
 from sqlalchemy import Connection
 
 from downburst.clock import Clock
+from downburst.ledger.circuits import Circuits, Ports
 from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.feeds import Feeds
 from downburst.ledger.heads import Heads
@@ -28,6 +29,8 @@ class Book:
         self.subscriptions = Subscriptions(connection, clock)
         self.resends = Resends(connection, clock)
         self.upstreams = Upstreams(connection, clock)
+        self.ports = Ports(connection, clock)
+        self.circuits = Circuits(connection, clock)
         self.plans = Plans(connection)
         self.pins = Pins(connection, clock)
         self.latency = Latency(connection)
