@@ -1,0 +1,226 @@
+//! What a host holds of a circuit.
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::link::{Kind, Link, Vxlan};
+
+/// One host's half of a circuit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Half {
+    /// Whose it is: nodes on one host do not take each other's away.
+    pub owner: Owner,
+    /// The number of the lease.
+    pub lease: u32,
+    /// The interface that it leaves by.
+    pub port: String,
+    /// How it is carried there.
+    pub way: Way,
+    /// This end's address inside the circuit, and the length of its prefix.
+    pub address: (IpAddr, u8),
+    /// What it may send; `None`: nothing holds it back.
+    pub shape: Option<Shape>,
+}
+
+/// How a circuit is carried on its port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// In a VXLAN tunnel.
+    Tunnel {
+        /// Its network identifier.
+        vni: u32,
+        /// This host's address on the underlay.
+        local: IpAddr,
+        /// The other ends on the underlay.
+        others: Vec<IpAddr>,
+        /// A group that the underlay carries to all of them; without one each gets a copy from here.
+        group: Option<IpAddr>,
+    },
+    /// Under a VLAN tag.
+    Tag(u16),
+    /// The port is the circuit: somebody else made it.
+    Declared,
+}
+
+/// What a half may send, in Ethernet-frame bits per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Its own.
+    pub rate_bps: u64,
+    /// It may have what the port leaves over.
+    pub soft: bool,
+    /// How much may leave at once.
+    pub burst: Burst,
+    /// The rate of the port, if somebody knows it.
+    pub port_rate_bps: Option<u64>,
+}
+
+/// How much may leave at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Burst {
+    /// A millisecond of the rate, at least three frames.
+    Auto,
+    /// So many bytes: a third of the smallest buffer on the way, say.
+    Bytes(u32),
+}
+
+/// The mark of one node on what it makes, from its role and its hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner(u16);
+
+impl Owner {
+    /// Of whatever tells this node from all others on its host.
+    pub fn of(identity: &str) -> Self {
+        // FNV-1a: the same in every release, which a marked interface may outlive.
+        let hash = identity
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        #[expect(clippy::cast_possible_truncation, reason = "folded to its size")]
+        let folded = (hash ^ hash >> 16) as u16;
+        Self(folded)
+    }
+
+    /// The class that bounds a declared interface.
+    pub(crate) fn declared_class(self) -> u16 {
+        FIRST_DECLARED | self.0
+    }
+
+    /// The lease whose interface this is, if this node made it.
+    pub(crate) fn lease(self, link: &Link) -> Option<u32> {
+        let (lease, owner) = link.name.strip_prefix(PREFIX)?.split_once('-')?;
+        let ours =
+            owner == format!("{self}") && matches!(link.kind, Some(Kind::Vxlan(_) | Kind::Vlan { .. }));
+        lease.parse().ok().filter(|_| ours)
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:04x}", self.0)
+    }
+}
+
+impl Half {
+    /// The interface that is the circuit on this host.
+    pub fn interface(&self) -> String {
+        match self.way {
+            Way::Declared => self.port.clone(),
+            Way::Tunnel { .. } | Way::Tag(_) => format!("{PREFIX}{}-{}", self.lease, self.owner),
+        }
+    }
+
+    /// What its tunnel has to be, over the port with this number.
+    pub(crate) fn tunnel(&self, lower: u32) -> Option<Vxlan> {
+        let Way::Tunnel { vni, local, others, group } = &self.way else {
+            return None;
+        };
+        let single = if let [other] = others.as_slice() { Some(*other) } else { None };
+        Some(Vxlan { vni: *vni, local: *local, remote: group.or(single), lower })
+    }
+
+    /// The ends that its tunnel has to be told one by one.
+    pub(crate) fn replicas(&self) -> &[IpAddr] {
+        match &self.way {
+            Way::Tunnel { others, group: None, .. } if others.len() > 1 => others,
+            _ => &[],
+        }
+    }
+}
+
+impl Shape {
+    pub(crate) fn burst_bytes(&self) -> u32 {
+        match self.burst {
+            Burst::Bytes(bytes) => bytes.max(FRAME_BYTES),
+            Burst::Auto => {
+                let millisecond = u32::try_from(self.rate_bps / 8_000).unwrap_or(u32::MAX);
+                millisecond.clamp(3 * FRAME_BYTES, LARGEST_BURST_BYTES)
+            }
+        }
+    }
+
+    /// How many segments may leave as one: a bundle larger than the burst would be one burst for a small buffer on the way.
+    pub(crate) fn bundle_segments(&self) -> u32 {
+        (self.burst_bytes() / FRAME_BYTES).clamp(2, 64)
+    }
+}
+
+/// True for an interface that some node made for a circuit.
+pub(crate) fn is_of_a_circuit(link: &Link) -> bool {
+    let number = link
+        .name
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.split_once('-'))
+        .map(|(lease, _)| lease.parse::<u32>());
+    matches!(number, Some(Ok(_)))
+}
+
+/// Interfaces of circuits begin with it.
+const PREFIX: &str = "db";
+
+/// The classes of declared interfaces; those of circuits on a port lie below.
+pub(crate) const FIRST_DECLARED: u16 = 0x8000;
+
+/// A full frame on an Ethernet.
+const FRAME_BYTES: u32 = 1_514;
+
+/// Four bundles of the kernel: enough for any rate, and no more than the buffers of small switches take.
+const LARGEST_BURST_BYTES: u32 = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_name_is_short_enough_for_the_kernel() {
+        let half = half(9_999_999);
+        assert!(half.interface().len() <= 15, "{}", half.interface());
+    }
+
+    #[test]
+    fn a_node_knows_its_own_and_no_other() {
+        let half = half(17);
+        let kind = Some(Kind::Vxlan(half.tunnel(2).unwrap()));
+        let link = Link { index: 9, name: half.interface(), up: true, mtu: 1_450, bytes: (0, 0), kind };
+        assert_eq!(half.owner.lease(&link), Some(17));
+        assert_eq!(Owner::of("another").lease(&link), None);
+        // Somebody's own interface under such a name is not ours.
+        let somebody = Link { kind: Some(Kind::Other("veth".to_owned())), ..link };
+        assert_eq!(half.owner.lease(&somebody), None);
+    }
+
+    #[test]
+    fn one_other_end_is_the_tunnels_remote_and_several_are_replicas() {
+        let ends: Vec<IpAddr> = (1..=3).map(|host| IpAddr::from([10, 0, 0, host])).collect();
+        let with = |others: &[IpAddr], group| {
+            let others = others.to_vec();
+            Half { way: Way::Tunnel { vni: 7, local: ends[0], others, group }, ..half(1) }
+        };
+        let single = with(&ends[1..2], None);
+        assert_eq!((single.tunnel(2).unwrap().remote, single.replicas().len()), (Some(ends[1]), 0));
+        let several = with(&ends[1..], None);
+        assert_eq!((several.tunnel(2).unwrap().remote, several.replicas().len()), (None, 2));
+        let group = IpAddr::from([239, 1, 1, 1]);
+        let underlay = with(&ends[1..], Some(group));
+        assert_eq!((underlay.tunnel(2).unwrap().remote, underlay.replicas().len()), (Some(group), 0));
+    }
+
+    #[test]
+    fn bursts_follow_the_rate_and_bundles_the_burst() {
+        let shape = |rate_bps, burst| Shape { rate_bps, soft: false, burst, port_rate_bps: None };
+        assert_eq!(shape(1_000_000, Burst::Auto).burst_bytes(), 4_542);
+        assert_eq!(shape(800_000_000, Burst::Auto).burst_bytes(), 100_000);
+        assert_eq!(shape(100_000_000_000, Burst::Auto).burst_bytes(), 256 << 10);
+        assert_eq!(shape(800_000_000, Burst::Bytes(4_000)).bundle_segments(), 2);
+        assert_eq!(shape(800_000_000, Burst::Auto).bundle_segments(), 64);
+    }
+
+    fn half(lease: u32) -> Half {
+        let way = Way::Tunnel {
+            vni: 7,
+            local: [10, 0, 0, 1].into(),
+            others: vec![[10, 0, 0, 2].into()],
+            group: None,
+        };
+        let address = ([10, 9, 0, 1].into(), 31);
+        Half { owner: Owner::of("hub"), lease, port: "eth0".to_owned(), way, address, shape: None }
+    }
+}

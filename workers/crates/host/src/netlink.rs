@@ -1,0 +1,111 @@
+//! A conversation with the kernel about its network configuration.
+use std::io;
+
+use netlink_sys::Socket;
+use netlink_sys::protocols::NETLINK_ROUTE;
+use nix::errno::Errno;
+
+use crate::message::{Message, Received, attribute, messages, read_u32, text};
+
+/// An open conversation. Questions are put and answered one by one; it speaks of the network namespace of the thread that opened it.
+pub struct Netlink {
+    socket: Socket,
+    sequence: u32,
+}
+
+/// The kernel's refusal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.words())]
+pub struct Refusal {
+    /// Its number.
+    pub errno: Errno,
+    /// What the kernel says beyond it, if it does.
+    pub detail: Option<String>,
+}
+
+impl Netlink {
+    /// Begins a conversation.
+    pub fn open() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        // Only the words of a refusal depend on it.
+        let _ = socket.set_ext_ack(true);
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// Has the kernel do something.
+    pub(crate) fn change(&mut self, message: Message) -> Result<(), Refusal> {
+        let sequence = self.send(message.acknowledged())?;
+        self.answers(sequence, |_| {})
+    }
+
+    /// Asks the kernel for all things of a kind; `see` gets the body of each.
+    pub(crate) fn dump(&mut self, message: Message, mut see: impl FnMut(&[u8])) -> Result<(), Refusal> {
+        let sequence = self.send(message)?;
+        self.answers(sequence, |message| see(message.body))
+    }
+
+    fn send(&mut self, message: Message) -> Result<u32, Refusal> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.socket.send(&message.finish(self.sequence), 0)?;
+        Ok(self.sequence)
+    }
+
+    fn answers(&mut self, sequence: u32, mut see: impl FnMut(Received<'_>)) -> Result<(), Refusal> {
+        loop {
+            let (datagram, _) = self.socket.recv_from_full()?;
+            for message in messages(&datagram).filter(|message| message.sequence == sequence) {
+                match message.kind {
+                    DONE => return Ok(()),
+                    ERROR => return outcome(&message),
+                    _ => see(message),
+                }
+            }
+        }
+    }
+}
+
+impl Refusal {
+    pub(crate) fn of(errno: Errno) -> Self {
+        Self { errno, detail: None }
+    }
+
+    fn words(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{} ({detail})", self.errno.desc()),
+            None => self.errno.desc().to_owned(),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+        Self { errno, detail: None }
+    }
+}
+
+/// Reads an acknowledgement: a number, the header of what was asked, and perhaps the kernel's own words.
+fn outcome(message: &Received<'_>) -> Result<(), Refusal> {
+    let number = read_u32(message.body, 0).map_or(0, |number| number.cast_signed().wrapping_neg());
+    if number == 0 {
+        return Ok(());
+    }
+    let asked = read_u32(message.body, 4).and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
+    let skipped = if message.flags & CAPPED == 0 { asked.next_multiple_of(4) } else { ASKED_HEADER };
+    let detail = message.body.get(4 + skipped..).and_then(|rest| attribute(rest, EXT_ACK_TEXT)).map(text);
+    Err(Refusal { errno: Errno::from_raw(number), detail: detail.filter(|_| message.flags & EXT_ACK != 0) })
+}
+
+pub(crate) const DUMP: u16 = 0x300;
+pub(crate) const CREATE: u16 = 0x400;
+pub(crate) const EXCLUSIVE: u16 = 0x200;
+pub(crate) const REPLACE: u16 = 0x100;
+pub(crate) const APPEND: u16 = 0x800;
+
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const CAPPED: u16 = 0x100;
+const EXT_ACK: u16 = 0x200;
+const EXT_ACK_TEXT: u16 = 1;
+const ASKED_HEADER: usize = 16;

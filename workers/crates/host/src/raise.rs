@@ -1,0 +1,366 @@
+//! Making a half of a circuit, step by step; what stands already is left as it is.
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+
+use nix::errno::Errno;
+
+use crate::clear::clear;
+use crate::failure::{Failure, Step};
+use crate::half::{FIRST_DECLARED, Half, Shape, Way};
+use crate::link::{self, Kind, Link, links};
+use crate::netlink::{Netlink, Refusal};
+use crate::shaping::{self, Class, PORT, REST, Rate, Root};
+
+/// A half that stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// The interface that is the circuit here.
+    pub interface: String,
+    /// Its number.
+    pub index: u32,
+}
+
+/// Makes the half, or completes what stands of it. A step that fails has those before it undone.
+pub fn raise(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
+    match raise_watched(netlink, half, |_| ControlFlow::Continue(())) {
+        ControlFlow::Continue(raised) => raised,
+        ControlFlow::Break(()) => Err(Failure::new(Step::Route, "the work was broken off", "try again")),
+    }
+}
+
+/// As [`raise`]; `after` hears of each step that was done, of a long one of each part, and may end the work there as a crash would, without undoing anything.
+pub fn raise_watched(
+    netlink: &mut Netlink,
+    half: &Half,
+    after: impl FnMut(Step) -> ControlFlow<()>,
+) -> ControlFlow<(), Result<Raised, Failure>> {
+    let mut raising = Raising { netlink, half, after };
+    let outcome = match raising.steps() {
+        Ok(raised) => Ok(raised),
+        Err(Stopped::Here) => return ControlFlow::Break(()),
+        Err(Stopped::Failed(failure)) => {
+            clear(raising.netlink, half);
+            Err(failure)
+        }
+    };
+    ControlFlow::Continue(outcome)
+}
+
+struct Raising<'a, A> {
+    netlink: &'a mut Netlink,
+    half: &'a Half,
+    after: A,
+}
+
+enum Stopped {
+    Here,
+    Failed(Failure),
+}
+
+impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
+    fn steps(&mut self) -> Result<Raised, Stopped> {
+        let port = self.port()?;
+        self.done(Step::Interface)?;
+        let index = match self.half.way {
+            Way::Declared => port.index,
+            Way::Tunnel { .. } | Way::Tag(_) => self.tunnel(port.index)?,
+        };
+        self.done(Step::Tunnel)?;
+        if let Some(shape) = self.half.shape {
+            self.shape(port.index, index, shape)?;
+        }
+        self.done(Step::Shaping)?;
+        self.address(index)?;
+        self.done(Step::Address)?;
+        if self.half.way != Way::Declared {
+            let switched = link::switch_on(self.netlink, index);
+            switched.map_err(|refusal| {
+                self.failed(Step::Route, &refusal, "switching the circuit's interface on", "vxlan")
+            })?;
+        }
+        self.done(Step::Route)?;
+        Ok(Raised { interface: self.half.interface(), index })
+    }
+
+    fn done(&mut self, step: Step) -> Result<(), Stopped> {
+        match (self.after)(step) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Stopped::Here),
+        }
+    }
+
+    fn port(&mut self) -> Result<Link, Failure> {
+        let name = &self.half.port;
+        let links = self.links()?;
+        let known = || links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
+        let port = links.iter().find(|link| link.name == *name).ok_or_else(|| {
+            Failure::new(
+                Step::Interface,
+                format!("this host has no interface {name}; it has {}", known()),
+                "correct the port's interface",
+            )
+        })?;
+        if !port.up {
+            let remedy = format!("switch it on: ip link set {name} up");
+            return Err(Failure::new(
+                Step::Interface,
+                format!("the interface {name} is switched off"),
+                remedy,
+            ));
+        }
+        Ok(port.clone())
+    }
+
+    /// The number of the circuit's interface, which is made where it is not there as it has to be.
+    fn tunnel(&mut self, port: u32) -> Result<u32, Failure> {
+        let name = self.half.interface();
+        let found = self.links()?.into_iter().find(|link| link.name == name);
+        if let Some(link) = found {
+            if self.is_right(&link, port)? {
+                return Ok(link.index);
+            }
+            let deleted = link::delete_link(self.netlink, link.index);
+            deleted.map_err(|refusal| {
+                self.failed(Step::Tunnel, &refusal, "replacing the circuit's interface", "vxlan")
+            })?;
+        }
+        self.make(&name, port)?;
+        let made = self.links()?.into_iter().find(|link| link.name == name).map(|link| link.index);
+        let index = made.ok_or_else(|| {
+            Failure::new(
+                Step::Tunnel,
+                format!("{name} vanished while it was made"),
+                "see what else manages this host's interfaces",
+            )
+        })?;
+        for end in self.half.replicas() {
+            let told = link::replicate_to(self.netlink, index, *end);
+            told.map_err(|refusal| {
+                self.failed(Step::Tunnel, &refusal, &format!("telling the tunnel its end {end}"), "vxlan")
+            })?;
+        }
+        Ok(index)
+    }
+
+    fn is_right(&mut self, link: &Link, port: u32) -> Result<bool, Failure> {
+        Ok(match &link.kind {
+            Some(Kind::Vxlan(vxlan)) => {
+                let mut told = self.half.replicas().to_vec();
+                told.sort_unstable();
+                let right = self.half.tunnel(port).as_ref() == Some(vxlan);
+                right && (told.is_empty() || self.replicated(link.index)? == told)
+            }
+            Some(Kind::Vlan { tag, lower }) => self.half.way == Way::Tag(*tag) && *lower == port,
+            _ => false,
+        })
+    }
+
+    fn replicated(&mut self, index: u32) -> Result<Vec<IpAddr>, Failure> {
+        let ends = link::replicated_to(self.netlink, index);
+        let mut ends = ends
+            .map_err(|refusal| self.failed(Step::Tunnel, &refusal, "reading the tunnel's ends", "vxlan"))?;
+        ends.sort_unstable();
+        Ok(ends)
+    }
+
+    fn make(&mut self, name: &str, port: u32) -> Result<(), Failure> {
+        match (&self.half.way, self.half.tunnel(port)) {
+            (Way::Tunnel { .. }, Some(vxlan)) => link::make_vxlan(self.netlink, name, &vxlan).map_err(|refusal| {
+                let doing = format!("making a tunnel with VNI {} on {}", vxlan.vni, self.half.port);
+                match refusal.errno {
+                    Errno::EEXIST => Failure::new(
+                        Step::Tunnel,
+                        format!("{doing} failed: another interface of this host has that VNI"),
+                        "give the circuit another VNI, or remove the other interface (ip -d link show type vxlan)",
+                    ),
+                    _ => self.failed(Step::Tunnel, &refusal, &doing, "vxlan"),
+                }
+            }),
+            (Way::Tag(tag), _) => link::make_vlan(self.netlink, name, *tag, port).map_err(|refusal| {
+                self.failed(Step::Tunnel, &refusal, &format!("making VLAN {tag} on {}", self.half.port), "8021q")
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A tunnel has a class on its port, where it competes with everything else; a tag or a declared circuit is bounded as a whole.
+    fn shape(&mut self, port: u32, index: u32, shape: Shape) -> Result<(), Stopped> {
+        match self.half.way {
+            Way::Tunnel { vni, local, .. } => {
+                self.plant(port)?;
+                self.done(Step::Shaping)?;
+                self.class_on_port(port, vni, local, shape)?;
+                let bundled = link::bundle_at_most(self.netlink, index, shape.bundle_segments());
+                bundled.map_err(|refusal| self.unshaped(&refusal).into())
+            }
+            Way::Tag(_) | Way::Declared => {
+                self.plant(index)?;
+                self.done(Step::Shaping)?;
+                let class = self.half.owner.declared_class();
+                let rate = shape.rate();
+                let whole = shaping::set_class(self.netlink, index, PORT, 0, rate)
+                    .and_then(|()| shaping::set_class(self.netlink, index, class, PORT, rate))
+                    .and_then(|()| shaping::set_class(self.netlink, index, REST, PORT, rate));
+                whole.map_err(|refusal| self.unshaped(&refusal).into())
+            }
+        }
+    }
+
+    /// Gives the interface a tree of ours, unless somebody else gave it another.
+    fn plant(&mut self, index: u32) -> Result<(), Failure> {
+        match shaping::root(self.netlink, index).map_err(|refusal| self.unshaped(&refusal))? {
+            Root::Ours => Ok(()),
+            Root::Default => shaping::plant(self.netlink, index).map_err(|refusal| self.unshaped(&refusal)),
+            Root::Foreign(kind) => {
+                let port = &self.half.port;
+                Err(Failure::new(
+                    Step::Shaping,
+                    format!("{port} has traffic control of its own ({kind}), which the node does not touch"),
+                    format!("take it away (tc qdisc del dev {port} root), or give circuits another port"),
+                ))
+            }
+        }
+    }
+
+    fn class_on_port(&mut self, port: u32, vni: u32, local: IpAddr, shape: Shape) -> Result<(), Stopped> {
+        let classes = shaping::classes(self.netlink, port).map_err(|refusal| self.unshaped(&refusal))?;
+        self.bound_port(port, &classes, shape).map_err(|refusal| self.unshaped(&refusal))?;
+        let filters = shaping::filters(self.netlink, port).map_err(|refusal| self.unshaped(&refusal))?;
+        let own = filters.iter().find(|(_, taken)| *taken == vni).map(|(minor, _)| *minor);
+        let minor =
+            own.or_else(|| free(&filters)).ok_or_else(|| self.unshaped(&Refusal::of(Errno::ENOSPC)))?;
+        let rate = shape.rate();
+        if !classes.iter().any(|class| class.minor == minor && shaping::carries(class, rate)) {
+            let set = shaping::set_class(self.netlink, port, minor, PORT, rate);
+            set.map_err(|refusal| self.unshaped(&refusal))?;
+        }
+        self.done(Step::Shaping)?;
+        if own.is_none() {
+            let set = shaping::set_filter(self.netlink, port, minor, vni, local);
+            set.map_err(|refusal| self.unshaped(&refusal))?;
+        }
+        self.done(Step::Shaping)?;
+        keep_rest(self.netlink, port).map_err(|refusal| self.unshaped(&refusal).into())
+    }
+
+    fn bound_port(&mut self, port: u32, classes: &[Class], shape: Shape) -> Result<(), Refusal> {
+        let rate = shape.port_rate_bps.unwrap_or(UNBOUND_BPS);
+        let whole = port_rate(rate);
+        if !classes.iter().any(|class| class.minor == PORT && shaping::carries(class, whole)) {
+            shaping::set_class(self.netlink, port, PORT, 0, whole)?;
+        }
+        Ok(())
+    }
+
+    fn address(&mut self, index: u32) -> Result<(), Failure> {
+        let (address, prefix) = self.half.address;
+        let doing = format!("giving {} the address {address}/{prefix}", self.half.interface());
+        let found = link::addresses(self.netlink, index);
+        let found = found.map_err(|refusal| self.failed(Step::Address, &refusal, &doing, "ip"))?;
+        if self.half.way == Way::Declared {
+            let there = found.iter().any(|(known, _)| *known == address);
+            return if there { Ok(()) } else { Err(undeclared(self.half, &found)) };
+        }
+        // The kernel's own link-local addresses stay.
+        let stale = found.iter().filter(|known| **known != (address, prefix) && !is_link_local(known.0));
+        for (old, length) in stale {
+            let taken = link::take_address(self.netlink, index, *old, *length);
+            taken.map_err(|refusal| {
+                self.failed(Step::Address, &refusal, &format!("taking the address {old} away"), "ip")
+            })?;
+        }
+        if !found.contains(&(address, prefix)) {
+            let given = link::give_address(self.netlink, index, address, prefix);
+            given.map_err(|refusal| self.failed(Step::Address, &refusal, &doing, "ip"))?;
+        }
+        Ok(())
+    }
+
+    fn links(&mut self) -> Result<Vec<Link>, Failure> {
+        let found = links(self.netlink);
+        found
+            .map_err(|refusal| self.failed(Step::Interface, &refusal, "reading this host's interfaces", "ip"))
+    }
+
+    fn unshaped(&self, refusal: &Refusal) -> Failure {
+        self.failed(Step::Shaping, refusal, &format!("shaping on {}", self.half.port), "sch_htb and cls_u32")
+    }
+
+    fn failed(&self, step: Step, refusal: &Refusal, doing: &str, part: &str) -> Failure {
+        Failure::of(step, refusal, doing, part)
+    }
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Shape {
+    fn rate(&self) -> Rate {
+        let ceiling_bps = if self.soft { self.port_rate_bps.unwrap_or(UNBOUND_BPS) } else { self.rate_bps };
+        Rate { rate_bps: self.rate_bps, ceiling_bps, burst_bytes: self.burst_bytes(), priority: 0 }
+    }
+}
+
+/// Gives everything else what the circuits of a port leave over.
+pub(crate) fn keep_rest(netlink: &mut Netlink, port: u32) -> Result<(), Refusal> {
+    let classes = shaping::classes(netlink, port)?;
+    let whole =
+        classes.iter().find(|class| class.minor == PORT).and_then(Class::rate_bps).unwrap_or(UNBOUND_BPS);
+    let promised: u64 =
+        classes.iter().filter(|class| is_circuit(class.minor)).filter_map(Class::rate_bps).sum();
+    let own = whole.saturating_sub(promised).max(whole / LEAST_SHARE);
+    let rest = Rate { rate_bps: own, ceiling_bps: whole, burst_bytes: REST_BURST_BYTES, priority: 7 };
+    if classes.iter().any(|class| class.minor == REST && shaping::carries(class, rest)) {
+        return Ok(());
+    }
+    shaping::set_class(netlink, port, REST, PORT, rest)
+}
+
+/// True for the class of a circuit on a port.
+pub(crate) fn is_circuit(minor: u16) -> bool {
+    (FIRST_CIRCUIT..FIRST_DECLARED).contains(&minor)
+}
+
+/// A class that takes nothing: there is none yet, or a crash left it so.
+fn free(filters: &[(u16, u32)]) -> Option<u16> {
+    (FIRST_CIRCUIT..FIRST_DECLARED).find(|minor| filters.iter().all(|(taken, _)| taken != minor))
+}
+
+fn port_rate(rate_bps: u64) -> Rate {
+    Rate { rate_bps, ceiling_bps: rate_bps, burst_bytes: REST_BURST_BYTES, priority: 0 }
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+fn undeclared(half: &Half, found: &[(IpAddr, u8)]) -> Failure {
+    let (address, _) = half.address;
+    let there: Vec<String> = found.iter().map(|(address, prefix)| format!("{address}/{prefix}")).collect();
+    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+    Failure::new(
+        Step::Address,
+        format!(
+            "the declared circuit's interface {} does not have the address {address}; it has {there}",
+            half.port
+        ),
+        "correct the circuit's address, or configure the interface as it was declared",
+    )
+}
+
+/// As good as no bound: faster than any port.
+const UNBOUND_BPS: u64 = 1_000_000_000_000;
+
+/// Everything else keeps at least a twentieth of a port, whatever was promised.
+const LEAST_SHARE: u64 = 20;
+
+/// A bundle of the kernel.
+const REST_BURST_BYTES: u32 = 64 << 10;
+
+const FIRST_CIRCUIT: u16 = 0x10;

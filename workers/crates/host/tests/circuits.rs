@@ -1,0 +1,263 @@
+//! Halves of circuits on a real kernel, in network namespaces that end with each test. `ip` and `tc` judge what is there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test, with a namespace of its own thread"
+)]
+
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::process::Command;
+
+use downburst_host::{
+    Burst, Half, Netlink, Owner, Shape, Step, Way, clear, keep_only, probe_host, raise, raise_watched,
+};
+use nix::sched::{CloneFlags, unshare};
+
+#[test]
+fn a_half_stands_as_told_and_leaves_nothing() {
+    in_a_namespace(|netlink| {
+        let before = everything();
+        let half = tunnel(17, 700);
+        let raised = raise(netlink, &half).unwrap();
+        assert_eq!(raised.interface, half.interface());
+        let link = run("ip", &["-d", "link", "show", &raised.interface]);
+        assert!(
+            link.contains("vxlan id 700 remote 127.0.0.2 local 127.0.0.1 dev lo") && link.contains("UP"),
+            "{link}"
+        );
+        assert!(link.contains("dstport 4789") && link.contains("gso_max_segs 4"), "{link}");
+        assert!(run("ip", &["address", "show", &raised.interface]).contains("10.9.0.0/31"));
+        let classes = run("tc", &["class", "show", "dev", "lo"]);
+        assert!(
+            classes.contains("class htb db00:10 parent db00:1")
+                && classes.contains("rate 54Mbit ceil 54Mbit"),
+            "{classes}"
+        );
+        assert!(
+            classes.contains("class htb db00:2 parent db00:1")
+                && classes.contains("rate 46Mbit ceil 100Mbit"),
+            "{classes}"
+        );
+        assert_eq!(raise(netlink, &half).unwrap(), raised);
+        assert_eq!(
+            run("tc", &["filter", "show", "dev", "lo", "parent", "db00:"]).matches("flowid db00:10").count(),
+            1
+        );
+        let cleared = clear(netlink, &half);
+        assert_eq!((cleared.leases, cleared.left), (vec![17], vec![]));
+        assert_eq!(everything(), before);
+    });
+}
+
+#[test]
+fn a_crash_after_any_step_is_completed_or_taken_away() {
+    in_a_namespace(|netlink| {
+        let before = everything();
+        let half = tunnel(17, 700);
+        let mut crash = 0;
+        while break_off(netlink, &half, crash) {
+            let cleared = keep_only(netlink, half.owner, &[]);
+            assert_eq!(cleared.left, [], "after {crash} steps");
+            assert_eq!(everything(), before, "after {crash} steps");
+            break_off(netlink, &half, crash);
+            raise(netlink, &half).unwrap();
+            assert_eq!(run("tc", &["class", "show", "dev", "lo"]).lines().count(), 3, "after {crash} steps");
+            assert_eq!(keep_only(netlink, half.owner, std::slice::from_ref(&half)).removed, [] as [&str; 0]);
+            clear(netlink, &half);
+            assert_eq!(everything(), before, "after {crash} steps");
+            crash += 1;
+        }
+        assert!(crash >= 8, "there were steps to crash after");
+    });
+}
+
+#[test]
+fn circuits_of_a_port_do_not_touch_each_other() {
+    in_a_namespace(|netlink| {
+        let (first, second) = (tunnel(1, 701), tunnel(2, 702));
+        raise(netlink, &first).unwrap();
+        raise(netlink, &second).unwrap();
+        // More was promised than the port has; everything else keeps its twentieth.
+        assert!(run("tc", &["class", "show", "dev", "lo"]).contains("rate 5Mbit ceil 100Mbit"));
+        clear(netlink, &first);
+        let classes = run("tc", &["class", "show", "dev", "lo"]);
+        assert!(classes.contains("db00:11") && !classes.contains("db00:10"), "{classes}");
+        assert!(classes.contains("rate 46Mbit ceil 100Mbit"), "{classes}");
+        // Another node of the host clears up after a crash of its own.
+        keep_only(netlink, Owner::of("another hub"), &[]);
+        assert!(run("tc", &["class", "show", "dev", "lo"]).contains("db00:11"));
+        clear(netlink, &second);
+    });
+}
+
+#[test]
+fn a_rate_is_changed_in_place() {
+    in_a_namespace(|netlink| {
+        let half = tunnel(17, 700);
+        let raised = raise(netlink, &half).unwrap();
+        let faster = Half {
+            shape: half.shape.map(|shape| Shape { rate_bps: 81_000_000, soft: true, ..shape }),
+            ..half.clone()
+        };
+        assert_eq!(raise(netlink, &faster).unwrap(), raised);
+        let classes = run("tc", &["class", "show", "dev", "lo"]);
+        assert!(
+            classes.contains("rate 81Mbit ceil 100Mbit") && classes.contains("rate 19Mbit ceil 100Mbit"),
+            "{classes}"
+        );
+        clear(netlink, &faster);
+    });
+}
+
+#[test]
+fn what_somebody_else_configured_is_left_alone_and_the_steps_before_are_undone() {
+    in_a_namespace(|netlink| {
+        run("tc", &["qdisc", "add", "dev", "lo", "root", "handle", "7:", "pfifo"]);
+        let before = everything();
+        let failure = raise(netlink, &tunnel(17, 700)).unwrap_err();
+        assert_eq!(failure.step, Step::Shaping);
+        assert_eq!(
+            failure.to_string(),
+            "lo has traffic control of its own (pfifo), which the node does not touch; take it away (tc qdisc del dev lo root), \
+             or give circuits another port"
+        );
+        keep_only(netlink, Owner::of("hub"), &[]);
+        assert_eq!(everything(), before);
+    });
+}
+
+#[test]
+fn the_port_that_is_not_there_is_named_with_those_that_are() {
+    in_a_namespace(|netlink| {
+        let failure = raise(netlink, &Half { port: "eth7".to_owned(), ..tunnel(17, 700) }).unwrap_err();
+        assert_eq!(
+            (failure.step, failure.sentence.as_str()),
+            (Step::Interface, "this host has no interface eth7; it has lo")
+        );
+        run("ip", &["link", "set", "lo", "down"]);
+        assert_eq!(raise(netlink, &tunnel(17, 700)).unwrap_err().remedy, "switch it on: ip link set lo up");
+    });
+}
+
+#[test]
+fn an_identifier_that_is_taken_is_told_as_such() {
+    in_a_namespace(|netlink| {
+        raise(netlink, &tunnel(1, 700)).unwrap();
+        let failure = raise(netlink, &tunnel(2, 700)).unwrap_err();
+        assert_eq!(failure.step, Step::Tunnel);
+        assert!(failure.sentence.contains("VNI 700") && failure.remedy.contains("another VNI"), "{failure}");
+        assert!(run("tc", &["class", "show", "dev", "lo"]).contains("db00:10"), "the first one stands");
+    });
+}
+
+#[test]
+fn many_ends_each_get_a_copy() {
+    in_a_namespace(|netlink| {
+        let others: Vec<IpAddr> = (2..=4).map(|host| IpAddr::from([127, 0, 0, host])).collect();
+        let way = Way::Tunnel { vni: 700, local: [127, 0, 0, 1].into(), others, group: None };
+        let half = Half { way, ..tunnel(17, 700) };
+        let raised = raise(netlink, &half).unwrap();
+        let table = run("bridge", &["fdb", "show", "dev", &raised.interface]);
+        assert_eq!(table.matches("00:00:00:00:00:00 dst 127.0.0.").count(), 3, "{table}");
+        assert_eq!(raise(netlink, &half).unwrap().index, raised.index);
+        // One end less: the tunnel is another one.
+        let way = Way::Tunnel {
+            vni: 700,
+            local: [127, 0, 0, 1].into(),
+            others: vec![[127, 0, 0, 2].into(), [127, 0, 0, 3].into()],
+            group: None,
+        };
+        let fewer = Half { way, ..half };
+        let raised = raise(netlink, &fewer).unwrap();
+        let table = run("bridge", &["fdb", "show", "dev", &raised.interface]);
+        assert_eq!(table.matches("00:00:00:00:00:00 dst 127.0.0.").count(), 2, "{table}");
+    });
+}
+
+#[test]
+fn a_declared_circuit_is_looked_at_and_bounded() {
+    in_a_namespace(|netlink| {
+        let declared =
+            |address: [u8; 4]| Half { way: Way::Declared, address: (address.into(), 8), ..tunnel(17, 700) };
+        let before = everything();
+        let failure = raise(netlink, &declared([10, 9, 0, 0])).unwrap_err();
+        assert_eq!(failure.step, Step::Address);
+        assert!(
+            failure.sentence.contains("does not have the address 10.9.0.0; it has 127.0.0.1/8"),
+            "{failure}"
+        );
+        assert_eq!(everything(), before);
+        let half = declared([127, 0, 0, 1]);
+        assert_eq!(raise(netlink, &half).unwrap().interface, "lo");
+        assert!(run("tc", &["class", "show", "dev", "lo"]).contains("rate 54Mbit ceil 54Mbit"));
+        assert_eq!(keep_only(netlink, half.owner, std::slice::from_ref(&half)).removed, [] as [&str; 0]);
+        clear(netlink, &half);
+        assert_eq!(everything(), before);
+    });
+}
+
+#[test]
+fn abilities_are_found_by_trying_and_trying_leaves_nothing() {
+    in_a_namespace(|_| {
+        let before = everything();
+        let abilities = probe_host();
+        assert_eq!((&abilities.net_admin, &abilities.vxlan, &abilities.htb), (&Ok(()), &Ok(()), &Ok(())));
+        if let Err(failure) = abilities.vlan {
+            assert_eq!(failure.step, Step::Kernel);
+            assert!(failure.remedy.contains("8021q"), "{failure}");
+        }
+        assert_eq!(everything(), before);
+    });
+}
+
+/// Runs a test in a namespace of its own thread, with the loopback interface as its port.
+fn in_a_namespace(test: fn(&mut Netlink)) {
+    let outcome = std::thread::spawn(move || {
+        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
+            let reason = format!("needs root for a network namespace of its own: {error}");
+            assert_ne!(std::env::var("DOWNBURST_SKIP").as_deref(), Ok("never"), "{reason}");
+            return println!("skipped: {reason}");
+        }
+        run("ip", &["link", "set", "lo", "up"]);
+        test(&mut Netlink::open().unwrap());
+    });
+    outcome.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
+/// Begins to raise the half and ends after so many steps, as a crash would; false if there are fewer.
+fn break_off(netlink: &mut Netlink, half: &Half, crash: usize) -> bool {
+    let mut steps = 0;
+    let broken = raise_watched(netlink, half, |_| {
+        steps += 1;
+        if steps > crash { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    broken.is_break()
+}
+
+/// All that circuits may change, in the words of the host's own tools.
+fn everything() -> String {
+    let shown = [
+        run("ip", &["-d", "address", "show"]),
+        run("ip", &["route", "show", "table", "all"]),
+        run("tc", &["qdisc", "show"]),
+        run("tc", &["class", "show", "dev", "lo"]),
+        run("tc", &["filter", "show", "dev", "lo"]),
+    ];
+    shown.join("\n")
+}
+
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn tunnel(lease: u32, vni: u32) -> Half {
+    let way =
+        Way::Tunnel { vni, local: [127, 0, 0, 1].into(), others: vec![[127, 0, 0, 2].into()], group: None };
+    let shape =
+        Shape { rate_bps: 54_000_000, soft: false, burst: Burst::Auto, port_rate_bps: Some(100_000_000) };
+    let address = (IpAddr::from([10, 9, 0, 0]), 31);
+    Half { owner: Owner::of("hub"), lease, port: "lo".to_owned(), way, address, shape: Some(shape) }
+}
