@@ -10,6 +10,7 @@ use downburst_model::{
 };
 use downburst_vcmtp::{
     LegKey, ReceiverInput, ReceiverStats, Sender, SenderConfig, SenderInput, SenderOutput, SenderStats,
+    SigningSeed,
 };
 
 use crate::net::{Dice, LinkConfig, LinkStats};
@@ -143,7 +144,8 @@ impl World {
     fn new(scenario: Scenario) -> Result<Self, NameError> {
         let Scenario { seed, rate_bps, slack, products, receivers } = scenario;
         let key = LegKey::new(1, [7; 32]);
-        let config = SenderConfig::new(LEG, LEG_EPOCH, key.clone(), Sequence(0), rate_bps);
+        let mut config = SenderConfig::new(LEG, LEG_EPOCH, key.clone(), Sequence(0), rate_bps);
+        config.signing_seed = Some(SigningSeed([3; 32]));
         let mut dice = Dice::new(seed, 0);
         let products = make_products(&products, &mut dice)?;
         let mut previous = Sequence(0);
@@ -152,11 +154,14 @@ impl World {
             (info.key.sequence, (before, info.clone(), bytes.clone()))
         });
         let catalogue = catalogue.collect();
-        let sites = (1..).zip(receivers).map(|(number, plan)| Site::new(number, plan, seed, &key)).collect();
+        let depth_bytes = config.burst_bytes;
+        let sender = Sender::new(config);
+        let keys = (&key, sender.key());
+        let sites = (1..).zip(receivers).map(|(number, plan)| Site::new(number, plan, seed, keys)).collect();
         Ok(Self {
             now: Micros(0),
-            depth_bytes: config.burst_bytes,
-            sender: Sender::new(config),
+            depth_bytes,
+            sender,
             wake: None,
             slack,
             dice,

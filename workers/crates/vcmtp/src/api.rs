@@ -40,6 +40,15 @@ impl Cipher {
     }
 }
 
+/// What the sender of a leg signs with, new at every start. Nobody else has it.
+#[derive(Clone)]
+pub struct SigningSeed(pub [u8; 32]);
+
+/// What receivers check a sender's signatures with (Ed25519).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct SenderKey(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
+
 /// What a sender needs to know before it starts.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
@@ -49,6 +58,8 @@ pub struct SenderConfig {
     pub leg_epoch: u64,
     /// The first key.
     pub key: LegKey,
+    /// With it the sender proves what it says of products; without it receivers believe whoever has the group's key.
+    pub signing_seed: Option<SigningSeed>,
     /// The log's head when the leg begins: the leg carries everything after it.
     pub after: Sequence,
     /// What the leg may send, in Ethernet-frame bits per second (headers, trailer, IP and UDP included; no preamble and gap).
@@ -156,6 +167,8 @@ pub struct ReceiverConfig {
     pub leg_epoch: u64,
     /// The first key.
     pub key: LegKey,
+    /// The key of a sender that proves what it says; then nothing else is believed.
+    pub sender_key: Option<SenderKey>,
     /// How long a hole in the packet numbers may be mere reordering.
     pub reorder_wait: Micros,
     /// How long after a request the receiver asks again; the driver sets it from the measured round trip.
@@ -242,12 +255,20 @@ pub struct ReceiverStats {
     pub symbols: u64,
     /// Packets given up.
     pub given_up: u64,
+    /// Packets and proofs that only a member of the group can have made.
+    pub forged: u64,
 }
 
 impl LegKey {
     /// A key for AES-256-GCM.
     pub fn new(id: u8, secret: [u8; 32]) -> Self {
         Self { id, secret, cipher: Cipher::default() }
+    }
+}
+
+impl std::fmt::Debug for SigningSeed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SigningSeed(..)")
     }
 }
 
@@ -265,6 +286,7 @@ impl SenderConfig {
             leg,
             leg_epoch,
             key,
+            signing_seed: None,
             after,
             rate_bps,
             burst_bytes: default_burst_bytes(rate_bps),
@@ -290,6 +312,7 @@ impl ReceiverConfig {
             leg,
             leg_epoch,
             key,
+            sender_key: None,
             reorder_wait: Micros::from_millis(10),
             retry_wait: Micros::from_millis(100),
             silence_limit: Micros::from_secs(3),

@@ -31,6 +31,7 @@ struct Held {
 pub(crate) struct Content {
     announced: Sequence,
     parts: Vec<Part>,
+    proofs: Vec<Bytes>,
 }
 
 #[derive(Debug)]
@@ -44,8 +45,23 @@ impl Content {
     /// `None` if the payload or a manifest in it is malformed.
     pub(crate) fn read(payload: Bytes) -> Option<Self> {
         let Payload { announced, frames, .. } = Payload::read(payload)?;
-        let parts = frames.into_iter().map(Part::read).collect::<Option<_>>()?;
-        Some(Self { announced, parts })
+        let (mut parts, mut proofs) = (Vec::with_capacity(frames.len()), Vec::new());
+        for frame in frames {
+            match Part::read(frame)? {
+                Ok(part) => parts.push(part),
+                Err(proof) => proofs.push(proof),
+            }
+        }
+        Some(Self { announced, parts, proofs })
+    }
+
+    /// True if it says something of products that a receiver acts on, beside blocks.
+    pub(crate) fn speaks(&self) -> bool {
+        self.parts.iter().any(|part| !matches!(part, Part::Block { .. }))
+    }
+
+    pub(crate) fn proofs(&self) -> &[Bytes] {
+        &self.proofs
     }
 
     pub(crate) fn announced(&self) -> Sequence {
@@ -54,12 +70,14 @@ impl Content {
 }
 
 impl Part {
-    fn read(frame: Frame) -> Option<Self> {
-        Some(match frame {
+    /// A proof is no part: it says something of other packets.
+    fn read(frame: Frame) -> Option<Result<Self, Bytes>> {
+        Some(Ok(match frame {
             Frame::Manifest(encoded) => Self::Manifest(Manifest::decode(&encoded)?.into()),
             Frame::Block { sequence, offset, bytes } => Self::Block { sequence, offset, bytes },
             Frame::Head(head) => Self::Head(head),
-        })
+            Frame::Proof(proof) => return Some(Err(proof)),
+        }))
     }
 }
 

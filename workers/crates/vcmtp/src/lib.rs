@@ -11,11 +11,13 @@ mod api;
 mod blocks;
 mod catalogue;
 mod code;
+mod gate;
 mod heads;
 mod key_ring;
 mod missing;
 mod pacer;
 mod payload;
+mod proof;
 mod queue;
 mod receiver;
 mod repairs;
@@ -29,7 +31,7 @@ mod window;
 
 pub use api::{
     Cipher, LegKey, ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, SenderConfig, SenderInput,
-    SenderOutput, SenderStats,
+    SenderKey, SenderOutput, SenderStats, SigningSeed,
 };
 pub use receiver::Receiver;
 pub use rotation::{Rotation, RotationInput, RotationOutput, Urgency};

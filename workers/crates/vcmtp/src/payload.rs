@@ -6,6 +6,7 @@
 //! | 1 | manifest | CBOR of [`Manifest`] |
 //! | 2 | block | sequence (8), offset (8), bytes |
 //! | 3 | head | sequence (8) |
+//! | 8 | proof | see `proof.rs` |
 //!
 //! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian. Other kinds are skipped.
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -32,6 +33,8 @@ pub(crate) enum Frame {
         bytes: Bytes,
     },
     Head(Sequence),
+    /// See `proof.rs`.
+    Proof(Bytes),
 }
 
 /// A product and its place in the chain of the leg.
@@ -47,6 +50,11 @@ pub(crate) struct Manifest {
 impl Payload {
     pub(crate) fn encoded_bytes(&self) -> usize {
         PREFIX_BYTES + self.frames.iter().map(Frame::encoded_bytes).sum::<usize>() + self.padding
+    }
+
+    /// True if it says something of products that a receiver acts on, beside blocks.
+    pub(crate) fn speaks(&self) -> bool {
+        self.frames.iter().any(|frame| matches!(frame, Frame::Manifest(_) | Frame::Head(_)))
     }
 
     pub(crate) fn write(&self, buffer: &mut BytesMut) {
@@ -79,6 +87,7 @@ impl Frame {
             Self::Manifest(encoded) => FRAME_BYTES + encoded.len(),
             Self::Block { bytes, .. } => BLOCK_BYTES + bytes.len(),
             Self::Head(_) => FRAME_BYTES + 8,
+            Self::Proof(proof) => FRAME_BYTES + proof.len(),
         }
     }
 
@@ -98,6 +107,10 @@ impl Frame {
                 put_frame(buffer, HEAD, 8);
                 buffer.put_u64(head.0);
             }
+            Self::Proof(proof) => {
+                put_frame(buffer, PROOF, proof.len());
+                buffer.put_slice(proof);
+            }
         }
     }
 
@@ -112,6 +125,7 @@ impl Frame {
                 Self::Block { sequence, offset, bytes: body }
             }
             HEAD => Self::Head(Sequence(body.try_get_u64().ok()?)),
+            PROOF => Self::Proof(body),
             _ => return Some(None),
         };
         Some(Some(frame))
@@ -149,6 +163,7 @@ const PADDING: u8 = 0;
 const MANIFEST: u8 = 1;
 const BLOCK: u8 = 2;
 const HEAD: u8 = 3;
+const PROOF: u8 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -176,6 +191,7 @@ mod tests {
                 bytes
             }),
             any::<u64>().prop_map(|head| Frame::Head(Sequence(head))),
+            bytes().prop_map(Frame::Proof),
         ]
     }
 

@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use downburst_model::{Machine, Micros, Now, RangeSet};
+use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 
 use crate::catalogue::{Catalogue, Content};
+use crate::gate::{Gate, Passage};
 use crate::key_ring::KeyRing;
 use crate::missing::Missing;
 use crate::shelf::{SYMBOL_PAUSE, Shelf};
@@ -14,7 +15,8 @@ use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
 ///
 /// | state | event | outputs, next |
 /// |---|---|---|
-/// | listening | the first valid packet | Joined; joined from this packet number on |
+/// | listening | the first valid packet; the first proof, where the sender proves what it says | Joined; joined from this packet number on |
+/// | any | a packet that is not proven | see `gate.rs` |
 /// | joined | a packet in order | what it holds |
 /// | joined | a packet ahead | what it holds; those between are missing |
 /// | joined | a missing packet, from the group or by Repair | what it holds |
@@ -26,6 +28,7 @@ use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
 pub struct Receiver {
     config: ReceiverConfig,
     keys: KeyRing,
+    gate: Option<Gate>,
     joined: Option<Joined>,
     missing: Missing,
     catalogue: Catalogue,
@@ -47,6 +50,7 @@ impl Receiver {
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
             keys: KeyRing::new(config.leg, config.leg_epoch, &config.key),
+            gate: config.sender_key.map(|key| Gate::new(&key, config.leg, config.leg_epoch)),
             joined: None,
             missing: Missing::new(config.retry_wait),
             catalogue: Catalogue::default(),
@@ -79,9 +83,17 @@ impl Receiver {
 
     fn packet(&mut self, now: Micros, packet: u64, payload: Bytes) -> Option<()> {
         let content = Content::read(payload.clone())?;
-        let joined = self.hear(now, packet, &content);
-        if packet >= joined.first {
-            self.arrive(now, packet, (payload, content));
+        match &mut self.gate {
+            Some(gate) => {
+                let passages = gate.take(packet, payload, content);
+                self.pass(now, passages);
+            }
+            None => {
+                if self.joined.is_none() {
+                    self.join(now, packet, content.announced());
+                }
+                self.hear(now, packet, (payload, content));
+            }
         }
         Some(())
     }
@@ -89,12 +101,13 @@ impl Receiver {
     /// A repair of its block. Its end may be all that is heard of the block's last packets.
     fn symbol(&mut self, now: Micros, symbol: symbol::Symbol) {
         let Some(joined) = &mut self.joined else { return };
+        if self.gate.as_ref().is_some_and(|gate| !gate.is_proven(symbol.last)) {
+            self.stats.forged += 1;
+            return;
+        }
         (joined.heard, joined.silent) = (now, false);
         self.stats.symbols += 1;
-        if self.notice_gap(now, symbol.last) {
-            self.stats.missed += 1;
-            self.missing.insert(symbol.last, symbol.last, now.plus(self.config.reorder_wait));
-        }
+        self.exists(now, symbol.last);
         let (first, last) = (symbol.first, symbol.last);
         if self.missing.within(first, last).is_empty() {
             return;
@@ -102,6 +115,14 @@ impl Receiver {
         self.shelf.take(now, symbol);
         self.missing.postpone(first, last, now.plus(SYMBOL_PAUSE));
         self.restore(now, first);
+    }
+
+    /// The packet was sent, whether it comes or not.
+    fn exists(&mut self, now: Micros, packet: u64) {
+        if self.notice_gap(now, packet) {
+            self.stats.missed += 1;
+            self.missing.insert(packet, packet, now.plus(self.config.reorder_wait));
+        }
     }
 
     /// Takes in what coded repairs restore of the block that holds the packet.
@@ -112,29 +133,49 @@ impl Receiver {
             }
             let content = payload.and_then(|payload| Some((payload.clone(), Content::read(payload)?)));
             match content {
-                Some(content) => {
+                Some((payload, content)) => {
                     self.stats.decoded += 1;
-                    self.arrive(now, packet, content);
+                    match &mut self.gate {
+                        Some(gate) => {
+                            let passages = gate.take(packet, payload, content);
+                            self.pass(now, passages);
+                        }
+                        None => self.arrive(now, packet, (payload, content)),
+                    }
                 }
                 None => self.stats.refused += 1,
             }
         }
     }
 
-    /// Notes a sign of life; the first one is the join.
-    fn hear(&mut self, now: Micros, packet: u64, content: &Content) -> Joined {
-        if let Some(joined) = &mut self.joined {
-            (joined.heard, joined.silent) = (now, false);
-            return *joined;
+    /// Does what the gate lets through.
+    fn pass(&mut self, now: Micros, passages: Vec<Passage>) {
+        for passage in passages {
+            match passage {
+                Passage::Join { first, announced } => self.join(now, first, announced),
+                Passage::Packet(packet, payload, content) => self.hear(now, packet, (payload, content)),
+                Passage::Exists(packet) => self.exists(now, packet),
+                Passage::Forged => self.stats.forged += 1,
+                Passage::Repeated => self.stats.repeated += 1,
+                Passage::Missing(packet) => self.missing.insert(packet, packet, now),
+            }
         }
-        self.catalogue.join(content.announced());
-        self.outputs.push_back(ReceiverOutput::Joined { after: content.announced() });
-        *self.joined.insert(Joined {
-            first: packet,
-            highest: packet.saturating_sub(1),
-            heard: now,
-            silent: false,
-        })
+    }
+
+    fn join(&mut self, now: Micros, first: u64, announced: Sequence) {
+        self.catalogue.join(announced);
+        self.outputs.push_back(ReceiverOutput::Joined { after: announced });
+        let highest = first.saturating_sub(1);
+        self.joined = Some(Joined { first, highest, heard: now, silent: false });
+    }
+
+    /// Notes a sign of life, and takes what does not lie before the join.
+    fn hear(&mut self, now: Micros, packet: u64, content: (Bytes, Content)) {
+        let Some(joined) = &mut self.joined else { return };
+        (joined.heard, joined.silent) = (now, false);
+        if packet >= joined.first {
+            self.arrive(now, packet, content);
+        }
     }
 
     fn arrive(&mut self, now: Micros, packet: u64, (payload, content): (Bytes, Content)) {
@@ -183,7 +224,9 @@ impl Receiver {
             return;
         };
         self.missing.note_repair(now, packet);
+        let passages = self.gate.as_mut().map(|gate| gate.trust(packet, &content));
         self.arrive(now, packet, (payload, content));
+        self.pass(now, passages.unwrap_or_default());
     }
 
     fn gone(&mut self, packets: &RangeSet) {
@@ -201,6 +244,7 @@ impl Receiver {
             return;
         }
         self.stats.given_up = self.stats.given_up.saturating_add(packets.count());
+        self.gate.iter_mut().for_each(|gate| gate.forget(&packets));
         self.catalogue.drop_orphans(self.missing.first());
         self.outputs.push_back(ReceiverOutput::GaveUp(packets));
     }

@@ -5,13 +5,14 @@ use downburst_model::{Class, LegId, Machine, Micros, Now, RangeSet};
 
 use crate::heads::Heads;
 use crate::pacer::Pacer;
-use crate::payload::{Frame, Payload};
+use crate::payload::{FRAME_BYTES, Frame, PREFIX_BYTES, Payload};
+use crate::proof::{Hash, Prover, content_hash};
 use crate::queue::{Filled, Queue};
 use crate::repairs::{Answer, ForGroup, Repairs};
 use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
 use crate::symbol::{self, SYMBOL_BYTES};
 use crate::window::Window;
-use crate::{SenderConfig, SenderInput, SenderOutput, SenderStats};
+use crate::{SenderConfig, SenderInput, SenderKey, SenderOutput, SenderStats};
 
 /// The hub's half of a leg: turns products into paced, sealed datagrams and answers requests for lost ones.
 ///
@@ -20,6 +21,7 @@ use crate::{SenderConfig, SenderInput, SenderOutput, SenderStats};
 /// | idle | a head is due | a packet with HEAD; idle, the next one after twice the time, at most `head_interval` |
 /// | idle | Product | busy |
 /// | idle, busy | Nak | see `repairs.rs`; to the group means busy |
+/// | any | a batch is full or old, or nothing else waits | the packet that proves it, if it has a seed to sign with |
 /// | busy | the pacer is open | the next packet: new data or a group repair; idle after the last |
 /// | busy | the pacer is shut | nothing until a train is due |
 ///
@@ -30,6 +32,7 @@ pub struct Sender {
     leg: LegId,
     leg_epoch: u64,
     seal: Seal,
+    prover: Option<Prover>,
     datagram_bytes: usize,
     arena: BytesMut,
     queue: Queue,
@@ -43,6 +46,7 @@ pub struct Sender {
 }
 
 enum Choice {
+    Proof,
     Fresh,
     Head,
     Repair(ForGroup),
@@ -52,7 +56,10 @@ impl Sender {
     /// Begins a life of a leg. The size of datagrams is kept between 800 bytes and what UDP carries.
     pub fn new(config: SenderConfig) -> Self {
         let datagram_bytes = config.datagram_bytes.clamp(SMALLEST_DATAGRAM_BYTES, LARGEST_DATAGRAM_BYTES);
+        let room = datagram_bytes - HEADER_BYTES - TAG_BYTES - PREFIX_BYTES - FRAME_BYTES;
+        let life = (config.leg, config.leg_epoch);
         Self {
+            prover: config.signing_seed.and_then(|seed| Prover::new(&seed, life, room)),
             leg: config.leg,
             leg_epoch: config.leg_epoch,
             seal: Seal::new(config.leg, config.leg_epoch, &config.key),
@@ -72,6 +79,11 @@ impl Sender {
             stats: SenderStats::default(),
             turn: 0,
         }
+    }
+
+    /// What receivers check this sender's proofs with; `None` if it makes none.
+    pub fn key(&self) -> Option<SenderKey> {
+        self.prover.as_ref().and_then(Prover::key)
     }
 
     /// Counters since the start.
@@ -129,6 +141,7 @@ impl Sender {
             return false;
         }
         match choice {
+            Choice::Proof => self.send_proof(now),
             Choice::Fresh => self.send_fresh(now),
             Choice::Head => self.send_head(now),
             Choice::Repair(ForGroup::Packet(class, packet)) => self.repair_group(now, class, packet),
@@ -141,6 +154,7 @@ impl Sender {
         let fresh = self.queue.urgency();
         let repair = self.repairs.group();
         match (fresh, repair) {
+            _ if self.proof_due().is_some_and(|due| due <= now) => Some(Choice::Proof),
             (None, _) if self.heads.due() <= now => Some(Choice::Head),
             (None, None) => None,
             (Some(_), None) => Some(Choice::Fresh),
@@ -169,10 +183,28 @@ impl Sender {
         self.send_packet(now, Payload { announced, frames, padding: 0 }, (Class::Warning, true), false);
     }
 
+    /// Ends the batch with the packet that proves it; that packet is part of no further batch.
+    fn send_proof(&mut self, now: Micros) {
+        let bodies = self.prover.as_mut().map(|prover| prover.close(now)).unwrap_or_default();
+        let frames = bodies.into_iter().map(Frame::Proof).collect();
+        let payload = Payload { announced: self.queue.announced(), frames, padding: 0 };
+        let packet = self.window.next();
+        let datagram = self.sealed(packet, &payload).map(|(datagram, _)| datagram);
+        datagram.into_iter().for_each(|datagram| self.hand_out(datagram));
+        self.window.push(payload, Class::Warning, true, now);
+        self.repairs.sent(now, packet, Class::Warning, false);
+    }
+
+    fn proof_due(&self) -> Option<Micros> {
+        self.prover.as_ref()?.due(!self.is_busy())
+    }
+
     fn send_packet(&mut self, now: Micros, payload: Payload, (class, hurried): (Class, bool), data: bool) {
         let packet = self.window.next();
-        if let Some(datagram) = self.sealed(packet, &payload) {
-            self.hand_out(datagram);
+        let (datagram, hash) = self.sealed(packet, &payload).unzip();
+        datagram.into_iter().for_each(|datagram| self.hand_out(datagram));
+        if let Some(prover) = &mut self.prover {
+            prover.note(now, packet, payload.announced, hash.flatten());
         }
         self.window.push(payload, class, hurried, now);
         self.repairs.sent(now, packet, class, data);
@@ -193,15 +225,23 @@ impl Sender {
     fn repair_group(&mut self, now: Micros, class: Class, packet: u64) {
         self.repairs.take_group(now, class, packet, &mut self.window);
         let Some(payload) = self.window.packet(packet).map(|kept| kept.payload.clone()) else { return };
-        if let Some(datagram) = self.sealed(packet, &payload) {
+        if let Some((datagram, _)) = self.sealed(packet, &payload) {
             self.stats.group_repair_bytes += datagram.len() as u64;
             self.hand_out(datagram);
         }
     }
 
-    fn sealed(&mut self, packet: u64, payload: &Payload) -> Option<Bytes> {
+    /// The datagram, and what its payload hashes to if that has to be proven.
+    fn sealed(&mut self, packet: u64, payload: &Payload) -> Option<(Bytes, Option<Hash>)> {
+        let mut hash = None;
+        let hashed = self.prover.is_some() && payload.speaks();
         self.arena.reserve(HEADER_BYTES + payload.encoded_bytes() + TAG_BYTES);
-        self.seal.seal(packet, &mut self.arena, |buffer| payload.write(buffer))
+        let datagram = self.seal.seal(packet, &mut self.arena, |buffer| {
+            let start = buffer.len();
+            payload.write(buffer);
+            hash = buffer.get(start..).filter(|_| hashed).map(content_hash);
+        })?;
+        Some((datagram, hash))
     }
 
     fn hand_out(&mut self, datagram: Bytes) {
@@ -257,7 +297,8 @@ impl Machine for Sender {
         if !self.outputs.is_empty() {
             return Some(Micros(0));
         }
-        let wanted = if self.is_busy() { Micros(0) } else { self.heads.due() };
+        let said = self.proof_due().map_or(self.heads.due(), |due| due.min(self.heads.due()));
+        let wanted = if self.is_busy() { Micros(0) } else { said };
         let send = wanted.max(self.pacer.shut_until().unwrap_or_default());
         let send = (send < Micros(u64::MAX)).then_some(send);
         send.into_iter().chain(self.repairs.deadline()).min()

@@ -51,7 +51,10 @@ impl Leg {
         let key = leg_keys::first_key().map_err(|error| Failure::new("io", error))?;
         let leg_epoch = super::feeds::random_u64().map_err(|error| Failure::new("io", error))?;
         let after = feed.log.head();
-        let config = config(line, leg_epoch, key.clone(), after, group);
+        let mut config = config(line, leg_epoch, key.clone(), after, group);
+        config.signing_seed = Some(leg_keys::signing_seed().map_err(|error| Failure::new("io", error))?);
+        let sender = VcmtpSender::new(config);
+        let sender_key = sender.key();
         let (source, path) = (socket.source(), socket.path());
         tracing::info!(leg = line.leg.0, %group, %source, path, rate_bps = line.rate_bps, "a leg begins");
         let (commands, command_stream) = unbounded();
@@ -70,7 +73,7 @@ impl Leg {
             listening,
             leg: line.leg,
             leg_epoch,
-            sender: VcmtpSender::new(config),
+            sender,
             rate: LegRate::new(line.rate_bps),
             socket,
             cursor: after,
@@ -92,6 +95,7 @@ impl Leg {
             port: group.port(),
             key,
             key_in_use: None,
+            sender_key,
             interface: String::new(),
             rate_bps: line.rate_bps,
             source: Some(source.to_string()),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use downburst_model::{FeedName, LegId, Machine as _, Micros, Now, SiteName, WallMicros};
 use downburst_session::NextKey;
 use downburst_vcmtp::{
-    Cipher, LegKey, Rotation, RotationInput, RotationOutput, Sender, SenderInput, Urgency,
+    Cipher, LegKey, Rotation, RotationInput, RotationOutput, Sender, SenderInput, SigningSeed, Urgency,
 };
 
 use super::roster::{Command, Handle};
@@ -46,6 +46,11 @@ pub(super) enum KeyCommand {
 pub(super) fn first_key() -> Result<LegKey, String> {
     let secret = draw().map_err(|error| format!("no random key: {error}"))?;
     Ok(LegKey { id: 1, secret, cipher: cipher() })
+}
+
+/// What the sender signs with. It stays in the process; sites get the public half in their sessions.
+pub(super) fn signing_seed() -> Result<SigningSeed, String> {
+    draw().map(SigningSeed).map_err(|error| format!("no random signing key: {error}"))
 }
 
 impl CurrentKeys {

@@ -59,6 +59,7 @@ fn join(leg: u32) -> LegJoin {
         port: 5_000,
         key: LegKey::new(1, [1; 32]),
         key_in_use: None,
+        sender_key: None,
         interface: String::new(),
         rate_bps: 1_000_000,
         source: None,

@@ -184,6 +184,7 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
         port: 1,
         key: downburst_vcmtp::LegKey::new(1, [1; 32]),
         key_in_use: None,
+        sender_key: None,
         interface: String::new(),
         rate_bps: 1,
         source: None,

@@ -1,6 +1,6 @@
 //! What is said about multicast legs.
 use downburst_model::{Epoch, FeedName, LegId, RangeSet, Sequence};
-use downburst_vcmtp::LegKey;
+use downburst_vcmtp::{LegKey, SenderKey};
 use minicbor::{Decode, Encode};
 
 /// Hub to site: take part in a multicast leg.
@@ -39,6 +39,9 @@ pub struct LegJoin {
     /// The address that the leg's datagrams come from; who joins a group of one source asks for it. Absent: a hub that has none.
     #[n(10)]
     pub source: Option<String>,
+    /// What the sender proves its manifests with; absent from a hub that does not.
+    #[n(11)]
+    pub sender_key: Option<SenderKey>,
 }
 
 /// Site to hub: the leg was heard; everything after `after` comes by it.

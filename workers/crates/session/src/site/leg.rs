@@ -25,7 +25,8 @@ pub(crate) struct Leg {
 impl Leg {
     pub(crate) fn new(now: Now, join: LegJoin) -> Self {
         let first = join.key_in_use.as_ref().unwrap_or(&join.key).clone();
-        let mut receiver = Receiver::new(ReceiverConfig::new(join.leg, join.leg_epoch, first));
+        let config = ReceiverConfig::new(join.leg, join.leg_epoch, first);
+        let mut receiver = Receiver::new(ReceiverConfig { sender_key: join.sender_key, ..config });
         receiver.handle(now, ReceiverInput::Key(join.key.clone()));
         Self {
             receiver,

@@ -405,6 +405,7 @@ pub fn leg_join(offer: &Offer) -> LegJoin {
         port: offer.port,
         key: LegKey::new(offer.key_id, offer.key.0.clone().try_into().unwrap()),
         key_in_use: None,
+        sender_key: None,
         interface: String::new(),
         rate_bps: offer.rate_bps,
         source: None,

@@ -6,7 +6,7 @@ use downburst_model::{
     Epoch, FeedName, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo, ProductKey, Sequence,
 };
 use downburst_session::{Entry, Filter, HubInput, LegJoin, Stretch, Stretches, stretch_end};
-use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput};
+use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput, SigningSeed};
 
 use super::Publish;
 use super::site::Site;
@@ -89,6 +89,7 @@ impl Hub {
             port: 5_000,
             key: LegKey::new(1, [7; 32]),
             key_in_use: None,
+            sender_key: None,
             interface: String::new(),
             rate_bps,
             source: None,
@@ -169,7 +170,10 @@ impl Hub {
         let join = LegJoin { epoch: log.epoch, leg_epoch: self.lives, key: key.clone(), ..join };
         let mut config = SenderConfig::new(join.leg, self.lives, key, Sequence(log.head), join.rate_bps);
         config.repair_window_bytes = repair_window_bytes;
-        SimLeg { sender: Sender::new(config), join, repair_window_bytes }
+        config.signing_seed = Some(SigningSeed([self.lives as u8; 32]));
+        let sender = Sender::new(config);
+        let join = LegJoin { sender_key: sender.key(), ..join };
+        SimLeg { sender, join, repair_window_bytes }
     }
 }
 

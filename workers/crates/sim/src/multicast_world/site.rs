@@ -2,13 +2,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use downburst_model::{Machine, Micros, ProductInfo, RangeSet, Sequence};
-use downburst_vcmtp::{LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
+use downburst_vcmtp::{LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, SenderKey};
 
 use super::{LEG, LEG_EPOCH, PlannedReceiver, ReceiverReport, SESSION_OVERHEAD_BYTES, SOCKET_BYTES, clock};
 use crate::net::{Dice, Link, Stream};
 
 /// Each product behind its predecessor on the leg, with its bytes.
 pub(super) type Products = BTreeMap<Sequence, (Sequence, ProductInfo, Bytes)>;
+
+/// The group's key, and the sender's.
+pub(super) type Keys<'a> = (&'a LegKey, Option<SenderKey>);
 
 /// A receiver, its way to the sender, and what it has so far.
 pub(super) struct Site {
@@ -27,8 +30,9 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn new(number: u64, plan: PlannedReceiver, seed: u64, key: &LegKey) -> Self {
-        let mut config = ReceiverConfig::new(LEG, LEG_EPOCH, key.clone());
+    pub(super) fn new(number: u64, plan: PlannedReceiver, seed: u64, keys: Keys<'_>) -> Self {
+        let mut config = ReceiverConfig::new(LEG, LEG_EPOCH, keys.0.clone());
+        config.sender_key = keys.1;
         config.retry_wait = config.retry_wait.max(Micros(plan.session_delay.0 * 3));
         Self {
             number,

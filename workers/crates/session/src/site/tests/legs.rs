@@ -169,3 +169,22 @@ fn a_key_told_ahead_is_confirmed_and_opens_what_comes() {
     bench.say(NextKey { leg: LegId(100), leg_epoch: 2, key });
     assert!(!bench.messages().iter().any(|message| matches!(message, Message::KeyTaken(_))));
 }
+
+#[test]
+fn what_a_leg_brought_wrong_comes_by_the_session_and_the_leg_can_not_spoil_it_again() {
+    let mut bench = Bench::started();
+    bench.say(join(100));
+    let packets = datagrams(0, &[(1, "x", &[7; 5_000])]);
+    packets.iter().for_each(|packet| hear(&mut bench, packet));
+    assert_eq!(bench.count(is_complete), 1);
+    bench.settled(1, StoreResult::DigestMismatch);
+    bench.say(LegLeave { leg: LegId(100) });
+    bench.say(join(100));
+    packets.iter().for_each(|packet| hear(&mut bench, packet));
+    assert_eq!(bench.count(is_complete), 1, "blocks of the group can be anybody's");
+    bench.say(ProductBegin { previous: None, ..begin(1, 0, 5_000) });
+    bench.slice(1, 0, &[7; 5_000]);
+    assert_eq!(bench.count(is_complete), 2);
+    bench.settled(1, StoreResult::Stored);
+    assert_eq!(bench.ranges(), [(0, 1)]);
+}

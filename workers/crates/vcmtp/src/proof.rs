@@ -1,0 +1,253 @@
+//! The proof that the sender made what a batch of packets says of products, and not another holder of the group's key.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 0..8 | first packet of the batch, big-endian as all numbers |
+//! | 8..10 | packets in the batch; the last one carries this proof |
+//! | 10..18 | the last sequence announced before the batch |
+//! | then 18 each | a packet with manifests or a head: its distance from the first (2), the beginning of SHA-256 of its payload (16) |
+//! | last 64 | Ed25519 signature of [`CONTEXT`], leg (4), leg epoch (8) and all of the above |
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use downburst_model::{LegId, Micros, Sequence};
+use ring::digest::{SHA256, digest};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+
+use crate::{SenderKey, SigningSeed};
+
+/// What a packet's payload hashes to.
+pub(crate) type Hash = [u8; 16];
+
+pub(crate) fn content_hash(payload: &[u8]) -> Hash {
+    let mut hash = Hash::default();
+    hash.iter_mut().zip(digest(&SHA256, payload).as_ref()).for_each(|(to, from)| *to = *from);
+    hash
+}
+
+/// A proof that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Proof {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) announced: Sequence,
+    pub(crate) controls: Vec<(u64, Hash)>,
+}
+
+/// Collects what the sender says and signs it in batches.
+pub(crate) struct Prover {
+    pair: Ed25519KeyPair,
+    context: Vec<u8>,
+    most_controls: usize,
+    open: Option<Open>,
+    signed: Option<Micros>,
+    /// The proof before, said once more: a single lost one costs no repair.
+    previous: Option<Bytes>,
+    /// A proof may be so long, with the one before.
+    room: usize,
+}
+
+#[derive(Debug)]
+struct Open {
+    first: u64,
+    count: u16,
+    announced: Sequence,
+    controls: Vec<(u16, Hash)>,
+    since: Micros,
+}
+
+impl Prover {
+    /// `room` is what a proof's packet has for frame bodies. `None` if the library refuses the seed.
+    pub(crate) fn new(seed: &SigningSeed, (leg, leg_epoch): (LegId, u64), room: usize) -> Option<Self> {
+        Some(Self {
+            pair: Ed25519KeyPair::from_seed_unchecked(&seed.0).ok()?,
+            context: context(leg, leg_epoch),
+            most_controls: room.saturating_sub(FIXED_BYTES + SIGNATURE_BYTES) / CONTROL_BYTES,
+            open: None,
+            signed: None,
+            previous: None,
+            room,
+        })
+    }
+
+    /// What receivers check the proofs with.
+    pub(crate) fn key(&self) -> Option<SenderKey> {
+        self.pair.public_key().as_ref().try_into().ok().map(SenderKey)
+    }
+
+    /// A packet was sent, which is not a proof's; with its hash if it has manifests or a head.
+    pub(crate) fn note(&mut self, now: Micros, packet: u64, announced: Sequence, hash: Option<Hash>) {
+        let open = self.open.get_or_insert_with(|| Open {
+            first: packet,
+            count: 0,
+            announced,
+            controls: Vec::new(),
+            since: now,
+        });
+        open.controls.extend(hash.map(|hash| (open.count, hash)));
+        open.count = open.count.saturating_add(1);
+    }
+
+    /// When the batch has to be signed. `idle`: nothing else waits, so what was said need not wait for more.
+    pub(crate) fn due(&self, idle: bool) -> Option<Micros> {
+        let open = self.open.as_ref()?;
+        if open.count >= MOST_PACKETS || open.controls.len() >= self.most_controls {
+            return Some(Micros(0));
+        }
+        let at_once = open.since.max(self.signed.map_or(Micros(0), |signed| signed.plus(SHORTEST)));
+        let latest = open.since.plus(LONGEST);
+        Some(if idle { at_once.min(latest) } else { latest })
+    }
+
+    /// Ends the batch with the packet that carries its proof; returns the bodies of that packet's frames, the older proof first.
+    pub(crate) fn close(&mut self, now: Micros) -> Vec<Bytes> {
+        let Some(open) = self.open.take() else { return Vec::new() };
+        self.signed = Some(now);
+        let proof = self.sign(&open);
+        let previous = self.previous.replace(proof.clone());
+        let fits = |previous: &Bytes| previous.len() + proof.len() + crate::payload::FRAME_BYTES <= self.room;
+        previous.filter(fits).into_iter().chain([proof.clone()]).collect()
+    }
+
+    fn sign(&self, open: &Open) -> Bytes {
+        let mut signed = BytesMut::from(self.context.as_slice());
+        signed.put_u64(open.first);
+        signed.put_u16(open.count.saturating_add(1));
+        signed.put_u64(open.announced.0);
+        for (distance, hash) in &open.controls {
+            signed.put_u16(*distance);
+            signed.put_slice(hash);
+        }
+        let signature = self.pair.sign(&signed);
+        let mut proof = signed.split_off(self.context.len());
+        proof.put_slice(signature.as_ref());
+        proof.freeze()
+    }
+}
+
+/// Checks proofs.
+pub(crate) struct Verifier {
+    key: UnparsedPublicKey<[u8; 32]>,
+    context: Vec<u8>,
+}
+
+impl Verifier {
+    pub(crate) fn new(key: &SenderKey, leg: LegId, leg_epoch: u64) -> Self {
+        Self { key: UnparsedPublicKey::new(&ED25519, key.0), context: context(leg, leg_epoch) }
+    }
+
+    /// The proof, if it is the sender's.
+    pub(crate) fn read(&self, bytes: &[u8]) -> Option<Proof> {
+        let (body, signature) = bytes.split_at_checked(bytes.len().checked_sub(SIGNATURE_BYTES)?)?;
+        let proof = Proof::read(body)?;
+        self.key.verify(&[self.context.as_slice(), body].concat(), signature).ok()?;
+        Some(proof)
+    }
+}
+
+impl Proof {
+    /// The packets that a proof speaks of, whoever made it.
+    pub(crate) fn range(mut bytes: &[u8]) -> Option<(u64, u64)> {
+        let first = bytes.try_get_u64().ok()?;
+        let count = bytes.try_get_u16().ok()?;
+        let last = first.checked_add(u64::from(count).checked_sub(1)?)?;
+        (first > 0 && last < u64::MAX).then_some((first, last))
+    }
+
+    fn read(mut body: &[u8]) -> Option<Self> {
+        let (first, last) = Self::range(body)?;
+        body.advance(10);
+        let announced = Sequence(body.try_get_u64().ok()?);
+        let (controls, rest) = body.as_chunks::<CONTROL_BYTES>();
+        let control = |[high, low, hash @ ..]: &[u8; CONTROL_BYTES]| {
+            let packet = first + u64::from(u16::from_be_bytes([*high, *low]));
+            (packet <= last).then_some((packet, *hash))
+        };
+        let controls = controls.iter().map(control).collect::<Option<_>>()?;
+        rest.is_empty().then_some(Self { first, last, announced, controls })
+    }
+}
+
+/// Bound to the leg and its life, and to nothing else that this key could be asked to sign.
+fn context(leg: LegId, leg_epoch: u64) -> Vec<u8> {
+    [CONTEXT, leg.0.to_be_bytes().as_slice(), &leg_epoch.to_be_bytes()].concat()
+}
+
+const CONTEXT: &[u8] = b"downburst vcmtp proof 1";
+
+const FIXED_BYTES: usize = 18;
+const CONTROL_BYTES: usize = 18;
+const SIGNATURE_BYTES: usize = 64;
+
+/// What a receiver holds back until its proof comes is at most this much.
+const MOST_PACKETS: u16 = 1_024;
+
+/// The most a product waits for the signature of others.
+const LONGEST: Micros = Micros::from_millis(5);
+
+/// A leg that is idle after each product signs each: at most 500 times a second, which is a few percent of a core for each receiver.
+const SHORTEST: Micros = Micros::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEG: (LegId, u64) = (LegId(7), 99);
+
+    fn prover() -> Prover {
+        Prover::new(&SigningSeed([5; 32]), LEG, 700).unwrap()
+    }
+
+    fn verifier() -> Verifier {
+        Verifier::new(&prover().key().unwrap(), LEG.0, LEG.1)
+    }
+
+    fn two_packets(prover: &mut Prover, first: u64) -> Vec<Bytes> {
+        prover.note(Micros(0), first, Sequence(4), Some([1; 16]));
+        prover.note(Micros(0), first + 1, Sequence(5), None);
+        prover.close(Micros(0))
+    }
+
+    #[test]
+    fn a_proof_says_what_was_noted_and_once_more_with_the_next() {
+        let mut prover = prover();
+        let first = two_packets(&mut prover, 10);
+        let expected = Proof { first: 10, last: 12, announced: Sequence(4), controls: vec![(10, [1; 16])] };
+        assert_eq!(first.iter().map(|proof| verifier().read(proof)).collect::<Vec<_>>(), [Some(expected)]);
+        let second = two_packets(&mut prover, 13);
+        assert_eq!(second[0], first[0]);
+        assert_eq!(Proof::range(&second[1]), Some((13, 15)));
+        assert!(prover.close(Micros(0)).is_empty());
+    }
+
+    #[test]
+    fn any_flipped_bit_is_noticed_and_so_are_another_leg_life_and_sender() {
+        let proof = two_packets(&mut prover(), 10).remove(0);
+        for bit in 0..proof.len() * 8 {
+            let mut forged = proof.to_vec();
+            forged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(verifier().read(&forged), None, "bit {bit}");
+        }
+        (0..proof.len()).for_each(|length| assert_eq!(verifier().read(&proof[..length]), None));
+        let key = prover().key().unwrap();
+        assert_eq!(Verifier::new(&key, LegId(8), LEG.1).read(&proof), None);
+        assert_eq!(Verifier::new(&key, LEG.0, 98).read(&proof), None);
+        let other = Prover::new(&SigningSeed([6; 32]), LEG, 700).unwrap().key().unwrap();
+        assert_eq!(Verifier::new(&other, LEG.0, LEG.1).read(&proof), None);
+    }
+
+    #[test]
+    fn a_batch_ends_when_it_is_full_or_old_or_nothing_else_waits() {
+        let mut prover = prover();
+        assert_eq!(prover.due(true), None);
+        prover.note(Micros(100), 1, Sequence(0), None);
+        assert_eq!((prover.due(true), prover.due(false)), (Some(Micros(100)), Some(Micros(5_100))));
+        prover.close(Micros(200));
+        prover.note(Micros(300), 3, Sequence(0), None);
+        assert_eq!(prover.due(true), Some(Micros(2_200)), "signatures are not free");
+        (4..=1_026).for_each(|packet| prover.note(Micros(300), packet, Sequence(0), None));
+        assert_eq!(prover.due(false), Some(Micros(0)));
+        prover.close(Micros(300));
+        (2_000..2_034).for_each(|packet| prover.note(Micros(300), packet, Sequence(0), Some([0; 16])));
+        assert_eq!(prover.due(false), Some(Micros(0)), "34 hashes and a signature fill 700 bytes");
+        assert!(prover.close(Micros(300)).iter().all(|proof| proof.len() <= 700));
+    }
+}
