@@ -148,7 +148,7 @@ class Burstiness:
             span_s=span_s,
             mean_bps=mean_bps,
             widths=widths,
-            hurst=_hurst({width: self._bins[width].relative_variance(span_s) for width in widths}),
+            hurst=_hurst({width: self._bins[width].relative_variance() for width in widths}),
             gap_quantiles_s=_quantiles(self._gaps),
             gap_variation=_variation(self._gaps.count, float(self._gaps.sums.sum()), self._gap_squares),
             silence=self._silence(),
@@ -232,10 +232,13 @@ class _Bins:
             dispersion_of_bytes=_variance(bins, sums[2], sums[3]) / mean_volume / mean_size if mean_volume else 0.0,
         )
 
-    def relative_variance(self, span_s: float) -> tuple[int, float]:
-        """How many bins there are, and the variance of their counts over the squared mean."""
-        bins, sums = self._whole(span_s)
-        return bins, _variance(bins, sums[0], sums[1]) / (sums[0] / bins) ** 2
+    def relative_variance(self) -> tuple[int, float]:
+        """How many whole bins there are, and the variance of their counts over the squared mean."""
+        if not self._number:
+            return 0, 0.0
+        return self._number, _variance(self._number, self._sums[0], self._sums[1]) / (
+            self._sums[0] / self._number
+        ) ** 2
 
     def peak_bytes(self) -> float:
         return max(self._peak, self._volume)

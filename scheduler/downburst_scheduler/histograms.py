@@ -29,10 +29,10 @@ class LogHistogram:
         """Counts the values, each as often as its weight says."""
         if len(values) == 0:
             return
-        places = _places(values)
+        bins = places(values)
         weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), values.shape)
-        self.counts += np.bincount(places, weights=weights, minlength=BINS)
-        self.sums += np.bincount(places, weights=weights * values, minlength=BINS)
+        self.counts += np.bincount(bins, weights=weights, minlength=BINS)
+        self.sums += np.bincount(bins, weights=weights * values, minlength=BINS)
         self.largest = max(self.largest, float(values.max()))
 
     def merge(self, other: "LogHistogram", *, weight: float = 1.0) -> None:
@@ -59,7 +59,7 @@ class LogHistogram:
         """What share of the values, and of their sum, belongs to values above `value`; its own bin is left out."""
         if not self.count:
             return 0.0, 0.0
-        first = int(_places(np.array([value]))[0]) + 1
+        first = int(places(np.array([value]))[0]) + 1
         total = float(self.sums.sum())
         return float(self.counts[first:].sum()) / self.count, float(self.sums[first:].sum()) / total if total else 0.0
 
@@ -93,10 +93,11 @@ def quantile_of(counts: Floats, sums: Floats, share: float, *, largest: float) -
     return float(sums[place] / counts[place]) if counts[place] else 0.0
 
 
-def _places(values: Floats) -> npt.NDArray[np.int64]:
+def places(values: Floats) -> npt.NDArray[np.int64]:
+    """The bin of each value."""
     logs = np.log(np.maximum(values, SMALLEST))
-    places = ((logs - _FIRST) / STEP).astype(np.int64) + 1
-    return np.where(values < SMALLEST, 0, np.minimum(places, BINS - 1))
+    bins = ((logs - _FIRST) / STEP).astype(np.int64) + 1
+    return np.where(values < SMALLEST, 0, np.minimum(bins, BINS - 1))
 
 
 STEP = 0.02

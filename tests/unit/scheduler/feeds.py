@@ -37,3 +37,11 @@ def shared_data() -> Path:
 def ngrid_hour() -> Arrivals:
     """The recorded hour; skips where the shared data are not at hand."""
     return Arrivals.of_trace(parse(shared_data() / "traces" / "ngrid-20150615T00-1h.txt"))
+
+
+def peaked(mean_bps: float, peak_bps: float, *, minutes: int = 60) -> Arrivals:
+    """Small products every tenth of a second: one minute at the peak, the others at what is left of the mean."""
+    rest_bps = (mean_bps * minutes - peak_bps) / (minutes - 1)
+    at_s = np.arange(minutes * 600) / 10
+    rates = np.where((at_s >= 600) & (at_s < 660), peak_bps, rest_bps)
+    return Arrivals(at_s, rates / 8 / 10, minutes * 60.0)

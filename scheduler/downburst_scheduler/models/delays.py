@@ -1,0 +1,61 @@
+"""Latencies of products at sites: played once for sites that share a queue, then shifted by each site's own path.
+
+A distribution is kept by magnitude and by how many round trips the product pays for the opening of a window, so that
+a site of another distance costs some thousand steps instead of one per product.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from downburst_scheduler.histograms import BINS, Floats, LogHistogram, places
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Sojourns in a queue, by magnitude and by round trips that are added."""
+
+    sojourn_s: Floats
+    round_trips: Floats
+    weight: Floats
+
+    @classmethod
+    def of_values(cls, sojourn_s: Floats, round_trips: Floats, weight: Floats) -> "Delays":
+        """Of sojourns with a whole number of round trips each."""
+        place = round_trips.astype(np.int64) * BINS + places(sojourn_s)
+        counts = np.bincount(place, weights=weight)
+        sums = np.bincount(place, weights=weight * sojourn_s)
+        used = np.flatnonzero(counts)
+        return cls(sums[used] / counts[used], (used // BINS).astype(np.float64), counts[used].astype(np.float64))
+
+    def at_site(self, round_trip_s: float) -> LogHistogram:
+        """The latencies at a site of this distance: half a round trip to arrive, and those that are added."""
+        seen = LogHistogram()
+        seen.add(self.sojourn_s + (self.round_trips + 0.5) * round_trip_s, self.weight)
+        return seen
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Over all products and sites, and per site what an objective is judged by."""
+
+    together: LogHistogram
+    sites: tuple[LogHistogram, ...] = field(repr=False)
+
+    @classmethod
+    def of_sites(cls, sites: Iterable[LogHistogram]) -> "Latencies":
+        """Each site weighs as much as it has products."""
+        every = tuple(sites)
+        together = LogHistogram()
+        for one in {id(one): one for one in every}.values():
+            together.merge(one, weight=sum(other is one for other in every))
+        return cls(together, every)
+
+    def quantile_s(self, share: float) -> float:
+        """Over products and sites."""
+        return self.together.quantile(share)
+
+    def worst_site_s(self, share: float) -> float:
+        """The quantile at the site where it is worst."""
+        return max((site.quantile(share) for site in {id(one): one for one in self.sites}.values()), default=0.0)

@@ -1,0 +1,116 @@
+"""What repair costs a group, and the rate at which loss and speed are in balance.
+
+By unicast, what each receiver lost is sent to it alone, so the cost grows with their number. Coded, one symbol
+repairs a different loss at each receiver, so that the receiver who lost most sets the cost.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+
+from downburst_scheduler.histograms import Floats
+
+
+class Repair(StrEnum):
+    """How what a group lost comes after."""
+
+    UNICAST = "unicast"
+    CODED = "coded"
+
+
+@dataclass(frozen=True, slots=True)
+class LossCurve:
+    """Loss that was measured at some rates; between them it is taken as linear, beyond them as at the ends."""
+
+    rates_bps: tuple[float, ...]
+    losses: tuple[float, ...]
+
+    def at(self, rate_bps: float) -> float:
+        """The loss at a rate."""
+        return float(np.interp(rate_bps, self.rates_bps, self.losses))
+
+
+def group_seconds(
+    size_bytes: float, receivers: int, *, rate_bps: float, loss: float, repair_bps: float, repair: Repair
+) -> float:
+    """Closed form for one large product: at the rate, then what was lost at the repair's rate."""
+    return size_bytes * 8 / rate_bps + _repeated(receivers, loss, repair) * size_bytes * 8 / repair_bps
+
+
+def best_rate_bps(size_bytes: float, receivers: int, curve: LossCurve, *, repair_bps: float, repair: Repair) -> float:
+    """Of the rates that were measured, the one at which the group is done first."""
+
+    def seconds(rate_bps: float) -> float:
+        loss = curve.at(rate_bps)
+        return group_seconds(
+            size_bytes, receivers, rate_bps=rate_bps, loss=loss, repair_bps=repair_bps, repair=repair
+        )
+
+    return min(curve.rates_bps, key=lambda rate: (seconds(rate), rate))
+
+
+def repair_share(size_bytes: Floats, losses: Sequence[float], repair: Repair) -> Floats:
+    """Repair over product bytes for products of these sizes; small ones round up to whole symbols."""
+    worst = max(losses, default=0.0)
+    if worst <= 0:
+        return np.zeros(len(size_bytes))
+    if repair is Repair.UNICAST:
+        return np.full(len(size_bytes), sum(loss / (1 - loss) for loss in losses))
+    blocks = np.maximum(np.ceil(size_bytes / BLOCK_BYTES), 1)
+    steps = np.unique(np.round(np.log2(blocks) * 4))
+    shares = [expected_symbols(max(round(2 ** (step / 4)), 1), tuple(losses)) / 2 ** (step / 4) for step in steps]
+    result: Floats = np.interp(np.log2(blocks) * 4, steps, shares)
+    return result
+
+
+def expected_symbols(blocks: int, losses: tuple[float, ...]) -> float:
+    """The mean of the largest number of blocks that any receiver lost, losses being independent.
+
+    Each repair symbol may be lost as well, which the factor 1 / (1 - p) of the worst receiver stands for.
+    """
+    return _expected_most(blocks, tuple(sorted(losses))) / (1 - max(losses))
+
+
+def missing_share(size_bytes: Floats, loss: float) -> Floats:
+    """The probability that a receiver misses at least one block of a product."""
+    blocks = np.maximum(np.ceil(size_bytes / BLOCK_BYTES), 1)
+    result: Floats = 1 - (1 - min(loss, 0.99)) ** blocks
+    return result
+
+
+def _repeated(receivers: int, loss: float, repair: Repair) -> float:
+    """Of a large product: every receiver's loss, or only one of them, since they differ little."""
+    return receivers * loss if repair is Repair.UNICAST else loss
+
+
+@lru_cache(maxsize=4096)
+def _expected_most(blocks: int, losses: tuple[float, ...]) -> float:
+    """The sum over k of the probability that somebody lost more than k."""
+    limit = _surely_less(blocks, losses[-1], len(losses))
+    logs = np.zeros(limit)
+    for loss in losses:
+        if loss > 0:
+            logs += np.log(np.clip(_binomial_cdf(blocks, loss, limit), 1e-300, 1.0))
+    return float((1 - np.exp(logs)).sum())
+
+
+def _surely_less(blocks: int, loss: float, receivers: int) -> int:
+    """A number of losses that next to no receiver exceeds."""
+    deviation = math.sqrt(blocks * loss * (1 - loss))
+    return min(blocks, math.ceil(blocks * loss + (6 + math.sqrt(2 * math.log(max(receivers, 1)))) * deviation + 8))
+
+
+def _binomial_cdf(blocks: int, loss: float, limit: int) -> Floats:
+    """P(at most k of the blocks are lost) for k below the limit, by sums of logarithms."""
+    k = np.arange(limit)
+    steps = np.log((blocks - k[:-1]) / (k[:-1] + 1)) + math.log(loss / (1 - loss))
+    logs = blocks * math.log1p(-loss) + np.concatenate([[0.0], np.cumsum(steps)])
+    result: Floats = np.cumsum(np.exp(logs))
+    return result
+
+
+BLOCK_BYTES = 1_400.0
