@@ -4,7 +4,7 @@ Every rate is Ethernet-frame bits per second, which is what a policer counts. Di
 to the sites, `in` from each of them. A window is half-open: [begin, end), in UTC.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -193,6 +193,15 @@ class CircuitChange:
 
 
 @dataclass(frozen=True, slots=True)
+class CircuitAnswer:
+    """What became of a request, or what would."""
+
+    circuit: Circuit
+    done: bool = True
+    """False: it was asked only, or had been done before."""
+
+
+@dataclass(frozen=True, slots=True)
 class CircuitEvent:
     """Something that happened to a circuit."""
 
@@ -243,6 +252,8 @@ class CircuitProblem:
     step: str = ""
     hop: str = ""
     remedy: str = ""
+    site: str | None = None
+    """Whose end it is about; None: the hub's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +275,56 @@ class Standing:
     state: str
     """up, partial or failed."""
     took_ms: float = 0.0
-    problems: dict[str, CircuitProblem] = field(default_factory=dict)
-    """By the port of the end that is away or failed."""
+    problems: tuple[CircuitProblem, ...] = ()
+    """Of the ends that are away or failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReachProbe:
+    """What came of five packets there and back."""
+
+    site: str
+    sent: int
+    received: int
+    round_trip_us: int | None = None
+    """The median."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateProbe:
+    """What came of a train of packets that was sent through a circuit at a steady rate."""
+
+    site: str
+    direction: Direction
+    sent: int
+    received: int
+    offered_bps: float
+    received_bps: float
+    bins_bps: tuple[float, ...] = ()
+    """Received in each 50 ms."""
+    loss_by_bin: tuple[float, ...] = ()
+    """Share of what was sent in each of them."""
+    delay_rise_median_us: int = 0
+    """One-way delay over the least of the train."""
+    delay_rise_max_us: int = 0
+    burst_sent: int = 0
+    """Packets back to back."""
+    burst_received: int = 0
+    round_trip_us: int | None = None
+
+    @property
+    def loss_share(self) -> float:
+        """Of the train."""
+        return 1 - self.received / self.sent if self.sent else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a node is told to hold of a circuit."""
+
+    circuit: Circuit
+    ports: tuple[Port, ...]
+    """Of its ends, in their order."""
 
 
 LEAST_SHARE = 0.8

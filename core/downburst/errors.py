@@ -99,6 +99,12 @@ class AlreadyThere(DownburstError):
     status, code, title, exit_code = 409, "already-there", "The name is taken", 2
 
 
+class CircuitConflict(DownburstError):
+    """A port has no room in a window; `extra["circuits"]` lists those that hold it."""
+
+    status, code, title, exit_code = 409, "circuit-conflict", "The circuit does not fit", 2
+
+
 class Refused(DownburstError):
     """A right is missing."""
 
@@ -159,4 +165,5 @@ _BY_NODE_CODE: dict[str, type[DownburstError]] = {
     "bad-pattern": BadPattern,
     "bad-request": BadInput,
     "truncated": TruncatedUpload,
+    "not-up": CircuitConflict,
 }

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from downburst.circuits import CircuitProblem, CircuitUse
 from downburst.model import Plan, Transport
 
 
@@ -129,6 +130,7 @@ class TrafficSeen:
     legs: tuple[LegTraffic, ...]
     sessions: tuple[SessionTraffic, ...]
     control_bytes: int
+    circuits: tuple[CircuitUse, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -206,6 +208,24 @@ class ResendsChanged:
     """A resend was asked for, cancelled or finished."""
 
 
+@dataclass(frozen=True, slots=True)
+class CircuitTold:
+    """The node says that an end of a circuit is reached no more, or again, or was removed at its moment."""
+
+    circuit: int
+    site: str | None
+    state: Literal["up", "down", "removed"]
+    at: datetime
+    problem: CircuitProblem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitsChanged:
+    """A circuit came to another state, was modified or measured anew, or a port changed."""
+
+    circuit: int | None = None
+
+
 Event = (
     SessionChanged
     | UpstreamChanged
@@ -221,4 +241,6 @@ Event = (
     | SitesChanged
     | SubscriptionsChanged
     | ResendsChanged
+    | CircuitTold
+    | CircuitsChanged
 )

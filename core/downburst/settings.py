@@ -91,6 +91,26 @@ class MulticastSettings(_Section):
         return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
 
 
+class CircuitSettings(_Section):
+    """Circuits that the hub's own nodes make, and how they are measured."""
+
+    network: IPv4Network | IPv6Network = Field(
+        default=IPv4Network("10.231.0.0/16"),
+        description="Where circuits get their inner addresses: two for a site, so 32,768 circuits at a time.",
+    )
+    probe_minutes: float = Field(
+        default=10.0,
+        gt=0,
+        description="Minutes between two measurements of a circuit. Half a second of ten minutes is 0.1 %.",
+    )
+    probe_ms: int = Field(
+        default=500,
+        ge=200,
+        le=2_000,
+        description="Milliseconds of a measuring train. Ten bins of 50 ms tell a cause.",
+    )
+
+
 class SchedulerSettings(_Section):
     """When the scheduler decides; times are divided by `time_scale`."""
 
@@ -213,6 +233,7 @@ class Settings(BaseSettings):
         default=1e9, gt=0, description="Bits per second that may leave the hub. A gigabit port, the usual one."
     )
     multicast: MulticastSettings = MulticastSettings()
+    circuits: CircuitSettings = CircuitSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     watch: WatchSettings = WatchSettings()
     time_scale: float = Field(

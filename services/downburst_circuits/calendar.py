@@ -96,6 +96,11 @@ class Calendar:
         """The most that is reserved of a port at any moment of a window."""
         return self._ports[port].levels[direction].peak(begin_us, end_us)
 
+    def most_bps(self, port: str) -> int:
+        """The most that is reserved of a port at any moment, in either direction."""
+        levels = self._ports[port].levels.values()
+        return max(level.peak(BEGINNING_US, FOREVER_US) for level in levels)
+
     def fit(self, wanted: Reservation) -> Reservation:
         """The reservation with its tags as it would be admitted, and nothing changed; raises `NoRoom`."""
         for claim in wanted.claims:

@@ -14,36 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
-from downburst.circuits import LEAST_SHARE, Direction
+from downburst.circuits import LEAST_SHARE, Direction, RateProbe
 from downburst.rates import rate_text
-
-
-@dataclass(frozen=True, slots=True)
-class RateProbe:
-    """What came of a train of packets that was sent through a circuit at a steady rate."""
-
-    site: str
-    direction: Direction
-    sent: int
-    received: int
-    offered_bps: float
-    received_bps: float
-    bins_bps: tuple[float, ...] = ()
-    """Received in each 50 ms."""
-    loss_by_bin: tuple[float, ...] = ()
-    """Share of what was sent in each of them."""
-    delay_rise_median_us: int = 0
-    """One-way delay over the least of the train."""
-    delay_rise_max_us: int = 0
-    burst_sent: int = 0
-    """Packets back to back."""
-    burst_received: int = 0
-    round_trip_us: int | None = None
-
-    @property
-    def loss_share(self) -> float:
-        """Of the train."""
-        return 1 - self.received / self.sent if self.sent else 0.0
 
 
 @dataclass(frozen=True, slots=True)

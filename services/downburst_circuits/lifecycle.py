@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from downburst.circuits import FINISHED, LEAVING, WANTED, Circuit, CircuitState
-from downburst.clock import from_us, to_us
+from downburst.clock import to_us
 from downburst.errors import BadInput
 
 
@@ -103,7 +103,7 @@ def check_modifiable(circuit: Circuit) -> None:
 
 def said_of(circuit: Circuit) -> str:
     """The state and its reason, for a sentence of something that wanted to use the circuit."""
-    since = f" since {from_us(to_us(circuit.since)):%Y-%m-%d %H:%M:%S} UTC" if circuit.since else ""
+    since = f" since {circuit.since:%Y-%m-%d %H:%M:%S} UTC" if circuit.since else ""
     return f"circuit {circuit.number} is {circuit.state}{since}" + (f": {circuit.reason}" if circuit.reason else "")
 
 

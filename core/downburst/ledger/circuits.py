@@ -57,8 +57,8 @@ class Ports:
 
     def change(self, port: Port) -> Port:
         """Keeps other properties of a port that is there."""
-        self.one(port.name)
-        put(self._connection, circuit_ports, asdict(port))
+        row = asdict(port) | {"created_at": self.one(port.name).created_at}
+        put(self._connection, circuit_ports, row)
         return self.one(port.name)
 
     def remove(self, name: str) -> None:

@@ -156,7 +156,7 @@ MOMENTS = st.integers(0, 24)
 def wishes(draw: st.DrawFn) -> list[tuple[str, Reservation]]:
     """Requests, exchanges and removals with equal sizes and touching edges being likely."""
     done = []
-    for number in range(draw(st.integers(1, 25))):
+    for number in range(draw(st.integers(1, 16))):
         begin = draw(MOMENTS)
         end = begin + draw(st.integers(1, 8))
         ports = draw(st.lists(st.sampled_from(sorted(PORTS)), min_size=1, max_size=3, unique=True))

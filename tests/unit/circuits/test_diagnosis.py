@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from downburst.circuits import Direction
-from downburst_circuits.diagnosis import RateProbe, judge
+from downburst.circuits import Direction, RateProbe
+from downburst_circuits.diagnosis import judge
 
 RESERVED = 500_000_000
 GOOD = RateProbe(

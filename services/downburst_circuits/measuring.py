@@ -1,0 +1,168 @@
+"""Measures circuits by short trains inside their own reservations, and says what that means for their states."""
+
+from dataclasses import dataclass
+
+from downburst.circuits import (
+    LEAST_SHARE,
+    Circuit,
+    CircuitProblem,
+    CircuitState,
+    Direction,
+    Measured,
+    ReachProbe,
+)
+from downburst.clock import Clock
+from downburst.events import TrafficSeen
+from downburst.rates import rate_text
+from downburst.settings import CircuitSettings
+from downburst_circuits.diagnosis import judge
+from downburst_circuits.lifecycle import Happening
+from downburst_circuits.node import CircuitNode
+from downburst_circuits.register import Register, Said
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a round of probes means for a circuit."""
+
+    happening: Happening
+    said: Said
+
+
+class Measuring:
+    """Knows when each circuit is measured next, and what products use of it."""
+
+    def __init__(self, register: Register, node: CircuitNode, clock: Clock, settings: CircuitSettings) -> None:
+        self._register = register
+        self._node = node
+        self._clock = clock
+        self._settings = settings
+        self._next_s: dict[int, float] = {}
+        self._used_bps: dict[tuple[int, str, Direction], float] = {}
+
+    def due(self, circuit: Circuit, now_s: float) -> bool:
+        """Whether a circuit that stands should be measured again."""
+        return circuit.state in _MEASURED and self._next_s.get(circuit.number, 0.0) <= now_s
+
+    def soon(self, number: int) -> None:
+        """Something changed: the next round comes at once."""
+        self._next_s.pop(number, None)
+
+    def forget(self, number: int) -> None:
+        """The circuit is gone."""
+        self._next_s.pop(number, None)
+        self._used_bps = {key: used for key, used in self._used_bps.items() if key[0] != number}
+
+    def used(self, traffic: TrafficSeen) -> None:
+        """Takes what products used in the last second; it counts as carried."""
+        for use in traffic.circuits:
+            if use.site is not None:
+                for direction, count in ((Direction.OUT, use.out_bytes), (Direction.IN, use.in_bytes)):
+                    self._used_bps[use.circuit, use.site, direction] = count * 8 / traffic.seconds
+
+    async def measure(self, circuit: Circuit) -> Verdict:
+        """One round: who is reached, at which rate each way; what was found is kept."""
+        reached = [await self._node.probe_reach(circuit.number, site) for site in circuit.sites]
+        self._next_s[circuit.number] = self._clock.monotonic_s() + AGAIN_S
+        if circuit.state is CircuitState.DOWN and any(probe.received for probe in reached):
+            return Verdict(Happening.RETURNED, Said("probes come back again; it is measured before it is used"))
+        rows = [row for probe in reached for row in await self._of_site(circuit, probe)]
+        await self._register.measured(circuit, rows)
+        verdict = _verdict(circuit, reached, rows)
+        if verdict.happening is Happening.PASSED:
+            self._next_s[circuit.number] = self._clock.monotonic_s() + self._settings.probe_minutes * 60
+        return verdict
+
+    async def cut(self, circuit: Circuit, site: str, problem: CircuitProblem) -> None:
+        """One site of several is reached no more."""
+        await self._register.measured(circuit, [self._dead(circuit, site, each, problem) for each in Direction])
+
+    async def _of_site(self, circuit: Circuit, reach: ReachProbe) -> list[Measured]:
+        ways = [each for each in Direction if circuit.rate_bps(each)]
+        if not reach.received:
+            problem = CircuitProblem(f"none of {reach.sent} probes to {reach.site} came back", remedy=_FAR_END)
+            return [self._dead(circuit, reach.site, way, problem) for way in ways]
+        rows = [await self._of_way(circuit, reach, way) for way in ways]
+        return [row for row in rows if row is not None]
+
+    async def _of_way(self, circuit: Circuit, reach: ReachProbe, direction: Direction) -> Measured | None:
+        """None: products use nearly all of it, so there is no room to ask and no doubt that it carries them."""
+        number, reserved_bps = circuit.number, circuit.rate_bps(direction)
+        used_bps = self._used_bps.get((number, reach.site, direction), 0.0)
+        train_bps = round(circuit.shaped_share * reserved_bps - used_bps)
+        if train_bps < LEAST_ROOM * reserved_bps:
+            return self._busy(circuit, reach, direction, round(used_bps))
+        probe = await self._node.probe_rate(
+            number, reach.site, direction, rate_bps=train_bps, duration_ms=self._settings.probe_ms
+        )
+        # What products used while the train went is known a second later at best; they had what was left of the rate.
+        after_bps = self._used_bps.get((number, reach.site, direction), used_bps)
+        found = judge(probe, reserved_bps=reserved_bps, used_bps=min(used_bps, after_bps))
+        return Measured(
+            circuit=number,
+            site=reach.site,
+            direction=direction,
+            at=self._clock.now(),
+            rate_bps=min(found.rate_bps, reserved_bps),
+            reserved_bps=reserved_bps,
+            loss_share=probe.loss_share,
+            round_trip_us=reach.round_trip_us,
+            cause=found.cause,
+            sentence=found.sentence,
+            remedy=found.remedy,
+        )
+
+    def _busy(self, circuit: Circuit, reach: ReachProbe, direction: Direction, used_bps: int) -> Measured | None:
+        reserved_bps = circuit.rate_bps(direction)
+        if used_bps < LEAST_SHARE * reserved_bps:
+            return None
+        rate_bps = min(used_bps, reserved_bps)
+        now = self._clock.now()
+        return Measured(
+            circuit.number, reach.site, direction, now, rate_bps, reserved_bps, round_trip_us=reach.round_trip_us
+        )
+
+    def _dead(self, circuit: Circuit, site: str, direction: Direction, problem: CircuitProblem) -> Measured:
+        return Measured(
+            circuit=circuit.number,
+            site=site,
+            direction=direction,
+            at=self._clock.now(),
+            rate_bps=0,
+            reserved_bps=circuit.rate_bps(direction),
+            loss_share=1.0,
+            cause="cut",
+            sentence=problem.sentence,
+            remedy=problem.remedy,
+        )
+
+
+def _verdict(circuit: Circuit, reached: list[ReachProbe], rows: list[Measured]) -> Verdict:
+    if not any(probe.received for probe in reached):
+        return _nobody(circuit, reached)
+    short = next((row for row in rows if not row.enough), None)
+    if short is None:
+        worst = min((row.rate_bps for row in rows), default=circuit.rate_out_bps)
+        return Verdict(Happening.PASSED, Said(f"probes got through at {rate_text(worst)} and more"))
+    said = Said(short.sentence, step="measuring", hop=short.site, remedy=short.remedy)
+    return Verdict(Happening.FELL_SHORT, said)
+
+
+def _nobody(circuit: Circuit, reached: list[ReachProbe]) -> Verdict:
+    """Before it carried anything it was not made; after that it is cut, and may come back by itself."""
+    sites = ", ".join(probe.site for probe in reached)
+    sent = sum(probe.sent for probe in reached)
+    said = Said(f"none of {sent} probes to {sites} came back", step="verify", hop=sites, remedy=_FAR_END)
+    new = circuit.state is CircuitState.VERIFYING
+    return Verdict(Happening.BROKE if new else Happening.LOST, said)
+
+
+_FAR_END = (
+    "look whether the receiver there runs with --circuits and is connected, and whether its port and the path "
+    "between the ports are up"
+)
+_MEASURED = (CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN)
+LEAST_ROOM = 0.2
+"""A train at less of the rate says too little about the rest."""
+AGAIN_S = 60.0
+"""A degraded circuit is looked at more often: feeds wait to come back."""

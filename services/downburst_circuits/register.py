@@ -1,0 +1,197 @@
+"""Every unfinished circuit, with the calendar, in memory; what happens to one goes through here into the ledger.
+
+One hub process writes circuits, so the ledger is read once, at the start.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from downburst.bus import Bus
+from downburst.circuits import (
+    FINISHED,
+    LEAVING,
+    Circuit,
+    CircuitEvent,
+    CircuitState,
+    Lease,
+    Measured,
+    Port,
+)
+from downburst.clock import Clock
+from downburst.errors import NotFound
+from downburst.events import CircuitsChanged
+from downburst.ledger import Book, Ledger
+from downburst_circuits.calendar import Calendar, Reservation
+from downburst_circuits.lifecycle import Happening, after
+from downburst_circuits.requests import Known, reservation_of
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The words of an event."""
+
+    sentence: str
+    step: str = ""
+    hop: str = ""
+    remedy: str = ""
+    by: str = "hub"
+
+
+class Register:
+    """The open circuits of one hub."""
+
+    def __init__(self, ledger: Ledger, bus: Bus, clock: Clock) -> None:
+        self._ledger = ledger
+        self._bus = bus
+        self._clock = clock
+        self.ports: dict[str, Port] = {}
+        self.open: dict[int, Circuit] = {}
+        self.begun: dict[int, Circuit] = {}
+        """Those of the open ones whose window has begun."""
+        self.calendar = Calendar({})
+        self.watchers: list[Callable[[Circuit], None]] = []
+        """Told of every circuit that changed."""
+        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._writing = asyncio.Lock()
+        self._promised: dict[int, Reservation] = {}
+
+    async def load(self) -> None:
+        """Reads what the ledger holds."""
+        ports, circuits = await self._ledger.read(lambda book: (book.ports.all(), book.circuits.unfinished()))
+        self.ports = {port.name: port for port in ports}
+        self.calendar = Calendar({port.name: port.rate_bps for port in ports})
+        self.open.clear()
+        self.begun.clear()
+        for circuit in circuits:
+            self._remember(circuit)
+
+    async def known(self) -> Known:
+        """What a request is checked against at this moment."""
+        sites = await self._ledger.read(lambda book: book.sites.all())
+        return Known(self.ports, {site.name: site for site in sites}, self._clock.now())
+
+    def lock(self, number: int) -> asyncio.Lock:
+        """Held by whoever works on a circuit; the next one finds it as it was left."""
+        return self._locks[number]
+
+    def lease(self, circuit: Circuit) -> Lease:
+        """What the node is told of a circuit."""
+        missing = next((end.port for end in circuit.ends if end.port not in self.ports), None)
+        if missing is not None:
+            raise NotFound(f"the port {missing} of circuit {circuit.number} was removed; add it again")
+        return Lease(circuit, tuple(self.ports[end.port] for end in circuit.ends))
+
+    async def keep_new(self, circuit: Circuit, said: Said) -> Circuit:
+        """Writes an admitted circuit down under a number of its own."""
+
+        def write(book: Book) -> Circuit:
+            kept = book.circuits.add(replace(circuit, state=CircuitState.ADMITTED, reason=said.sentence))
+            book.circuits.note(self._event(kept, Happening.ADMIT.value, said))
+            return kept
+
+        kept = await self._ledger.write(write)
+        self._remember(kept)
+        self._tell(kept)
+        return kept
+
+    async def happen(self, number: int, happening: Happening, said: Said) -> Circuit | None:
+        """Moves an open circuit on; None if the happening means nothing in its state.
+
+        What is neither a new state nor a new reason is not written down again.
+        """
+
+        def moved(circuit: Circuit) -> Circuit | None:
+            state = after(circuit.state, happening)
+            if state is None:
+                return None
+            since = circuit.since if state is circuit.state else self._clock.now()
+            return replace(circuit, state=state, reason=_reason(happening, said), since=since)
+
+        return await self.change(number, moved, happening.value, said)
+
+    async def change(
+        self, number: int, update: Callable[[Circuit], Circuit | None], event: str, said: Said
+    ) -> Circuit | None:
+        """Changes an open circuit as it is now, with the event that says why; None if the update wants nothing."""
+        async with self._writing:
+            before = self.open.get(number)
+            circuit = update(before) if before is not None else None
+            if circuit is None or circuit == before:
+                return circuit
+            await self._ledger.write(lambda book: self._write(book, circuit, event, said))
+            self._remember(circuit)
+        log = _LOG.warning if said.remedy else _LOG.info
+        log("circuit %d is %s: %s", number, circuit.state, said.sentence)
+        self._tell(circuit)
+        return circuit
+
+    @contextmanager
+    def promising(self, circuit: Circuit) -> Iterator[None]:
+        """Holds what a circuit is to have in the calendar until it has it, whatever else happens to it meanwhile."""
+        self._promised[circuit.number] = self.calendar.exchange(reservation_of(circuit, self.ports))
+        try:
+            yield
+        finally:
+            del self._promised[circuit.number]
+            now = self.open.get(circuit.number)
+            if now is not None:
+                self._remember(now)
+
+    async def note(self, circuit: Circuit, event: str, said: Said) -> None:
+        """Keeps an event that changed nothing."""
+        kept = self._event(circuit, event, said)
+        await self._ledger.write(lambda book: book.circuits.note(kept))
+
+    async def measured(self, circuit: Circuit, rows: list[Measured]) -> None:
+        """Keeps what probes found."""
+        await self._ledger.write(lambda book: book.circuits.measured(rows))
+        self._tell(circuit)
+
+    def _remember(self, circuit: Circuit) -> None:
+        """A circuit that is being cleared away keeps nobody else from its rate and tags."""
+        number = circuit.number
+        self.calendar.remove(number)
+        for kept in (self.open, self.begun):
+            kept.pop(number, None)
+        if circuit.state in FINISHED:
+            self._locks.pop(number, None)
+            return
+        self.open[number] = circuit
+        if circuit.state is not CircuitState.ADMITTED:
+            self.begun[number] = circuit
+        if circuit.state not in LEAVING:
+            self.calendar.put(self._promised.get(number) or reservation_of(circuit, self.ports))
+
+    def _write(self, book: Book, circuit: Circuit, event: str, said: Said) -> None:
+        book.circuits.save(circuit)
+        book.circuits.note(self._event(circuit, event, said))
+
+    def _event(self, circuit: Circuit, event: str, said: Said) -> CircuitEvent:
+        return CircuitEvent(
+            circuit=circuit.number,
+            at=self._clock.now(),
+            event=event,
+            state=circuit.state,
+            sentence=said.sentence,
+            step=said.step,
+            hop=said.hop,
+            remedy=said.remedy,
+            by=said.by,
+        )
+
+    def _tell(self, circuit: Circuit) -> None:
+        for watcher in self.watchers:
+            watcher(circuit)
+        self._bus.publish(CircuitsChanged(circuit.number))
+
+
+def _reason(happening: Happening, said: Said) -> str:
+    """A circuit that carries what was reserved needs no reason."""
+    return "" if happening is Happening.PASSED else said.sentence
+
+
+_LOG = logging.getLogger("downburst.circuits")

@@ -1,0 +1,297 @@
+"""What may be asked for: checks of a request, one clear sentence for each thing that can't be, and what it claims."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from ipaddress import ip_address, ip_interface
+
+from downburst.circuits import (
+    Circuit,
+    CircuitDriver,
+    CircuitEnd,
+    CircuitShape,
+    Direction,
+    Port,
+    Replication,
+)
+from downburst.clock import from_us, to_us
+from downburst.errors import BadInput, CircuitConflict, NotFound
+from downburst.model import Site
+from downburst.rates import rate_text
+from downburst_circuits.calendar import FOREVER_US, Claim, Clash, Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a request is checked against."""
+
+    ports: Mapping[str, Port]
+    sites: Mapping[str, Site]
+    now: datetime
+
+
+def checked(wanted: Circuit, known: Known) -> Circuit:
+    """The request with its ends resolved and its begin not in the past; one sentence if it can't be."""
+    circuit = replace(wanted, ends=_resolved(wanted.ends, known), begin=_begin(wanted, known.now))
+    check_window(circuit, known.now)
+    _check_ends(circuit, known)
+    check_rates(circuit, known.ports)
+    _check_driver(circuit, known.ports)
+    return circuit
+
+
+def check_window(circuit: Circuit, now: datetime) -> None:
+    """An end that can still come, after the begin."""
+    if circuit.end is not None and circuit.end <= circuit.begin:
+        raise BadInput(
+            f"the window ends at {moment_text(circuit.end)}, not after its begin at {moment_text(circuit.begin)}; "
+            "give a later end"
+        )
+    if circuit.over_at(now):
+        raise BadInput(
+            f"the window ended at {moment_text(circuit.end)} and it is {moment_text(now)}; "
+            "give an end that is to come"
+        )
+    if circuit.begin > now + FARTHEST:
+        raise BadInput(
+            f"the window begins at {moment_text(circuit.begin)}, more than {FARTHEST.days // 365} years ahead; "
+            "is the year right?"
+        )
+
+
+def check_rates(circuit: Circuit, ports: Mapping[str, Port]) -> None:
+    """A rate, and none that a port could never carry."""
+    if circuit.rate_out_bps < SMALLEST_BPS:
+        raise BadInput(
+            f"the rate to the sites is {rate_text(circuit.rate_out_bps)}; give at least {rate_text(SMALLEST_BPS)}"
+        )
+    if circuit.rate_in_bps < 0:
+        raise BadInput("the rate from the sites is below zero; give 0 or more")
+    for claim in claims_of(circuit, ports):
+        for direction in Direction:
+            _check_rate(circuit, claim, direction, ports[claim.port])
+
+
+def reservation_of(circuit: Circuit, ports: Mapping[str, Port]) -> Reservation:
+    """What a circuit takes of the calendar."""
+    end_us = FOREVER_US if circuit.end is None else to_us(circuit.end)
+    return Reservation(circuit.number, to_us(circuit.begin), end_us, claims_of(circuit, ports))
+
+
+def claims_of(circuit: Circuit, ports: Mapping[str, Port]) -> tuple[Claim, ...]:
+    """What each end takes of its port; the hub's carries as many copies as it makes."""
+    hub, *others = circuit.ends
+    copies = 1 if circuit.replication is Replication.UNDERLAY else len(others)
+    back = len(others)
+    return (
+        _claim(hub, ports, out_bps=copies * circuit.rate_out_bps, in_bps=back * circuit.rate_in_bps),
+        *(_claim(end, ports, out_bps=circuit.rate_in_bps, in_bps=circuit.rate_out_bps) for end in others),
+    )
+
+
+def with_tags(circuit: Circuit, reservation: Reservation) -> Circuit:
+    """The circuit with the tags that the calendar gave."""
+    tags = {claim.port: claim.vlan for claim in reservation.claims}
+    return replace(circuit, ends=tuple(replace(end, vlan=tags.get(end.port)) for end in circuit.ends))
+
+
+def conflict(circuit: Circuit, clash: Clash, others: Mapping[int, Circuit], port: Port) -> CircuitConflict:
+    """The refusal that names who is in the way."""
+    holders = [others[number] for number in clash.with_numbers if number in others]
+    listed = [_holder_out(holder) for holder in holders]
+    return CircuitConflict(_conflict_sentence(circuit, clash, holders, port), circuits=listed, port=clash.port)
+
+
+def moment_text(instant: datetime | None) -> str:
+    """An instant for people."""
+    return "no end" if instant is None else f"{instant:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _begin(wanted: Circuit, now: datetime) -> datetime:
+    """Now, if the begin has just passed: a request takes its time, and clocks differ a little."""
+    if wanted.begin >= now:
+        return wanted.begin
+    if now - wanted.begin <= JUST_NOW:
+        return now
+    raise BadInput(
+        f"the window begins at {moment_text(wanted.begin)} and it is {moment_text(now)}; "
+        "give a begin that is to come, or leave it out to begin now"
+    )
+
+
+def _resolved(ends: Sequence[CircuitEnd], known: Known) -> tuple[CircuitEnd, ...]:
+    if len(ends) < 2:
+        raise BadInput("a circuit has the hub's end and at least one site's; name a site with --to")
+    return tuple(_named(end, known, is_hub=position == 0) for position, end in enumerate(ends))
+
+
+def _named(end: CircuitEnd, known: Known, *, is_hub: bool) -> CircuitEnd:
+    """An end by its port, or by its site if that has one port or says which."""
+    if end.port:
+        port = known.ports.get(end.port)
+        if port is None:
+            raise unknown_port(end.port, known.ports)
+        if is_hub != (port.site is None):
+            whose = "is the port of a site, and the first end" if is_hub else "is the hub's, and every other end"
+            raise BadInput(f"port {end.port} {whose} must be {'the hub' if is_hub else 'a site'}'s; swap the ends")
+        return replace(end, site=port.site)
+    site = None if is_hub else end.site
+    if site is not None and site not in known.sites:
+        raise NotFound(f"there is no site {site!r}; `downburst sites list` shows all")
+    return replace(end, site=site, port=_only_port(site, known).name)
+
+
+def _only_port(site: str | None, known: Known) -> Port:
+    own = [port for port in known.ports.values() if port.site == site]
+    attachment = known.sites[site].circuit_attachment if site else None
+    named = [port for port in own if attachment and attachment.port in (port.name, port.stp)]
+    found = named or own
+    if len(found) == 1:
+        return found[0]
+    who = f"site {site}" if site else "the hub"
+    if not found:
+        option = f" --site {site}" if site else ""
+        raise BadInput(f"{who} has no port for circuits; make one: downburst ports add NAME{option} --rate 1G")
+    raise BadInput(f"{who} has the ports {', '.join(port.name for port in found)}; say which one")
+
+
+def unknown_port(name: str, ports: Iterable[str]) -> NotFound:
+    """The refusal of a port that nobody made."""
+    listed = ", ".join(sorted(ports)[:10]) or "none"
+    return NotFound(f"there is no port {name!r}; known are: {listed}; make one with `downburst ports add {name}`")
+
+
+def _check_ends(circuit: Circuit, known: Known) -> None:
+    for names, what in (([end.port for end in circuit.ends], "port"), (list(circuit.sites), "site")):
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise BadInput(f"{what} {twice} is named twice; a circuit has one end there")
+    for end in circuit.ends:
+        _check_tags(end, known.ports[end.port])
+        if end.site is not None and end.site not in known.sites:
+            raise NotFound(
+                f"port {end.port} belongs to the site {end.site!r}, which was removed; remove the port too"
+            )
+
+
+def _check_tags(end: CircuitEnd, port: Port) -> None:
+    if end.first_vlan is None or end.last_vlan is None:
+        return
+    if port.first_vlan is None or port.last_vlan is None:
+        raise BadInput(f"port {port.name} has no tags; leave the tag out, or give the port some with --vlan")
+    if not port.first_vlan <= end.first_vlan <= end.last_vlan <= port.last_vlan:
+        asked = str(end.first_vlan) if end.first_vlan == end.last_vlan else f"{end.first_vlan}-{end.last_vlan}"
+        raise BadInput(
+            f"the tag {asked} lies outside those of port {port.name}, which has {port.first_vlan}-{port.last_vlan}; "
+            "ask for one of them, or for any"
+        )
+
+
+def _check_rate(circuit: Circuit, claim: Claim, direction: Direction, port: Port) -> None:
+    if claim.rate_bps(direction) <= port.rate_bps:
+        return
+    copies = (
+        f" ({len(circuit.sites)} copies)" if claim.port == circuit.ends[0].port and len(circuit.sites) > 1 else ""
+    )
+    raise BadInput(
+        f"port {port.name} carries {rate_text(port.rate_bps)} and the circuit would need "
+        f"{rate_text(claim.rate_bps(direction))}{copies} there; ask for less, or correct the port's rate"
+    )
+
+
+def _check_driver(circuit: Circuit, ports: Mapping[str, Port]) -> None:
+    if not 0.85 <= circuit.shaped_share <= 1:
+        raise BadInput(f"the shaped share is {circuit.shaped_share:g}; give 0.85 to 1 (0.9 leaves room for headers)")
+    if circuit.replication is Replication.UNDERLAY:
+        _check_group(circuit)
+    for end in circuit.ends:
+        port = ports[end.port]
+        if not port.interface:
+            raise BadInput(
+                f"port {port.name} has no interface, so no node can use it; "
+                f"say which: downburst ports set {port.name} --interface eth0"
+            )
+        if circuit.driver is CircuitDriver.DECLARED:
+            _check_declared(end)
+        elif not port.underlay:
+            raise BadInput(
+                f"port {port.name} has no underlay address, between which tunnels are laid; "
+                f"give its own: downburst ports set {port.name} --underlay 192.0.2.1"
+            )
+
+
+def _check_group(circuit: Circuit) -> None:
+    if circuit.shape is not CircuitShape.MULTIPOINT:
+        raise BadInput("a circuit to one site needs no copies; leave the replication out")
+    if circuit.group is None or not _is_multicast(circuit.group):
+        raise BadInput(
+            f"the underlay replicates to a group and {circuit.group!r} is none; give one inside 239.0.0.0/8"
+        )
+
+
+def _is_multicast(text: str) -> bool:
+    try:
+        return ip_address(text).is_multicast
+    except ValueError:
+        return False
+
+
+def _check_declared(end: CircuitEnd) -> None:
+    try:
+        ip_interface(end.address or "")
+    except ValueError:
+        raise BadInput(
+            f"a declared circuit is probed between its addresses and {end.address or 'none'!r} was given for port "
+            f"{end.port}; give the one that it has there, such as 10.10.200.10/24"
+        ) from None
+
+
+def _claim(end: CircuitEnd, ports: Mapping[str, Port], *, out_bps: int, in_bps: int) -> Claim:
+    port = ports.get(end.port)
+    offered = (port.first_vlan, port.last_vlan) if port else (None, None)
+    first, last = (end.first_vlan, end.last_vlan) if end.first_vlan is not None else offered
+    return Claim(end.port, out_bps, in_bps, first, last, end.vlan)
+
+
+def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit], port: Port) -> str:
+    if clash.direction is None:
+        tags = f"tag {clash.vlan}" if clash.vlan is not None else "every tag that would do"
+        return (
+            f"{tags} of port {clash.port} is taken during the window by {_numbers(holders)}; "
+            "ask for another tag or another window"
+        )
+    way = "sent" if clash.direction is Direction.OUT else "received"
+    until = "on" if clash.end_us >= FOREVER_US else f"to {moment_text(from_us(clash.end_us))}"
+    return (
+        f"port {clash.port} has {rate_text(clash.free_bps)} of {rate_text(port.rate_bps)} free to be {way} from "
+        f"{moment_text(from_us(clash.begin_us))} {until} because of {_numbers(holders)}, and {_asked(circuit)}; "
+        "ask for less or another window"
+    )
+
+
+def _asked(circuit: Circuit) -> str:
+    times = f" for each of {len(circuit.sites)} sites" if len(circuit.sites) > 1 else ""
+    return f"{rate_text(circuit.rate_out_bps)} out and {rate_text(circuit.rate_in_bps)} in{times} were asked for"
+
+
+def _numbers(holders: Sequence[Circuit]) -> str:
+    told = [str(holder.number) for holder in holders[:5]]
+    more = f" and {len(holders) - 5} more" if len(holders) > 5 else ""
+    return f"circuit{'s' if len(holders) != 1 else ''} {', '.join(told)}{more}"
+
+
+def _holder_out(circuit: Circuit) -> dict[str, object]:
+    return {
+        "circuit": circuit.number,
+        "begin": circuit.begin.isoformat(),
+        "end": circuit.end.isoformat() if circuit.end else None,
+        "rate_out_bps": circuit.rate_out_bps,
+        "rate_in_bps": circuit.rate_in_bps,
+        "description": circuit.description,
+        "requested_by": circuit.requested_by,
+    }
+
+
+FARTHEST = timedelta(days=5 * 365)
+JUST_NOW = timedelta(seconds=60)
+SMALLEST_BPS = 64_000

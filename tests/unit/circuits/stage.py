@@ -1,0 +1,198 @@
+"""A register, a desk and a keeper over a real ledger, with a node in memory that can be away, refuse and forget."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from downburst.bus import Bus
+from downburst.circuits import (
+    Circuit,
+    CircuitEnd,
+    CircuitEvent,
+    CircuitProblem,
+    CircuitState,
+    Direction,
+    Lease,
+    Measured,
+    Port,
+    RateProbe,
+    ReachProbe,
+    Standing,
+)
+from downburst.clock import FakeClock
+from downburst.errors import NodeAway
+from downburst.events import CircuitTold
+from downburst.ledger import Ledger
+from downburst.model import Site
+from downburst.settings import CircuitSettings
+from downburst_circuits.desk import Desk
+from downburst_circuits.keeper import Keeper
+from downburst_circuits.register import Register
+
+HOUR = timedelta(hours=1)
+M = 1_000_000
+
+
+@dataclass
+class NodeInMemory:
+    """Holds leases as a node would; a path carries what `carries_bps` says of a site."""
+
+    running: bool = True
+    held: dict[int, Lease] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    refuses: dict[int, CircuitProblem] = field(default_factory=dict)
+    """By circuit: why it can't be made, or changed."""
+    stuck: list[CircuitProblem] = field(default_factory=list)
+    """What can't be removed."""
+    silent: set[str] = field(default_factory=set)
+    """Sites that nothing comes back from."""
+    away: set[str] = field(default_factory=set)
+    carries_bps: dict[str, float] = field(default_factory=dict)
+    dies_after: int | None = None
+    """So many more answers, then it is away."""
+
+    async def hold_circuits(self, leases: Sequence[Lease]) -> list[Standing]:
+        self._note("hold " + " ".join(str(lease.circuit.number) for lease in leases))
+        wanted = {lease.circuit.number: lease for lease in leases}
+        self.held = wanted
+        return [Standing(number, "up", 5.0) for number in wanted]
+
+    async def circuit_up(self, lease: Lease) -> Standing:
+        circuit = lease.circuit
+        self._note(f"up {circuit.number} {circuit.rate_out_bps // M}M")
+        problem = self.refuses.get(circuit.number)
+        if problem is not None and self.held.get(circuit.number) != lease:
+            return Standing(circuit.number, "failed", 5.0, (problem,))
+        self.held[circuit.number] = lease
+        gone = [
+            CircuitProblem(f"{site} is not connected", "site", site) for site in circuit.sites if site in self.away
+        ]
+        return Standing(circuit.number, "partial" if gone else "up", 22.0, tuple(gone))
+
+    async def circuit_down(self, circuit: int) -> list[CircuitProblem]:
+        self._note(f"down {circuit}")
+        if not self.stuck:
+            self.held.pop(circuit, None)
+        return list(self.stuck)
+
+    async def probe_reach(self, circuit: int, site: str) -> ReachProbe:
+        self._note(f"reach {circuit} {site}")
+        good = site not in self.silent and site not in self.away
+        return ReachProbe(site, 5, 5 if good else 0, 36_000 if good else None)
+
+    async def probe_rate(
+        self, circuit: int, site: str, direction: Direction, *, rate_bps: int, duration_ms: int
+    ) -> RateProbe:
+        self._note(f"rate {circuit} {site} {direction} {rate_bps // M}M")
+        passed_bps = min(self.carries_bps.get(site, rate_bps), rate_bps)
+        received = round(10_000 * passed_bps / rate_bps)
+        return RateProbe(site, direction, 10_000, received, rate_bps, passed_bps, (passed_bps,) * 10)
+
+    def _note(self, what: str) -> None:
+        if not self.running or self.dies_after == 0:
+            self.running = False
+            raise NodeAway("the node is away")
+        if self.dies_after is not None:
+            self.dies_after -= 1
+        self.done.append(what)
+
+
+class Stage:
+    """One hub with the ports hub-eth0 (1 Gb/s, tags 100-199), and one of each of three sites."""
+
+    def __init__(self, ledger: Ledger, clock: FakeClock, node: NodeInMemory | None = None) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.bus = Bus()
+        self.node = node or NodeInMemory()
+        self.register = Register(ledger, self.bus, clock)
+        self.keeper = Keeper(self.register, self.node, bus=self.bus, clock=clock, settings=CircuitSettings())
+        self.desk = Desk(self.register, self.keeper, self.node, ledger=ledger, bus=self.bus, clock=clock)
+
+    async def open(self) -> "Stage":
+        """Makes sites and ports, once."""
+        with self.ledger.transaction() as book:
+            if not book.sites.all():
+                for site in SITES:
+                    book.sites.add(Site(site))
+                for port in PORTS:
+                    book.ports.add(port)
+        await self.register.load()
+        self.keeper.start()
+        return self
+
+    async def again(self) -> "Stage":
+        """The hub's process ended without a word and starts again; the node lives on."""
+        return await Stage(self.ledger, self.clock, self.node).open()
+
+    async def settle(self, rounds: int = 10) -> None:
+        """Lets everything happen that is due at this moment."""
+        for _ in range(rounds):
+            before = len(self.node.done), self.states()
+            await self.keeper.tick()
+            await self.keeper.idle()
+            if before == (len(self.node.done), self.states()):
+                return
+
+    async def after(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        await self.settle()
+
+    async def reserve(self, *, rate: int = 500, back: int = 0, **given: Any) -> Circuit:
+        return (await self.desk.request(self.wish(rate=rate, back=back, **given))).circuit
+
+    def wish(
+        self, *sites: str, rate: int = 500, back: int = 0, start: float = 0, hours: float = 1, **given: Any
+    ) -> Circuit:
+        """Megabits per second and hours from now."""
+        begin = self.clock.now() + timedelta(hours=start)
+        self._count = getattr(self, "_count", 0) + 1
+        named = given.pop("to", sites or ("unl.edu",))
+        ends = (CircuitEnd(""), *(CircuitEnd("", site) for site in named))
+        wish = Circuit(0, f"r{id(self)}-{self._count}", ends, rate * M, back * M, begin, begin + hours * HOUR)
+        return replace(wish, **given)
+
+    async def active(self, **given: Any) -> Circuit:
+        circuit = await self.reserve(**given)
+        await self.settle()
+        assert self.state(circuit) is CircuitState.ACTIVE, self.kept(circuit).reason
+        return self.kept(circuit)
+
+    async def told(self, circuit: Circuit, state: Any, site: str = "unl.edu") -> None:
+        problem = CircuitProblem("nothing came back for 1 s", "probe", site) if state == "down" else None
+        await self.keeper.handle(CircuitTold(circuit.number, site, state, self.clock.now(), problem))
+        await self.settle()
+
+    def kept(self, circuit: Circuit) -> Circuit:
+        with self.ledger.transaction(writes=False) as book:
+            return book.circuits.one(circuit.number)
+
+    def state(self, circuit: Circuit) -> CircuitState:
+        return self.kept(circuit).state
+
+    def states(self) -> list[tuple[int, CircuitState]]:
+        return [(number, circuit.state) for number, circuit in self.register.open.items()]
+
+    def events(self, circuit: Circuit) -> list[CircuitEvent]:
+        with self.ledger.transaction(writes=False) as book:
+            return book.circuits.events(circuit.number)
+
+    def lived(self, circuit: Circuit) -> list[str]:
+        """The states that it went through."""
+        states = [event.state.value for event in self.events(circuit)]
+        return [state for before, state in zip(["", *states], states, strict=False) if before != state]
+
+    def measured(self, circuit: Circuit) -> dict[tuple[str, Direction], Measured]:
+        with self.ledger.transaction(writes=False) as book:
+            return {(row.site, row.direction): row for row in book.circuits.measurements([circuit.number])}
+
+
+SITES = ("unl.edu", "ttu.edu", "wisc.edu")
+PORTS = (
+    Port("hub-eth0", 1000 * M, interface="eth0", underlay="192.0.2.1", first_vlan=100, last_vlan=199),
+    *(
+        Port(f"{site}-eth1", 1000 * M, site, "eth1", f"192.0.2.{number}", first_vlan=100, last_vlan=199)
+        for number, site in enumerate(SITES, start=10)
+    ),
+)
