@@ -11,5 +11,5 @@ mod outbox;
 mod stream;
 mod turn;
 
-pub use outbox::{Limits, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice};
+pub use outbox::{Limits, May, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice};
 pub use stream::{Classes, StreamId};

@@ -69,6 +69,17 @@ pub struct Slice {
     pub first: bool,
     /// True for the last slice of the product; its room is free again.
     pub last: bool,
+    /// True for a product of the live lane.
+    pub live: bool,
+}
+
+/// What may be taken now.
+#[derive(Clone, Copy, Debug)]
+pub struct May {
+    /// Products of these classes.
+    pub classes: Classes,
+    /// Those of the other lanes as well as live ones.
+    pub late: bool,
 }
 
 impl<C> Outbox<C> {
@@ -135,6 +146,11 @@ impl<C> Outbox<C> {
         self.lines.iter().filter(|(_, line)| !line.is_empty()).map(|(class, _)| *class).collect()
     }
 
+    /// True if a product of another lane than the live one waits or has begun.
+    pub fn has_late(&self) -> bool {
+        self.taken.keys().any(|(_, live)| !live)
+    }
+
     /// Bytes of the control frames that wait.
     pub fn control_bytes(&self) -> usize {
         self.control_bytes
@@ -188,11 +204,11 @@ impl<C> Outbox<C> {
 
     /// Takes what goes next on a stream.
     pub fn take(&mut self, stream: StreamId) -> Option<Next<C>> {
-        self.take_of(stream, Classes::all())
+        self.take_of(stream, May { classes: Classes::all(), late: true })
     }
 
-    /// Takes what goes next on a stream, of control and of these classes.
-    pub fn take_of(&mut self, stream: StreamId, classes: Classes) -> Option<Next<C>> {
+    /// Takes what goes next on a stream, of control and of what may go.
+    pub fn take_of(&mut self, stream: StreamId, may: May) -> Option<Next<C>> {
         if stream == StreamId::FIRST
             && let Some((frame, mark)) = self.control.pop_front()
         {
@@ -200,8 +216,8 @@ impl<C> Outbox<C> {
             return Some(Next::Control(frame, mark));
         }
         let stream = self.streams.get_mut(&stream)?;
-        let class = stream.next_class(classes, &self.lines)?;
-        let mut waiting = stream.take(class, &mut self.lines)?;
+        let class = stream.next_class(may, &self.lines)?;
+        let mut waiting = stream.take(class, may.late, &mut self.lines)?;
         let slice = cut(&mut waiting);
         stream.charge(class, waiting.live, slice.bytes.len());
         if slice.last {
@@ -241,6 +257,7 @@ fn cut(waiting: &mut Waiting) -> Slice {
         bytes: waiting.bytes.slice(start..end),
         first: start == 0,
         last: end == waiting.bytes.len(),
+        live: waiting.live,
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use downburst_model::Class;
 
 use crate::line::{Line, Waiting};
+use crate::outbox::May;
 use crate::turn::Turn;
 
 /// One of a site's streams. The first one carries control and everything that no other carries.
@@ -120,13 +121,15 @@ impl Stream {
     }
 
     /// The class whose turn it is among some: warnings always, then the one that had least.
-    pub(crate) fn next_class(&self, among: Classes, lines: &BTreeMap<Class, Line>) -> Option<Class> {
+    pub(crate) fn next_class(&self, may: May, lines: &BTreeMap<Class, Line>) -> Option<Class> {
         let waits = |class: &Class| {
-            if !among.has(*class) {
+            if !may.classes.has(*class) {
                 return false;
             }
-            let begun = self.orders.get(class).is_some_and(Order::has_begun);
-            begun || (self.carries.has(*class) && lines.get(class).is_some_and(|line| !line.is_empty()))
+            let begun = self.orders.get(class).is_some_and(|order| order.may_go_on(may.late));
+            let waits =
+                |line: &Line| !line.lane(true).is_empty() || (may.late && !line.lane(false).is_empty());
+            begun || (self.carries.has(*class) && lines.get(class).is_some_and(waits))
         };
         let level = |class: Class| self.orders.get(&class).map_or(0, |order| order.turn.level());
         let mut waiting = ALL.into_iter().filter(waits).peekable();
@@ -134,13 +137,18 @@ impl Stream {
     }
 
     /// Takes the product of the class whose turn it is; what is not finished comes back by [`resume`](Self::resume).
-    pub(crate) fn take(&mut self, class: Class, lines: &mut BTreeMap<Class, Line>) -> Option<Waiting> {
+    pub(crate) fn take(
+        &mut self,
+        class: Class,
+        late: bool,
+        lines: &mut BTreeMap<Class, Line>,
+    ) -> Option<Waiting> {
         let order = self.orders.entry(class).or_default();
         let mut line = lines.get_mut(&class).filter(|_| self.carries.has(class));
         let waits = |share: &Share, live: bool| {
             share.begun.is_some() || line.as_ref().is_some_and(|line| !line.lane(live).is_empty())
         };
-        let live = match (waits(&order.live, true), waits(&order.late, false)) {
+        let live = match (waits(&order.live, true), late && waits(&order.late, false)) {
             (true, true) => order.live.turn.level() <= order.late.turn.level(),
             (live, _) => live,
         };
@@ -182,6 +190,10 @@ impl Stream {
 impl Order {
     fn has_begun(&self) -> bool {
         self.live.begun.is_some() || self.late.begun.is_some()
+    }
+
+    fn may_go_on(&self, late: bool) -> bool {
+        self.live.begun.is_some() || (late && self.late.begun.is_some())
     }
 
     fn share(&mut self, live: bool) -> &mut Share {

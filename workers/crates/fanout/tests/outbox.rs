@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use downburst_fanout::{Limits, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice, StreamId};
+use downburst_fanout::{
+    Classes, Limits, May, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice, StreamId,
+};
 use downburst_model::{Class, FeedName, Lane};
 use proptest::prelude::*;
 
@@ -53,7 +55,7 @@ fn control_passes_everything() {
 fn an_empty_product_is_one_slice() {
     let mut outbox = outbox();
     let ticket = outbox.push(parcel(Class::Grid, Lane::Live, 0));
-    let expected = Slice { ticket, offset: 0, bytes: Bytes::new(), first: true, last: true };
+    let expected = Slice { ticket, offset: 0, bytes: Bytes::new(), first: true, last: true, live: true };
     assert_eq!(outbox.take(StreamId::FIRST), Some(Next::Slice(expected)));
 }
 
@@ -174,4 +176,18 @@ proptest! {
             prop_assert_eq!(outbox.room_bytes(&feed("F"), lane), limit);
         }
     }
+}
+
+#[test]
+fn late_products_wait_where_they_may_not_go_and_one_that_has_begun_goes_on_later() {
+    let mut outbox = outbox();
+    let late = outbox.push(parcel(Class::Grid, Lane::Backfill, 3 * SLICE_BYTES));
+    assert_eq!(slice(&mut outbox).ticket, late);
+    let live = outbox.push(parcel(Class::Bulk, Lane::Live, 10));
+    let only_live = May { classes: Classes::all(), late: false };
+    let next = outbox.take_of(StreamId::FIRST, only_live);
+    assert!(matches!(next, Some(Next::Slice(Slice { ticket, live: true, .. })) if ticket == live));
+    assert!(outbox.take_of(StreamId::FIRST, only_live).is_none() && outbox.has_late());
+    assert!(slice(&mut outbox).offset > 0);
+    assert!(slice(&mut outbox).last && !outbox.has_late());
 }

@@ -157,8 +157,7 @@ impl Batches {
         let Some(clock) = clock else { return };
         let bound_ms = Some(clock.bound_us as f64 / 1_000.0);
         let stored_us = |receipt: &Receipt| receipt.site_stored.0.saturating_sub(clock.offset_us);
-        let distribution =
-            |Noted { receipt, .. }: &Noted<'_>| Some(stored_us(receipt).saturating_sub(receipt.hub_stored.0));
+        let distribution = |Noted { receipt, .. }: &Noted<'_>| Some(receipt.took_us(clock));
         self.add(site, run, ("distribution", bound_ms), distribution);
         let end_to_end =
             |Noted { receipt, .. }: &Noted<'_>| Some(stored_us(receipt).saturating_sub(receipt.created.0));

@@ -13,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::batches::Batches;
 use super::feeds::{Feeds, failure, random_u64};
+use super::late_share::LateShare;
 use super::plans::Plans;
 use super::receipts::{Limits, Receipts};
 use super::roster::{Command, Roster};
@@ -99,6 +100,7 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         plans: Mutex::new(Plans::default()),
         counters: Counters::default(),
         batches: Mutex::new(Batches::new(prefix)),
+        late_share: LateShare::new(),
         doubts: Mutex::default(),
         resends_left: Mutex::default(),
         stopping: watch::Sender::new(false),

@@ -14,6 +14,7 @@ mod feeds;
 mod first_bytes;
 mod inbound;
 mod jobs;
+mod late_share;
 mod leg;
 mod leg_keys;
 mod leg_rate;
@@ -49,6 +50,7 @@ use batches::Batches;
 pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
 use doubts::Doubts;
 use feeds::Feeds;
+use late_share::LateShare;
 use plans::Plans;
 use receipts::Receipts;
 use resends::ResendsLeft;
@@ -69,6 +71,7 @@ struct Hub {
     plans: Mutex<Plans>,
     counters: Counters,
     batches: Mutex<Batches>,
+    late_share: LateShare,
     doubts: Mutex<Doubts>,
     resends_left: Mutex<ResendsLeft>,
     receipts: Receipts,

@@ -1,5 +1,6 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
 mod admission;
+mod late;
 mod legs;
 mod resends;
 mod streams;
@@ -63,6 +64,8 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         first_bytes: FirstBytes::default(),
         streams: Box::default(),
         bad_resend_reads: 0,
+        late_bps: None,
+        late_bytes: 0,
     };
     session.hear(heard);
     session.run(Link::new(stream)).await;
@@ -92,6 +95,9 @@ struct Session {
     first_bytes: FirstBytes,
     streams: Box<Streams>,
     bad_resend_reads: u32,
+    /// How fast late products may go, as the machine was told.
+    late_bps: Option<u64>,
+    late_bytes: u64,
 }
 
 /// A site that was let in.
@@ -118,6 +124,7 @@ impl Session {
     async fn run(mut self, mut link: Link) {
         loop {
             self.perform();
+            self.share_late();
             if self.is_over() {
                 break;
             }
@@ -432,6 +439,7 @@ impl Session {
             lock(&member.handle.status).clock = clock;
         }
         self.hub.doubt(items);
+        self.note_waits(member, clock, items);
         let noted = self.first_bytes.note(&self.hub, items);
         lock(&self.hub.batches).receipts(&member.site, &noted, clock);
         let row = |noted: &Noted<'_>| Row { receipt: noted.receipt.clone(), first_byte: noted.first_byte };
@@ -452,6 +460,7 @@ impl Session {
     fn leave(self) {
         if let Some(member) = &self.member {
             self.keep_learnt(member);
+            self.hub.late_share.forget(member.handle.serial);
             lock(&self.hub.resends_left).keep(&member.site, self.machine.resends_left());
             // After a newer connection's `connected`, the end of this one would say that the site has left.
             if self.hub.roster.unregister(&member.site, member.handle.serial) {

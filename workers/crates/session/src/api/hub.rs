@@ -32,6 +32,9 @@ pub enum HubInput {
     /// How fast the site may be sent to from now on, in bits per second of the wire; `None`: as fast as its path takes it. Control and
     /// warnings do not wait for that, but count.
     Pace(Option<u64>),
+    /// How fast what is not live may be sent, of that, in bits per second of the wire; `None`: as fast as the rest. Live products go
+    /// before it anyway on this session; this is for what it costs others.
+    PaceLate(Option<u64>),
     /// The data connections that this session is to have from now on, each with the classes it carries. Ignored where the site
     /// does not know them.
     PlanStreams(Vec<Classes>),

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_fanout::{Classes, Limits, Next, Outbox, StreamId};
+use downburst_fanout::{Classes, Limits, May, Next, Outbox, StreamId};
 use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
 
 use crate::frame::{Decoder, Frame, Message, repair_frame};
@@ -58,6 +58,9 @@ pub struct HubSession {
     parcels: Parcels,
     room_bytes: i64,
     pacer: Pacer,
+    /// Holds back what is not live.
+    late_pacer: Pacer,
+    late_bytes: u64,
     positions: BTreeMap<FeedName, FeedPosition>,
     patterns: Patterns,
     feeds: BTreeMap<FeedName, Feed>,
@@ -100,6 +103,8 @@ impl HubSession {
             parcels: Parcels::default(),
             room_bytes: 0,
             pacer: Pacer::default(),
+            late_pacer: Pacer::default(),
+            late_bytes: 0,
             positions: BTreeMap::new(),
             patterns: Patterns::default(),
             feeds: BTreeMap::new(),
@@ -121,6 +126,11 @@ impl HubSession {
     #[must_use]
     pub fn speaking(self, versions: &[u16]) -> Self {
         Self { versions: versions.to_vec(), ..self }
+    }
+
+    /// How many bytes were written since the start of products that are not live.
+    pub fn late_bytes(&self) -> u64 {
+        self.late_bytes
     }
 
     /// True if the site said in its hello that another hub serves it.
@@ -240,6 +250,7 @@ impl HubSession {
             return self.violation("the site asks and does not read the answers".to_owned());
         }
         self.pacer.refill(now);
+        self.late_pacer.refill(now);
         self.advance_streams(now);
         self.advance_feeds(now);
         self.advance_resends(now);
@@ -250,7 +261,8 @@ impl HubSession {
 
     /// Writes what goes next, on the first of the streams that have room and something to carry.
     fn write_next(&mut self) {
-        let may_go = if self.pacer.is_open() { Classes::all() } else { Classes::of(Class::Warning) };
+        let classes = if self.pacer.is_open() { Classes::all() } else { Classes::of(Class::Warning) };
+        let may_go = May { classes, late: self.late_pacer.is_open() };
         if self.room_bytes > 0 && self.write_next_on(StreamId::FIRST, may_go) {
             return;
         }
@@ -264,8 +276,8 @@ impl HubSession {
         }
     }
 
-    fn write_next_on(&mut self, stream: StreamId, classes: Classes) -> bool {
-        match self.outbox.take_of(stream, classes) {
+    fn write_next_on(&mut self, stream: StreamId, may_go: May) -> bool {
+        match self.outbox.take_of(stream, may_go) {
             Some(Next::Control(bytes, purpose)) => self.write_on(stream, bytes, purpose),
             Some(Next::Slice(slice)) => self.write_slice(stream, slice),
             None => return false,
@@ -332,6 +344,7 @@ impl Machine for HubSession {
                 self.plan_streams(now, plan)
             }
             HubInput::Pace(bits_per_second) => self.pacer.set(now, bits_per_second),
+            HubInput::PaceLate(bits_per_second) => self.late_pacer.set(now, bits_per_second),
             HubInput::Ticket { stream, ticket } => self.offer_stream(now, stream, ticket),
             HubInput::StreamOpened(stream) => self.stream_opened(now, stream),
             HubInput::StreamClosed { stream, reason } => self.stream_closed(now, stream, reason),
@@ -394,7 +407,8 @@ impl Machine for HubSession {
         let liveness = self.heard.map(|heard| heard.plus(LIVENESS_LIMIT));
         let covers = self.feeds.values().filter_map(Feed::deadline);
         let paced = self.pacer.opens_at().filter(|_| self.outbox.waiting_bytes() > 0);
-        let timers = [liveness, self.streams.deadline(), self.resends_deadline(), paced];
+        let late = self.late_pacer.opens_at().filter(|_| self.outbox.has_late());
+        let timers = [liveness, self.streams.deadline(), self.resends_deadline(), paced, late];
         covers.chain(timers.into_iter().flatten()).min()
     }
 }

@@ -177,6 +177,10 @@ impl HubSession {
             return;
         };
         let purpose = purpose.clone();
+        if !slice.live {
+            self.late_pacer.charge(slice.bytes.len());
+            self.late_bytes = self.late_bytes.saturating_add(slice.bytes.len() as u64);
+        }
         match load {
             Load::Product(begin) if slice.first => {
                 let (key, begin) = (begin.info.key.clone(), Message::from(begin.clone()).encode());

@@ -65,6 +65,13 @@ pub struct Receipt {
 }
 
 impl Receipt {
+    /// Distribution latency: from the hub's log to the site's, in microseconds, by the hub's clock.
+    pub fn took_us(&self, clock: ClockOffset) -> i64 {
+        self.site_stored.0.saturating_sub(clock.offset_us).saturating_sub(self.hub_stored.0)
+    }
+}
+
+impl Receipt {
     /// The receipt of a product of which the site never learned more than its number: everything else is zero.
     pub fn undescribed(key: ProductKey, outcome: Outcome, at: WallMicros) -> Self {
         Self {

@@ -91,3 +91,25 @@ fn a_bound_that_is_taken_away_holds_no_more() {
     bench.run_to(100, 101);
     assert_eq!(bench.sequences().len(), 100);
 }
+
+#[test]
+fn what_is_late_keeps_to_its_bound_and_live_products_pass_it() {
+    let mut bench = Bench::serving(vec![position(&[(0, 0)])], 100);
+    bench.messages(0);
+    bench.hub.handle(at(0), HubInput::Room { stream: StreamId::FIRST, bytes: 100 << 20 });
+    bench.hub.handle(at(0), HubInput::PaceLate(Some(8 * BYTES_PER_SECOND)));
+    bench.answer(0, 100, (1..=100).map(|number| entry(number, "x")).collect());
+    let written = bench.run_to(0, 1_000);
+    let most = BYTES_PER_SECOND * 16 / 17;
+    assert!((most * 95 / 100..=most + 2 * SIZE as u64).contains(&written), "{written} bytes in a second");
+    assert!(bench.hub.late_bytes() <= written);
+    bench.sequences();
+    bench.head(101);
+    bench.messages(1_000);
+    bench.answer(100, 101, vec![entry(101, "x")]);
+    bench.run_to(1_000, 1_001);
+    assert!(bench.sequences().contains(&101), "it goes at once");
+    bench.hub.handle(at(1_001), HubInput::PaceLate(None));
+    bench.run_to(1_001, 1_002);
+    assert!(bench.sequences().contains(&100), "without a bound all goes");
+}

@@ -1,0 +1,32 @@
+//! A session's part in sharing what is left for late products.
+use downburst_model::{Lane, Transport};
+use downburst_session::{ClockOffset, HubInput, Outcome, Receipt};
+
+use super::{Member, Session};
+
+impl Session {
+    /// What is late goes as fast as the other sites don't feel it.
+    pub(super) fn share_late(&mut self) {
+        let bound = self.hub.late_share.session_bps();
+        if bound != std::mem::replace(&mut self.late_bps, bound) {
+            self.tell(HubInput::PaceLate(bound));
+        }
+        let sent = self.machine.late_bytes();
+        if let Some(member) = self.member.as_ref().filter(|_| sent > self.late_bytes) {
+            let bytes = sent - self.late_bytes;
+            self.late_bytes = sent;
+            self.hub.late_share.sent(self.hub.clock.monotonic(), member.handle.serial, bytes);
+        }
+    }
+
+    /// Tells how long live products took to the site.
+    pub(super) fn note_waits(&self, member: &Member, clock: Option<ClockOffset>, items: &[Receipt]) {
+        let Some(clock) = clock else { return };
+        let is_live = |receipt: &&Receipt| {
+            let stored = receipt.outcome == Outcome::Stored;
+            stored && receipt.lane == Lane::Live && receipt.transport == Transport::Unicast
+        };
+        let took_us = items.iter().filter(is_live).map(|receipt| receipt.took_us(clock));
+        self.hub.late_share.arrived(self.hub.clock.monotonic(), member.handle.serial, took_us);
+    }
+}
