@@ -1,0 +1,239 @@
+"""Which sites share a group: by right, by interest, and by rate under a budget of egress.
+
+A group goes at the pace of its slowest member, so in an optimal partition sites are next to each other in order of
+their rate. A group of one is unicast. Whoever can't take the feed's mean is put out: it would fall behind by any
+transport.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """A site as far as grouping goes."""
+
+    site: str
+    rate_bps: float
+    share: float = 1.0
+    """Share of the feed that it wants."""
+    entitled: bool = True
+    """Whether its allow list covers everything that a group carries."""
+    reachable: bool = True
+    """Whether it was found to hear groups."""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Sites that are served together; a single one by unicast."""
+
+    sites: tuple[str, ...]
+    rate_bps: float
+    latency_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What becomes of every site, with the reason where it is in no group."""
+
+    groups: tuple[Group, ...]
+    alone: dict[str, str]
+    put_out: dict[str, str]
+    mean_latency_s: float
+    egress_bps: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingRules:
+    """Costs, settings of whoever runs the hub."""
+
+    egress_bps: float = 1e9
+    largest_groups: int = 4
+    mean_bps: float = 0.0
+    """Of the feed; zero puts nobody out."""
+    unwanted_byte_cost: float = 0.5
+    """What a byte nobody asked for costs on a site's line, against one of the hub's egress."""
+
+
+def partition(receivers: Sequence[Receiver], size_bytes: float, rules: GroupingRules) -> Partition:
+    """The partition with the least mean latency of a product of this size that the egress allows."""
+    put_out = {
+        one.site: f"{one.site} can take {_mega(one.rate_bps)} and the feed brings {_mega(rules.mean_bps * one.share)}"
+        for one in receivers
+        if one.rate_bps < rules.mean_bps * one.share * ROOM
+    }
+    staying = [one for one in receivers if one.site not in put_out]
+    alone = {one.site: reason for one in staying if (reason := _why_alone(one, rules)) is not None}
+    together = sorted((one for one in staying if one.site not in alone), key=lambda one: one.rate_bps)
+    reserved_bps = sum(min(one.rate_bps, one.share * rules.mean_bps * ROOM) for one in staying if one.site in alone)
+    groups = grouped(together, size_bytes, replace_egress(rules, rules.egress_bps - reserved_bps))
+    weights = sum(one.weight for one in together)
+    by_site = {one.site: one.weight for one in together}
+    total_s = sum(group.latency_s * sum(by_site[site] for site in group.sites) for group in groups)
+    return Partition(
+        groups=groups,
+        alone=alone,
+        put_out=put_out,
+        mean_latency_s=total_s / weights if weights else 0.0,
+        egress_bps=sum(group.rate_bps for group in groups) + reserved_bps,
+    )
+
+
+def replace_egress(rules: GroupingRules, egress_bps: float) -> GroupingRules:
+    """The rules with what is left of the egress."""
+    return GroupingRules(max(egress_bps, 1.0), rules.largest_groups, rules.mean_bps, rules.unwanted_byte_cost)
+
+
+def grouped(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules) -> tuple[Group, ...]:
+    """Groups by rate of receivers in order of their rate, by a dynamic programme for prices of egress.
+
+    At a price the best partition is exact; the price is raised until the egress is kept, and every partition met on
+    the way is priced again with the egress divided in the best way, which also uses what the last price left over.
+    """
+    if not ordered:
+        return ()
+
+    def cost(ends: tuple[int, ...]) -> float:
+        return sum(
+            group.latency_s * _weight(ordered, group) for group in divided(ordered, ends, size_bytes, egress_bps)
+        )
+
+    egress_bps = rules.egress_bps
+    seen: set[tuple[int, ...]] = set()
+    for price in _prices(ordered, size_bytes):
+        seen.update(_cheapest(ordered, size_bytes, price, rules.largest_groups))
+    best = min(sorted(seen), key=cost)
+    if len(ordered) <= TRIED_FURTHER:
+        best = _improved(best, cost, rules.largest_groups)
+    return divided(ordered, best, size_bytes, egress_bps)
+
+
+def _improved(
+    ends: tuple[int, ...], cost: Callable[[tuple[int, ...]], float], largest_groups: int
+) -> tuple[int, ...]:
+    """Adds, drops and moves single borders as long as that helps: prices alone pass over some partitions."""
+    best, least = ends, cost(ends)
+    while True:
+        tried = min(((cost(one), one) for one in _neighbours(best, largest_groups)), default=(least, best))
+        if tried[0] >= least * (1 - 1e-9):
+            return best
+        least, best = tried
+
+
+def _neighbours(ends: tuple[int, ...], largest_groups: int) -> Iterator[tuple[int, ...]]:
+    count, inner = ends[-1], set(ends[:-1])
+    changed = [inner ^ {border} for border in range(1, count)]
+    changed += [
+        (inner - {border}) | {border + step} for border in inner for step in (-1, 1) if 0 < border + step < count
+    ]
+    for borders in changed:
+        found = (*sorted(borders), count)
+        several = sum(end - start > 1 for start, end in pairwise((0, *found)))
+        if several <= largest_groups:
+            yield found
+
+
+def _why_alone(one: Receiver, rules: GroupingRules) -> str | None:
+    if not one.entitled:
+        return f"{one.site} may not have all that a group would carry"
+    if not one.reachable:
+        return f"{one.site} hears no group"
+    if one.share < (1 - one.share) * rules.unwanted_byte_cost:
+        return f"{one.site} wants {one.share:.0%} of the feed and would throw the rest away"
+    if one.rate_bps < rules.mean_bps * ROOM:
+        return f"{one.site} can take its part of {_mega(rules.mean_bps)} only"
+    return None
+
+
+def _cheapest(
+    ordered: Sequence[Receiver], size_bytes: float, price: float, largest_groups: int
+) -> set[tuple[int, ...]]:
+    """Ends of the groups of the best partitions at a price of a bit per second, by how many groups have several."""
+    rates = np.array([one.rate_bps for one in ordered])
+    weight = np.concatenate([[0.0], np.cumsum([one.weight for one in ordered])])
+    count = len(ordered)
+    best = np.full((largest_groups + 1, count + 1), math.inf)
+    best[:, 0] = 0.0
+    came = np.zeros((largest_groups + 1, count + 1), dtype=np.int64)
+    for end in range(1, count + 1):
+        starts = np.arange(end)
+        held = weight[end] - weight[starts]
+        pace = np.minimum(rates[starts], np.sqrt(held * size_bytes * 8 / price) if price > 0 else math.inf)
+        cost = held * size_bytes * 8 / pace + price * pace
+        for groups in range(largest_groups + 1):
+            paths = best[max(groups - 1, 0), :end] + cost if groups else np.full(end, math.inf)
+            paths[end - 1] = best[groups, end - 1] + cost[end - 1]
+            came[groups, end] = int(np.argmin(paths))
+            best[groups, end] = paths[came[groups, end]]
+    return {_ends(came, count, groups) for groups in range(largest_groups + 1)}
+
+
+def _ends(came: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]", count: int, groups: int) -> tuple[int, ...]:
+    ends = [count]
+    while (start := int(came[groups, ends[-1]])) > 0:
+        groups -= 1 if ends[-1] - start > 1 else 0
+        ends.append(start)
+    return tuple(reversed(ends))
+
+
+def _prices(ordered: Sequence[Receiver], size_bytes: float) -> list[float]:
+    """From no price to one at which a single slow group is all that pays."""
+    weights = sum(one.weight for one in ordered)
+    slow, fast = min(one.rate_bps for one in ordered), max(one.rate_bps for one in ordered)
+    least, most = size_bytes * 8 / fast**2 / 10, weights * size_bytes * 8 / slow**2 * 10
+    return [0.0, *np.geomspace(least, most, PRICES).tolist()]
+
+
+def divided(
+    ordered: Sequence[Receiver], ends: tuple[int, ...], size_bytes: float, egress_bps: float
+) -> tuple[Group, ...]:
+    """Groups that end at these places, each as fast as its slowest member, or less where the egress is short."""
+    starts = (0, *ends[:-1])
+    limits = np.array([ordered[start].rate_bps for start in starts])
+    weights = np.array([sum(one.weight for one in ordered[a:b]) for a, b in zip(starts, ends, strict=True)])
+    rates = _paces(limits, weights, egress_bps)
+    return tuple(
+        Group(tuple(one.site for one in ordered[start:end]), float(rate), size_bytes * 8 / float(rate))
+        for start, end, rate in zip(starts, ends, rates, strict=True)
+    )
+
+
+def _paces(
+    limits: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
+    weights: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
+    egress_bps: float,
+) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+    """Least weighted latency: in proportion to the root of the weight, up to each group's limit."""
+    paces, free, left_bps = limits.copy(), np.ones(len(limits), dtype=bool), egress_bps
+    if limits.sum() <= egress_bps:
+        return paces
+    while free.any():
+        wanted = np.sqrt(weights) * left_bps / np.sqrt(weights[free]).sum()
+        full = free & (wanted >= limits)
+        if not full.any():
+            paces[free] = wanted[free]
+            break
+        left_bps -= limits[full].sum()
+        free &= ~full
+    return paces
+
+
+def _weight(ordered: Sequence[Receiver], group: Group) -> float:
+    inside = set(group.sites)
+    return sum(one.weight for one in ordered if one.site in inside)
+
+
+def _mega(rate_bps: float) -> str:
+    return f"{rate_bps / 1e6:.3g} Mb/s"
+
+
+ROOM = 1.2
+"""A transport must have a fifth more than the mean, or a backlog never ends."""
+PRICES = 48
+TRIED_FURTHER = 40
+"""Up to so many sites borders are tried one by one as well."""
