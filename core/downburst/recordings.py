@@ -92,9 +92,17 @@ class Recording:
             yield Transfer(row.time_us("start"), row.duration_s(), row.size_bytes(), row.peer())
 
     def reports(self) -> Iterator[Report]:
-        """The lines of an rtstats file."""
+        """The reports of an rtstats file; one that was broken into several lines on its way is put together."""
+        begun, first = b"", 0
         for number, line in self._file.numbered():
-            yield _report(line, name=self._file.name, number=number)
+            first = first if begun else number
+            begun += line.rstrip(b"\r\n")
+            if len(begun.split()) < REPORT_FIELDS and number - first < BROKEN_INTO:
+                continue
+            yield _report(begun, name=self._file.name, number=first)
+            begun = b""
+        if begun:
+            yield _report(begun, name=self._file.name, number=first)
 
     def _products(self) -> Iterator[tuple[int, int]]:
         lines = (line for _, line in self._file.numbered(blank=True))
@@ -216,6 +224,7 @@ def _report(line: bytes, *, name: str, number: int) -> Report:
 
 
 REPORT_FIELDS = 11
+BROKEN_INTO = 4
 REPORT_COLUMNS = "time,arrived,host,feed,path,products,size,newest,latency,worst,version"
 PIECE_PRODUCTS = 65_536
 PROGRESS_LINES = 4_096

@@ -1,113 +1,175 @@
-"""`downburst analyze TRACE`: what the scheduler would do with a recorded feed, and why, without a hub."""
+"""`downburst analyze FILE`: how bursty a recorded feed is and what each transport would do with it, without a hub."""
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from downburst.errors import DownburstError
-from downburst.model import Candidate
-from downburst.trace import parse
-from downburst_scheduler.options import HubInput, SiteInput, megabits
-from downburst_scheduler.planner import Decision, Question, Rules, decide
-from downburst_scheduler.queueing import Path as NetworkPath
-from downburst_scheduler.sentences import duration, reason
-from downburst_scheduler.traffic import Arrivals, TrafficStatistics, statistics_of
+from downburst.cli.analysis import quantities
+from downburst.cli.analysis.document import product_document, report_document, transfer_document
+from downburst.cli.analysis.page import page
+from downburst.cli.analysis.tables import print_products, print_reports, print_transfers
+from downburst.errors import BadInput, DownburstError
+from downburst.recordings import Kind, Recording, recording
+from downburst_scheduler.models.candidates import CircuitOffers, Situation
+from downburst_scheduler.models.queues import Order
+from downburst_scheduler.models.rates import CongestionControl, PathFacts
+from downburst_scheduler.models.repair import Repair
+from downburst_scheduler.sessions import SessionStudy
+from downburst_scheduler.study import study_products, study_reports
 
 
 def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
-    trace: Annotated[Path, typer.Argument(help="One product a line: size in bytes, YYYYMMDDhhmmss.mmm in UTC.")],
+    file: Annotated[Path, typer.Argument(help="Trace, CSV or rtstats lines, plain or packed by gzip.")],
     *,
-    sites: Annotated[int, typer.Option(min=0, max=100_000, help="Sites that take the whole feed.")] = 5,
-    rtt_ms: Annotated[float, typer.Option(min=0, max=60_000, help="Round trip to each site, in ms.")] = 20.0,
-    capacity_mbps: Annotated[float, typer.Option(min=0.001, help="Egress of the hub, in Mb/s.")] = 1000.0,
-    multicast_rate_mbps: Annotated[float, typer.Option(min=0.001, help="Pace of a group, in Mb/s.")] = 400.0,
-    objective_ms: Annotated[float, typer.Option(min=0.001, help="Objective for the p99 latency, in ms.")] = 5000.0,
+    sites: Annotated[int, typer.Option(min=1, max=100_000, help="Sites that take the feed.")] = 5,
+    egress: Annotated[str, typer.Option(help="What the hub can send: 1G, 100M.")] = "1G",
+    objective: Annotated[str, typer.Option(help="Percentile and the latency it may have.")] = "p99=5s",
+    rtt: Annotated[str, typer.Option(help="Round trip to the sites.")] = "20ms",
+    loss: Annotated[str, typer.Option(help="Loss on the way to the sites: 0.5%.")] = "0",
+    access: Annotated[str, typer.Option(help="Rate of the sites' lines: 100M, or 10M*3,100M*20.")] = "",
+    congestion: Annotated[
+        CongestionControl, typer.Option(help="Of the hub's connections.")
+    ] = CongestionControl.CUBIC,
+    connections: Annotated[int, typer.Option(min=1, max=64, help="Connections per site.")] = 1,
+    order: Annotated[Order, typer.Option(help="In which unicast serves products.")] = Order.ROUND_ROBIN,
+    multicast: Annotated[bool, typer.Option(help="Whether the network carries groups.")] = True,
+    multicast_rate: Annotated[str, typer.Option(help="The fastest pace of a group.")] = "400M",
+    repair: Annotated[Repair, typer.Option(help="How a group's losses are repaired.")] = Repair.CODED,
+    circuits: Annotated[str, typer.Option(help="On offer: none, point-to-point, multipoint, both.")] = "none",
+    setup_delay: Annotated[str, typer.Option(help="Until a circuit that was asked for is there.")] = "60s",
+    hold: Annotated[str, typer.Option(help="Silence after which a dynamic circuit is given back.")] = "60s",
+    gap: Annotated[str, typer.Option(help="Longest silence inside a session.")] = "60s",
+    sort: Annotated[bool, typer.Option("--sort", help="Put the file in order of time first.")] = False,
+    columns: Annotated[str, typer.Option(help="Columns of a CSV file without a header: size,time_ms.")] = "",
+    html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
 ) -> None:
-    """Shows the burstiness of a trace, what each transport would cost and deliver, and the choice with its reason.
+    """Shows how bursty a recorded feed is, what each transport would cost and deliver, and the choice with a reason.
 
-    Example: downburst analyze ngrid-20150615T00-1h.txt --sites 8 --capacity-mbps 1000
+    FILE is a trace (`size_bytes YYYYMMDDhhmmss.mmm` a line), CSV with columns for size and time, a CSV log of
+    transfers (start, duration_s, size_bytes, peer) for sessions, or rtstats lines for latencies.
+
+    Example: downburst analyze ngrid-20150615T00-1h.txt --sites 8
+
+    Example: downburst analyze conduit.csv.gz --sites 104 --circuits both --no-multicast --html report.html
     """
     try:
-        arrivals = Arrivals.of_trace(parse(trace))
+        offers = _offers(circuits, setup_delay, hold)
+        situation = Situation(
+            sites=_sites(
+                sites,
+                access,
+                PathFacts(
+                    quantities.duration_s(rtt), quantities.share(loss), congestion=congestion, connections=connections
+                ),
+            ),
+            egress_bps=quantities.rate_bps(egress),
+            multicast=multicast,
+            multicast_rate_bps=quantities.rate_bps(multicast_rate),
+            repair=repair,
+            order=order,
+            circuits=offers,
+            objective=quantities.objective(objective),
+        )
+        view = _View(file, situation, quantities.duration_s(gap), sort=sort, html=html, as_json=as_json)
+        with _progress() as (share, step), recording(file, columns=columns or None, progress=share) as found:
+            show = view.of(found, step)
+        show()
     except DownburstError as error:
         typer.echo(error.sentence, err=True)
         raise typer.Exit(error.exit_code) from None
-    question = Question(
-        arrivals=arrivals,
-        sites=tuple(SiteInput(f"site-{number}", NetworkPath(rtt_ms / 1e3)) for number in range(1, sites + 1)),
-        hub=HubInput(egress_bps=capacity_mbps * 1e6, multicast_rate_bps=multicast_rate_mbps * 1e6),
-        objective_ms=objective_ms,
-        now_s=0.0,
-        rules=Rules(agreeing_windows=1, dwell_s=0.0),
-    )
-    decision = decide(question)
-    if as_json:
-        typer.echo(json.dumps(_document(trace, question, decision), indent=1))
-    else:
-        _print(question, decision)
 
 
-def _document(trace: Path, question: Question, decision: Decision) -> dict[str, Any]:
-    return {
-        "trace": str(trace),
-        "sites": len(question.sites),
-        "objective_ms": question.objective_ms,
-        "traffic": asdict(statistics_of(question.arrivals)),
-        "candidates": [asdict(candidate) for candidate in decision.candidates],
-        "transport": decision.transport,
-        "reason": reason(question, decision),
-    }
+class _View:
+    """Studies a recording by its kind and gives what shows the result."""
+
+    def __init__(
+        self, file: Path, situation: Situation, gap_s: float, *, sort: bool, html: Path | None, as_json: bool
+    ) -> None:
+        self._file = file
+        self._situation = situation
+        self._gap_s = gap_s
+        self._sort = sort
+        self._html = html
+        self._json = as_json
+
+    def of(self, found: Recording, step: Callable[[str], None]) -> Callable[[], None]:
+        """The study of a recording, ready to be shown when the progress bar is gone."""
+        if found.kind is Kind.TRANSFERS:
+            return self._transfers(found)
+        if found.kind is Kind.REPORTS:
+            reported = study_reports(found.reports())
+            return self._shown(report_document(self._file, reported), lambda: print_reports(_console(), reported))
+        pieces = found.products(sort=self._sort)
+        studied = study_products(pieces, self._situation, name=self._file.name, gap_s=self._gap_s, step=step)
+        if self._html is not None:
+            step("drawing")
+            _write(self._html, page(self._file.name, studied, self._situation))
+        document = product_document(self._file, studied, self._situation)
+        return self._shown(document, lambda: print_products(_console(), studied, self._situation))
+
+    def _transfers(self, found: Recording) -> Callable[[], None]:
+        seen = SessionStudy(gap_s=self._gap_s)
+        transfers = found.transfers()
+        seen.take(sorted(transfers, key=lambda one: one.start_us) if self._sort else transfers)
+        figures = seen.figures(sorted({self._situation.circuits.setup_s, 60.0, 1.0, 0.05}, reverse=True))
+        return self._shown(transfer_document(self._file, figures), lambda: print_transfers(_console(), figures))
+
+    def _shown(self, document: dict[str, Any], tables: Callable[[], None]) -> Callable[[], None]:
+        return (lambda: typer.echo(json.dumps(document, indent=1))) if self._json else tables
 
 
-def _print(question: Question, decision: Decision) -> None:
-    console = Console(highlight=False)
-    console.print(_traffic_table(statistics_of(question.arrivals)))
-    console.print()
-    console.print(_candidate_table(decision.candidates))
-    console.print()
-    console.print(reason(question, decision), soft_wrap=True, markup=False)
+def _offers(circuits: str, setup_delay: str, hold: str) -> CircuitOffers:
+    if circuits not in OFFERS:
+        raise BadInput(f"{circuits!r} is no offer of circuits; write one of {', '.join(OFFERS)}")
+    point_to_point, multipoint = OFFERS[circuits]
+    return CircuitOffers(point_to_point, multipoint, quantities.duration_s(setup_delay), quantities.duration_s(hold))
 
 
-def _traffic_table(traffic: TrafficStatistics) -> Table:
-    table = Table("traffic", "", show_edge=False, title_justify="left")
-    table.add_row("products, volume, span", f"{traffic.products}, {_volume(traffic.bytes)}, {traffic.span_s:.0f} s")
-    table.add_row("mean rate", megabits(traffic.mean_bps))
-    for width, seen in traffic.widths.items():
-        peak = f"peak {megabits(seen.peak_bps)}, {seen.peak_to_mean:.2g} times the mean"
-        table.add_row(f"in bins of {width} s", f"{peak}; dispersion of counts {seen.dispersion:.3g}")
-    table.add_row("seconds without a product", f"{traffic.silent_share:.0%}")
-    for silence in traffic.silence:
-        shares = f"{silence.share_of_gaps:.2%} of the gaps, {silence.share_of_time:.0%} of the time"
-        table.add_row(f"silence over {silence.longer_than_s:g} s", shares)
-    sizes = ", ".join(f"{name} {_volume(value)}" for name, value in traffic.size_quantiles_bytes.items())
-    table.add_row("product size", sizes or "no product")
-    return table
+def _sites(count: int, access: str, path: PathFacts) -> list[PathFacts]:
+    rates = quantities.rates_of_sites(access, count) if access else [None] * count
+    return [
+        PathFacts(path.round_trip_s, path.loss, rate, congestion=path.congestion, connections=path.connections)
+        for rate in rates
+    ]
 
 
-def _candidate_table(candidates: tuple[Candidate, ...]) -> Table:
-    table = Table("transport", "mean egress", "peak egress", "p50", "p95", "p99", "max", show_edge=False)
-    for one in candidates:
-        if one.egress_bps is None:
-            continue
-        rates = [_optional(value, megabits) for value in (one.egress_bps, one.peak_egress_bps)]
-        latencies = (one.predicted_p50_ms, one.predicted_p95_ms, one.predicted_p99_ms, one.predicted_max_ms)
-        table.add_row(one.transport, *rates, *(_optional(value, duration) for value in latencies))
-    return table
+@contextmanager
+def _progress() -> Iterator[tuple[Callable[[float], None], Callable[[str], None]]]:
+    """A line on standard error while something takes long; nothing where nobody looks."""
+    console = Console(stderr=True)
+    shown = [
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+    ]
+    with Progress(*shown, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("opening", total=1.0)
+        yield (lambda share: bar.update(task, completed=share)), (lambda what: bar.update(task, description=what))
 
 
-def _optional(value: float | None, shown: Callable[[float], str]) -> str:
-    return "-" if value is None else shown(value)
+def _console() -> Console:
+    return Console(highlight=False)
 
 
-def _volume(size_bytes: float) -> str:
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.1f} {unit}"
-    return f"{size_bytes:.0f} B"
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path} can't be written ({error.strerror}); name another file with --html") from error
+
+
+OFFERS = {
+    "none": (False, False),
+    "point-to-point": (True, False),
+    "multipoint": (False, True),
+    "both": (True, True),
+}

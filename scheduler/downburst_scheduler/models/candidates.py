@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from downburst.model import Transport
 from downburst_scheduler.models import transports
+from downburst_scheduler.models.grouping import ROOM
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts, connection_bps
-from downburst_scheduler.models.repair import Repair
+from downburst_scheduler.models.repair import Repair, repair_share
 from downburst_scheduler.models.sizing import Objective, least_rate
 from downburst_scheduler.models.transports import Outcome, peak_minute_bps, releases
 from downburst_scheduler.options import megabits
@@ -106,12 +107,13 @@ def _multicast(arrivals: Arrivals, situation: Situation) -> Evaluated:
         return _refused(Transport.MULTICAST, f"a group needs at least {SMALLEST_GROUP} sites")
     rate_bps = min(situation.multicast_rate_bps, GROUP_SHARE_OF_EGRESS * situation.egress_bps)
     if circuit:
-        rate_bps = min(rate_bps, _circuit_bps(arrivals, situation))
+        again = repair_share(arrivals.size_bytes, [site.loss for site in situation.sites], situation.repair)
+        rate_bps = min(rate_bps, _circuit_bps(arrivals, situation) * (1 + float(again.max(initial=0.0))))
     outcome = transports.multicast(
         arrivals, situation.sites, rate_bps=rate_bps, repair=situation.repair, reserved=circuit
     )
     refusal = None
-    if outcome.utilisation is not None and outcome.utilisation >= 1:
+    if outcome.utilisation is not None and outcome.utilisation > 1:
         pace = megabits(outcome.egress_bps / outcome.utilisation)
         refusal = f"it carries {megabits(outcome.egress_bps)} on average and can go no faster than {pace}"
     reason = f"one copy for {_sites(len(situation.sites))}" + (" on a multipoint circuit" if circuit else "")
@@ -176,10 +178,11 @@ def _refused(transport: Transport, why: str) -> Evaluated:
 
 
 def _circuit_bps(arrivals: Arrivals, situation: Situation) -> float:
-    """What a circuit is asked for: the busiest minute, or more where the objective wants it."""
+    """What a circuit is asked for: the busiest minute, room over the mean, or more where the objective wants it."""
+    objective = situation.objective
     away_s = max((site.round_trip_s for site in situation.sites), default=0.0) / 2
-    least = least_rate(arrivals, situation.objective, away_s=away_s)
-    return max(peak_minute_bps(arrivals), least.rate_bps if least else 0.0)
+    least = least_rate(arrivals, Objective(objective.share, objective.latency_s * SURELY), away_s=away_s)
+    return max(peak_minute_bps(arrivals), arrivals.mean_bps * ROOM, least.rate_bps if least else 0.0)
 
 
 def _best(found: Sequence[Evaluated], objective: Objective) -> Evaluated:
@@ -214,6 +217,8 @@ def _sites(count: int) -> str:
     return "1 site" if count == 1 else f"{count} sites"
 
 
+SURELY = 0.98
+"""Predictions are kept to one per cent, and a circuit that just misses is no use."""
 SMALLEST_GROUP = 2
 GROUP_SHARE_OF_EGRESS = 0.9
 LEAST_UTILISATION = 0.2

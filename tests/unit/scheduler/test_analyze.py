@@ -1,13 +1,18 @@
-"""`downburst analyze`: tables, one JSON document, and one sentence about a bad trace."""
+"""`downburst analyze`: tables, one JSON document, a page, what-if, and one sentence about bad input."""
 
+import gzip
 import json
+import re
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from downburst.cli.analyze import analyze
+from unit.scheduler.feeds import shared_data
 
 APP = typer.Typer()
 APP.command()(analyze)
@@ -15,33 +20,52 @@ APP.command()(analyze)
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A hundred kilobytes each half second for a minute and a half."""
+    """A hundred kilobytes each half second for a minute."""
     path = tmp_path / "steady.txt"
     path.write_text("".join(f"100000 201506150000{n // 2 % 60:02d}.{n % 2 * 5}00\n" for n in range(120)))
     return path
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(APP, [str(argument) for argument in arguments])
+    done = CliRunner().invoke(APP, [str(argument) for argument in arguments], env={"COLUMNS": "160"})
+    assert done.exception is None or isinstance(done.exception, SystemExit), "never a stack trace"
     return done.exit_code, done.stdout, done.stderr
+
+
+def document(*arguments: object) -> dict[str, Any]:
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
 
 
 def test_tables_end_in_the_sentence(trace: Path) -> None:
     code, out, _ = run(trace, "--sites", 5)
     assert code == 0
     assert "products, volume, span" in out
-    assert "multicast: 5 sites would cost" in out
-    assert "this version of Downburst drives no circuits" in out.splitlines()[-1]
+    assert "silence longer than" in out
+    assert out.splitlines()[-1].startswith("multicast: one copy for 5 sites, p99")
+    assert "not unicast: it costs" in out.splitlines()[-1]
 
 
-def test_json_holds_the_statistics_candidates_and_the_decision(trace: Path) -> None:
-    code, out, _ = run(trace, "--sites", 5, "--json")
-    document = json.loads(out)
-    assert code == 0
-    assert document["transport"] == "multicast"
-    assert document["reason"].startswith("multicast: 5 sites")
-    assert document["traffic"]["products"] == 120
-    assert [one["feasible"] for one in document["candidates"]] == [True, True, False, False]
+def test_json_holds_the_figures_the_candidates_and_the_choice(trace: Path) -> None:
+    found = document(trace, "--sites", 5)
+    assert found["transport"] == "multicast"
+    assert found["reason"].startswith("multicast: one copy for 5 sites")
+    assert found["traffic"]["products"] == 120
+    assert [one["feasible"] for one in found["candidates"]] == [True, True, False, False]
+    assert found["candidates"][0]["predicted"]["egress_bps"] == pytest.approx(5 * 1.61e6, rel=0.01)
+    assert found["egress_by_sites"][-1]["sites"] == 5
+
+
+def test_the_recorded_hour_has_the_published_figures() -> None:
+    seen = document(shared_data() / "traces" / "ngrid-20150615T00-1h.txt")["traffic"]
+    assert (seen["products"], seen["bytes"]) == (28_166, pytest.approx(5.55e9, rel=0.02))
+    assert seen["sizes"]["quantiles_bytes"]["p50"] == pytest.approx(39e3, rel=0.02)
+    assert seen["silence"][1]["share_of_time"] == pytest.approx(0.52, rel=0.02)
+    assert [seen["widths"][width]["peak_to_mean"] for width in ("1", "10", "60")] == pytest.approx(
+        [36, 5.0, 2.2], rel=0.02
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,36 +73,135 @@ def test_json_holds_the_statistics_candidates_and_the_decision(trace: Path) -> N
     [
         (["--sites", 1], "unicast"),
         (["--sites", 2], "unicast"),
-        (["--sites", 30, "--capacity-mbps", 10], "multicast"),
-        (["--sites", 5, "--multicast-rate-mbps", 1], "unicast"),
-        (["--sites", 0], "unicast"),
+        (["--sites", 30, "--egress", "10M"], "multicast"),
+        (["--sites", 5, "--multicast-rate", "1M"], "unicast"),
+        (["--sites", 5, "--no-multicast"], "unicast"),
+        (["--sites", 30, "--egress", "10M", "--no-multicast", "--circuits", "point-to-point"], "static-circuit"),
+        (["--sites", 5, "--no-multicast", "--circuits", "both", "--loss", "5%", "--rtt", "200ms"], "multicast"),
     ],
 )
 def test_what_if(trace: Path, options: list[object], transport: str) -> None:
-    assert json.loads(run(trace, "--json", *options)[1])["transport"] == transport
+    assert document(trace, *options)["transport"] == transport
 
 
 def test_the_objective_is_judged(trace: Path) -> None:
-    assert "over the 1 ms objective" in run(trace, "--objective-ms", 1)[1]
+    assert "over the objective of 0.001 s" in run(trace, "--objective", "p99=1ms")[1]
 
 
-def test_a_bad_line_is_one_sentence_with_its_number(trace: Path) -> None:
-    trace.write_text(trace.read_text() + "oops\n")
-    code, out, err = run(trace)
+def test_a_slow_line_is_alone_in_its_group(trace: Path) -> None:
+    groups = document(trace, "--sites", 5, "--access", "4M,100M*4")["groups"]["groups"]
+    assert [len(group["sites"]) for group in groups] == [1, 4]
+
+
+class Opened(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.fetched += [value or "" for name, value in attributes if name in ("src", "href", "data", "srcset")]
+
+
+def test_the_page_has_its_plots_and_loads_nothing(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    assert run(trace, "--html", out, "--circuits", "both")[0] == 0
+    text = out.read_text()
+    opened = Opened()
+    opened.feed(text)
+    assert opened.tags.count("svg") == 5
+    assert "script" not in opened.tags
+    assert opened.fetched == []
+    assert not re.search(r"https?://|@import|url\(|nan|inf\b", text)
+    assert text.count("<polyline") >= 10
+
+
+def test_names_are_escaped_on_the_page(trace: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "<b>&.txt"
+    odd.write_bytes(trace.read_bytes())
+    run(odd, "--html", tmp_path / "report.html")
+    assert "&lt;b&gt;&amp;.txt" in (tmp_path / "report.html").read_text()
+
+
+def test_a_packed_csv_is_read(tmp_path: Path) -> None:
+    packed = tmp_path / "feed.csv.gz"
+    packed.write_bytes(gzip.compress(b"size,time_s\n" + b"".join(b"1000,%d\n" % n for n in range(50))))
+    assert document(packed)["traffic"]["bytes"] == 50_000
+
+
+def test_a_log_of_transfers_gives_sessions(tmp_path: Path) -> None:
+    log = tmp_path / "gridftp.csv"
+    rows = "".join(f"{n * 10},5,100000000,{'ab'[n % 2]}\n" for n in range(10))
+    log.write_text(f"start_s,duration_s,size_bytes,peer\n{rows}")
+    found = document(log)["sessions"]
+    assert (found["transfers"], found["sessions"], found["counted_sessions"]) == (10, 2, 2)
+    assert "transfers, peers, sessions" in run(log)[1]
+    log.write_text(f"start_s,duration_s,size_bytes,peer\n{rows}0,1,1,a\n")
+    assert run(log)[0] == 2
+    assert run(log, "--sort")[0] == 0
+
+
+def test_reports_give_latencies_by_feed() -> None:
+    recorded = shared_data() / "traces" / "rtstats-20160929.txt"
+    feeds = {one["feed"]: one for one in document(recorded)["feeds"]}
+    assert sum(one["lines"] for one in feeds.values()) == 3_128, "of 3,132 lines: two reports are broken into three"
+    assert sum(one["negative"] for one in feeds.values()) == 52
+    assert feeds["NEXRAD2"]["latency_quantiles_s"]["p50"] == pytest.approx(0.9, rel=0.1)
+    assert feeds["CONDUIT"]["latency_quantiles_s"]["p50"] == pytest.approx(9.5, rel=0.1)
+    assert "clock errors" in run(recorded)[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "feed.txt, line 1: the file holds no product"),
+        ("5 20150615000000.000\n", "feed.txt, line 1: the file ends after 1 product"),
+        ("5 20150615000000.000\noops\n", "feed.txt, line 2: 'oops' is no arrival"),
+        ("5 20150615000001.000\n5 20150615000000.000\n", "feed.txt, line 2: its time is before"),
+        ("-5 20150615000001.000\n", "feed.txt, line 1: '-5 2015"),
+        ("nan 20150615000001.000\n", "feed.txt, line 1: 'nan 2015"),
+        ("5 20150615000000.000\n5,20150615000000\n", "feed.txt, line 2: '5,2015"),
+        ("0 20150615000000.000\n0 20150615000001.000\n", "feed.txt: all products are empty"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    feed = tmp_path / "feed.txt"
+    feed.write_text(content)
+    code, out, err = run(feed)
     assert (code, out) == (2, "")
-    assert err.startswith("steady.txt, line 121: 'oops' is no arrival")
+    assert err.startswith(sentence)
     assert err.count("\n") == 1
 
 
-def test_an_empty_trace_has_no_traffic(tmp_path: Path) -> None:
-    empty = tmp_path / "empty.txt"
-    empty.touch()
-    code, out, _ = run(empty)
-    assert code == 0
-    assert "no traffic measured yet" in out
+def test_products_of_7_gb_are_studied(tmp_path: Path) -> None:
+    feed = tmp_path / "feed.txt"
+    feed.write_text("7336804379 20250203000000.000\n7329259627 20250203120000.000\n")
+    assert document(feed)["traffic"]["sizes"]["quantiles_bytes"]["max"] == 7_336_804_379
 
 
-def test_a_missing_trace_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--egress", "much"], "'much' is not a rate"),
+        (["--egress", "0"], "'0' is not a rate"),
+        (["--rtt", "-1s"], "'-1s' is not a duration"),
+        (["--loss", "120%"], "'120%' is no share"),
+        (["--objective", "soon"], "'soon' is no objective"),
+        (["--objective", "p99=0"], "must be above zero"),
+        (["--circuits", "some"], "'some' is no offer"),
+        (["--access", "1M*9", "--sites", 3], "names 9 sites and there are 3"),
+        (["--html", "/proc/none/x.html"], "can't be written"),
+    ],
+)
+def test_bad_options_are_one_sentence(trace: Path, options: list[object], says: str) -> None:
+    code, _, err = run(trace, *options)
+    assert code == 2
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
     code, _, err = run(tmp_path / "none.txt")
     assert code == 2
     assert "can't be read" in err

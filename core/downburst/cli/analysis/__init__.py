@@ -1,0 +1,1 @@
+"""What `downburst analyze` shows: quantities as people write them, tables, one document, a page with plots."""
