@@ -26,8 +26,12 @@ from downburst.model import (
 from downburst.settings import Settings, load_settings
 from downburst.sketch import LatencySketch
 from downburst_api.runtime import Runtime
+from downburst_circuits.desk import Desk
+from downburst_circuits.keeper import Keeper
+from downburst_circuits.register import Register
 from downburst_worker import lines
 from downburst_worker.whereabouts import deliveries_job, product_facts, whereabouts
+from kit.circuits import NodeInMemory
 from kit.fake_node import FakeNode
 
 SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -154,7 +158,17 @@ class NodeStandIn:
 
 def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> tuple[Runtime, NodeStandIn]:
     node = NodeStandIn(ledger)
+    bus, wanted = Bus(), settings(directory, **given)
+    register = Register(ledger, bus, clock)
+    circuits = NodeInMemory()
+    keeper = Keeper(register, circuits, bus=bus, clock=clock, settings=wanted.circuits)
     made = Runtime(
-        settings=settings(directory, **given), ledger=ledger, bus=Bus(), live=LiveState(), clock=clock, node=node
+        settings=wanted,
+        ledger=ledger,
+        bus=bus,
+        live=LiveState(),
+        clock=clock,
+        node=node,
+        circuits=Desk(register, keeper, circuits, ledger=ledger, bus=bus, clock=clock),
     )
     return made, node

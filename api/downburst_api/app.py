@@ -5,6 +5,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from downburst_api import (
+    circuits,
     deliveries,
     feeds,
     health,
@@ -42,6 +43,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         sites,
         resends,
         upstreams,
+        circuits,
         plans,
         latency,
         overview,

@@ -11,8 +11,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from downburst.circuits import Circuit, Measured
 from downburst.ledger import Book
 from downburst.model import LatencyKind, LegCounters, Plan, SketchRow, TrafficMinute
+from downburst_api.circuit_metrics import circuit_metrics
 from downburst_api.histograms import Histogram, Labels
 from downburst_api.latency import minute_of
 from downburst_api.runtime import Runtime, runtime_of
@@ -38,6 +40,8 @@ class _Facts:
     plans: list[Plan]
     traffic: dict[str, TrafficMinute]
     exceptions: int
+    circuits: list[Circuit]
+    measured: list[Measured]
 
 
 def _facts(book: Book, since_minute: int) -> _Facts:
@@ -47,6 +51,8 @@ def _facts(book: Book, since_minute: int) -> _Facts:
         plans=book.plans.all_current(),
         traffic=book.traffic.totals(),
         exceptions=book.exceptions.count(),
+        circuits=book.circuits.begun(),
+        measured=book.circuits.measurements(),
     )
 
 
@@ -63,6 +69,7 @@ class _Hub(Collector):
         yield from self._ingest()
         yield from self._sessions()
         yield from self._plans()
+        yield from circuit_metrics(self._facts.circuits, self._facts.measured, self._live)
         yield _gauge("downburst_node_up", "1 while the node runs", float(self._node.running))
         yield _counter("downburst_node_restarts", "Restarts of the node since the hub started", self._node.restarts)
         yield _counter("downburst_exceptions", "Products rejected or expired at a site", self._facts.exceptions)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
+from downburst.circuits import Circuit, CircuitState, Measured
 from downburst.ledger import Book
 from downburst.live import FeedArrivals, LiveState, SiteSession, UpstreamLink
 from downburst.model import (
@@ -23,6 +24,7 @@ from downburst.model import (
     Subscription,
     Upstream,
 )
+from downburst_api.circuit_schemas import circuit_out
 from downburst_api.latency import figures, history, minute_of
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import plan_out
@@ -54,6 +56,7 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
         },
         "feeds": [_feed(feed, facts, hub.live.arrivals.get(feed.name)) for feed in facts.feeds],
         "sites": [_site(site, facts, hub.live.session(site.name), now) for site in facts.sites],
+        "circuits": [circuit_out(one, facts.measured, hub.live) for one in facts.circuits],
         "upstreams": [_upstream(one, hub.live.upstreams.get(one.name)) for one in facts.upstreams],
     }
 
@@ -68,6 +71,9 @@ class _Facts:
     sketches: dict[str, list[SketchRow]]
     settled: list[Settled]
     upstreams: list[Upstream]
+    circuits: list[Circuit]
+    """Those that have begun, and the next to begin."""
+    measured: list[Measured]
     faults: list[Fault]
 
     def fan_out(self, feed: str) -> int:
@@ -79,7 +85,10 @@ def _facts(book: Book, now: datetime) -> _Facts:
     sketches: defaultdict[str, list[SketchRow]] = defaultdict(list)
     for row in book.latency.rows(since_minute=minute_of(now) - LATENCY_MINUTES + 1):
         sketches[row.feed].append(row)
+    circuits = [*book.circuits.begun(), *book.circuits.next_to_begin(CIRCUITS_AHEAD)]
     return _Facts(
+        circuits=circuits,
+        measured=book.circuits.measurements() if circuits else [],
         feeds=book.feeds.all(),
         sites=book.sites.all(),
         subscriptions=book.subscriptions.all(),
@@ -118,6 +127,7 @@ def _faults(live: LiveState, facts: _Facts, now: datetime, *, node_running: bool
             found.append(_away(site, session, since=site.created_at or now))
         if session and session.connected:
             found.extend(_troubles(site, session, now))
+    found.extend(_circuits_in_trouble(facts.circuits, facts.measured, now))
     found.extend(_upstreams_away(live, facts.upstreams, now))
     return [
         {"at": fault.at, "sentence": fault.sentence, "feed": fault.feed, "site": fault.site, "next": fault.next_step}
@@ -145,6 +155,16 @@ def _away(site: Site, session: SiteSession | None, *, since: datetime) -> Fault:
     reason = f": {session.reason}" if session.reason else ""
     step = f"look at the receiver's log at {site.organisation or site.name}; it catches up by itself once it is back"
     return Fault(session.since, f"{site.name} is not connected{reason}", site=site.name, next_step=step)
+
+
+def _circuits_in_trouble(circuits: list[Circuit], measured: list[Measured], now: datetime) -> Iterable[Fault]:
+    """Feeds leave a bad circuit for the routed path, which nothing else here shows."""
+    for circuit in circuits:
+        if circuit.state in _TROUBLED:
+            rows = [row for row in measured if row.circuit == circuit.number and not row.enough]
+            remedy = next((row.remedy for row in rows if row.remedy), f"downburst circuits show {circuit.number}")
+            sentence = f"circuit {circuit.number} is {circuit.state}: {circuit.reason}"
+            yield Fault(circuit.since or now, sentence, site=circuit.sites[0], next_step=remedy)
 
 
 def _upstreams_away(live: LiveState, upstreams: list[Upstream], now: datetime) -> Iterable[Fault]:
@@ -252,6 +272,8 @@ def _ms(microseconds: int | None) -> float | None:
     return None if microseconds is None else microseconds / 1000
 
 
+_TROUBLED = (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED)
+CIRCUITS_AHEAD = 20
 LATENCY_MINUTES = 60
 FAULT_SHOWN = timedelta(minutes=10)
 _NODE_STEP = "it is restarted by itself; if it stays away, read the hub's log"

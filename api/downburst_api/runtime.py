@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from fastapi import Request
 
 from downburst.bus import Bus
+from downburst.circuits import Circuit, CircuitAnswer, CircuitChange, Port
 from downburst.clock import Clock
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.ledger import Ledger
@@ -70,6 +71,36 @@ class Node(Protocol):
         """Sends feeds and sites as the ledger has them."""
 
 
+class Circuits(Protocol):
+    """Where circuits and ports are asked for; refusals are raised in their sentences."""
+
+    async def request(self, wanted: Circuit, *, dry_run: bool = False) -> CircuitAnswer:
+        """Reserves a circuit; the same request again is answered with what it made the first time."""
+
+    async def modify(self, number: int, change: CircuitChange, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Changes a circuit, all or nothing."""
+
+    async def cancel(self, number: int, *, by: str, dry_run: bool = False) -> CircuitAnswer:
+        """Gives a circuit back."""
+
+    async def clone(
+        self, number: int, *, request_id: str, begin: datetime | None, by: str, dry_run: bool = False
+    ) -> CircuitAnswer:
+        """Reserves another circuit like one."""
+
+    async def measure(self, number: int) -> Circuit:
+        """Has a circuit measured now."""
+
+    async def add_port(self, port: Port) -> Port:
+        """Makes a port."""
+
+    async def change_port(self, port: Port) -> Port:
+        """Changes a port."""
+
+    async def remove_port(self, name: str) -> None:
+        """Forgets a port that no circuit needs."""
+
+
 @dataclass(slots=True)
 class Runtime:
     """One running hub as the api sees it."""
@@ -80,6 +111,7 @@ class Runtime:
     live: LiveState
     clock: Clock
     node: Node
+    circuits: Circuits
     dashboard: Path | None = None
     started_at: datetime = field(init=False)
     histograms: Histograms = field(init=False, default_factory=Histograms)

@@ -30,7 +30,9 @@ _Text = Annotated[str, Field(max_length=500)]
 _Pattern = Annotated[str, Field(max_length=4096)]
 
 
-class _In(BaseModel):
+class Shape(BaseModel):
+    """What all requests share: no member that is not known, no null where none belongs."""
+
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     @model_validator(mode="after")
@@ -46,7 +48,7 @@ class _In(BaseModel):
         return set()
 
 
-class FeedChange(_In):
+class FeedChange(Shape):
     """Properties of a feed; those left out keep their value (PATCH) or take the default (POST, PUT)."""
 
     feed_class: FeedClass | None = Field(None, alias="class")
@@ -73,7 +75,7 @@ class FeedNew(FeedChange):
         return Feed(given.pop("feed"), **given)
 
 
-class PlaceShape(_In):
+class PlaceShape(Shape):
     """Where a site is."""
 
     text: _Text = ""
@@ -85,7 +87,7 @@ class PlaceShape(_In):
         return {"latitude", "longitude"}
 
 
-class AttachmentShape(_In):
+class AttachmentShape(Shape):
     """Port or STP where circuits end, and the usable VLANs."""
 
     port: Annotated[str, Field(min_length=1, max_length=500)]
@@ -99,7 +101,7 @@ class AttachmentShape(_In):
         return self
 
 
-class SiteChange(_In):
+class SiteChange(Shape):
     """Properties of a site; those left out keep their value (PATCH) or take the default (POST)."""
 
     organisation: _Text | None = None
@@ -147,7 +149,7 @@ class SiteNew(SiteChange):
         return Site(given.pop("site"), **given)
 
 
-class TokenNew(_In):
+class TokenNew(Shape):
     """How long an enrolment token lasts; the hub's setting `token_hours` if left out."""
 
     hours: Annotated[float, Field(gt=0, le=24 * 366)] | None = None
@@ -155,7 +157,7 @@ class TokenNew(_In):
     """How long the receiver's credential lasts; left out: until it is revoked."""
 
 
-class SubscriptionNew(_In):
+class SubscriptionNew(Shape):
     """Products of a feed whose id matches `pattern` (extended regex, searched) and not `not_pattern`."""
 
     feed: str
@@ -172,7 +174,7 @@ class SubscriptionNew(_In):
         return {"not_pattern", "max_age_s"}
 
 
-class ResendNew(_In):
+class ResendNew(Shape):
     """Products stored at the hub from `from` to `to` whose id matches, to one site again."""
 
     site: str
@@ -189,7 +191,7 @@ class ResendNew(_In):
         return {"not_pattern"}
 
 
-class UpstreamNew(_In):
+class UpstreamNew(Shape):
     """A hub that this hub becomes a site of."""
 
     upstream: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
@@ -198,7 +200,7 @@ class UpstreamNew(_In):
     feeds: Annotated[list[str], Field(max_length=1000)] = []
 
 
-class PinNew(_In):
+class PinNew(Shape):
     """A transport to use whatever the scheduler thinks."""
 
     transport: Transport

@@ -10,6 +10,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from downburst.bus import BusSubscription
 from downburst.events import (
+    CircuitsChanged,
     FaultSeen,
     FeedsChanged,
     NodeChanged,
@@ -70,6 +71,7 @@ _TELLING = (
     FeedsChanged,
     SitesChanged,
     SubscriptionsChanged,
+    CircuitsChanged,
 )
 EVERY_S = 1.0
 SHORTEST_S = 0.25

@@ -51,6 +51,16 @@ class UpstreamLink:
     reason: str | None = None
 
 
+@dataclass(slots=True)
+class CircuitLoad:
+    """What goes through an end of a circuit, in frames: since the hub started, and in the last second."""
+
+    out_bytes: int = 0
+    in_bytes: int = 0
+    out_bps: float = 0.0
+    in_bps: float = 0.0
+
+
 class FeedArrivals:
     """Arrivals of one feed: totals, and the last seconds one by one."""
 
@@ -98,6 +108,8 @@ class LiveState:
         self.retention_warnings: Mapping[str, RetentionWarning] = {}
         self.backlog_bytes: dict[int, int] = {}
         self.control_bytes = 0
+        self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
+        """By circuit and site; None: all that the hub's end sent and got."""
         self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
         self._unicast_equivalent: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
 
@@ -128,6 +140,10 @@ class LiveState:
     def forget_feed(self, feed: str) -> None:
         """Lets go of a feed that was removed."""
         self.arrivals.pop(feed, None)
+
+    def forget_circuit(self, number: int) -> None:
+        """Lets go of a circuit that has ended."""
+        self.circuits = {key: load for key, load in self.circuits.items() if key[0] != number}
 
     @property
     def connected(self) -> int:
@@ -185,6 +201,11 @@ class LiveState:
         self._egress.append((egress, event.seconds))
         equivalent = sum(leg.unicast_equivalent_bytes for leg in event.legs)
         self._unicast_equivalent.append((equivalent, event.seconds))
+        for use in event.circuits:
+            load = self.circuits.setdefault((use.circuit, use.site), CircuitLoad())
+            load.out_bytes += use.out_bytes
+            load.in_bytes += use.in_bytes
+            load.out_bps, load.in_bps = (count * 8 / event.seconds for count in (use.out_bytes, use.in_bytes))
         for session in event.sessions:
             self._clock_and_progress(session, from_us(event.to_us))
 

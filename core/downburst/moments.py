@@ -11,7 +11,7 @@ def moment(text: str, now: datetime) -> datetime:
     if text == "now":
         return now
     if ago := _AGO.fullmatch(text):
-        return now - timedelta(**{_UNITS[ago["unit"]]: float(ago["count"])})
+        return _moved(now, ago, -1)
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
@@ -24,5 +24,22 @@ def moment(text: str, now: datetime) -> datetime:
     return instant.astimezone(UTC)
 
 
+def coming_moment(text: str, now: datetime) -> datetime:
+    """As `moment`, for what may lie ahead: `+90s`, `+2h` is so long after `now`."""
+    if later := _LATER.fullmatch(text):
+        return _moved(now, later, 1)
+    if _AGO.fullmatch(text):
+        raise BadInput(f"{text!r} is how long ago; write +{text} for so long from now, or RFC 3339 with an offset")
+    return moment(text, now)
+
+
+def _moved(now: datetime, found: re.Match[str], sign: int) -> datetime:
+    try:
+        return now + sign * timedelta(**{_UNITS[found["unit"]]: float(found["count"])})
+    except OverflowError:
+        raise BadInput(f"{found[0]!r} lies outside the calendar; give fewer days") from None
+
+
 _AGO = re.compile(r"(?P<count>\d{1,6}(\.\d{1,3})?) ?(?P<unit>[smhd])( ago)?")
+_LATER = re.compile(r"\+(?P<count>\d{1,6}(\.\d{1,3})?) ?(?P<unit>[smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

@@ -16,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from downburst.bus import Bus
+from downburst.circuits import FINISHED, Circuit
 from downburst.clock import Clock, SystemClock
 from downburst.errors import AlreadyRunning, DownburstError, Failure, NotWritable, PortInUse
 from downburst.events import FaultSeen
@@ -26,6 +27,9 @@ from downburst.retention_watch import RetentionWatch
 from downburst.settings import Settings, split_address
 from downburst_api.app import create_app
 from downburst_api.runtime import Runtime
+from downburst_circuits.desk import Desk
+from downburst_circuits.keeper import Keeper
+from downburst_circuits.register import Register
 from downburst_ingest.directory import AfterIngest, DirectorySource
 from downburst_ingest.rules import PathRule, PathRules
 from downburst_latency.service import LatencyService
@@ -111,7 +115,20 @@ class Hub:
         )
         self._stack.push_async_callback(self._agent.stop)
         await self._agent.start()
+        self._circuits = await self._open_circuits()
         self._app = create_app(self._runtime())
+
+    async def _open_circuits(self) -> Desk:
+        register = Register(self._ledger, self._bus, self._clock)
+        await register.load()
+        node, settings = self._agent.circuits, self._settings.circuits
+        self._keeper = Keeper(register, node, bus=self._bus, clock=self._clock, settings=settings)
+        register.watchers.append(self._forget_finished)
+        return Desk(register, self._keeper, node, ledger=self._ledger, bus=self._bus, clock=self._clock)
+
+    def _forget_finished(self, circuit: Circuit) -> None:
+        if circuit.state in FINISHED:
+            self._live.forget_circuit(circuit.number)
 
     def _runtime(self) -> Runtime:
         return Runtime(
@@ -121,12 +138,14 @@ class Hub:
             live=self._live,
             clock=self._clock,
             node=self._agent,
+            circuits=self._circuits,
             dashboard=_dashboard(self._settings),
         )
 
     def _parts(self) -> "Iterator[tuple[str, Run]]":
         scheduler = SchedulerLoop(self._bus, self._ledger, self._settings, self._clock)
         yield "scheduler", scheduler.run
+        yield "circuits", self._keeper.run
         yield "housekeeping", self._keep_house
         yield "latency history", partial(self._latency.keep_history, days=self._settings.latency_days)
         source = self._directory_source()

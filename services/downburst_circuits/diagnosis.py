@@ -50,7 +50,7 @@ def _carried(probe: RateProbe) -> float:
 def _short(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Finding:
     said = f"{rate_text(carried_bps)} of {rate_text(reserved_bps)} get {_way(probe)}"
     if len(probe.bins_bps) < FEWEST_BINS:
-        remedy = "measure again with a longer probe: downburst circuits probe"
+        remedy = "measure again with longer trains: the setting circuits.probe_ms"
         return Finding(carried_bps, "unclear", f"{said}; the probe was too short to say why", remedy)
     if _unsteady(probe.bins_bps[1:]):
         low, high = min(probe.bins_bps[1:]), max(probe.bins_bps[1:])

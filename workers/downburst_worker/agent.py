@@ -35,9 +35,10 @@ from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
 from downburst.model import Acknowledgement, EnrolmentToken, Fault, Head, LegCounters, Plan, Product, TrafficMinute
 from downburst.settings import Settings
-from downburst_worker import lines
+from downburst_worker import circuit_lines, lines
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.binary import find_node
+from downburst_worker.circuit_jobs import CircuitJobs
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.whereabouts import deliveries_job, product_facts, whereabouts
 
@@ -76,6 +77,8 @@ class Agent:
             on_death=self._mourn,
             answer_s=settings.node_answer_s,
         )
+        self.circuits = CircuitJobs(self._node)
+        """What the service of circuits asks of the node."""
         self.ca_sha256 = ""
         """SHA-256 of the hub's own certificate authority; known once the node has started."""
         self.sites_address: tuple[str, ...] = ()
@@ -282,9 +285,9 @@ class Agent:
             case "upstream":
                 _LOG.info("upstream %s is %s%s", line["upstream"], line["state"], _because(line.get("reason")))
                 self._say(lines.upstream_changed(line))
-            case "recovered":
-                await self._fault(line["sentence"], feed=line["feed"])
-            case "fault":
+            case "circuit":
+                self._say(circuit_lines.circuit_told(line))
+            case "recovered" | "fault":
                 await self._fault(line["sentence"], feed=line.get("feed"), site=line.get("site"))
             case other:
                 _LOG.warning("the node told of %r, which this agent does not know", other)

@@ -32,6 +32,7 @@ from downburst.model import (
     Upstream,
 )
 from downburst.settings import MulticastSettings
+from downburst_worker.circuit_lines import circuit_uses
 
 Line = dict[str, Any]
 
@@ -160,6 +161,7 @@ def traffic_seen(line: Line, transports: Mapping[int, Transport]) -> TrafficSeen
         legs=tuple(_leg_traffic(leg, transports) for leg in line["legs"]),
         sessions=tuple(_session_traffic(session) for session in line["sessions"]),
         control_bytes=line["control_bytes"],
+        circuits=circuit_uses(line),
     )
 
 

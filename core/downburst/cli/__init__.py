@@ -69,6 +69,8 @@ COMMANDS = {
     "resend": "resend:resend",
     "resends": "resend:app",
     "upstreams": "upstreams:app",
+    "ports": "ports:app",
+    "circuits": "circuits:app",
     "plans": "plans:app",
     "trace": "deliveries:trace",
     "deliveries": "deliveries:deliveries",

@@ -116,6 +116,16 @@ class Circuits:
         """Every circuit that waits, stands or has to be cleared away, by number."""
         return self._read(select(circuits).where(circuits.c.state.not_in(_FINISHED)).order_by(circuits.c.number))
 
+    def begun(self) -> list[Circuit]:
+        """Every circuit whose window has begun and that is not finished, by number."""
+        waiting = (*_FINISHED, CircuitState.ADMITTED.value)
+        return self._read(select(circuits).where(circuits.c.state.not_in(waiting)).order_by(circuits.c.number))
+
+    def next_to_begin(self, limit: int) -> list[Circuit]:
+        """The circuits that wait for their begin, the next one first."""
+        waiting = circuits.c.state == CircuitState.ADMITTED.value
+        return self._read(select(circuits).where(waiting).order_by(circuits.c.begin, circuits.c.number).limit(limit))
+
     def newest(self, which: Which, *, limit: int = 100) -> list[Circuit]:
         """The newest circuits, newest first."""
         query = select(circuits).order_by(circuits.c.number.desc()).limit(limit)

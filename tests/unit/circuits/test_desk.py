@@ -18,7 +18,8 @@ from downburst.circuits import (
 )
 from downburst.errors import AlreadyThere, BadInput, CircuitConflict, DownburstError, Failure, NodeAway, NotFound
 from downburst.model import CircuitAttachment, Site
-from unit.circuits.stage import HOUR, M, Stage
+from kit.circuits import M
+from unit.circuits.stage import HOUR, Stage
 
 
 async def refused(stage: Stage, kind: type[DownburstError] = BadInput, **given: Any) -> str:

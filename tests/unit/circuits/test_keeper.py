@@ -17,7 +17,8 @@ from downburst.circuits import (
 from downburst.clock import FakeClock
 from downburst.events import CircuitsChanged, FaultSeen, NodeChanged, SessionChanged, SitesChanged, TrafficSeen
 from downburst.ledger import Ledger
-from unit.circuits.stage import HOUR, M, NodeInMemory, Stage
+from kit.circuits import M, NodeInMemory
+from unit.circuits.stage import HOUR, Stage
 
 STEPS = 7
 """Answers that the node gives in the life of one circuit, at least."""

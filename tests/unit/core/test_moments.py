@@ -1,11 +1,12 @@
 """Moments as people write them."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from downburst.errors import BadInput
-from downburst.moments import moment
+from downburst.moments import coming_moment, moment
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -29,3 +30,17 @@ def test_a_moment_is_read(text: str, ago: timedelta) -> None:
 def test_what_is_no_moment_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="is no moment; write RFC 3339"):
         moment(text, NOW)
+
+
+def test_what_lies_ahead_is_written_with_a_plus() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert coming_moment("+90m", now) == now + timedelta(minutes=90)
+    assert coming_moment("2026-02-01T00:00:00+01:00", now) == datetime(2026, 1, 31, 23, tzinfo=UTC)
+    with pytest.raises(BadInput, match=r"write \+2h"):
+        coming_moment("2h", now)
+
+
+@pytest.mark.parametrize(("read", "text"), [(moment, "999999d"), (coming_moment, "+-1h"), (coming_moment, "+1y")])
+def test_moments_outside_the_calendar_are_refused(read: Any, text: str) -> None:
+    with pytest.raises(BadInput):
+        read(text, NOW)

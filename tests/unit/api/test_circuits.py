@@ -1,0 +1,199 @@
+"""Routes of ports and circuits: what they answer, and problem documents that name who is in the way."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from downburst.circuits import CircuitState, CircuitUse, Direction, Measured
+from downburst.events import TrafficSeen
+from downburst.model import Site
+from unit.api.conftest import Asked
+
+PORT = {"port": "hub-eth0", "rate_bps": 1_000_000_000, "interface": "eth0", "underlay": "192.0.2.1"}
+FAR = {"port": "unl-eth1", "rate_bps": 1_000_000_000, "interface": "eth1", "underlay": "192.0.2.9", "site": "unl.edu"}
+TAGS = {"first_vlan": 100, "last_vlan": 199}
+WISH: dict[str, Any] = {"sites": [{"site": "unl.edu"}], "rate_out_bps": 600_000_000, "begin": "+1h", "end": "+2h"}
+
+
+@pytest.fixture
+async def ported(hub: Asked) -> Asked:
+    with hub.runtime.ledger.transaction() as book:
+        book.sites.add(Site("unl.edu"))
+    await hub.ask("POST", "/v1/ports", 201, json=PORT | TAGS)
+    await hub.ask("POST", "/v1/ports", 201, json=FAR | TAGS)
+    return hub
+
+
+async def test_ports_are_made_shown_changed_and_removed(hub: Asked) -> None:
+    made = await hub.ask("POST", "/v1/ports", 201, json=PORT | TAGS)
+    assert (made["port"], made["rate_bps"], made["first_vlan"], made["layer"]) == (
+        "hub-eth0",
+        1_000_000_000,
+        100,
+        "ethernet-frame",
+    )
+    assert await hub.ask("GET", "/v1/ports") == [made]
+    changed = await hub.ask("PATCH", "/v1/ports/hub-eth0", json={"rate_bps": 10_000_000_000})
+    assert changed == made | {"rate_bps": 10_000_000_000}
+    untagged = await hub.ask("PATCH", "/v1/ports/hub-eth0", json={"first_vlan": None, "last_vlan": None})
+    assert untagged["last_vlan"] is None
+    await hub.ask("DELETE", "/v1/ports/hub-eth0", 204)
+    await hub.problem("GET", "/v1/ports/hub-eth0", 404, "not-found")
+
+
+async def test_bad_ports_are_refused(hub: Asked) -> None:
+    bad: list[dict[str, Any]] = [
+        {"rate_bps": 0},
+        {"first_vlan": 5},
+        {"first_vlan": 5, "last_vlan": 4},
+        {"last_vlan": 4095, "first_vlan": 1},
+        {"port": "white space"},
+        {"layer": "ip"},
+    ]
+    for wrong in bad:
+        await hub.problem("POST", "/v1/ports", 400, "bad-request", json=PORT | wrong)
+    await hub.problem("POST", "/v1/ports", 404, "not-found", json=PORT | {"site": "nowhere.edu"})
+    await hub.ask("POST", "/v1/ports", 201, json=PORT)
+    await hub.problem("POST", "/v1/ports", 409, "already-there", json=PORT)
+    await hub.problem("PATCH", "/v1/ports/hub-eth0", 400, "bad-request", json={})
+
+
+async def test_a_circuit_is_reserved_listed_and_shown(ported: Asked) -> None:
+    made = await ported.ask("POST", "/v1/circuits", 201, json=WISH)
+    assert (made["state"], made["done"], made["shape"], made["sites"]) == (
+        "admitted",
+        True,
+        "point-to-point",
+        ["unl.edu"],
+    )
+    assert [end["vlan"] for end in made["ends"]] == [100, 100]
+    assert (made["begin"], made["end"]) == ("2026-01-01T01:00:00Z", "2026-01-01T03:00:00Z")
+    assert "asked_sha256" not in made
+    shown = await ported.ask("GET", f"/v1/circuits/{made['circuit']}")
+    assert [event["event"] for event in shown["events"]] == ["admitted"]
+    assert [one["circuit"] for one in await ported.ask("GET", "/v1/circuits?site=unl.edu")] == [made["circuit"]]
+    assert await ported.ask("GET", "/v1/circuits?state=active") == []
+    await ported.problem("GET", "/v1/circuits/99", 404, "not-found")
+
+
+async def test_a_conflict_names_the_circuits_in_the_way(ported: Asked) -> None:
+    held = await ported.ask("POST", "/v1/circuits", 201, json=WISH | {"description": "NGRID"})
+    problem = await ported.problem("POST", "/v1/circuits", 409, "circuit-conflict", json=WISH)
+    assert [(one["circuit"], one["description"]) for one in problem["circuits"]] == [(held["circuit"], "NGRID")]
+    assert f"circuit {held['circuit']}" in problem["detail"]
+    assert problem["port"] == "hub-eth0"
+    touching = WISH | {"begin": "2026-01-01T03:00:00Z", "end": "2026-01-01T04:00:00Z"}
+    await ported.ask("POST", "/v1/circuits", 201, json=touching)
+
+
+async def test_the_same_request_is_answered_with_the_same_circuit(ported: Asked) -> None:
+    wish = WISH | {"request_id": "nightly-1"}
+    first = await ported.ask("POST", "/v1/circuits", 201, json=wish)
+    ported.runtime.clock.advance(5)  # type: ignore[attr-defined]
+    again = await ported.ask("POST", "/v1/circuits", 200, json=wish)
+    assert (again["circuit"], again["done"]) == (first["circuit"], False)
+    problem = await ported.problem(
+        "POST", "/v1/circuits", 409, "already-there", json=wish | {"rate_out_bps": 7_000_000}
+    )
+    assert "nightly-1" in problem["detail"]
+
+
+async def test_dry_runs_answer_as_the_thing_itself_and_keep_nothing(ported: Asked) -> None:
+    would = await ported.ask("POST", "/v1/circuits?dry_run=true", 200, json=WISH)
+    assert (would["done"], would["circuit"], would["state"]) == (False, 0, "requested")
+    assert await ported.ask("GET", "/v1/circuits") == []
+    number = (await ported.ask("POST", "/v1/circuits", 201, json=WISH))["circuit"]
+    path = f"/v1/circuits/{number}"
+    would = await ported.ask("PATCH", f"{path}?dry_run=true", json={"rate_out_bps": 900_000_000})
+    assert (would["rate_out_bps"], would["done"]) == (900_000_000, False)
+    await ported.ask("DELETE", f"{path}?dry_run=true")
+    await ported.problem("POST", f"{path}/clone?dry_run=true", 409, "circuit-conflict", json={"begin": "+1h"})
+    kept = await ported.ask("GET", path)
+    assert (kept["rate_out_bps"], kept["state"]) == (600_000_000, "admitted")
+
+
+async def test_a_circuit_is_modified_cloned_and_cancelled(ported: Asked) -> None:
+    number = (await ported.ask("POST", "/v1/circuits", 201, json=WISH))["circuit"]
+    path = f"/v1/circuits/{number}"
+    assert (await ported.ask("PATCH", path, json={"rate_out_bps": 900_000_000, "end": None}))["end"] is None
+    await ported.problem("PATCH", path, 400, "bad-request", json={"rate_out_bps": 2_000_000_000})
+    await ported.problem("PATCH", path, 400, "bad-request", json={})
+    gone = await ported.ask("DELETE", path, params={"by": "op"})
+    assert gone["state"] == "cancelled"
+    assert await ported.ask("GET", "/v1/circuits") == []
+    assert len(await ported.ask("GET", "/v1/circuits?finished=true")) == 1
+    clone = await ported.ask("POST", f"{path}/clone", 201)
+    assert (clone["rate_out_bps"], clone["end"], clone["begin"]) == (900_000_000, None, "2026-01-01T00:00:00Z")
+    await ported.problem("DELETE", path, 400, "bad-request")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"begin": "+2h", "end": "2026-01-01T01:00:00Z"}, "not after its begin"),
+        ({"begin": "2025-12-01T00:00:00Z"}, "begins at 2025-12-01"),
+        ({"begin": "2h"}, "+2h"),
+        ({"begin": "tomorrow"}, "no moment"),
+        ({"rate_out_bps": 1_500_000_000}, "carries 1 Gb/s"),
+        ({"sites": []}, "sites"),
+        ({"hub": {"port": "hub-eth0", "first_vlan": 300, "last_vlan": 300}}, "outside those of port hub-eth0"),
+        ({"layer": "goodput"}, "ethernet-frame"),
+        ({"shaped_share": 0.5}, "shaped_share"),
+        ({"rate": 5}, "rate"),
+    ],
+)
+async def test_bad_requests_get_one_clear_sentence(ported: Asked, wrong: dict[str, Any], said: str) -> None:
+    problem = await ported.problem("POST", "/v1/circuits", 400, "bad-request", json=WISH | wrong)
+    assert said in problem["detail"]
+    assert await ported.ask("GET", "/v1/circuits") == []
+
+
+async def test_unknown_ports_are_named(ported: Asked) -> None:
+    problem = await ported.problem(
+        "POST", "/v1/circuits", 404, "not-found", json=WISH | {"hub": {"port": "hub-eth9"}}
+    )
+    assert "hub-eth0, unl-eth1" in problem["detail"]
+
+
+async def test_what_was_measured_and_what_is_used_stand_beside_what_was_reserved(ported: Asked) -> None:
+    number = (await ported.ask("POST", "/v1/circuits", 201, json=WISH))["circuit"]
+    now = ported.runtime.clock.now()
+    row = Measured(number, "unl.edu", Direction.OUT, now, 250_000_000, 600_000_000, cause="policer", sentence="why")
+    with ported.runtime.ledger.transaction() as book:
+        book.circuits.measured([row])
+    use = CircuitUse(number, "unl.edu", 12_500_000, 1_000)
+    ported.runtime.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (use,)))
+    shown = await ported.ask("GET", f"/v1/circuits/{number}")
+    assert (shown["measured_out_bps"], shown["used_out_bps"]) == (250_000_000, 100_000_000)
+    assert (shown["measurements"][0]["cause"], shown["measurements"][0]["enough"]) == ("policer", False)
+
+
+async def test_metrics_and_overview_show_what_has_begun_and_what_troubles_it(ported: Asked) -> None:
+    waiting = await ported.ask("POST", "/v1/circuits", 201, json=WISH)
+    begun = await ported.ask("POST", "/v1/circuits", 201, json=WISH | {"begin": "now", "end": "+1h"})
+    number, why = begun["circuit"], "251 Mb/s of 600 Mb/s get to unl.edu"
+    row = Measured(number, "unl.edu", Direction.OUT, ported.runtime.clock.now(), 251_000_000, 600_000_000)
+    with ported.runtime.ledger.transaction() as book:
+        book.circuits.save(replace(book.circuits.one(number), state=CircuitState.DEGRADED, reason=why))
+        book.circuits.measured([replace(row, cause="policer", remedy="ask the provider")])
+    use = CircuitUse(number, "unl.edu", 12_500_000, 1_000)
+    ported.runtime.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (use,)))
+    told = (await ported.client.get("/metrics")).text
+    labels = f'circuit="{number}",direction="out"'
+    assert f"downburst_circuit_reserved_bits_per_second{{{labels}}} 6e+08" in told
+    labels += ',site="unl.edu"'
+    assert f"downburst_circuit_measured_bits_per_second{{{labels}}} 2.51e+08" in told
+    assert f"downburst_circuit_frame_bytes_total{{{labels}}} 1.25e+07" in told
+    assert f'downburst_circuit_state{{circuit="{number}",state="degraded"}} 1.0' in told
+    overview = await ported.ask("GET", "/v1/overview")
+    assert [one["circuit"] for one in overview["circuits"]] == [number, waiting["circuit"]]
+    fault = next(one for one in overview["faults"] if "circuit" in one["sentence"])
+    assert (fault["sentence"], fault["next"]) == (f"circuit {number} is degraded: {why}", "ask the provider")
+
+
+async def test_only_what_stands_is_measured(ported: Asked) -> None:
+    number = (await ported.ask("POST", "/v1/circuits", 201, json=WISH))["circuit"]
+    await ported.problem("POST", f"/v1/circuits/{number}/measure", 400, "bad-request")
+    with ported.runtime.ledger.transaction() as book:
+        assert book.circuits.one(number).state is CircuitState.ADMITTED

@@ -1,0 +1,137 @@
+"""The lines about circuits, as docs/node-lines.md has them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from downburst.circuits import (
+    Circuit,
+    CircuitDriver,
+    CircuitEnd,
+    CircuitProblem,
+    CircuitUse,
+    Direction,
+    Lease,
+    Port,
+    Standing,
+)
+from downburst_worker.circuit_lines import (
+    circuit_told,
+    circuit_uses,
+    lease_line,
+    rate_probe,
+    reach_probe,
+    standing,
+)
+from factories import SOME_TIME
+
+CIRCUIT = Circuit(
+    17,
+    "r1",
+    (CircuitEnd("hub-eth0", vlan=100, address="10.231.0.0/31"), CircuitEnd("unl-eth1", "unl.edu", vlan=101)),
+    500_000_000,
+    10_000_000,
+    SOME_TIME,
+    SOME_TIME + timedelta(seconds=1),
+)
+PORTS = (Port("hub-eth0", 10**9, None, "eth0", "192.0.2.1"), Port("unl-eth1", 10**9, "unl.edu", "eth1", "192.0.2.9"))
+
+
+def test_a_lease_is_told_with_all_that_a_node_needs() -> None:
+    assert lease_line(Lease(CIRCUIT, PORTS)) == {
+        "lease": 17,
+        "driver": "linux",
+        "shape": "point-to-point",
+        "replication": "head-end",
+        "group": None,
+        "vni": 4113,
+        "cap": "hard",
+        "rate_out_bps": 500_000_000,
+        "rate_in_bps": 10_000_000,
+        "shaped_share": 0.9,
+        "burst_bytes": None,
+        "until_us": 1_767_225_601_000_000,
+        "ends": [
+            {
+                "end": "hub-eth0",
+                "site": None,
+                "interface": "eth0",
+                "underlay": "192.0.2.1",
+                "vlan": 100,
+                "address": "10.231.0.0/31",
+            },
+            {
+                "end": "unl-eth1",
+                "site": "unl.edu",
+                "interface": "eth1",
+                "underlay": "192.0.2.9",
+                "vlan": 101,
+                "address": None,
+            },
+        ],
+    }
+
+
+def test_a_declared_circuit_has_no_underlay_and_may_last_until_told() -> None:
+    line = lease_line(Lease(replace(CIRCUIT, driver=CircuitDriver.DECLARED, end=None), PORTS))
+    assert (line["until_us"], [end["underlay"] for end in line["ends"]]) == (None, [None, None])
+
+
+def test_a_standing_tells_the_ends_that_do_not_stand() -> None:
+    good = {"end": "hub-eth0", "site": None, "state": "up", "step": None, "hop": None, "sentence": None}
+    away = {"end": "unl-eth1", "site": "unl.edu", "state": "away"}
+    said = "no VXLAN"
+    failed = {
+        **away,
+        "state": "failed",
+        "step": "kernel",
+        "hop": "eth1 at unl.edu",
+        "sentence": said,
+        "remedy": "modprobe",
+    }
+    assert standing({"lease": 17, "state": "up", "took_ms": 22.5, "ends": [good]}) == Standing(17, "up", 22.5)
+    problem = CircuitProblem("unl.edu is away", hop="unl-eth1", site="unl.edu")
+    assert standing({"lease": 17, "state": "partial", "took_ms": 3, "ends": [good, away]}).problems == (problem,)
+    assert standing({"lease": 17, "state": "failed", "ends": [failed]}).problems == (
+        CircuitProblem("no VXLAN", "kernel", "eth1 at unl.edu", "modprobe", "unl.edu"),
+    )
+
+
+def test_probes_are_read_with_and_without_an_answer() -> None:
+    trip = {"min": 36_000, "median": 36_200, "max": 40_000}
+    reach = {"kind": "reach", "site": "unl.edu", "sent": 5, "received": 4, "round_trip_us": trip}
+    assert reach_probe({"probe": reach}).round_trip_us == 36_200
+    assert reach_probe({"probe": reach | {"received": 0, "round_trip_us": None}}).round_trip_us is None
+    rate = reach | {
+        "kind": "rate",
+        "direction": "in",
+        "sent": 1000,
+        "received": 900,
+        "offered_bps": 450e6,
+        "received_bps": 400e6,
+        "bins_bps": [400e6] * 10,
+        "lost_share_by_bin": [0.1] * 10,
+        "delay_rise_us": {"median": 10, "p95": 20, "max": 30},
+        "burst": {"packets": 64, "received": 60},
+    }
+    probe = rate_probe({"probe": rate})
+    assert (probe.direction, probe.delay_rise_max_us) == (Direction.IN, 30)
+    assert probe.loss_share == pytest.approx(0.1)
+    assert (probe.burst_sent, probe.burst_received, len(probe.bins_bps)) == (64, 60, 10)
+    nothing = rate | {"received": 0, "received_bps": None, "bins_bps": [], "delay_rise_us": None, "burst": None}
+    assert rate_probe({"probe": nothing}).received_bps == 0
+
+
+def test_events_and_uses_are_read() -> None:
+    line = {"event": "circuit", "at_us": 1_767_225_600_000_000, "lease": 17, "site": "unl.edu", "state": "up"}
+    assert circuit_told(line).problem is None
+    down = circuit_told(line | {"state": "down", "sentence": "nothing came back", "step": "probe"})
+    assert (down.circuit, down.at, down.problem) == (
+        17,
+        SOME_TIME,
+        CircuitProblem("nothing came back", "probe", site="unl.edu"),
+    )
+    assert circuit_uses({}) == ()
+    used = {"circuits": [{"lease": 17, "site": None, "out_bytes": 5, "in_bytes": 6}]}
+    assert circuit_uses(used) == (CircuitUse(17, None, 5, 6),)

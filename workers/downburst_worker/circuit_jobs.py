@@ -1,0 +1,52 @@
+"""Jobs about circuits, asked of the node."""
+
+from collections.abc import Sequence
+
+from downburst.circuits import CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
+from downburst_worker import circuit_lines as lines
+from downburst_worker.node import NodeProcess
+
+
+class CircuitJobs:
+    """What the service of circuits asks the hub's node."""
+
+    def __init__(self, node: NodeProcess) -> None:
+        self._node = node
+
+    @property
+    def running(self) -> bool:
+        """Whether the node is up and knows sites and feeds."""
+        return self._node.running
+
+    async def hold_circuits(self, leases: Sequence[Lease]) -> list[Standing]:
+        """Tells the whole set of leases; what else is found under our names is removed."""
+        answer = await self._node.request("circuits", circuits=[lines.lease_line(lease) for lease in leases])
+        return [lines.standing(line) for line in answer["circuits"]]
+
+    async def circuit_up(self, lease: Lease) -> Standing:
+        """Makes one circuit, or changes it in place; put back as it was if a step fails."""
+        return lines.standing(await self._node.request("circuit-up", circuit=lines.lease_line(lease)))
+
+    async def circuit_down(self, circuit: int) -> list[CircuitProblem]:
+        """Removes one circuit; tells what could not be removed."""
+        answer = await self._node.request("circuit-down", lease=circuit)
+        return [lines.problem(line) for line in answer.get("left", [])]
+
+    async def probe_reach(self, circuit: int, site: str) -> ReachProbe:
+        """Five packets to a site and back."""
+        return lines.reach_probe(await self._node.request("circuit-probe", lease=circuit, site=site, kind="reach"))
+
+    async def probe_rate(
+        self, circuit: int, site: str, direction: Direction, *, rate_bps: int, duration_ms: int
+    ) -> RateProbe:
+        """A train of packets to or from a site."""
+        answer = await self._node.request(
+            "circuit-probe",
+            lease=circuit,
+            site=site,
+            kind="rate",
+            direction=direction.value,
+            rate_bps=rate_bps,
+            duration_ms=duration_ms,
+        )
+        return lines.rate_probe(answer)

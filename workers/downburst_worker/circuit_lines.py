@@ -1,0 +1,127 @@
+"""The lines about circuits (docs/node-lines.md), from and to the words of circuits."""
+
+from typing import Any
+
+from downburst.circuits import (
+    Circuit,
+    CircuitDriver,
+    CircuitEnd,
+    CircuitProblem,
+    CircuitUse,
+    Direction,
+    Lease,
+    Port,
+    RateProbe,
+    ReachProbe,
+    Standing,
+)
+from downburst.clock import from_us, to_us
+from downburst.events import CircuitTold
+
+Line = dict[str, Any]
+
+
+def lease_line(lease: Lease) -> Line:
+    """One lease as the node is told it."""
+    circuit = lease.circuit
+    return {
+        "lease": circuit.number,
+        "driver": circuit.driver.value,
+        "shape": circuit.shape.value,
+        "replication": circuit.replication.value,
+        "group": circuit.group,
+        "vni": FIRST_VNI + circuit.number % VNIS,
+        "cap": circuit.cap.value,
+        "rate_out_bps": circuit.rate_out_bps,
+        "rate_in_bps": circuit.rate_in_bps,
+        "shaped_share": circuit.shaped_share,
+        "burst_bytes": circuit.burst_bytes,
+        "until_us": None if circuit.end is None else to_us(circuit.end),
+        "ends": [_end(circuit, end, port) for end, port in zip(circuit.ends, lease.ports, strict=True)],
+    }
+
+
+def standing(line: Line) -> Standing:
+    """What the node says of a lease."""
+    bad = [end for end in line.get("ends", []) if end["state"] != "up"]
+    return Standing(
+        circuit=line["lease"],
+        state=line["state"],
+        took_ms=float(line.get("took_ms") or 0.0),
+        problems=tuple(problem(end) for end in bad),
+    )
+
+
+def problem(line: Line) -> CircuitProblem:
+    """Why an end failed, or was left behind."""
+    where = line.get("hop") or line.get("end") or ""
+    return CircuitProblem(
+        sentence=line.get("sentence")
+        or f"{line.get('site') or where or 'an end'} is {line.get('state', 'not there')}",
+        step=line.get("step") or "",
+        hop=where,
+        remedy=line.get("remedy") or "",
+        site=line.get("site"),
+    )
+
+
+def reach_probe(line: Line) -> ReachProbe:
+    """Whether packets came back."""
+    probe = line["probe"]
+    return ReachProbe(probe["site"], probe["sent"], probe["received"], _median_us(probe))
+
+
+def rate_probe(line: Line) -> RateProbe:
+    """What became of a train."""
+    probe = line["probe"]
+    rise, burst = probe.get("delay_rise_us") or {}, probe.get("burst") or {}
+    return RateProbe(
+        site=probe["site"],
+        direction=Direction(probe["direction"]),
+        sent=probe["sent"],
+        received=probe["received"],
+        offered_bps=probe["offered_bps"],
+        received_bps=probe["received_bps"] or 0.0,
+        bins_bps=tuple(probe.get("bins_bps", ())),
+        loss_by_bin=tuple(probe.get("lost_share_by_bin", ())),
+        delay_rise_median_us=rise.get("median", 0),
+        delay_rise_max_us=rise.get("max", 0),
+        burst_sent=burst.get("packets", 0),
+        burst_received=burst.get("received", 0),
+        round_trip_us=_median_us(probe),
+    )
+
+
+def circuit_told(line: Line) -> CircuitTold:
+    """An end came, went or was removed."""
+    told = problem(line) if line.get("sentence") else None
+    return CircuitTold(line["lease"], line.get("site"), line["state"], from_us(line["at_us"]), told)
+
+
+def circuit_uses(line: Line) -> tuple[CircuitUse, ...]:
+    """What went through circuits since the last traffic event."""
+    return tuple(
+        CircuitUse(use["lease"], use.get("site"), use["out_bytes"], use["in_bytes"])
+        for use in line.get("circuits", ())
+    )
+
+
+def _end(circuit: Circuit, end: CircuitEnd, port: Port) -> Line:
+    return {
+        "end": end.port,
+        "site": end.site,
+        "interface": port.interface,
+        "underlay": port.underlay if circuit.driver is CircuitDriver.LINUX else None,
+        "vlan": end.vlan,
+        "address": end.address,
+    }
+
+
+def _median_us(probe: Line) -> int | None:
+    trip = probe.get("round_trip_us")
+    return None if trip is None else trip["median"]
+
+
+FIRST_VNI = 4_096
+"""Above every VLAN tag, so that no VNI is taken for one."""
+VNIS = 2**24 - FIRST_VNI
