@@ -11,6 +11,7 @@ The same seed gives the same products. Time is in seconds since the feed began; 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from heapq import heapify, heapreplace
 from itertools import count, islice
 from statistics import NormalDist
 
@@ -66,13 +67,14 @@ def ngrid(random: np.random.Generator) -> Products:
 
 def nexrad2(random: np.random.Generator, *, radars: int = 20) -> Products:
     """Chunks of radar volumes: each radar sends one about every six seconds, all day long."""
-    turn = [random.uniform(0, _CHUNK_PERIOD_S) for _ in range(radars)]
+    turns = [(random.uniform(0, _CHUNK_PERIOD_S), radar) for radar in range(radars)]
+    heapify(turns)
     for number in count():
-        radar = min(range(radars), key=turn.__getitem__)
+        at_s, radar = turns[0]
         size = int(random.lognormal(math.log(85_000), 0.45)) + 24
         name = f"L2-BZIP2/K{_letters(radar)}/20240418000000/{number // radars // 60 % 999:03d}/{number:07d}/I/V06/0"
-        yield GeneratedProduct(turn[radar], name, size)
-        turn[radar] += _CHUNK_PERIOD_S * random.uniform(0.85, 1.15)
+        yield GeneratedProduct(at_s, name, size)
+        heapreplace(turns, (at_s + _CHUNK_PERIOD_S * random.uniform(0.85, 1.15), radar))
 
 
 def nexrad3(random: np.random.Generator) -> Products:

@@ -79,6 +79,7 @@ COMMANDS = {
     "play": "play:play",
     "demo": "demo:demo",
     "analyze": "analyze:analyze",
+    "generate": "generate:generate",
     "log": "log:app",
     "backup": "backup:backup",
     "restore": "backup:restore",

@@ -50,7 +50,7 @@ def test_the_command_and_its_options_exist(source: str, command: str) -> None:
         inner = found.get_command(None, name)
         assert inner is not None, f"{source}: '{command}': there is no '{name}'"
         found = inner
-    known = {option for parameter in found.params for option in parameter.opts}
+    known = {option for one in found.params for option in (*one.opts, *one.secondary_opts)}
     used = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     assert used <= known, f"{source}: '{command}'"
 
