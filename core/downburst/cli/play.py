@@ -1,4 +1,4 @@
-"""`downburst play`: live products after an arrival trace."""
+"""`downburst play`: live products after an arrival trace, or after the mix of a busy hub."""
 
 import asyncio
 import json
@@ -7,40 +7,74 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from downburst.cli.client import HubClient
 from downburst.errors import BadInput
 from downburst.names import check_feed_name
+from downburst.settings import DEFAULT_HUB, HUB_VARIABLE
 from downburst.trace import parse
+from downburst_ingest.idd_mix import IDD_2024, idd_mix
 from downburst_ingest.player import Player, PlaySummary
-from downburst_ingest.playing import Planned, at_speed, before, from_trace, with_files
+from downburst_ingest.playing import Planned, at_speed, before, from_mix, from_trace, with_files
+
+
+class Mix(StrEnum):
+    """Feeds of a busy hub, made up from published figures."""
+
+    IDD_2024 = "idd-2024"
 
 
 def play(  # noqa: PLR0913
-    trace: Annotated[Path, typer.Argument(help="Arrival trace: `size YYYYMMDDhhmmss.mmm` a line, in time order.")],
+    trace: Annotated[
+        Path | None, typer.Argument(help="Arrival trace: `size YYYYMMDDhhmmss.mmm` a line, in time order.")
+    ] = None,
     *,
-    feed: Annotated[str, typer.Option(help="Feed that the products go to.")],
+    feed: Annotated[str | None, typer.Option(help="Feed that a trace's products go to.")] = None,
+    mix: Annotated[
+        Mix | None, typer.Option(help="Instead of a trace: the ten feeds of the IDD's busiest host, 109 products/s.")
+    ] = None,
+    rate: Annotated[float, typer.Option(min=0.0001, help="Multiplies the mix's products per second.")] = 1.0,
+    size: Annotated[float, typer.Option(min=0.0001, help="Multiplies the sizes of the mix's products.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same mix.")] = 1,
+    create_feeds: Annotated[
+        bool, typer.Option("--create-feeds", help="Make the mix's feeds that are missing.")
+    ] = False,
     speed: Annotated[float, typer.Option(min=0.001, help="How many times as fast as the trace.")] = 1.0,
-    minutes: Annotated[float | None, typer.Option(min=0, help="Play so many minutes of trace time.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="Play so many minutes of the trace or mix (a mix has no end).")
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Take the bytes of the files below this directory in turn.")
     ] = None,
-    hub: Annotated[str, typer.Option(envvar="DOWNBURST_HUB", help="The hub's address.")] = "http://127.0.0.1:7371",
+    hub: Annotated[str, typer.Option(envvar=HUB_VARIABLE, help="The hub's address.")] = DEFAULT_HUB,
     concurrency: Annotated[int, typer.Option(min=1, max=512, help="Products sent at once.")] = 32,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Make new, live products after an arrival trace.
+    """Make new, live products after an arrival trace, or after the mix of a busy hub.
 
-    Sizes and times are those of the trace, the creation time is the moment of play, the bytes are random, or those
-    of real files with --data. The summary says how late the play ran.
+    Sizes and times are those of the trace or mix, the creation time is the moment of play, the bytes are random, or
+    those of real files with --data. The summary says how late the play ran.
 
     Example: downburst play traces/ngrid-20150615T00-1h.txt --feed NGRID --minutes 10 --speed 10
+
+    Example: downburst play --mix idd-2024 --rate 0.5 --size 0.05 --minutes 5 --create-feeds
     """
-    check_feed_name(feed)
-    planned = _planned(trace, feed=feed, speed=speed, minutes=minutes, data=data)
+    match trace, feed, mix:
+        case Path(), str(), None if not create_feeds and rate == size == 1:
+            check_feed_name(feed)
+            planned = at_speed(_traced(trace, feed=feed, minutes=minutes), speed=speed)
+        case None, None, Mix() if speed == 1:
+            _look_for_feeds(HubClient(hub), create=create_feeds)
+            planned = _mixed(seed=seed, rate=rate, size=size, minutes=minutes)
+        case _:
+            raise BadInput(WAYS)
+    if data is not None:
+        planned = with_files(planned, _files(data))
     summary = asyncio.run(_play(Player(hub, concurrency=concurrency, patience_s=PATIENCE_S), planned))
     print(json.dumps(as_figures(summary)) if as_json else in_words(summary))
 
@@ -60,15 +94,31 @@ def in_words(summary: PlaySummary) -> str:
     )
 
 
-def _planned(trace: Path, *, feed: str, speed: float, minutes: float | None, data: Path | None) -> Iterator[Planned]:
+def _traced(trace: Path, *, feed: str, minutes: float | None) -> Iterator[Planned]:
     planned = from_trace(parse(trace), feed=feed, label=trace.stem, play=time.time_ns() // 1000)
-    if minutes is not None:
-        planned = before(planned, seconds=60 * minutes)
-    if data is not None:
-        if not data.is_dir():
-            raise BadInput(f"{data} is no directory; name one that holds the files to send")
-        planned = with_files(planned, sorted(path for path in data.rglob("*") if path.is_file()))
-    return at_speed(planned, speed=speed)
+    return planned if minutes is None else before(planned, seconds=60 * minutes)
+
+
+def _mixed(*, seed: int, rate: float, size: float, minutes: float | None) -> Iterator[Planned]:
+    planned = from_mix(idd_mix(seed=seed, rate=rate, size=size), play=time.time_ns() // 1000)
+    return planned if minutes is None else before(planned, seconds=60 * minutes)
+
+
+def _look_for_feeds(hub: HubClient, *, create: bool) -> None:
+    known = {feed["feed"] for feed in hub.ask("GET", "v1", "feeds")}
+    missing = [feed for feed in IDD_2024 if feed.name not in known]
+    if missing and not create:
+        names = ", ".join(feed.name for feed in missing)
+        raise BadInput(f"the hub has no feed {names}; add --create-feeds to have the mix's feeds made")
+    for feed in missing:
+        hub.ask("POST", "v1", "feeds", json={"feed": feed.name, "class": feed.feed_class})
+        print(f"feed {feed.name} made: {feed.feed_class}", file=sys.stderr)
+
+
+def _files(data: Path) -> list[Path]:
+    if not data.is_dir():
+        raise BadInput(f"{data} is no directory; name one that holds the files to send")
+    return sorted(path for path in data.rglob("*") if path.is_file())
 
 
 async def _play(player: Player, planned: Iterator[Planned]) -> PlaySummary:
@@ -98,3 +148,7 @@ async def _tell(summary: PlaySummary) -> None:
 
 PATIENCE_S = 60.0
 """How long a hub that is away is asked again: it restarts within seconds."""
+WAYS = (
+    "a play is that of a trace (TRACE --feed FEED, with --speed) or that of a mix (--mix idd-2024, with --rate, "
+    "--size, --seed and --create-feeds); give one of the two"
+)
