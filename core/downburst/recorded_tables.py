@@ -71,7 +71,10 @@ class Row:
             return self._instant_us(second, _compact) + int((fraction or "").ljust(6, "0")[:6])
         if _is_number(text):
             value = self.number(meaning, signed=True)
-            return round(value * TO_US[unit or _unit_by_size(value)])
+            at_us = value * TO_US[unit or _unit_by_size(value)]
+            if abs(at_us) > LATEST_US:
+                raise self.bad(f"{text[:40]} is no time; it lies beyond the year 9999")
+            return round(at_us)
         return self._instant_us(text, _rfc_3339)
 
     def size_bytes(self) -> int:
@@ -83,7 +86,10 @@ class Row:
 
     def duration_s(self) -> float:
         """How long it took, in seconds."""
-        return self.number("duration") * TO_US[self._columns.units["duration"] or "s"] / 1e6
+        duration_s = self.number("duration") * TO_US[self._columns.units["duration"] or "s"] / 1e6
+        if duration_s > LATEST_US / 1e6:
+            raise self.bad(f"{self._cell('duration')[:40]} is no duration; it is longer than history")
+        return duration_s
 
     def peer(self) -> str:
         """With whom; empty where the file does not say."""
@@ -161,6 +167,7 @@ def _word_and_unit(cell: str) -> tuple[str, str]:
 
 TO_US = {"s": 1e6, "ms": 1e3, "us": 1.0}
 LARGEST_BYTES = 10**15
+LATEST_US = 253_402_300_800_000_000
 UNNAMED = ("size", "arrival_ms")
 MEANINGS = {
     "size": {"size", "bytes", "length", "nbytes", "filesize"},

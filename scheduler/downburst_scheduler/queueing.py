@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downburst_scheduler.models.queues import waits
 from downburst_scheduler.traffic import Arrivals, Floats
 
 
@@ -75,7 +76,8 @@ def multicast(
     """One copy to a group at `rate_bps`; `repair_share` of the bytes is sent a second time."""
     sent_bytes = (overhead or MULTICAST_OVERHEAD).on(arrivals.size_bytes)
     rate_bps = min([rate_bps, *(path.access_bps for path in paths if path.access_bps)])
-    wait_s, service_s = _queue(arrivals.at_s, sent_bytes * (1 + repair_share) * 8 / rate_bps)
+    service_s = sent_bytes * (1 + repair_share) * 8 / rate_bps
+    wait_s = waits(arrivals.at_s, service_s)
     repaired = _repaired_products(sent_bytes, repair_share)
     samples: list[tuple[Floats, Floats | float]] = []
     for round_trip_s, sites in Counter(_round_trips_s(paths)).items():
@@ -117,26 +119,6 @@ def fair_rates_bps(paths: Sequence[Path], egress_bps: float) -> list[float]:
     return rates
 
 
-def unicast_seconds(size_bytes: float, *, sites: int, hub_bps: float, site_bps: float) -> float:
-    """Closed form for one product to n sites at once: n * s / min(hub, n * site)."""
-    return sites * size_bytes * 8 / min(hub_bps, sites * site_bps)
-
-
-def multicast_seconds(size_bytes: float, *, hub_bps: float, site_bps: float) -> float:
-    """Closed form for one product to any number of sites without loss: s / min(hub, site)."""
-    return size_bytes * 8 / min(hub_bps, site_bps)
-
-
-def slow_start_rounds(size_bytes: float, *, first_window_bytes: float = 14_480.0) -> int:
-    """Round trips that a connection after idleness needs to open its window for a product."""
-    return math.ceil(math.log2(1 + size_bytes / first_window_bytes)) if size_bytes > 0 else 0
-
-
-def utilisation(mean_bps: float, peak_bps: float) -> float:
-    """How full a circuit is that carries the peak."""
-    return mean_bps / peak_bps
-
-
 def _need(path: Path) -> float:
     return (path.access_bps or math.inf) / path.share if path.share > 0 else math.inf
 
@@ -155,18 +137,11 @@ def _alike(paths: Sequence[Path], egress_bps: float) -> Mapping[tuple[Path, floa
 def _unicast_latencies_s(at_s: Floats, sent_bytes: Floats, *, path: Path, rate_bps: float) -> Floats:
     """A site that takes a share of the bytes has a queue whose products are smaller by as much."""
     service_s = sent_bytes * 8 / rate_bps
-    wait_s, _ = _queue(at_s, service_s * path.share)
+    wait_s = waits(at_s, service_s * path.share)
     idle = wait_s <= 0
     rounds = np.ceil(np.log2(1 + sent_bytes / FIRST_WINDOW_BYTES))
     ramp_s = np.where(idle, np.maximum(rounds - 1, 0), 0) * path.round_trip_s
     return wait_s + service_s + ramp_s + path.round_trip_s / 2
-
-
-def _queue(at_s: Floats, service_s: Floats) -> tuple[Floats, Floats]:
-    """First come, first served by one server: waiting and service of each product."""
-    done_before_s = np.cumsum(service_s) - service_s
-    wait_s = np.maximum.accumulate(at_s - done_before_s) + done_before_s - at_s
-    return np.where(wait_s > NO_WAIT_S, wait_s, 0.0), service_s
 
 
 def _repaired_products(sent_bytes: Floats, repair_share: float) -> Floats:
@@ -220,6 +195,5 @@ FIRST_WINDOW_BYTES = 14_480.0
 BLOCK_BYTES = 1_400.0
 REPAIR_WAIT_S = 0.02
 """How long a receiver holds back a request so that late packets are not asked for."""
-NO_WAIT_S = 1e-9
 EXACT_SITES = 32
 SHORTEST_ROUND_TRIP_S = 1e-4

@@ -7,10 +7,15 @@ transport.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 import numpy as np
+import numpy.typing as npt
+
+from downburst_scheduler.histograms import Floats
+
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,8 @@ class Receiver:
     reachable: bool = True
     """Whether it was found to hear groups."""
     weight: float = 1.0
+    count: int = 1
+    """How many sites it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,8 @@ def grouped(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules
     """
     if not ordered:
         return ()
+    if len(ordered) > TOLD_APART:
+        return _grouped_by_class(ordered, size_bytes, rules)
 
     def cost(ends: tuple[int, ...]) -> float:
         return sum(
@@ -111,6 +120,24 @@ def grouped(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules
     if len(ordered) <= TRIED_FURTHER:
         best = _improved(best, cost, rules.largest_groups)
     return divided(ordered, best, size_bytes, egress_bps)
+
+
+def _grouped_by_class(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules) -> tuple[Group, ...]:
+    """Of very many sites those of nearly the same rate are taken as one, which keeps the work bounded."""
+    slow, fast = ordered[0].rate_bps, ordered[-1].rate_bps
+    width = math.log(fast / slow) / TOLD_APART + 1e-9
+    members = [
+        list(some)
+        for _, some in groupby(ordered, lambda one: min(int(math.log(one.rate_bps / slow) / width), TOLD_APART - 1))
+    ]
+    classes = [
+        Receiver(str(number), some[0].rate_bps, weight=sum(one.weight for one in some), count=len(some))
+        for number, some in enumerate(members)
+    ]
+    return tuple(
+        replace(group, sites=tuple(one.site for number in group.sites for one in members[int(number)]))
+        for group in grouped(classes, size_bytes, rules)
+    )
 
 
 def _improved(
@@ -167,16 +194,20 @@ def _cheapest(
         cost = held * size_bytes * 8 / pace + price * pace
         for groups in range(largest_groups + 1):
             paths = best[max(groups - 1, 0), :end] + cost if groups else np.full(end, math.inf)
-            paths[end - 1] = best[groups, end - 1] + cost[end - 1]
+            if ordered[end - 1].count == 1:
+                paths[end - 1] = best[groups, end - 1] + cost[end - 1]
             came[groups, end] = int(np.argmin(paths))
             best[groups, end] = paths[came[groups, end]]
-    return {_ends(came, count, groups) for groups in range(largest_groups + 1)}
+    several = [one.count > 1 for one in ordered]
+    return {
+        _ends(came, several, groups) for groups in range(largest_groups + 1) if math.isfinite(best[groups, count])
+    }
 
 
-def _ends(came: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]", count: int, groups: int) -> tuple[int, ...]:
-    ends = [count]
+def _ends(came: Integers, several: Sequence[bool], groups: int) -> tuple[int, ...]:
+    ends = [len(several)]
     while (start := int(came[groups, ends[-1]])) > 0:
-        groups -= 1 if ends[-1] - start > 1 else 0
+        groups -= 1 if ends[-1] - start > 1 or several[start] else 0
         ends.append(start)
     return tuple(reversed(ends))
 
@@ -203,11 +234,7 @@ def divided(
     )
 
 
-def _paces(
-    limits: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
-    weights: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
-    egress_bps: float,
-) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+def _paces(limits: Floats, weights: Floats, egress_bps: float) -> Floats:
     """Least weighted latency: in proportion to the root of the weight, up to each group's limit."""
     paces, free, left_bps = limits.copy(), np.ones(len(limits), dtype=bool), egress_bps
     if limits.sum() <= egress_bps:
@@ -235,5 +262,6 @@ def _mega(rate_bps: float) -> str:
 ROOM = 1.2
 """A transport must have a fifth more than the mean, or a backlog never ends."""
 PRICES = 48
+TOLD_APART = 200
 TRIED_FURTHER = 40
 """Up to so many sites borders are tried one by one as well."""

@@ -104,7 +104,7 @@ def _interval(
 
     Late products are counted per block and rate once; resampling blocks then costs next to nothing.
     """
-    blocks = max(FEWEST_BLOCKS, int(arrivals.span_s // 3600))
+    blocks = min(max(FEWEST_BLOCKS, int(arrivals.span_s // 3600)), MOST_BLOCKS)
     block = np.minimum((arrivals.at_s / arrivals.span_s * blocks).astype(np.int64), blocks - 1)
     rates = rate_bps * np.geomspace(1 / WIDEST, WIDEST, RATES_TRIED)
     allowed_s = objective.latency_s - away_s
@@ -127,7 +127,7 @@ def _sojourns(arrivals: Arrivals, rate_bps: float) -> Floats:
 
 
 PRECISION = 1.001
-FEWEST_BLOCKS = 12
+FEWEST_BLOCKS, MOST_BLOCKS = 12, 24 * 31
 RESAMPLED = 400
 WIDEST, RATES_TRIED = 4.0, 57
 """A quarter to four times the rate, in steps of 5 %."""

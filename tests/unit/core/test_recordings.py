@@ -93,6 +93,7 @@ BAD: list[tuple[bytes, int, str]] = [
     (b"size,time_s\n1.5,0\n", 2, "whole number of bytes"),
     (b"size,time_s\n1\n", 2, "the row has 1 columns and should have 2"),
     (b"size,time\n1,yesterday\n", 2, "is no time"),
+    (b"size,time_s\n1,1e300\n", 2, "beyond the year 9999"),
     (b"size,time\n1,20151340000000\n", 2, "is no time"),
     (b"size,time_s\nmany,0\n", 2, "is no number"),
     (b"size,time_s\n90654 20150615000000.009\n", 2, "should have 2"),

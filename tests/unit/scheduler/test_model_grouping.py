@@ -67,6 +67,16 @@ def test_hardly_any_partition_is_better(sites: list[tuple[float, float]], groups
     assert cost(receivers, found) <= best_of_all(receivers, 1e6, rules) * 1.05
 
 
+def test_many_sites_are_grouped_in_a_moment_and_nobody_is_forgotten() -> None:
+    many = [Receiver(f"s{n:05d}", 10e6 * 1.0003**n) for n in range(20_000)]
+    found = partition(many, 1e6, GroupingRules(egress_bps=1e9, largest_groups=3))
+    assert sorted(site for group in found.groups for site in group.sites) == [one.site for one in many]
+    assert sum(len(group.sites) > 1 for group in found.groups) <= 3
+    assert sum(group.rate_bps for group in found.groups) <= 1e9 * (1 + 1e-9)
+    slowest = partition(many, 1e6, GroupingRules(egress_bps=1e9, largest_groups=1))
+    assert found.mean_latency_s < slowest.mean_latency_s
+
+
 def test_rights_interest_and_hearing_are_reasons_to_be_alone() -> None:
     odd = [
         Receiver("secret", 1e8, entitled=False),

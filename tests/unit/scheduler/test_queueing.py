@@ -1,4 +1,4 @@
-"""The queue models: closed forms, the worked examples of the selection model, and a slow reference simulation."""
+"""The queue models: hand-made cases and a slow reference simulation."""
 
 import math
 
@@ -12,65 +12,16 @@ from downburst_scheduler.queueing import (
     Path,
     fair_rates_bps,
     multicast,
-    multicast_seconds,
-    slow_start_rounds,
     together,
     unicast,
-    unicast_seconds,
-    utilisation,
 )
 from downburst_scheduler.traffic import Arrivals
 from unit.scheduler.feeds import arrivals, ngrid_hour, steady
 
 BARE = Overhead(0.0, 0.0)
-ONE_125_MB = arrivals((0.0, 125e6))
-CONDUIT_MEAN_BPS, CONDUIT_PEAK_BPS = 60e9 * 8 / 86_400, 33.3e6
-NEXRAD2_MEAN_BPS, NEXRAD2_PEAK_BPS = 56e9 * 8 / 86_400, 7.8e6
-
-
-def test_example_1_fifty_copies_of_125_mb_take_50_s() -> None:
-    assert unicast_seconds(125e6, sites=50, hub_bps=1e9, site_bps=1e8) == 50
-    played = unicast(ONE_125_MB, [Path(access_bps=1e8)] * 50, egress_bps=1e9, overhead=BARE)
-    assert played.p99_ms == pytest.approx(50_000)
-
-
-def test_example_2_a_group_takes_10_s_which_is_5_times_less() -> None:
-    assert multicast_seconds(125e6, hub_bps=1e9, site_bps=1e8) == 10
-    played = multicast(ONE_125_MB, [Path(access_bps=1e8)] * 50, rate_bps=1e9, overhead=BARE)
-    assert played.p99_ms == pytest.approx(10_000)
-
-
-def test_example_3_unicast_needs_five_servers_to_keep_up() -> None:
-    assert math.ceil(50 / 10) == 5
-    assert unicast_seconds(125e6, sites=10, hub_bps=1e9, site_bps=1e8) == 10
-
-
-@pytest.mark.parametrize(
-    ("sites", "mean_bps", "peak_bps", "mean_egress_bps", "peak_egress_bps"),
-    [
-        pytest.param(104, CONDUIT_MEAN_BPS, CONDUIT_PEAK_BPS, 578e6, 3463e6, id="example 4: CONDUIT"),
-        pytest.param(55, NEXRAD2_MEAN_BPS, NEXRAD2_PEAK_BPS, 285e6, 429e6, id="example 5: NEXRAD2"),
-    ],
-)
-def test_examples_4_and_5_egress_of_unicast(
-    sites: int, mean_bps: float, peak_bps: float, mean_egress_bps: float, peak_egress_bps: float
-) -> None:
-    """A minute of one product a second with one second at the peak and the rest at what is left."""
-    rest = (mean_bps * 60 - peak_bps) / 59
-    minute = arrivals(*[(second + 0.5, (peak_bps if second == 30 else rest) / 8) for second in range(60)], span_s=60)
-    played = unicast(minute, [Path()] * sites, egress_bps=10e9, overhead=BARE)
-    assert played.egress_bps == pytest.approx(mean_egress_bps, rel=0.001)
-    assert played.peak_egress_bps == pytest.approx(peak_egress_bps, rel=0.001)
-
-
-def test_example_6_a_circuit_for_the_peak_minute_is_mostly_empty() -> None:
-    assert utilisation(CONDUIT_MEAN_BPS, CONDUIT_PEAK_BPS) == pytest.approx(0.167, abs=0.001)
-    assert utilisation(NEXRAD2_MEAN_BPS, NEXRAD2_PEAK_BPS) == pytest.approx(0.67, abs=0.01)
 
 
 def test_short_products_pay_round_trips_after_idleness() -> None:
-    assert slow_start_rounds(124_000) == 4
-    assert slow_start_rounds(0) == 0
     near, far = (unicast(arrivals((0.0, 124_000)), [Path(trip_s)], egress_bps=1e9) for trip_s in (0.0, 0.07))
     assert far.p50_ms - near.p50_ms == pytest.approx(3.5 * 70), (
         "three turns to open the window and half a one to arrive"
