@@ -296,10 +296,12 @@ def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
 
 def _leg_out(leg: dict[str, Any], sent: LegCounters | None) -> dict[str, Any]:
     names = leg.pop("sites")
+    circuits = [{"site": site, "circuit": number} for site, number in leg.pop("circuits", ())]
     kept = sent or LegCounters("", 0, 0, Transport.UNICAST)
     return leg | {
         "sites": max(len(names), kept.sites),
         "site_names": list(names),
+        "circuits": circuits,
         "products": kept.products,
         "bytes": kept.product_bytes,
         "egress_bytes": kept.egress_bytes,

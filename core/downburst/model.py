@@ -255,6 +255,8 @@ class Leg:
     group: str | None = None
     port: int | None = None
     rate_bps: int | None = None
+    circuits: tuple[tuple[str, int], ...] = ()
+    """For a static-circuit leg the number of the circuit to each site."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,20 @@ from downburst.settings import MulticastSettings
 from downburst_scheduler.options import Option
 
 
-def legs_of(chosen: Option, *, unicast_leg: int, group: Leg | None) -> tuple[Leg, ...]:
+def legs_of(
+    chosen: Option, *, unicast_leg: int, group: Leg | None, circuit_leg: int | None = None
+) -> tuple[Leg, ...]:
     """The legs that carry out a choice; `group` is the multicast leg to fill, where there is one."""
     legs = []
-    if chosen.unicast_sites or not chosen.multicast_sites:
+    if chosen.unicast_sites or not (chosen.multicast_sites or chosen.circuit_sites):
         legs.append(Leg(unicast_leg, Transport.UNICAST, tuple(sorted(chosen.unicast_sites))))
     if chosen.multicast_sites and group is not None:
         sites = tuple(sorted(chosen.multicast_sites))
         legs.append(Leg(group.leg, Transport.MULTICAST, sites, group.group, group.port, group.rate_bps))
+    if chosen.circuit_sites and circuit_leg is not None:
+        circuits = tuple(sorted(chosen.circuit_sites))
+        names = tuple(site for site, _ in circuits)
+        legs.append(Leg(circuit_leg, Transport.STATIC_CIRCUIT, names, circuits=circuits))
     return tuple(legs)
 
 

@@ -9,13 +9,14 @@ when the plan was made, and groups get legs of their own again.
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from downburst.bus import Bus
 from downburst.clock import Clock, SystemClock
 from downburst.errors import DownburstError
 from downburst.events import (
+    CircuitsChanged,
     Event,
     FaultSeen,
     FeedsChanged,
@@ -32,6 +33,7 @@ from downburst.model import Feed, Leg, Pin, Plan, Settled, Site, Subscription, T
 from downburst.settings import Settings
 from downburst_scheduler.accuracy import with_measurement
 from downburst_scheduler.legs import group_leg, legs_of
+from downburst_scheduler.offers import CircuitOffers, without
 from downburst_scheduler.options import GROUP_SHARE_OF_EGRESS, HubInput, SiteInput
 from downburst_scheduler.paths import OUT_OF_GROUPS, SitePaths
 from downburst_scheduler.planner import Because, Decision, Memory, Question, Rules, decide
@@ -57,7 +59,15 @@ class SchedulerLoop:
 
     async def run(self) -> None:
         """Works until cancelled."""
-        kinds = (TrafficSeen, LegChanged, FeedsChanged, SitesChanged, SubscriptionsChanged, PinChanged)
+        kinds = (
+            TrafficSeen,
+            LegChanged,
+            FeedsChanged,
+            SitesChanged,
+            SubscriptionsChanged,
+            PinChanged,
+            CircuitsChanged,
+        )
         with self._bus.subscribe(*kinds) as events:
             await self.start()
             async for event in events:
@@ -165,10 +175,20 @@ class SchedulerLoop:
     def _sites_of(self, feed: Feed, plan: Plan | None) -> tuple[SiteInput, ...]:
         inside = {site for leg in _groups(plan) for site in leg.sites}
         now = self._clock.now()
-        return tuple(
+        found = (
             self._paths.site(site, feed.name, wishes, now=now, in_group=site.name in inside)
             for site, wishes in self._known.subscribers(feed.name)
         )
+        return tuple(self._with_circuit(site, feed.name) for site in found)
+
+    def _with_circuit(self, site: SiteInput, feed: str) -> SiteInput:
+        """A site with its circuit, of which feeds that ride on it already leave the rest."""
+        offers = self._known.circuits
+        offer = offers.to(site.site)
+        if offer is None:
+            return replace(site, no_circuit=offers.why_not(site.site))
+        used_bps = sum(state.used_bps(site.site) for name, state in self._feeds.items() if name != feed)
+        return replace(site, circuit=without(offer, used_bps))
 
     def _hub_for(self, name: str, state: "_FeedState") -> HubInput:
         """What other feeds send on average is not free for this one; a tenth always is."""
@@ -213,7 +233,11 @@ class SchedulerLoop:
             multicast = self._settings.multicast.of(feed.name)
             pace_bps = min(multicast.rate_bps, GROUP_SHARE_OF_EGRESS * self._settings.egress_capacity_bps)
             state.group = group_leg(number, multicast, rate_bps=int(pace_bps))
-        return legs_of(decision.chosen, unicast_leg=feed.unicast_leg, group=state.group)
+        if decision.chosen.circuit_sites and state.circuit_leg is None:
+            state.circuit_leg = await self._ledger.write(lambda book: book.legs.allocate(feed.name))
+        return legs_of(
+            decision.chosen, unicast_leg=feed.unicast_leg, group=state.group, circuit_leg=state.circuit_leg
+        )
 
     async def _review(self) -> None:
         """Sets what was measured beside what was predicted, and learns how much of its feeds each site takes."""
@@ -259,6 +283,7 @@ class _Known:
     sites: Mapping[str, Site] = field(default_factory=dict)
     subscriptions: tuple[Subscription, ...] = ()
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    circuits: CircuitOffers = field(default_factory=CircuitOffers)
 
     @classmethod
     def of(cls, book: Book) -> "_Known":
@@ -267,6 +292,7 @@ class _Known:
             sites={site.name: site for site in book.sites.all()},
             subscriptions=tuple(book.subscriptions.all()),
             pins=book.pins.all(),
+            circuits=CircuitOffers(book.circuits.begun(), book.circuits.measurements()),
         )
 
     def subscribers(self, feed: str) -> list[tuple[Site, list[Subscription]]]:
@@ -303,6 +329,7 @@ class _FeedState:
     plan: Plan | None = None
     because: Because | None = None
     group: Leg | None = None
+    circuit_leg: int | None = None
     repairs: _Repairs = field(default_factory=_Repairs)
     egress_bps: float = 0.0
 
@@ -310,12 +337,21 @@ class _FeedState:
     def resumed(cls, plan: Plan, window_s: float, *, now_s: float, age_s: float) -> "_FeedState":
         """Goes on from a plan of an earlier run."""
         because = plan.figures.get("because")
+        rides = next((leg for leg in plan.legs if leg.transport is Transport.STATIC_CIRCUIT), None)
+        standing = Transport.MULTICAST if _groups(plan) else Transport.UNICAST
         known = Because(because) if because in tuple(Because) else None
         memory = Memory(
-            transport=Transport.MULTICAST if _groups(plan) else Transport.UNICAST,
+            transport=Transport.STATIC_CIRCUIT if rides else standing,
             chosen_at_s=None if known in (None, *STARTING) else now_s - max(age_s, 0.0),
         )
-        return cls(FeedWindow(window_s), memory, plan, known)
+        return cls(FeedWindow(window_s), memory, plan, known, circuit_leg=rides.leg if rides else None)
+
+    def used_bps(self, site: str) -> float:
+        """What the feed takes of the site's circuit on average."""
+        legs = [leg for leg in self.plan.legs if leg.transport is Transport.STATIC_CIRCUIT] if self.plan else []
+        on_circuit = any(site in leg.sites for leg in legs)
+        served = sum(len(leg.sites) for leg in self.plan.legs) if self.plan else 0
+        return self.egress_bps / served if on_circuit and served else 0.0
 
 
 def _groups(plan: Plan | None) -> list[Leg]:

@@ -4,11 +4,12 @@ The price of a group counts one unicast copy more than what it sends: that much 
 hearing the group, so two sites alone don't make a group worth while.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from downburst.model import Transport
 from downburst_scheduler import queueing
+from downburst_scheduler.offers import CircuitOffer, rates_bps
 from downburst_scheduler.queueing import Path, Prediction
 from downburst_scheduler.traffic import Arrivals
 
@@ -21,6 +22,10 @@ class SiteInput:
     path: Path = field(default_factory=Path)
     no_multicast: str | None = None
     """Why the site can't be in a group, as `<site> ...`; None if it can."""
+    circuit: CircuitOffer | None = None
+    """The circuit that may carry the feed to it."""
+    no_circuit: str | None = None
+    """Why its circuit can't, as `<site>: ...`; None if it has none, or a good one."""
     in_group: bool = False
     """Whether the plan in force serves it by multicast."""
 
@@ -49,6 +54,8 @@ class Option:
     reason: str
     multicast_sites: tuple[str, ...] = ()
     unicast_sites: tuple[str, ...] = ()
+    circuit_sites: tuple[tuple[str, int], ...] = ()
+    """Sites that are served by circuits, each with the number of its own."""
     prediction: Prediction | None = None
     price_bps: float = 0.0
     """What the choice compares: egress, and one copy in reserve if there is a group."""
@@ -60,12 +67,12 @@ class Option:
 
 
 def options(arrivals: Arrivals, sites: Sequence[SiteInput], hub: HubInput) -> tuple[Option, ...]:
-    """All transports, the two that are built first; without arrivals there are no predictions."""
+    """All transports; without arrivals there are no predictions."""
     return (
         _unicast(arrivals, sites, hub),
         _multicast(arrivals, sites, hub),
-        Option(Transport.STATIC_CIRCUIT, feasible=False, reason=NO_CIRCUITS),
-        Option(Transport.DYNAMIC_CIRCUIT, feasible=False, reason=NO_CIRCUITS),
+        _static_circuit(arrivals, sites, hub),
+        Option(Transport.DYNAMIC_CIRCUIT, feasible=False, reason=NONE_ON_DEMAND),
     )
 
 
@@ -141,6 +148,69 @@ def _priced(
     )
 
 
+def _static_circuit(arrivals: Arrivals, sites: Sequence[SiteInput], hub: HubInput) -> Option:
+    """One circuit to each site that has a good one; the others get copies over the routed path."""
+    offers = {site.site: site.circuit for site in sites if site.circuit is not None}
+    if not offers:
+        return Option(Transport.STATIC_CIRCUIT, feasible=False, reason=_no_circuit(sites))
+    served = [site for site in sites if site.circuit is not None]
+    rest = [site for site in sites if site.circuit is None]
+    option = Option(
+        Transport.STATIC_CIRCUIT,
+        feasible=True,
+        reason=_circuits(offers, rest),
+        unicast_sites=tuple(site.site for site in rest),
+        circuit_sites=tuple((name, offer.circuit) for name, offer in offers.items()),
+    )
+    if len(arrivals.at_s) == 0:
+        return option
+    narrow = next((site for site in served if _fuller_than(arrivals, site)), None)
+    if narrow is not None:
+        return replace(option, feasible=False, reason=_too_narrow(arrivals, narrow))
+    prediction = queueing.unicast(arrivals, _on_circuits(served), egress_bps=rates_bps(offers))
+    if rest:
+        left_bps = max(hub.egress_bps - rates_bps(offers), (1 - GROUP_SHARE_OF_EGRESS) * hub.egress_bps)
+        copies = queueing.unicast(arrivals, _paths(rest), egress_bps=left_bps)
+        prediction = queueing.together(prediction, len(served), copies, len(rest))
+    refusal = _overload(prediction, hub)
+    return replace(
+        option,
+        feasible=refusal is None,
+        reason=refusal or option.reason,
+        prediction=prediction,
+        price_bps=prediction.egress_bps,
+    )
+
+
+def _on_circuits(served: Sequence[SiteInput]) -> list[Path]:
+    """Paths that are as wide as their circuits, whatever else the routed path carries."""
+    wide = [(site.path, site.circuit.payload_bps) for site in served if site.circuit is not None]
+    return [replace(path, access_bps=min(rate_bps, path.access_bps or rate_bps)) for path, rate_bps in wide]
+
+
+def _fuller_than(arrivals: Arrivals, site: SiteInput) -> bool:
+    return site.circuit is not None and arrivals.mean_bps * site.path.share > site.circuit.payload_bps
+
+
+def _too_narrow(arrivals: Arrivals, site: SiteInput) -> str:
+    rate = megabits(site.circuit.payload_bps if site.circuit else 0.0)
+    mean = megabits(arrivals.mean_bps * site.path.share)
+    return f"{site.site} takes {mean} on average and its circuit has {rate} left for products"
+
+
+def _no_circuit(sites: Sequence[SiteInput]) -> str:
+    bad = [site.no_circuit for site in sites if site.no_circuit is not None]
+    told = [*bad[:3], *([f"and {len(bad) - 3} more"] if len(bad) > 3 else [])]
+    return f"no circuit can be used ({'; '.join(told)})" if told else NO_CIRCUITS
+
+
+def _circuits(offers: Mapping[str, CircuitOffer], rest: Sequence[SiteInput]) -> str:
+    count = f"{len(offers)} circuits" if len(offers) != 1 else f"circuit {next(iter(offers.values())).circuit}"
+    why = [site.no_circuit for site in rest if site.no_circuit is not None]
+    told = f" ({'; '.join(why[:3])})" if why else ""
+    return f"{count}, {_sites(len(rest))} by unicast{told}" if rest else count
+
+
 def _takes_little(site: SiteInput) -> bool:
     """A member leaves later than an outsider would join, so that a share near the limit moves nobody."""
     return site.path.share < (LITTLE_FOR_A_MEMBER if site.in_group else LITTLE)
@@ -190,7 +260,8 @@ def _are(count: int) -> str:
     return {0: "is none", 1: "is 1"}.get(count, f"are {count}")
 
 
-NO_CIRCUITS = "this version of Downburst drives no circuits"
+NO_CIRCUITS = "no circuit is reserved to its sites"
+NONE_ON_DEMAND = "this version makes no circuits on demand"
 SMALLEST_GROUP = 2
 LITTLE = 0.3
 LITTLE_FOR_A_MEMBER = 0.2

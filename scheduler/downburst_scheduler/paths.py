@@ -54,7 +54,7 @@ class SitePaths:
             access_bps=_access_bps(site, now.hour),
             share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
         )
-        return SiteInput(site.name, path, self._no_multicast(site, now), in_group)
+        return SiteInput(site.name, path, self._no_multicast(site, now), in_group=in_group)
 
     def _no_multicast(self, site: Site, now: datetime) -> str | None:
         if not site.multicast:

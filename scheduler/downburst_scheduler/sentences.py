@@ -1,7 +1,7 @@
 """The reason of a plan in one sentence with figures, true to the decision it explains."""
 
 from downburst.model import Transport
-from downburst_scheduler.options import NO_CIRCUITS, Option, megabits
+from downburst_scheduler.options import NO_CIRCUITS, NONE_ON_DEMAND, Option, megabits
 from downburst_scheduler.planner import Because, Decision, Question
 from downburst_scheduler.traffic import TrafficStatistics
 
@@ -14,8 +14,18 @@ def reason(question: Question, decision: Decision) -> str:
     multicast = decision.option(Transport.MULTICAST)
     if question.sites and not multicast.feasible and decision.because != Because.PIN_INFEASIBLE:
         parts.append(f"multicast is not possible: {multicast.reason}")
-    parts.append(f"static-circuit and dynamic-circuit are not available: {NO_CIRCUITS}")
+    parts.append(_without_circuits(decision))
+    parts = [part for part in parts if part]
     return "; ".join(parts)
+
+
+def _without_circuits(decision: Decision) -> str:
+    static = decision.option(Transport.STATIC_CIRCUIT)
+    if static.feasible:
+        return ""
+    if static.reason == NO_CIRCUITS:
+        return f"static-circuit and dynamic-circuit are not available: {NO_CIRCUITS}, and {NONE_ON_DEMAND}"
+    return f"static-circuit is not possible: {static.reason}"
 
 
 def figures(question: Question, decision: Decision, traffic: TrafficStatistics) -> dict[str, Figure]:
@@ -138,6 +148,8 @@ def _against(question: Question, chosen: Option) -> str:
 
 
 def _rest(chosen: Option) -> str:
+    if chosen.transport == Transport.STATIC_CIRCUIT:
+        return f", {chosen.reason}"
     return f", {chosen.reason}" if chosen.transport == Transport.MULTICAST and chosen.unicast_sites else ""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from typing import Any
 
 from integration.conftest import Starter, until
 
@@ -38,5 +39,5 @@ def test_circuits_are_kept_through_a_crash_and_never_active_without_their_far_en
     assert hub.ask("GET", f"/v1/circuits/{number}")["state"] == "cancelled"
 
 
-def failed(circuit: dict[str, object]) -> dict[str, object] | None:
+def failed(circuit: dict[str, Any]) -> dict[str, Any] | None:
     return circuit if circuit["state"] == "failed" else None

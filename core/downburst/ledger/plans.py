@@ -146,7 +146,9 @@ def _plan_row(plan: Plan) -> dict[str, Any]:
 
 
 def _leg(values: dict[str, Any]) -> Leg:
-    return Leg(**values | {"transport": Transport(values["transport"]), "sites": tuple(values["sites"])})
+    circuits = tuple((site, number) for site, number in values.get("circuits", ()))
+    read = {"transport": Transport(values["transport"]), "sites": tuple(values["sites"]), "circuits": circuits}
+    return Leg(**values | read)
 
 
 def _candidate(values: dict[str, Any]) -> Candidate:

@@ -1,15 +1,17 @@
 """The loop on a real ledger: from events to plans, over restarts and changes."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from downburst.bus import Bus
+from downburst.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
 from downburst.clock import FakeClock, to_us
 from downburst.errors import DiskFull
 from downburst.events import (
+    CircuitsChanged,
     Event,
     FaultSeen,
     FeedTraffic,
@@ -27,7 +29,7 @@ from downburst.ledger import Ledger
 from downburst.model import Batch, Feed, Plan, Settled, Site, Subscription, Transport
 from downburst.settings import MulticastSettings, SchedulerSettings, Settings
 from downburst_scheduler.loop import SchedulerLoop
-from factories import sketch_row
+from factories import SOME_TIME, sketch_row
 from unit.scheduler.feeds import ngrid_hour
 
 SIZES = (100_000,) * 10
@@ -204,6 +206,36 @@ async def test_a_pin_is_followed_at_once_and_its_end_leaves_it_to_the_figures(hu
     await hub.loop.handle(PinChanged("NGRID"))
     await hub.seconds(100)
     assert (hub.plan().transport, hub.plan().pinned) == (Transport.MULTICAST, False)
+
+
+async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once(hub: Hub) -> None:
+    hub.add("NGRID", "a", "b")
+    ends = (CircuitEnd("hub-eth0"), CircuitEnd("a-eth1", "a"))
+    wish = Circuit(0, "r", ends, 500_000_000, 0, SOME_TIME, None, state=CircuitState.ACTIVE)
+    with hub.ledger.transaction() as book:
+        circuit = book.circuits.add(wish)
+        row = Measured(circuit.number, "a", Direction.OUT, SOME_TIME, 450_000_000, 500_000_000)
+        book.circuits.measured([row])
+        book.pins.set("NGRID", Transport.STATIC_CIRCUIT, by="op")
+    await hub.loop.start()
+    unicast, riding = hub.plan().legs
+    assert (unicast.transport, unicast.sites) == (Transport.UNICAST, ("b",))
+    assert (riding.transport, riding.circuits) == (Transport.STATIC_CIRCUIT, (("a", circuit.number),))
+
+    await hub.restart()
+    assert len(hub.history()) == 1, "a restart goes on with the same leg"
+
+    with hub.ledger.transaction() as book:
+        book.circuits.save(replace(circuit, state=CircuitState.DOWN, reason="cut"))
+    await hub.loop.handle(CircuitsChanged(circuit.number))
+    (left,) = hub.plan().legs
+    assert (left.transport, left.sites) == (Transport.UNICAST, ("a", "b"))
+    assert "a: circuit 1 is down: cut" in hub.plan().reason
+
+    with hub.ledger.transaction() as book:
+        book.circuits.save(circuit)
+    await hub.loop.handle(CircuitsChanged(circuit.number))
+    assert hub.plan().legs[-1].transport is Transport.STATIC_CIRCUIT
 
 
 async def test_every_group_has_a_leg_of_its_own(hub: Hub) -> None:

@@ -19,10 +19,11 @@ def found(played: Arrivals, wanted: tuple[SiteInput, ...], hub: HubInput | None 
     return {option.transport: option for option in options(played, wanted, hub or HubInput())}
 
 
-def test_circuits_are_refused_with_the_reason_that_this_version_drives_none() -> None:
-    for transport in (Transport.STATIC_CIRCUIT, Transport.DYNAMIC_CIRCUIT):
-        option = found(steady(), sites(5))[transport]
-        assert (option.feasible, option.reason) == (False, "this version of Downburst drives no circuits")
+def test_circuits_that_nobody_reserved_are_refused_with_the_reason() -> None:
+    options_found = found(steady(), sites(5))
+    static, dynamic = options_found[Transport.STATIC_CIRCUIT], options_found[Transport.DYNAMIC_CIRCUIT]
+    assert (static.feasible, static.reason) == (False, "no circuit is reserved to its sites")
+    assert (dynamic.feasible, dynamic.reason) == (False, "this version makes no circuits on demand")
 
 
 def test_every_site_gets_a_copy_or_they_share_one() -> None:

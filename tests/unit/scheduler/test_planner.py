@@ -16,7 +16,10 @@ from downburst_scheduler.sentences import duration, figures, reason
 from downburst_scheduler.traffic import Arrivals, statistics_of
 from unit.scheduler.feeds import ngrid_hour, steady
 
-NO_CIRCUITS = "static-circuit and dynamic-circuit are not available: this version of Downburst drives no circuits"
+NO_CIRCUITS = (
+    "static-circuit and dynamic-circuit are not available: no circuit is reserved to its sites, "
+    "and this version makes no circuits on demand"
+)
 AT_ONCE = Rules(agreeing_windows=1, dwell_s=0)
 
 
@@ -139,7 +142,7 @@ def test_a_pin_holds_before_any_traffic() -> None:
 @pytest.mark.parametrize(
     ("wanted", "fan_out", "why"),
     [
-        (Transport.STATIC_CIRCUIT, 5, "this version of Downburst drives no circuits"),
+        (Transport.STATIC_CIRCUIT, 5, "no circuit is reserved to its sites"),
         (Transport.MULTICAST, 1, "a group needs at least 2 sites that can join and there is 1"),
     ],
 )
