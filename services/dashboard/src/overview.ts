@@ -7,6 +7,7 @@ export interface Overview {
   feeds: Feed[]
   sites: Site[]
   upstreams: Upstream[]
+  circuits: Circuit[]
 }
 
 export interface NodeState {
@@ -134,6 +135,23 @@ export interface Upstream {
   reason: string | null
 }
 
+/** A rate reserved between the hub and sites; rates are bits per second of Ethernet frames, to the sites. */
+export interface Circuit {
+  circuit: number
+  state: string
+  /** Why it is in this state; empty for one that carries what was reserved. */
+  reason: string
+  since: string | null
+  sites: string[]
+  description: string
+  rate_out_bps: number
+  /** By the site that gets least; `null` until it was measured. */
+  measured_out_bps: number | null
+  used_out_bps: number
+  begin: string
+  end: string | null
+}
+
 /** Reads the text of an overview; throws a sentence when it is something else. */
 export function parseOverview(text: string): Overview {
   const found: unknown = JSON.parse(text)
@@ -159,4 +177,5 @@ const REQUIRED: [string, (value: unknown) => boolean][] = [
   ['feeds', Array.isArray],
   ['sites', Array.isArray],
   ['upstreams', Array.isArray],
+  ['circuits', Array.isArray],
 ]

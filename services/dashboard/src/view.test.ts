@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
 import { parseOverview } from './overview'
-import { faultsInOrder, feedsInOrder, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, transportsOf, upstreamsInOrder } from './view'
+import { circuitsInOrder, faultsInOrder, feedsInOrder, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder } from './view'
 
 test('an overview that was overtaken is dropped', () => {
   const shown = recorded()
@@ -83,6 +83,13 @@ test('the upstreams that are away come first', () => {
   expect(upstreamsInOrder(all).map((one) => one.upstream)).toEqual(['noaaport', 'unidata'])
 })
 
+test('circuits that fail their feeds come first, then those that stand, then those that wait', () => {
+  const { circuits } = recorded()
+  expect(circuitsInOrder(circuits.toReversed()).map((one) => one.circuit)).toEqual([18, 17, 21])
+  expect(['degraded', 'down', 'failed'].map(toneOf)).toEqual(['bad', 'bad', 'bad'])
+  expect(['admitted', 'provisioning', 'verifying', 'ending', 'cancelling'].map(toneOf)).toEqual(Array(5).fill('quiet'))
+})
+
 test('the feeds of a site are told by transport', () => {
   const [site] = recorded().sites
   expect(site).toBeDefined()
@@ -106,7 +113,7 @@ test('an empty hub says each next step, a running one says none', () => {
 test('what is no overview is refused with a sentence', () => {
   expect(() => parseOverview('[]')).toThrow('not an overview')
   expect(() => parseOverview('{"now": "2026-03-14T15:09:26Z", "hub": {}, "feeds": [], "sites": {}}')).toThrow(
-    'lacks faults, throughput, sites, upstreams',
+    'lacks faults, throughput, sites, upstreams, circuits',
   )
   expect(() => parseOverview('<html>')).toThrow()
 })

@@ -1,5 +1,5 @@
 /** What the page derives from an overview: which one to show, in what order, and what deserves attention. */
-import type { Fault, Feed, Overview, Quantiles, Site, Throughput, Upstream } from './overview'
+import type { Circuit, Fault, Feed, Overview, Quantiles, Site, Throughput, Upstream } from './overview'
 
 /** Chooses between the overview on screen and one that arrived; an answer that was overtaken is dropped. */
 export function newer(shown: Overview | null, arrived: Overview): Overview {
@@ -29,6 +29,22 @@ export function upstreamsInOrder(upstreams: Upstream[]): Upstream[] {
     (one, other) => Number(one.connected) - Number(other.connected) || one.upstream.localeCompare(other.upstream),
   )
 }
+
+/** Circuits: those that fail their feeds first, then those that stand, then those that wait, each by number. */
+export function circuitsInOrder(circuits: Circuit[]): Circuit[] {
+  const rank = (circuit: Circuit) => TONES.indexOf(toneOf(circuit.state))
+  return circuits.toSorted((one, other) => rank(one) - rank(other) || one.circuit - other.circuit)
+}
+
+export type Tone = 'bad' | 'good' | 'quiet'
+
+/** Whether a state of a circuit is what was hoped for, its opposite, or neither. */
+export function toneOf(state: string): Tone {
+  if (state === 'active') return 'good'
+  return ['degraded', 'down', 'failed'].includes(state) ? 'bad' : 'quiet'
+}
+
+const TONES: Tone[] = ['bad', 'good', 'quiet']
 
 /** What multicast saves: the share of the unicast-equivalent that did not have to be sent; negative if it cost more. */
 export interface Saving {
