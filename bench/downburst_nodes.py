@@ -11,7 +11,8 @@ from bench.fleet import WINDOW
 from bench.schedules import Planned, write
 from bench.tools import binary
 from kit.namespaces import Lab
-from kit.node import HubNode, Line, SiteNode, wait_for
+from kit.node import HubNode, Line, SiteNode
+from kit.patience import wait_for
 
 PRODUCT_BYTES = 1_000_000
 

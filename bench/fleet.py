@@ -16,7 +16,8 @@ from bench.schedules import Planned, write
 from bench.stamps import Stamps, parse
 from bench.tools import binary
 from kit.namespaces import Lab
-from kit.node import HubNode, Line, SiteNode, wait_for
+from kit.node import HubNode, Line, SiteNode
+from kit.patience import wait_for
 
 FEED = "MEASURED"
 WINDOW = 10_000

@@ -14,7 +14,7 @@ from bench.fan_out import FanOut, Stream
 from bench.peer_processes import Consumers
 from bench.tools import PEERS
 from kit.namespaces import Lab
-from kit.node import wait_for
+from kit.patience import wait_for
 
 
 class Nats:

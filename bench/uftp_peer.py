@@ -7,7 +7,7 @@ from bench.counters import cpu_s, link_bytes, moved
 from bench.delivery import HUB, Delivery, digest, file_stands_s, source_file
 from bench.file_peer import first_data_s
 from kit.namespaces import Lab
-from kit.node import wait_for
+from kit.patience import wait_for
 
 
 class Uftp:

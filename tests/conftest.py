@@ -8,6 +8,15 @@ from hypothesis import HealthCheck, settings
 
 from downburst.clock import FakeClock
 from downburst.ledger import Ledger
+from kit import running
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """Set up before all others, so ended after them: what a failed test did not end itself."""
+    yield
+    for command in running.end_what_is_left():
+        print(f"ended after the test: {command}")
 
 
 @pytest.fixture

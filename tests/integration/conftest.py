@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import httpx
 import pytest
 
 from downburst_worker.binary import find_node
+from kit.patience import wait_for
 
 T = TypeVar("T")
 PATIENCE_S = 60.0
@@ -23,13 +23,7 @@ PATIENCE_S = 60.0
 
 def until(what: str, probe: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
     """The first true thing that `probe` returns."""
-    give_up = time.monotonic() + patience_s
-    while time.monotonic() < give_up:
-        found = probe()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"no progress in {patience_s:g} s: {what}")
+    return wait_for(f"progress ({what})", probe, patience_s)
 
 
 def free_port() -> int:

@@ -22,7 +22,8 @@ from urllib.parse import quote
 import httpx
 
 from downburst.file_names import ReceivedName, decode
-from kit.node import SiteNode, node_binary, wait_for
+from kit.node import SiteNode, node_binary
+from kit.patience import wait_for
 from kit.whole_hub import WholeHub
 
 

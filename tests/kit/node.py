@@ -12,19 +12,19 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from downburst.file_names import decode
+from kit import running
+from kit.patience import wait_for
 
 Line = dict[str, Any]
 Prefix = Sequence[str]
-T = TypeVar("T")
 
 
 class NodeError(AssertionError):
@@ -50,17 +50,6 @@ def node_binary() -> str:
     found = shutil.which("downburst-node")
     assert found, "the node is not built; run: make setup"
     return found
-
-
-def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 30.0) -> T:
-    """Waits until ``probe`` returns something true; fails after ``seconds`` without it."""
-    give_up = time.monotonic() + seconds
-    while True:
-        value = probe()
-        if value:
-            return value
-        assert time.monotonic() < give_up, f"no {what} within {seconds} s"
-        time.sleep(0.02)
 
 
 @dataclass
@@ -110,6 +99,7 @@ class HubNode:
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        running.note(self.process, self._close)
         answer = self.do(
             "start",
             name=self.name,
@@ -260,7 +250,7 @@ class HubNode:
         """Ends the process as the agent does: the end of its stdin. Returns the exit code."""
         if self.process.stdin and not self.process.stdin.closed:
             self.process.stdin.close()
-        code = self.process.wait(timeout=20)
+        code = self.process.wait(timeout=END_S)
         self._close()
         return code
 
@@ -323,6 +313,7 @@ class SiteNode:
                 stdout=subprocess.DEVNULL,
                 stderr=log,
             )
+        running.note(self.process)
         return self
 
     def kill(self) -> None:
@@ -334,7 +325,7 @@ class SiteNode:
         """Asks the process to end; returns the exit code."""
         if self.process.poll() is None:
             self.process.terminate()
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=END_S)
 
     def log(self) -> str:
         """What the process said."""
@@ -407,3 +398,7 @@ class Play:
                 self.put()
             except (NodeError, BrokenPipeError, ValueError):
                 return
+
+
+# A node ends within a second or two; on a machine that others use as well it may take its turn.
+END_S = 60

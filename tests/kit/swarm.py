@@ -12,7 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
-from kit.node import HubNode, Line, Prefix, node_binary, wait_for
+from kit import running
+from kit.node import HubNode, Line, Prefix, node_binary
+from kit.patience import wait_for
 
 
 def swarm_binary() -> str:
@@ -67,6 +69,7 @@ class Swarm:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        running.note(self.process)
         return self
 
     def wait_connected(self, sites: int, seconds: float = 60.0) -> Line:

@@ -13,7 +13,9 @@ from typing import Any, Self
 
 import httpx
 
-from kit.node import node_binary, wait_for
+from kit import running
+from kit.node import node_binary
+from kit.patience import wait_for
 
 DOWNBURST = str(Path(sys.executable).with_name("downburst"))
 
@@ -89,6 +91,7 @@ class WholeHub:
         with (self.directory / "hub.log").open("ab") as log:
             argv = [DOWNBURST, "hub", "--settings", str(settings)]
             self.process = subprocess.Popen(argv, stdout=log, stderr=log)
+        running.note(self.process)
         wait_for("a hub that is up or has ended", lambda: self.is_well() or self.process.poll() is not None, 60)
         return self.process.poll() is None
 

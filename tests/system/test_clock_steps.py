@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.node import HubNode, Play, SiteNode, wait_for
+from kit.node import HubNode, Play, SiteNode
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 HOUR_US = 3_600_000_000

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.node import HubNode, Play, Subscribe, wait_for
+from kit.node import HubNode, Play, Subscribe
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 

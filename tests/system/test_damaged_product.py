@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.node import HubNode, SiteNode, Subscribe, node_binary, wait_for
+from kit.node import HubNode, SiteNode, Subscribe, node_binary
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 GOOD, BAD = b"good" * 300, b"soon damaged" * 10_000

@@ -16,7 +16,8 @@ import cbor2
 import pytest
 
 from kit.capabilities import needs
-from kit.node import HubNode, Play, SiteNode, Subscribe, wait_for
+from kit.node import HubNode, Play, SiteNode, Subscribe
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 

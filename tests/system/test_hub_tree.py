@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from downburst.file_names import decode
-from kit.node import HubNode, Line, SiteNode, wait_for
+from kit.node import HubNode, Line, SiteNode
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 

@@ -2,16 +2,19 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from kit import busy
+from kit import busy, running
 from kit.capabilities import needs, reasons
 from kit.namespaces import Lab, delete_namespaces, namespaces, sweep_abandoned_labs
+from kit.patience import wait_for
 from kit.wire import Lane, Wire, WireReport
 
 pytestmark = [pytest.mark.system, pytest.mark.root]
@@ -252,3 +255,31 @@ SOURCE = textwrap.dedent("""
         connection.shutdown(socket.SHUT_WR)
         connection.recv(1)
 """)
+
+
+def test_what_a_failed_test_left_running_is_ended_with_its_pipes() -> None:
+    closed = []
+    for _ in range(2):
+        process = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        running.note(process, lambda: closed.append("once it ended"))
+    ended = subprocess.Popen(["true"])
+    running.note(ended)
+    ended.wait()
+    assert running.end_what_is_left() == ["['sleep', '60']"] * 2
+    assert process.returncode == -signal.SIGKILL
+    assert process.stdin
+    assert process.stdin.closed
+    assert closed == ["once it ended"] * 2
+    assert running.end_what_is_left() == []
+
+
+def test_a_wait_counts_no_time_in_which_the_test_itself_stood_still() -> None:
+    looks = iter(range(4))
+
+    def probe() -> bool:
+        time.sleep(0.3)
+        return next(looks) == 3
+
+    assert wait_for("fourth look", probe, seconds=0.5)
+    with pytest.raises(AssertionError, match=r"no miracle within 0\.2 s"):
+        wait_for("miracle", lambda: None, seconds=0.2)

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from kit.node import HubNode, Play, Subscribe, wait_for
+from kit.node import HubNode, Play, Subscribe
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 LEG = 70

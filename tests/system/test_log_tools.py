@@ -14,7 +14,8 @@ from typing import IO
 import pytest
 
 from downburst.file_names import decode
-from kit.node import HubNode, Play, Subscribe, node_binary, wait_for
+from kit.node import HubNode, Play, Subscribe, node_binary
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 

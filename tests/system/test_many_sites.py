@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.node import HubNode, Play, wait_for
+from kit.node import HubNode, Play
+from kit.patience import wait_for
 from kit.swarm import Swarm, enrol
 
 pytestmark = pytest.mark.system

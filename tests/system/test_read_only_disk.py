@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from kit.capabilities import needs
-from kit.node import HubNode, NodeError, SiteNode, wait_for
+from kit.node import HubNode, NodeError, SiteNode
+from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.root]
 

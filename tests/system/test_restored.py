@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from downburst.file_names import decode
-from kit.node import HubNode, Play, SiteNode, Subscribe, wait_for
+from kit.node import HubNode, Play, SiteNode, Subscribe
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 

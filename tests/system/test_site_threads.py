@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.node import HubNode, SiteNode, Subscribe, wait_for
+from kit.node import HubNode, SiteNode, Subscribe
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kit.node import SiteNode, wait_for
+from kit.node import SiteNode
+from kit.patience import wait_for
 from kit.soak import MIB, Series, Watch
 from kit.whole_hub import WholeHub
 

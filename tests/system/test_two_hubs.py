@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from downburst.file_names import decode
-from kit.node import HubNode, Line, NodeError, SiteNode, node_binary, wait_for
+from kit import running
+from kit.node import HubNode, Line, NodeError, SiteNode, node_binary
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 
@@ -41,6 +43,7 @@ class Pair:
         with (self.site.directory / "site.log").open("ab") as log:
             argv = [node_binary(), "--log-format", "plain", "receive", "--dir", str(self.site.directory)]
             self.site.process = subprocess.Popen([*argv, *given, *arguments], stderr=log)
+        running.note(self.site.process)
         wait_for("control socket", (self.site.directory / "state" / "control.sock").exists)
         self.wait_state("north", "serves")
         self.wait_state("south", "stands by")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kit.node import HubNode, Play, SiteNode, wait_for
+from kit.node import HubNode, Play, SiteNode
+from kit.patience import wait_for
 
 pytestmark = pytest.mark.system
 
