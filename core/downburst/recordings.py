@@ -80,10 +80,10 @@ class Recording:
 
     def products(self, *, sort: bool = False) -> Iterator[ProductPiece]:
         """The products of a recording of products; `sort` puts a whole file in order of time first."""
-        rows = self._products() if self._columns is None else self._product_rows(check_order=not sort)
+        read = self._products if self._columns is None else self._product_rows
+        rows = read(check_order=not sort)
         if sort:
-            everything = sorted(rows)
-            rows = iter(everything)
+            rows = iter(sorted(rows))
         yield from _pieces(rows)
 
     def transfers(self) -> Iterator[Transfer]:
@@ -104,9 +104,9 @@ class Recording:
         if begun:
             yield _report(begun, name=self._file.name, number=first)
 
-    def _products(self) -> Iterator[tuple[int, int]]:
+    def _products(self, *, check_order: bool) -> Iterator[tuple[int, int]]:
         lines = (line for _, line in self._file.numbered(blank=True))
-        for arrival in parse_lines(lines, name=self._file.name):
+        for arrival in parse_lines(lines, name=self._file.name, check_order=check_order):
             yield arrival.at_us, arrival.size_bytes
 
     def _product_rows(self, *, check_order: bool) -> Iterator[tuple[int, int]]:

@@ -59,6 +59,8 @@ def test_a_file_out_of_order_can_be_sorted(file: Path) -> None:
     assert products(file, sort=True) == [(4_000_000, 2), (5_000_000, 1)]
     with pytest.raises(BadInput, match="feed, line 3: its time is before"):
         products(file)
+    file.write_bytes(b"".join(reversed(TRACE.splitlines(keepends=True))))
+    assert products(file, sort=True) == [(AT_US, 90654), (AT_US + 202_000, 91495)]
 
 
 def test_transfers(file: Path) -> None:

@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from typer.testing import CliRunner
 from downburst.cli.analyze import analyze
 from unit.scheduler.feeds import shared_data
 
+FIRST_SEED = int(os.environ.get("DOWNBURST_SEED", "1"))
 APP = typer.Typer()
 APP.command()(analyze)
 
@@ -178,6 +181,31 @@ def test_products_of_7_gb_are_studied(tmp_path: Path) -> None:
     feed = tmp_path / "feed.txt"
     feed.write_text("7336804379 20250203000000.000\n7329259627 20250203120000.000\n")
     assert document(feed)["traffic"]["sizes"]["quantiles_bytes"]["max"] == 7_336_804_379
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 40))
+def test_changed_digits_end_in_figures_or_in_a_sentence(tmp_path: Path, seed: int) -> None:
+    """`DOWNBURST_SEED=n` begins at the seed n, which is in the test's name."""
+    random = Random(seed)
+    columns, line = random.choice(SHAPES)
+    content = bytearray(columns + b"".join(line % {b"n": n, b"s": n % 60} for n in range(40)))
+    for _ in range(3):
+        place = random.choice([at for at, byte in enumerate(content) if byte in b"0123456789"])
+        content[place : place + 1] = random.choice([b"0", b"9", b"000", b"99999", b"1e9", b"."])
+    feed = tmp_path / "feed"
+    feed.write_bytes(content)
+    code, out, err = run(
+        feed, "--json", "--sort", "--circuits", "both", "--loss", "3%", "--html", tmp_path / "f.html"
+    )
+    assert code in (0, 2)
+    assert json.loads(out) if code == 0 else err.count("\n") == 1
+
+
+SHAPES = [
+    (b"", b"%(n)d000 201506150000%(s)02d.500\n"),
+    (b"size,time_s\n", b"%(n)d0,%(n)d\n"),
+    (b"start,duration_s,size,peer\n", b"%(n)d,%(n)d,%(n)d00000000,a\n"),
+]
 
 
 @pytest.mark.parametrize(
