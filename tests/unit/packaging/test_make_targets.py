@@ -24,7 +24,7 @@ def test_help_lists_every_target_with_its_description() -> None:
 
 
 def test_what_is_not_built_says_so_and_fails() -> None:
-    done = make("bench-circuits")
+    done = make("bench-distributed")
     assert done.returncode == 2
     assert "distributed hub" in done.stderr
 
