@@ -31,7 +31,6 @@ from downburst.errors import DownburstError, NodeAway
 from downburst.events import (
     CircuitTold,
     Event,
-    FaultSeen,
     NodeChanged,
     SessionChanged,
     SitesChanged,
@@ -232,7 +231,7 @@ class Keeper:
         except NodeAway:
             return
         except DownburstError as error:
-            self._say(f"the node was not told the circuits: {error.sentence}")
+            await self._register.fault(f"the node was not told the circuits: {error.sentence}")
             standings = []
         self._reconciled = True
         for standing in standings:
@@ -298,11 +297,7 @@ class Keeper:
         before, self._clocks = self._clocks, (self._clock.now(), self._clock.monotonic_s())
         step_s = (self._clocks[0] - before[0]).total_seconds() - (self._clocks[1] - before[1])
         if abs(step_s) >= CLOCK_STEP_S and self._register.open:
-            self._say(_clock_sentence(before[0], self._clocks[0], step_s))
-
-    def _say(self, sentence: str) -> None:
-        _LOG.warning("%s", sentence)
-        self._bus.publish(FaultSeen(self._clock.now(), sentence, next_step="downburst circuits list"))
+            await self._register.fault(_clock_sentence(before[0], self._clocks[0], step_s))
 
     def _changed(self, circuit: Circuit) -> None:
         moment_us = next_moment_us(circuit)

@@ -23,8 +23,9 @@ from downburst.circuits import (
 )
 from downburst.clock import Clock
 from downburst.errors import NotFound
-from downburst.events import CircuitsChanged
+from downburst.events import CircuitsChanged, FaultSeen
 from downburst.ledger import Book, Ledger
+from downburst.model import Fault
 from downburst_circuits.calendar import Calendar, Reservation
 from downburst_circuits.lifecycle import Happening, after
 from downburst_circuits.requests import Known, reservation_of
@@ -145,6 +146,13 @@ class Register:
         """Keeps an event that changed nothing."""
         kept = self._event(circuit, event, said)
         await self._ledger.write(lambda book: book.circuits.note(kept))
+
+    async def fault(self, sentence: str) -> None:
+        """Tells the operator of something that concerns circuits as a whole."""
+        fault = Fault(self._clock.now(), sentence, next_step="downburst circuits list")
+        _LOG.warning("%s", sentence)
+        await self._ledger.write(lambda book: book.faults.add(fault))
+        self._bus.publish(FaultSeen(fault.at, sentence, next_step=fault.next_step))
 
     async def measured(self, circuit: Circuit, rows: list[Measured]) -> None:
         """Keeps what probes found."""
