@@ -129,8 +129,11 @@ class TrafficSeen:
     feeds: tuple[FeedTraffic, ...]
     legs: tuple[LegTraffic, ...]
     sessions: tuple[SessionTraffic, ...]
+    """Those of which something changed, and a few others; who is not here stands where it stood."""
     control_bytes: int
     circuits: tuple[CircuitUse, ...] = ()
+    gone: frozenset[str] = frozenset()
+    """Sites whose session ended before."""
 
     @property
     def seconds(self) -> float:

@@ -53,7 +53,7 @@ class SchedulerLoop:
         self._known = _Known()
         self._feeds: dict[str, _FeedState] = {}
         self._paths = SitePaths(timedelta(minutes=settings.multicast.retry_minutes))
-        self._caught_up: frozenset[tuple[str, str]] = frozenset()
+        self._caught_up: dict[str, frozenset[tuple[str, str]]] = {}
         self._next_look_s = 0.0
         self._next_review_s = 0.0
 
@@ -111,12 +111,11 @@ class SchedulerLoop:
 
     async def _traffic(self, event: TrafficSeen) -> None:
         self._paths.sessions_seen(event.sessions)
-        self._caught_up = frozenset(
-            (session.site, progress.feed)
-            for session in event.sessions
-            for progress in session.feeds
-            if progress.pending <= NEARLY_CAUGHT_UP
-        )
+        for site in event.gone:
+            self._caught_up.pop(site, None)
+        for session in event.sessions:
+            near = (progress.feed for progress in session.feeds if progress.pending <= NEARLY_CAUGHT_UP)
+            self._caught_up[session.site] = frozenset((session.site, feed) for feed in near)
         self._count(event)
         now_s = self._clock.monotonic_s()
         if now_s >= self._next_review_s:
@@ -241,7 +240,7 @@ class SchedulerLoop:
 
     async def _review(self) -> None:
         """Sets what was measured beside what was predicted, and learns how much of its feeds each site takes."""
-        self._paths.settled(await self._ledger.read(_settled), caught_up=self._caught_up)
+        self._paths.settled(await self._ledger.read(_settled), caught_up=frozenset().union(*self._caught_up.values()))
         for name, state in self._feeds.items():
             if state.plan is not None and name in self._known.feeds:
                 await self._measure(state, state.plan)

@@ -99,9 +99,10 @@ def put_until_refused(hub: HubNode) -> tuple[int, NodeError]:
 
 
 def trouble_of(hub: HubNode, site: str) -> str | None:
-    traffic = hub.events_named("traffic")[-1:]
+    traffic = hub.events_named("traffic")
     sessions: list[dict[str, Any]] = [session for line in traffic for session in line["sessions"]]
-    feeds = [feed for session in sessions if session["site"] == site for feed in session["feeds"]]
+    told = [session["feeds"] for session in sessions if session["site"] == site]
+    feeds = told[-1] if told else []
     return next((str(feed["trouble"]) for feed in feeds if feed.get("trouble")), None)
 
 

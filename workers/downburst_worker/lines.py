@@ -162,6 +162,7 @@ def traffic_seen(line: Line, transports: Mapping[int, Transport]) -> TrafficSeen
         sessions=tuple(_session_traffic(session) for session in line["sessions"]),
         control_bytes=line["control_bytes"],
         circuits=circuit_uses(line),
+        gone=frozenset(line.get("gone", ())),
     )
 
 

@@ -326,17 +326,23 @@ async def test_measured_repair_enters_the_price_of_a_group(hub: Hub) -> None:
     assert hub.plan().figures["repair_share"] == pytest.approx(0.1)
 
 
-async def test_a_site_whose_pattern_takes_little_is_found_out_and_stays_on_unicast(hub: Hub) -> None:
+@pytest.mark.parametrize("stays", [True, False])
+async def test_a_site_whose_pattern_takes_little_is_found_out_and_stays_on_unicast(hub: Hub, *, stays: bool) -> None:
+    """Its session is told once, as long as nothing changes; one that left stores little for another reason."""
     hub.add("NGRID", "a", "b", "c")
     hub.add("NGRID", "little", pattern="^YHWB")
     await hub.loop.start()
     progress = SiteProgress("NGRID", settled_to=1, pending=0, transport=Transport.UNICAST, leg=1)
-    sessions = (SessionTraffic("little", 0, 500, 20_000, (progress,)),)
+    await hub.seconds(1, sessions=(SessionTraffic("little", 0, 500, 20_000, (progress,)),))
+    await hub.seconds(1, gone=frozenset() if stays else frozenset({"little"}))
     for number in range(4):
         with hub.ledger.transaction() as book:
             book.batches.load(Batch(f"b{number}", settled=(Settled("NGRID", "e", "little", 1, 1, 6_000_000),)))
-        await hub.seconds(60, sessions=sessions)
+        await hub.seconds(60)
     legs = {leg.transport.value: leg.sites for leg in hub.plan().legs}
+    if not stays:
+        assert "takes" not in hub.plan().reason
+        return
     assert legs == {"multicast": ("a", "b", "c"), "unicast": ("little",)}
     assert "little takes 10% of the feed" in hub.plan().reason
 

@@ -231,6 +231,7 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
         feeds=[{"feed": "NGRID", "products": 2, "bytes": 100, "sizes": [50, 50], "head": 2, "epoch": EPOCH}],
         legs=[{"leg": 1, "egress_bytes": 210, "products": 4, "product_bytes": 200, "sites": 2, **leg}],
         control_bytes=30,
+        gone=["dmz.edu"],
         sessions=[
             {
                 "site": "unl.edu",
@@ -244,7 +245,8 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
             }
         ],
     )
-    assert (await stage.event(TrafficSeen)).feeds[0].bytes == 100
+    seen = await stage.event(TrafficSeen)
+    assert (seen.feeds[0].bytes, seen.gone) == (100, {"dmz.edu"})
     await stage.jobs("start")
     async with asyncio.timeout(20):
         while not (counted := await stage.ledger.read(lambda book: book.legs.counters("NGRID"))):

@@ -2,7 +2,7 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::Micros;
@@ -20,9 +20,11 @@ pub(super) struct Outbound {
 }
 
 /// What the socket took.
-pub(super) enum Taken {
-    Bytes(usize),
-    All,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) bytes: usize,
+    /// Nothing of it is kept back by TLS.
+    pub(super) flushed: bool,
 }
 
 impl Outbound {
@@ -63,40 +65,41 @@ impl Outbound {
         (!self.is_empty()).then(|| self.moved.plus(limit).plus(Micros(1)))
     }
 
-    /// Writes what there is; pending when there is nothing.
+    /// Writes what there is, and flushes behind the last of it; pending when there is nothing.
     pub(super) fn poll_send(
         &self,
         cx: &mut Context<'_>,
-        writer: Pin<&mut impl AsyncWrite>,
+        mut writer: Pin<&mut impl AsyncWrite>,
     ) -> Poll<std::io::Result<Taken>> {
-        match (self.waiting == 0, self.flushed) {
-            (false, _) => {
-                let pieces = self.pieces.iter().take(PIECES_AT_ONCE - 1).map(|piece| IoSlice::new(piece));
-                // Behind pieces that are left out the tail would be out of order.
-                let tail = (self.pieces.len() < PIECES_AT_ONCE).then(|| IoSlice::new(&self.tail));
-                let slices: Vec<IoSlice<'_>> = pieces.chain(tail).collect();
-                writer.poll_write_vectored(cx, &slices).map_ok(Taken::Bytes)
-            }
-            (true, false) => writer.poll_flush(cx).map_ok(|()| Taken::All),
-            (true, true) => Poll::Pending,
+        if self.is_empty() {
+            return Poll::Pending;
+        }
+        let bytes = match self.waiting {
+            0 => 0,
+            _ => ready!(writer.as_mut().poll_write_vectored(cx, &self.slices()))?,
+        };
+        let flush = if bytes == self.waiting { writer.poll_flush(cx)? } else { Poll::Pending };
+        match (bytes, flush) {
+            (0, Poll::Pending) => Poll::Pending,
+            (bytes, flush) => Poll::Ready(Ok(Taken { bytes, flushed: flush.is_ready() })),
         }
     }
 
     /// Forgets what was taken.
     pub(super) fn taken(&mut self, now: Micros, taken: &Taken) {
         self.moved = now;
-        match taken {
-            Taken::Bytes(count) => {
-                self.advance(*count);
-                self.flushed = false;
-            }
-            Taken::All => {
-                self.flushed = true;
-                if self.waiting == 0 && self.tail.capacity() > KEPT_BYTES {
-                    self.tail = BytesMut::new();
-                }
-            }
+        self.advance(taken.bytes);
+        self.flushed = taken.flushed;
+        if self.is_empty() && self.tail.capacity() > KEPT_BYTES {
+            self.tail = BytesMut::new();
         }
+    }
+
+    fn slices(&self) -> Vec<IoSlice<'_>> {
+        let pieces = self.pieces.iter().take(PIECES_AT_ONCE - 1).map(|piece| IoSlice::new(piece));
+        // Behind pieces that are left out the tail would be out of order.
+        let tail = (self.pieces.len() < PIECES_AT_ONCE).then(|| IoSlice::new(&self.tail));
+        pieces.chain(tail).collect()
     }
 
     fn close_tail(&mut self) {
@@ -137,6 +140,12 @@ const KEPT_BYTES: usize = 4 << 10;
 mod tests {
     use super::*;
 
+    const FLUSHED: Taken = Taken { bytes: 0, flushed: true };
+
+    fn taken(bytes: usize) -> Taken {
+        Taken { bytes, flushed: false }
+    }
+
     #[test]
     fn only_waiting_bytes_that_do_not_move_are_stuck() {
         let (mut out, limit) = (Outbound::new(), Micros::from_secs(15));
@@ -146,10 +155,10 @@ mod tests {
         assert!(!out.is_stuck(Micros::from_secs(115), limit));
         assert_eq!(out.stuck_at(limit), Some(Micros::from_secs(115).plus(Micros(1))));
         assert!(out.is_stuck(Micros::from_secs(116), limit), "more to send is no progress");
-        out.taken(Micros::from_secs(116), &Taken::Bytes(6));
+        out.taken(Micros::from_secs(116), &taken(6));
         assert!(!out.is_stuck(Micros::from_secs(131), limit));
         assert!(out.is_stuck(Micros::from_secs(132), limit), "what TLS keeps back waits as well");
-        out.taken(Micros::from_secs(132), &Taken::All);
+        out.taken(Micros::from_secs(132), &FLUSHED);
         assert!(out.is_empty() && !out.is_stuck(Micros::from_secs(500), limit));
         assert_eq!(out.stuck_at(limit), None);
     }
@@ -158,8 +167,8 @@ mod tests {
     fn an_idle_connection_holds_no_large_buffer() {
         let mut out = Outbound::new();
         (0..100).for_each(|_| out.push(Micros(1), Bytes::from_static(&[0; 1_000])));
-        out.taken(Micros(2), &Taken::Bytes(100_000));
-        out.taken(Micros(3), &Taken::All);
+        out.taken(Micros(2), &taken(100_000));
+        out.taken(Micros(3), &FLUSHED);
         assert!(out.tail.capacity() <= KEPT_BYTES);
     }
 
@@ -180,7 +189,7 @@ mod tests {
                 break;
             }
             found.extend_from_slice(&left[..step]);
-            out.taken(Micros(0), &Taken::Bytes(step));
+            out.taken(Micros(0), &taken(step));
         }
         assert_eq!(found, expected);
         assert!(out.pieces.is_empty() && out.tail.is_empty());

@@ -1,7 +1,7 @@
 //! Who may connect, who is connected, and how to reach them.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +27,8 @@ pub(super) struct Roster {
     /// `None` until the agent told the set: nobody is refused for good before that.
     sites: RwLock<Option<BTreeMap<SiteName, SiteLine>>>,
     sessions: Mutex<BTreeMap<SiteName, Handle>>,
+    /// Sites whose session ended since the agent was last told.
+    gone: Mutex<BTreeSet<SiteName>>,
     asks: Mutex<BTreeMap<u64, oneshot::Sender<EnrolAnswer>>>,
     pub(super) strangers: Strangers,
     /// Each leads to the session that offered it.
@@ -92,6 +94,8 @@ pub(super) enum Repair {
 #[derive(Debug, Default)]
 pub(super) struct Status {
     pub(super) heard_at: Micros,
+    /// The agent was not told since something changed that it is told of.
+    pub(super) changed: bool,
     pub(super) clock: Option<ClockOffset>,
     pub(super) frontiers: BTreeMap<FeedName, (Sequence, u64)>,
     /// Why the site stores nothing of a feed.
@@ -112,6 +116,15 @@ pub(super) struct StreamStatus {
     pub(super) planned: usize,
     /// Why so many, for people.
     pub(super) reason: String,
+}
+
+impl Handle {
+    /// What the agent is told of, to be changed.
+    pub(super) fn change(&self) -> MutexGuard<'_, Status> {
+        let mut status = lock(&self.status);
+        status.changed = true;
+        status
+    }
 }
 
 impl Status {
@@ -138,6 +151,7 @@ impl Roster {
         Self {
             sites: RwLock::default(),
             sessions: Mutex::default(),
+            gone: Mutex::default(),
             asks: Mutex::default(),
             strangers: Strangers::default(),
             tickets: Mutex::default(),
@@ -246,7 +260,7 @@ impl Roster {
         }
         let (commands, command_stream) = mpsc::unbounded_channel();
         let (repairs, repair_stream) = mpsc::channel(repair_limit);
-        let status = Arc::new(Mutex::new(Status { heard_at: now, ..Status::default() }));
+        let status = Arc::new(Mutex::new(Status { heard_at: now, changed: true, ..Status::default() }));
         let serial = self.next_serial.fetch_add(1, Ordering::Relaxed);
         let credential_sha256 = credential_sha256.to_owned();
         let handle = Handle { serial, commands, repairs, status, credential_sha256, stand_by };
@@ -303,6 +317,7 @@ impl Roster {
         let current = sessions.get(site).is_some_and(|handle| handle.serial == serial);
         if current {
             sessions.remove(site);
+            lock(&self.gone).insert(site.clone());
         }
         self.open.send_replace(sessions.len());
         current
@@ -314,6 +329,16 @@ impl Roster {
 
     pub(super) fn sessions(&self) -> BTreeMap<SiteName, Handle> {
         lock(&self.sessions).clone()
+    }
+
+    /// What `look` finds in the sessions, one after the other; it must not come back here.
+    pub(super) fn look_at_sessions<T>(&self, look: impl FnMut((&SiteName, &Handle)) -> Option<T>) -> Vec<T> {
+        lock(&self.sessions).iter().filter_map(look).collect()
+    }
+
+    /// Sites whose session ended since the last call.
+    pub(super) fn take_gone(&self) -> BTreeSet<SiteName> {
+        std::mem::take(&mut lock(&self.gone))
     }
 
     /// Carries a leg's repair to the session with this number; a full queue drops it, the site asks again.
@@ -434,6 +459,9 @@ fn revoked(site: &SiteName) -> Refused {
     );
     Refused { code: RefusalCode::Credential, sentence }
 }
+
+#[cfg(test)]
+mod tests;
 
 /// The keep-alive comes each 5 s; a session that missed one is taken for dead when its site knocks again.
 const ALIVE_WITHIN: Micros = Micros::from_secs(7);

@@ -15,8 +15,8 @@ use bytes::Bytes;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{
-    ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt, RefusalCode,
-    Refused, StreamId,
+    ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt,
+    RefusalCode, Refused, StreamId,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -27,7 +27,7 @@ use super::batches::Noted;
 use super::bells::Pace;
 use super::first_bytes::FirstBytes;
 use super::link::{Link, Moved};
-use super::outbound::{OUT_LIMIT_BYTES, Outbound, Taken};
+use super::outbound::{OUT_LIMIT_BYTES, Outbound};
 use super::reading::Wanted;
 use super::receipts::Row;
 use super::roster::{Command, Handle, Repair};
@@ -210,9 +210,9 @@ impl Session {
             }
             Woken::Moved(Moved::Sent(Ok(taken))) => {
                 self.out.taken(self.hub.clock.monotonic(), &taken);
-                if let Taken::Bytes(count) = taken {
-                    self.streams.sent(count);
-                    self.tell(HubInput::Room { stream: StreamId::FIRST, bytes: count });
+                if taken.bytes > 0 {
+                    self.streams.sent(taken.bytes);
+                    self.tell(HubInput::Room { stream: StreamId::FIRST, bytes: taken.bytes });
                 }
             }
             Woken::PutOut => {
@@ -397,7 +397,7 @@ impl Session {
             HubEvent::Resent(end) => self.resent(end),
             HubEvent::Late(late) => {
                 if let Some(member) = self.member_of(&late.feed) {
-                    lock(&member.handle.status).late.insert(late.feed, late.products);
+                    member.handle.change().late.insert(late.feed, late.products);
                 }
             }
             HubEvent::LegJoined { leg, after, reception } => self.leg_joined(leg, after, reception),
@@ -416,7 +416,7 @@ impl Session {
             HubEvent::Frontier(frontier) => {
                 if let Some(member) = self.member_of(&frontier.feed) {
                     lock(&self.hub.batches).frontier(&member.site, &frontier);
-                    lock(&member.handle.status).stands(frontier);
+                    member.handle.change().stands(frontier);
                 }
             }
             HubEvent::StreamOpened(_) => self.count_streams(1),
@@ -436,7 +436,7 @@ impl Session {
     fn receipts(&mut self, clock: Option<ClockOffset>, items: &[Receipt]) {
         let Some(member) = &self.member else { return };
         if clock.is_some() {
-            lock(&member.handle.status).clock = clock;
+            member.handle.change().clock = clock;
         }
         self.hub.doubt(items);
         self.note_waits(member, clock, items);

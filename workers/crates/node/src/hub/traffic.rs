@@ -1,11 +1,13 @@
 //! What moved: counters that all tasks add to and that are told to the agent each second.
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use downburst_model::{FeedName, LegId, Transport, WallMicros};
+use downburst_model::{FeedName, LegId, SiteName, Transport, WallMicros};
 use downburst_vcmtp::SenderStats;
 
+use super::feeds::Feed;
+use super::roster::{Handle, Status};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
 
@@ -20,6 +22,7 @@ pub(super) struct Counters {
     attributed_bytes: AtomicU64,
     told_control_bytes: AtomicU64,
     last_told: Mutex<Option<WallMicros>>,
+    tellings: AtomicU64,
 }
 
 #[derive(Default)]
@@ -110,15 +113,15 @@ impl Hub {
     pub(super) fn tell_traffic(&self) {
         let now = self.clock.wall();
         let from = lock(&self.counters.last_told).replace(now).unwrap_or(self.started_at(now));
-        let sessions = self.session_traffic();
-        let legs = self.leg_traffic(&sessions);
         let traffic = Traffic {
             from_us: from,
             to_us: now,
             feeds: self.feed_traffic(),
-            legs,
+            legs: self.leg_traffic(),
             control_bytes: self.counters.control_bytes(),
-            sessions,
+            // Before the sessions: a site that is back already is told in them.
+            gone: self.roster.take_gone(),
+            sessions: self.session_news(),
         };
         self.event(&Event::Traffic(traffic));
     }
@@ -146,9 +149,9 @@ impl Hub {
             .collect()
     }
 
-    fn leg_traffic(&self, sessions: &[SessionTraffic]) -> Vec<LegTraffic> {
+    fn leg_traffic(&self) -> Vec<LegTraffic> {
         let counts = std::mem::take(&mut *lock(&self.counters.legs));
-        let sites = sites_by_leg(sessions);
+        let sites = if counts.is_empty() { BTreeMap::new() } else { self.sites_by_leg() };
         let plans = lock(&self.plans);
         counts
             .into_iter()
@@ -167,47 +170,70 @@ impl Hub {
             .collect()
     }
 
+    /// Where every session stands.
     pub(super) fn session_traffic(&self) -> Vec<SessionTraffic> {
         let feeds = self.feeds.all();
-        self.roster
-            .sessions()
-            .into_iter()
-            .map(|(site, handle)| {
-                let status = lock(&handle.status);
-                let stands = status.frontiers.iter().filter_map(|(feed, (settled_to, pending))| {
-                    let joined = status.joined.get(feed).copied();
-                    Some(SessionFeed {
-                        feed: feed.clone(),
-                        settled_to: *settled_to,
-                        pending: *pending,
-                        trouble: status.troubles.get(feed).cloned(),
-                        late: status.late.get(feed).copied().unwrap_or_default(),
-                        transport: if joined.is_some() { Transport::Multicast } else { Transport::Unicast },
-                        leg: joined.or_else(|| feeds.get(feed).map(|feed| feed.unicast_leg()))?,
-                    })
-                });
-                SessionTraffic {
-                    site,
-                    clock_offset_us: status.clock.map(|clock| clock.offset_us),
-                    clock_bound_us: status.clock.map(|clock| clock.bound_us),
-                    round_trip_us: status.clock.map(|clock| clock.round_trip_us),
-                    data_connections: status.streams.open,
-                    data_connections_planned: status.streams.planned,
-                    data_connections_reason: status.streams.reason.clone(),
-                    feeds: stands.collect(),
-                }
-            })
-            .collect()
+        let look = |(site, handle): (&SiteName, &Handle)| Some(account(site, &lock(&handle.status), &feeds));
+        self.roster.look_at_sessions(look)
+    }
+
+    /// Where those sessions stand of which something changed since the last telling, and a few others: all have their turn.
+    fn session_news(&self) -> Vec<SessionTraffic> {
+        let feeds = self.feeds.all();
+        let turn = self.counters.tellings.fetch_add(1, Ordering::Relaxed) % TURNS;
+        self.roster.look_at_sessions(|(site, handle)| {
+            let mut status = lock(&handle.status);
+            let changed = std::mem::take(&mut status.changed);
+            (changed || handle.serial % TURNS == turn).then(|| account(site, &status, &feeds))
+        })
+    }
+
+    fn sites_by_leg(&self) -> BTreeMap<LegId, u64> {
+        let feeds = self.feeds.all();
+        let legs = |(_, handle): (&SiteName, &Handle)| {
+            let status = lock(&handle.status);
+            Some(status.frontiers.keys().filter_map(|feed| leg(feed, &status, &feeds)).collect::<Vec<_>>())
+        };
+        let mut sites = BTreeMap::new();
+        for leg in self.roster.look_at_sessions(legs).into_iter().flatten() {
+            *sites.entry(leg).or_default() += 1;
+        }
+        sites
     }
 }
 
-fn sites_by_leg(sessions: &[SessionTraffic]) -> BTreeMap<LegId, u64> {
-    let mut sites = BTreeMap::new();
-    for feed in sessions.iter().flat_map(|session| &session.feeds) {
-        *sites.entry(feed.leg).or_default() += 1;
+fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> SessionTraffic {
+    let stands = status.frontiers.iter().filter_map(|(feed, (settled_to, pending))| {
+        let is_joined = status.joined.contains_key(feed);
+        Some(SessionFeed {
+            feed: feed.clone(),
+            settled_to: *settled_to,
+            pending: *pending,
+            trouble: status.troubles.get(feed).cloned(),
+            late: status.late.get(feed).copied().unwrap_or_default(),
+            transport: if is_joined { Transport::Multicast } else { Transport::Unicast },
+            leg: leg(feed, status, feeds)?,
+        })
+    });
+    SessionTraffic {
+        site: site.clone(),
+        clock_offset_us: status.clock.map(|clock| clock.offset_us),
+        clock_bound_us: status.clock.map(|clock| clock.bound_us),
+        round_trip_us: status.clock.map(|clock| clock.round_trip_us),
+        data_connections: status.streams.open,
+        data_connections_planned: status.streams.planned,
+        data_connections_reason: status.streams.reason.clone(),
+        feeds: stands.collect(),
     }
-    sites
+}
+
+/// The leg that brings a feed to a site; none where the feed was removed.
+fn leg(feed: &FeedName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> Option<LegId> {
+    status.joined.get(feed).copied().or_else(|| feeds.get(feed).map(|feed| feed.unicast_leg()))
 }
 
 /// Enough for size quantiles of a busy second; more would only fatten the line.
 const SIZE_SAMPLES: usize = 64;
+
+/// Each session is told at least once in so many tellings: what the agent missed is mended, and the work of it is spread.
+const TURNS: u64 = 30;

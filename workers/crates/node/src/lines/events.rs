@@ -1,4 +1,5 @@
 //! What nobody asked for: events.
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
@@ -63,6 +64,9 @@ pub(crate) struct Traffic {
     pub(crate) feeds: Vec<FeedTraffic>,
     pub(crate) legs: Vec<LegTraffic>,
     pub(crate) control_bytes: u64,
+    /// Sites whose session ended.
+    pub(crate) gone: BTreeSet<SiteName>,
+    /// Sessions of which something changed, and a few others.
     pub(crate) sessions: Vec<SessionTraffic>,
 }
 

@@ -16,7 +16,7 @@ impl Session {
         self.follow_legs();
         let Some(member) = &self.member else { return };
         let Some(feed) = lock(&self.hub.plans).feed_of(leg) else { return };
-        lock(&member.handle.status).joined.insert(feed.clone(), leg);
+        member.handle.change().joined.insert(feed.clone(), leg);
         let site = member.site.clone();
         let reception = reception.map(|said| ReceptionLine {
             buffer_bytes: said.buffer_bytes,
@@ -44,7 +44,7 @@ impl Session {
     fn note_leg_left(&self, left: LegLeft) {
         let Some(member) = &self.member else { return };
         let feed = {
-            let mut status = lock(&member.handle.status);
+            let mut status = member.handle.change();
             let feed =
                 status.joined.iter().find(|(_, joined)| **joined == left.leg).map(|(feed, _)| feed.clone());
             if let Some(feed) = &feed {

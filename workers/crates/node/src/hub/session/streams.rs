@@ -6,7 +6,7 @@ use super::{Member, Session};
 use crate::hub::data::{Attached, DataLinks, Woken};
 use crate::hub::link::Link;
 use crate::hub::lock;
-use crate::hub::outbound::{OUT_LIMIT_BYTES, Taken};
+use crate::hub::outbound::OUT_LIMIT_BYTES;
 use crate::hub::stream_policy::{Measured, Setting, StreamPolicy};
 
 /// What a session keeps of its data connections; a site without any costs no more than this.
@@ -95,9 +95,9 @@ impl Session {
         match woken {
             Woken::Taken(stream, taken) => {
                 self.streams.links.taken(self.hub.clock.monotonic(), stream, &taken);
-                if let Taken::Bytes(bytes) = taken {
-                    self.streams.sent(bytes);
-                    self.tell(HubInput::Room { stream, bytes });
+                if taken.bytes > 0 {
+                    self.streams.sent(taken.bytes);
+                    self.tell(HubInput::Room { stream, bytes: taken.bytes });
                 }
             }
             Woken::Spoke(stream) => self.tell(HubInput::Bytes { stream, bytes: bytes::Bytes::new() }),
@@ -108,7 +108,7 @@ impl Session {
 
     pub(super) fn count_streams(&self, more: isize) {
         if let Some(member) = &self.member {
-            let mut status = lock(&member.handle.status);
+            let mut status = member.handle.change();
             status.streams.open = status.streams.open.saturating_add_signed(more);
         }
     }
@@ -154,7 +154,7 @@ impl Session {
         let Some(policy) = &self.streams.policy else { return false };
         let (plan, decision) = (policy.plan(now), policy.decision().clone());
         if let Some(member) = &self.member {
-            let mut status = lock(&member.handle.status);
+            let mut status = member.handle.change();
             if status.streams.planned != decision.count {
                 tracing::info!(
                     site = member.site.as_str(),
