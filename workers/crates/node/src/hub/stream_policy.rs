@@ -50,6 +50,8 @@ pub(super) struct Measured {
     /// Products in the queue.
     pub(super) waiting_bytes: usize,
     pub(super) waiting_classes: Classes,
+    /// What the site may be sent at most, on the wire, by its access and the hour; `None`: no bound.
+    pub(super) bound_bps: Option<u64>,
 }
 
 /// More connections that have to prove themselves.
@@ -179,6 +181,14 @@ impl StreamPolicy {
 
     /// Products wait on a path that may give more: tries more connections.
     fn grow(&mut self, most: usize, last: &Measured, measured: &Measured) {
+        if let Some(bound_bps) = measured.bound_bps.filter(|bound_bps| fills(last, measured, *bound_bps)) {
+            self.decision.reason = format!(
+                "{}, nearly all of the {:.1} Mb/s that the site's bound allows, so more would bring no more",
+                bring(self.decision.count, rate_bps(last, measured)),
+                bound_bps as f64 / 1e6,
+            );
+            return;
+        }
         let Some(round_trip) = measured.round_trip.filter(|round_trip| *round_trip >= FAR) else {
             return;
         };
@@ -277,6 +287,12 @@ fn kilobytes(bytes: u64) -> String {
     format!("{} kB", bytes / 1_000)
 }
 
+/// True where the bound is what products wait for: headers are a sixteenth, and a second that is cut a little short counts.
+fn fills(last: &Measured, measured: &Measured, bound_bps: u64) -> bool {
+    let rate_bps = rate_bps(last, measured);
+    rate_bps.saturating_add(rate_bps / 16) >= bound_bps / 10 * 9
+}
+
 fn rate_bps(from: &Measured, to: &Measured) -> u64 {
     let bits = to.sent_bytes.saturating_sub(from.sent_bytes).saturating_mul(8);
     bits.saturating_mul(1_000_000).checked_div(to.at.since(from.at).0).unwrap_or(0)
@@ -311,6 +327,7 @@ mod tests {
     const AUTO: Setting = Setting::Auto { most: 16 };
 
     /// A path that gives each connection so much, and not more than `line_bps` to all; products come faster than that.
+    #[derive(Debug)]
     struct Bench {
         policy: StreamPolicy,
         now: Micros,
@@ -318,12 +335,13 @@ mod tests {
         round_trip_ms: u64,
         each_bps: u64,
         line_bps: u64,
+        bound_bps: Option<u64>,
     }
 
     impl Bench {
         fn new(round_trip_ms: u64, each_bps: u64, line_bps: u64) -> Self {
             let policy = StreamPolicy::new(AUTO, 0);
-            Self { policy, now: Micros(0), sent_bytes: 0, round_trip_ms, each_bps, line_bps }
+            Self { policy, now: Micros(0), sent_bytes: 0, round_trip_ms, each_bps, line_bps, bound_bps: None }
         }
 
         fn run(&mut self, seconds: u64, waiting_bytes: usize, classes: Classes) {
@@ -337,6 +355,7 @@ mod tests {
                     sent_bytes: self.sent_bytes,
                     waiting_bytes,
                     waiting_classes: classes,
+                    bound_bps: self.bound_bps,
                 });
             }
         }
@@ -377,6 +396,20 @@ mod tests {
         assert_eq!((most, bench.waits(1)), (Some(4), 0));
         assert_eq!((0..200).map(|_| bench.waits(1)).max(), Some(0), "not tried again for five minutes");
         assert_eq!((0..100).map(|_| bench.waits(1)).max(), Some(4), "then it is");
+    }
+
+    #[test]
+    fn an_access_that_is_full_gets_no_more_connections_and_one_that_is_not_does() {
+        let mut full = Bench::new(70, 18_500_000, 18_500_000);
+        full.bound_bps = Some(20_000_000);
+        assert_eq!((0..400).map(|_| full.waits(1)).max(), Some(0), "not even tried");
+        let reason = &full.policy.decision.reason;
+        assert!(reason.contains("18.5 Mb/s, nearly all of the 20.0 Mb/s"), "{reason}");
+        let mut roomy = Bench::new(70, 5_000_000, 18_500_000);
+        roomy.bound_bps = Some(20_000_000);
+        assert_eq!(roomy.waits(2), 4, "the path gives one connection a quarter of it");
+        assert_eq!(roomy.waits(60), 4);
+        assert!(roomy.policy.decision.reason.contains("4 data connections brought 18.5"), "{roomy:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::hub::data::{Attached, DataLinks, Woken};
 use crate::hub::link::Link;
 use crate::hub::lock;
 use crate::hub::outbound::OUT_LIMIT_BYTES;
+use crate::hub::pace::pace_bps;
 use crate::hub::stream_policy::{Measured, Setting, StreamPolicy};
 
 /// What a session keeps of its data connections; a site without any costs no more than this.
@@ -139,12 +140,14 @@ impl Session {
     fn measured(&self, at: Micros, link: &Link) -> Measured {
         let clock = self.member.as_ref().and_then(|member| lock(&member.handle.status).clock);
         let (waiting_bytes, waiting_classes) = self.machine.waiting();
+        let line = self.member.as_ref().and_then(|member| self.hub.roster.site(&member.site));
         Measured {
             at,
             round_trip: path(clock.map(|clock| Micros(clock.round_trip_us)), link.round_trip()),
             sent_bytes: self.streams.sent_bytes,
             waiting_bytes,
             waiting_classes,
+            bound_bps: line.and_then(|line| pace_bps(&line, self.hub.clock.wall())),
         }
     }
 
