@@ -1,7 +1,9 @@
 """A product whose bytes change on the hub's disk: the hub finds out by what sites say, and tells its operator."""
 
 import subprocess
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +36,41 @@ def test_a_rejected_product_is_looked_at_said_and_sent_no_more(node: HubNode, su
     assert node.drained()
     assert "three times" not in sites[1].log(), "the damaged one is not even sent"
     assert len(node.events_named("fault")) == 1, "it is said once"
+
+
+def test_a_resend_over_a_damaged_product_ends_and_says_so(node: HubNode, subscribe: Subscribe) -> None:
+    node.feed("NGRID")
+    site = subscribe("one", "NGRID")
+    node.wait_connected("one")
+    damaged = node.put("NGRID", "bad", BAD)["sequence"]
+    node.put("NGRID", "good", GOOD)
+    assert wait_for("both", lambda: len(ids(site)) == 2)
+    flip_a_bit(node.directory / "data" / "log", BAD)
+    node.resends["one"] = [everything_once_more()]
+    node.tell_sites()
+    end = node.wait_event(event="resend", site="one")
+    assert (end["products"], end["bytes"], end["expired"]) == (1, len(GOOD), 1), (
+        "the good one came, the other is told"
+    )
+    sentence = node.wait_event(event="fault")["sentence"]
+    assert f"product {damaged} of feed NGRID was damaged on the hub's disk" in sentence
+    node.put("NGRID", "next", GOOD + b"!")
+    assert wait_for("a live one after it", lambda: len(ids(site)) == 3)
+    assert node.drained(), "nothing is owed of what is damaged"
+
+
+def everything_once_more() -> dict[str, Any]:
+    later_us = time.time_ns() // 1_000 + 3_600_000_000
+    wanted = {"pattern": ".*", "not_pattern": None}
+    return {
+        "resend": 1,
+        "feed": "NGRID",
+        "kind": "resend",
+        "from_us": 0,
+        "to_us": later_us,
+        "wanted": wanted,
+        "had": [],
+    }
 
 
 def ids(site: SiteNode) -> set[tuple[str, int]]:

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use downburst_log::{Copied, Damage};
 use downburst_model::ProductKey;
-use downburst_session::{Outcome, Receipt};
 
 use super::{Hub, lock};
 
@@ -17,10 +16,10 @@ pub(super) struct Doubts {
 
 impl Doubts {
     /// Takes the products that were rejected; true if somebody has to begin looking.
-    fn take(&mut self, receipts: &[Receipt]) -> bool {
-        for receipt in receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
-            if self.waiting.len() < MAX_WAITING && !self.waiting.contains(&receipt.key) {
-                self.waiting.push_back(receipt.key.clone());
+    fn take<'a>(&mut self, rejected: impl IntoIterator<Item = &'a ProductKey>) -> bool {
+        for key in rejected {
+            if self.waiting.len() < MAX_WAITING && !self.waiting.contains(key) {
+                self.waiting.push_back(key.clone());
             }
         }
         let begins = !self.is_looking && !self.waiting.is_empty();
@@ -38,10 +37,9 @@ impl Doubts {
 
 impl Hub {
     /// Has the products that a site rejected read and checked, one after the other, beside everything else.
-    pub(super) fn doubt(self: &Arc<Self>, receipts: &[Receipt]) {
-        if receipts.iter().any(|receipt| receipt.outcome == Outcome::Rejected)
-            && lock(&self.doubts).take(receipts)
-        {
+    pub(super) fn doubt<'a>(self: &Arc<Self>, rejected: impl IntoIterator<Item = &'a ProductKey>) {
+        let mut rejected = rejected.into_iter().peekable();
+        if rejected.peek().is_some() && lock(&self.doubts).take(rejected) {
             let hub = Arc::clone(self);
             tokio::task::spawn_blocking(move || hub.look());
         }
@@ -88,34 +86,30 @@ const MAX_WAITING: usize = 256;
 
 #[cfg(test)]
 mod tests {
-    use downburst_model::{Epoch, FeedName, Sequence, WallMicros};
+    use downburst_model::{Epoch, FeedName, Sequence};
 
     use super::*;
 
-    fn receipt(sequence: u64, outcome: Outcome) -> Receipt {
+    fn key(sequence: u64) -> ProductKey {
         let feed = FeedName::parse("NGRID").unwrap();
-        Receipt::undescribed(
-            ProductKey { feed, epoch: Epoch(1), sequence: Sequence(sequence) },
-            outcome,
-            WallMicros(0),
-        )
+        ProductKey { feed, epoch: Epoch(1), sequence: Sequence(sequence) }
     }
 
     #[test]
     fn rejected_products_are_looked_at_once_and_by_one() {
         let mut doubts = Doubts::default();
-        assert!(!doubts.take(&[receipt(1, Outcome::Stored), receipt(2, Outcome::Expired)]));
-        assert!(doubts.take(&[receipt(3, Outcome::Rejected), receipt(3, Outcome::Rejected)]));
-        assert!(!doubts.take(&[receipt(4, Outcome::Rejected)]), "somebody looks already");
+        assert!(!doubts.take([]));
+        assert!(doubts.take([&key(3), &key(3)]));
+        assert!(!doubts.take([&key(4)]), "somebody looks already");
         let looked: Vec<u64> = std::iter::from_fn(|| doubts.next()).map(|key| key.sequence.0).collect();
         assert_eq!(looked, [3, 4]);
-        assert!(doubts.take(&[receipt(5, Outcome::Rejected)]), "the looking had ended");
+        assert!(doubts.take([&key(5)]), "the looking had ended");
     }
 
     #[test]
     fn a_site_that_rejects_everything_is_bounded() {
         let mut doubts = Doubts::default();
-        let all: Vec<Receipt> = (1..10_000).map(|n| receipt(n, Outcome::Rejected)).collect();
+        let all: Vec<ProductKey> = (1..10_000).map(key).collect();
         doubts.take(&all);
         assert_eq!(doubts.waiting.len(), MAX_WAITING);
     }

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{
-    ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Purpose, Receipt,
+    ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Outcome, Purpose, Receipt,
     RefusalCode, Refused, StreamId,
 };
 use tokio::sync::{mpsc, watch};
@@ -395,6 +395,7 @@ impl Session {
                 self.first_bytes.insert(train.feed, train.epoch, numbers, self.hub.clock.wall());
             }
             HubEvent::Resent(end) => self.resent(end),
+            HubEvent::ResentRejected(key) => self.hub.doubt([&key]),
             HubEvent::Late(late) => {
                 if let Some(member) = self.member_of(&late.feed) {
                     member.handle.change().late.insert(late.feed, late.products);
@@ -438,7 +439,8 @@ impl Session {
         if clock.is_some() {
             member.handle.change().clock = clock;
         }
-        self.hub.doubt(items);
+        let rejected = items.iter().filter(|receipt| receipt.outcome == Outcome::Rejected);
+        self.hub.doubt(rejected.map(|receipt| &receipt.key));
         self.note_waits(member, clock, items);
         let noted = self.first_bytes.note(&self.hub, items);
         lock(&self.hub.batches).receipts(&member.site, &noted, clock);

@@ -260,6 +260,8 @@ pub enum HubEvent {
     Late(Late),
     /// A resend is over: everything of it was answered.
     Resent(ResendEnd),
+    /// What came once more is not what was announced: the log may be damaged there.
+    ResentRejected(ProductKey),
     /// The site hears the leg; its unicast ends behind `after`.
     LegJoined {
         /// The leg.

@@ -197,6 +197,9 @@ impl HubSession {
             }
             Outcome::Rejected | Outcome::Expired => found.end.expired = found.end.expired.saturating_add(1),
         }
+        if ended.outcome == Outcome::Rejected {
+            self.event(HubEvent::ResentRejected(ended.key.clone()));
+        }
     }
 
     pub(super) fn take_resent_failed(&mut self, now: Now, failed: &ResentFailed) {

@@ -203,6 +203,7 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         | HubEvent::Sent { .. }
         | HubEvent::TrainSent(_)
         | HubEvent::Resent(_)
+        | HubEvent::ResentRejected(_)
         | HubEvent::Late(_)
         | HubEvent::LegJoined { .. }
         | HubEvent::KeyTaken(_)
