@@ -124,6 +124,14 @@ impl Lines {
         self.send(line.to_string());
     }
 
+    /// Answers a job with what it found, without a detour.
+    fn found(&self, id: u64, fields: &impl Serialize) {
+        match serde_json::to_string(&Found { answer: id, ok: true, fields }) {
+            Ok(line) => self.send(line),
+            Err(error) => tracing::error!(%error, "an answer could not be written"),
+        }
+    }
+
     /// Tells something nobody asked for.
     pub(crate) fn event(&self, event: &Event, at: WallMicros) {
         match serde_json::to_string(&Stamped { event, at_us: at.0 }) {
@@ -136,6 +144,50 @@ impl Lines {
         // The receiver goes away only at the end of the process.
         let _ = self.0.send(line);
     }
+}
+
+/// The answer to a job that another thread does: said once, also by one that is dropped.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// Until it is said.
+    lines: Option<Lines>,
+    id: u64,
+}
+
+impl Reply {
+    pub(crate) fn owed(lines: Lines, id: u64) -> Self {
+        Self { lines: Some(lines), id }
+    }
+
+    pub(crate) fn say(mut self, fields: &impl Serialize) {
+        if let Some(lines) = self.lines.take() {
+            lines.found(self.id, fields);
+        }
+    }
+
+    pub(crate) fn refuse(mut self, failure: Failure) {
+        if let Some(lines) = self.lines.take() {
+            lines.answer(self.id, Err(failure));
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(lines) = self.lines.take() {
+            let sentence = "the feed's log is being closed; send the product again in a moment";
+            lines.answer(self.id, Err(Failure::new("io", sentence)));
+        }
+    }
+}
+
+/// An answer as it goes out. That of a product is written ten thousand times a second.
+#[derive(Serialize)]
+struct Found<'a, T: Serialize> {
+    answer: u64,
+    ok: bool,
+    #[serde(flatten)]
+    fields: &'a T,
 }
 
 /// An event as it goes out. That of the traffic of a thousand sites is written each second, without a detour.
@@ -199,6 +251,20 @@ mod tests {
         ] {
             assert!(job(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_job_that_another_thread_does_is_answered_once_whatever_becomes_of_it() {
+        let (lines, mut stream) = Lines::channel();
+        Reply::owed(lines.clone(), 1).say(&json!({"sequence": 5}));
+        Reply::owed(lines.clone(), 2).refuse(Failure::new("bad-id", "no"));
+        drop(Reply::owed(lines, 3));
+        let mut next = || serde_json::from_str::<Value>(&stream.try_recv().unwrap()).unwrap();
+        assert_eq!(next(), json!({"answer": 1, "ok": true, "sequence": 5}));
+        assert_eq!(next(), json!({"answer": 2, "ok": false, "code": "bad-id", "error": "no"}));
+        let dropped = next();
+        assert_eq!((&dropped["answer"], &dropped["code"]), (&json!(3), &json!("io")));
+        assert!(stream.try_recv().is_err());
     }
 
     #[test]

@@ -8,13 +8,12 @@ use std::sync::Weak;
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use downburst_log::{Appended, LogError, NewProduct, ProductLog as _};
-use downburst_model::{Digest, Origin, ProductId, WallMicros};
-use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use downburst_model::{Digest, Origin, ProductId, ProductInfo, Sequence, WallMicros};
+use serde::Serialize;
 
 use super::Hub;
 use super::feeds::{Feed, failure};
-use crate::lines::Failure;
+use crate::lines::{Failure, Reply};
 
 /// A spooled product on its way into the log.
 pub(super) struct Write {
@@ -24,7 +23,7 @@ pub(super) struct Write {
     pub(super) origin: Origin,
     pub(super) created: Option<WallMicros>,
     pub(super) digest: Option<Digest>,
-    pub(super) answer: oneshot::Sender<Result<Value, Failure>>,
+    pub(super) reply: Reply,
 }
 
 /// Appends in the order of arrival until nobody can send any more.
@@ -50,7 +49,7 @@ struct Group<'a> {
 impl Group<'_> {
     fn take(&mut self, write: Write) {
         match self.open(&write) {
-            Err(failure) => answer(write, Err(failure)),
+            Err(failure) => write.reply.refuse(failure),
             Ok((product, Source::AtHand(bytes))) => {
                 self.bytes += bytes.len();
                 self.waiting.push(write);
@@ -86,7 +85,7 @@ impl Group<'_> {
             id: write.id.clone(),
             origin: write.origin.clone(),
             created: write.created.unwrap_or_else(|| self.hub.clock.wall()),
-            class: self.feed.line().class,
+            class: self.feed.class(),
             source: None,
             hops: None,
             expected_size: Some(size),
@@ -105,32 +104,56 @@ impl Group<'_> {
     fn settle(&self, write: Write, appended: Result<Appended, LogError>) {
         let appended = match appended {
             Ok(appended) => appended,
-            Err(error) => return answer(write, Err(failure(&error))),
+            Err(error) => return write.reply.refuse(failure(&error)),
         };
         if write.remove
             && let Err(error) = fs::remove_file(&write.path)
         {
             tracing::warn!(path = %write.path.display(), %error, "a spool file stays behind");
         }
-        let described = self.describe(appended);
-        answer(write, Ok(described));
-    }
-
-    fn describe(&self, appended: Appended) -> Value {
         match appended {
             Appended::Stored { info, .. } => {
                 self.hub.counters.arrived(&info.key.feed, info.size);
-                json!({
-                    "sequence": info.key.sequence, "epoch": info.key.epoch.0.to_string(), "size": info.size,
-                    "digest": info.digest.to_string(), "stored_us": info.stored, "created_us": info.created,
-                })
+                write.reply.say(&Stored::of(&info));
             }
             Appended::Duplicate { of } => {
                 let known = self.feed.log.entry(of).ok().flatten();
                 let (size, digest) =
                     known.map(|entry| (entry.info.size, entry.info.digest.to_string())).unzip();
-                json!({"duplicate_of": of, "size": size, "digest": digest})
+                write.reply.say(&Duplicate { duplicate_of: of, size, digest });
             }
+        }
+    }
+}
+
+/// The acknowledgement.
+#[derive(Serialize)]
+struct Stored {
+    sequence: Sequence,
+    epoch: String,
+    size: u64,
+    digest: String,
+    stored_us: WallMicros,
+    created_us: WallMicros,
+}
+
+/// The acknowledgement of what the log has already.
+#[derive(Serialize)]
+struct Duplicate {
+    duplicate_of: Sequence,
+    size: Option<u64>,
+    digest: Option<String>,
+}
+
+impl Stored {
+    fn of(info: &ProductInfo) -> Self {
+        Self {
+            sequence: info.key.sequence,
+            epoch: info.key.epoch.0.to_string(),
+            size: info.size,
+            digest: info.digest.to_string(),
+            stored_us: info.stored,
+            created_us: info.created,
         }
     }
 }
@@ -138,11 +161,6 @@ impl Group<'_> {
 enum Source {
     AtHand(Bytes),
     Large(File),
-}
-
-fn answer(write: Write, result: Result<Value, Failure>) {
-    // Whoever asked may have gone; what is stored stays stored.
-    let _ = write.answer.send(result);
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {

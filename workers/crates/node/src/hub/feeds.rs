@@ -5,15 +5,14 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use crossbeam_channel::{Sender, unbounded};
 use downburst_log::{FeedLog, LogError, LogOptions, ProductLog, Retention};
-use downburst_model::{Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
+use downburst_model::{Class, Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use super::bells::Bells;
 use super::feed_writer::{self, Write};
 use super::stretches::Kept;
 use super::{ByFeed, Hub, claims, lock};
-use crate::lines::{Event, Failure, FeedLine, IngestLine};
+use crate::lines::{Event, Failure, FeedLine, IngestLine, Reply};
 
 /// A feed that is open.
 pub(super) struct Feed {
@@ -128,6 +127,10 @@ impl Feed {
         self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
+    pub(super) fn class(&self) -> Class {
+        self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).class
+    }
+
     pub(super) fn epoch(&self) -> Epoch {
         self.log.epoch()
     }
@@ -140,27 +143,18 @@ impl Feed {
         self.unicast_leg.store(leg.0, Ordering::Relaxed);
     }
 
-    /// Hands a spooled product to the feed's writer and waits for its acknowledgement.
-    pub(super) async fn ingest(&self, line: IngestLine, default_origin: &str) -> Result<Value, Failure> {
-        let id =
-            ProductId::parse(&line.product_id).map_err(|error| Failure::new("bad-id", error.to_string()))?;
-        let origin = Origin::parse(line.origin.as_deref().unwrap_or(default_origin))
-            .map_err(|error| Failure::new("bad-request", error.to_string()))?;
-        let digest = line.digest.as_deref().map(parse_digest).transpose()?;
-        let (answer, answered) = oneshot::channel();
-        let write = Write {
-            path: line.path,
-            remove: line.remove,
-            id,
-            origin,
-            created: line.created_us,
-            digest,
-            answer,
+    /// Hands a spooled product to the feed's writer, which replies; nothing in between wakes another thread.
+    pub(super) fn ingest(&self, line: IngestLine, default_origin: &str, reply: Reply) {
+        let (id, origin, digest) = match described(&line, default_origin) {
+            Ok(described) => described,
+            Err(failure) => return reply.refuse(failure),
         };
-        let stopped =
-            || Failure::new("io", "the feed's log is being closed; send the product again in a moment");
-        lock(&self.writer).as_ref().ok_or_else(stopped)?.send(write).map_err(|_| stopped())?;
-        answered.await.map_err(|_| stopped())?
+        let IngestLine { path, remove, created_us: created, .. } = line;
+        let write = Write { path, remove, id, origin, created, digest, reply };
+        // A log that is being closed has no writer: the dropped reply says so.
+        if let Some(writer) = lock(&self.writer).as_ref() {
+            drop(writer.send(write));
+        }
     }
 
     fn close(&self) {
@@ -172,6 +166,17 @@ impl Feed {
             tracing::error!(%error, "a log could not be closed cleanly");
         }
     }
+}
+
+/// What the line of a product says, checked.
+fn described(
+    line: &IngestLine,
+    default_origin: &str,
+) -> Result<(ProductId, Origin, Option<Digest>), Failure> {
+    let id = ProductId::parse(&line.product_id).map_err(|error| Failure::new("bad-id", error.to_string()))?;
+    let origin = Origin::parse(line.origin.as_deref().unwrap_or(default_origin))
+        .map_err(|error| Failure::new("bad-request", error.to_string()))?;
+    Ok((id, origin, line.digest.as_deref().map(parse_digest).transpose()?))
 }
 
 /// Opens a feed's log before anything is appended to it, with a word for people if it had to be repaired.

@@ -21,7 +21,7 @@ use super::traffic::Counters;
 use super::upstreams::Upstreams;
 use super::{Hub, accept, deliveries, lock};
 use crate::clock::Clock;
-use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Start};
+use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, Start};
 use crate::{tcp, tls};
 
 /// Does one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
@@ -153,7 +153,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             done(Ok(()));
         }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
-        Action::Ingest(line) => later(lines, id, async move { ingest(&hub, line).await }),
+        Action::Ingest(line) => ingest(&hub, line, Reply::owed(lines, id)),
         Action::CheckPattern { pattern } => done(check_pattern(&pattern)),
         Action::Upstreams { upstreams } => {
             later(
@@ -195,9 +195,12 @@ fn later(lines: Lines, id: u64, work: impl Future<Output = Result<Value, Failure
     });
 }
 
-async fn ingest(hub: &Hub, line: IngestLine) -> Result<Value, Failure> {
+fn ingest(hub: &Hub, line: IngestLine, reply: Reply) {
     let feed = FeedName::parse(&line.feed).ok().and_then(|name| hub.feeds.find(&name));
-    feed.ok_or_else(|| unknown_feed(&line.feed))?.ingest(line, &hub.start.origin).await
+    match feed {
+        Some(feed) => feed.ingest(line, &hub.start.origin, reply),
+        None => reply.refuse(unknown_feed(&line.feed)),
+    }
 }
 
 fn check_pattern(pattern: &str) -> Result<(), Failure> {
