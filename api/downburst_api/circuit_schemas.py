@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from hashlib import sha256
+from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from downburst.circuits import (
     Cap,
@@ -60,6 +61,15 @@ class PortChange(_Tags):
     interface: Annotated[str, Field(max_length=15)] | None = None
     underlay: Annotated[str, Field(max_length=45)] | None = None
     stp: _Text | None = None
+
+    @field_validator("underlay")
+    @classmethod
+    def _is_address(cls, text: str | None) -> str | None:
+        """The node reads it as an address, and one that is none would cost every circuit its job."""
+        try:
+            return str(ip_address(text)) if text else text
+        except ValueError:
+            raise ValueError(f"{text!r} is no address; write for example 192.0.2.1") from None
 
     def given(self) -> dict[str, Any]:
         """What the client said, by the model's names."""

@@ -237,8 +237,9 @@ def _is_multicast(text: str) -> bool:
 
 
 def _check_declared(end: CircuitEnd) -> None:
+    text = end.address or ""
     try:
-        ip_interface(end.address or "")
+        ip_interface(text if "/" in text else "")
     except ValueError:
         raise BadInput(
             f"a declared circuit is probed between its addresses and {end.address or 'none'!r} was given for port "

@@ -49,6 +49,7 @@ async def test_bad_ports_are_refused(hub: Asked) -> None:
         {"first_vlan": 5, "last_vlan": 4},
         {"last_vlan": 4095, "first_vlan": 1},
         {"port": "white space"},
+        {"underlay": "eth0"},
         {"layer": "ip"},
     ]
     for wrong in bad:

@@ -97,6 +97,8 @@ async def test_a_port_that_no_node_can_use_is_refused_with_what_is_missing(stage
     await stage.desk.change_port(Port("hub-eth1", 1000 * M, interface="eth1"))
     assert "--underlay 192.0.2.1" in await refused(stage, ends=ends)
     assert "10.10.200.10/24" in await refused(stage, ends=ends, driver=CircuitDriver.DECLARED)
+    bare = pair(replace(ends[0], address="10.0.0.1"), replace(ends[1], address="10.0.0.2/24"))
+    assert "'10.0.0.1' was given for port hub-eth1" in await refused(stage, ends=bare, driver=CircuitDriver.DECLARED)
     assert "the ports hub-eth0, hub-eth1; say which" in await refused(stage)
 
 
