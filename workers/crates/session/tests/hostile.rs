@@ -38,7 +38,10 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
     match which {
         0 => encoded(1, &hello(ranges)),
         1 => encoded(15, &Want { feed, epoch, sequences: ranges }),
-        2 => encoded(13, &Nak { leg, leg_epoch: other, packets: ranges }),
+        2 => encoded(
+            13,
+            &Nak { leg, leg_epoch: other, packets: ranges, heard: Some(other), symbols: Vec::new() },
+        ),
         3 => encoded(19, &Frontier { feed, epoch, settled_to: Sequence(low), pending: other, trouble: None }),
         4 => encoded(10, &LegJoined { leg, leg_epoch: 1, after: Sequence(low), reception: None }),
         5 => encoded(12, &LegLeft { leg, known_to: Some(Sequence(low)), reason }),

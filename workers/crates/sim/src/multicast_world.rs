@@ -224,8 +224,8 @@ impl World {
         }
         for site in &mut self.sites {
             site.step(self.now, &self.products);
-            while let Some(packets) = site.up.receive(self.now) {
-                self.sender.handle(clock(self.now), SenderInput::Nak { site: site.number, packets });
+            while let Some(request) = site.up.receive(self.now) {
+                self.sender.handle(clock(self.now), SenderInput::Nak { site: site.number, request });
                 poll = true;
             }
         }

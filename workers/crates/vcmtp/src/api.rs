@@ -2,6 +2,7 @@ use bytes::Bytes;
 use downburst_model::{LegId, Micros, ProductInfo, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
+use crate::Request;
 use crate::pacer::{IPV4_FRAME_OVERHEAD_BYTES, IPV6_FRAME_OVERHEAD_BYTES, default_burst_bytes};
 
 /// The secret all members of a leg share. A sender start always takes a new one, and a packet number has one content in the life
@@ -99,8 +100,8 @@ pub enum SenderInput {
     Nak {
         /// The driver's number for the site's session.
         site: u64,
-        /// Packet numbers.
-        packets: RangeSet,
+        /// What it asks for.
+        request: Request,
     },
     /// The leg may send at this rate from here on, in Ethernet-frame bits per second.
     Rate(u64),
@@ -228,8 +229,8 @@ pub enum ReceiverOutput {
         /// The log's head.
         head: Sequence,
     },
-    /// Ask the hub for these packets.
-    Nak(RangeSet),
+    /// Ask the hub for packets.
+    Nak(Request),
     /// These packets will not come by the leg: products that lack bytes must be asked from the log.
     GaveUp(RangeSet),
     /// Nothing was heard for the silence limit. Said once per silence.

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use downburst_model::{Class, Micros, RangeSet};
 
+use crate::Request;
 use crate::code::{Encoder, LARGEST_BLOCK};
 use crate::share::symbols_for_group;
 use crate::window::Window;
@@ -29,6 +30,8 @@ pub(crate) struct Blocks {
     symbols: VecDeque<Symbol>,
     members: u64,
     sent: Micros,
+    /// The number that the next packet gets.
+    next: u64,
     /// How long after a packet requests for it come.
     lag: Micros,
 }
@@ -45,6 +48,8 @@ struct Block {
     /// Symbols made so far, and of these by the last round.
     made: u16,
     round: u16,
+    /// The packet that followed the last symbol of the last round: who heard it, heard all of the round that it will hear.
+    passed_with: u64,
     quiet_until: Micros,
 }
 
@@ -52,8 +57,8 @@ struct Block {
 #[derive(Debug, Default)]
 struct Demand {
     packets: RangeSet,
-    /// It may not have heard the symbols of the last round when it asked.
-    early: bool,
+    /// How many of the symbols made it had heard or lost when it asked; the others may help it yet.
+    settled: u16,
 }
 
 /// A repair symbol on its way to the group.
@@ -77,6 +82,7 @@ impl Blocks {
             symbols: VecDeque::new(),
             members: 0,
             sent: Micros(0),
+            next: 1,
             lag: FIRST_LAG,
         }
     }
@@ -90,6 +96,7 @@ impl Blocks {
         if data {
             self.sent = now;
         }
+        self.next = packet.saturating_add(1);
         self.close_when_old(now, packet);
         let open = self.blocks.last_entry().filter(|entry| entry.get().last.is_none());
         let first = match open {
@@ -108,16 +115,21 @@ impl Blocks {
     }
 
     /// Notes that a site lacks a packet; false if the packet belongs to no block any more.
-    pub(crate) fn ask(&mut self, now: Micros, site: u64, packet: u64) -> bool {
+    pub(crate) fn ask(&mut self, now: Micros, site: u64, packet: u64, request: &Request) -> bool {
         let patience = now.plus(self.lag);
         let Some((&first, block)) = self.blocks.range_mut(..=packet).next_back() else { return false };
-        let early = now < block.quiet_until;
-        if early && block.rounds.contains_key(&site) {
+        let settled = block.settled(now, first, request);
+        if settled < block.made && block.rounds.contains_key(&site) {
             return true;
         }
         let demand = block.demands.entry(site).or_default();
-        demand.early |= early;
-        demand.packets.insert(packet, packet);
+        if settled > demand.settled {
+            // What it asked for before it knew of these symbols tells nothing any more.
+            *demand = Demand { packets: RangeSet::new(), settled };
+        }
+        if settled == demand.settled {
+            demand.packets.insert(packet, packet);
+        }
         if block.due.is_none() {
             let due = match block.last {
                 Some(_) => patience,
@@ -167,6 +179,7 @@ impl Blocks {
         let symbol = self.symbols.pop_front()?;
         if let Some(block) = self.blocks.get_mut(&symbol.first).filter(|_| symbol.index + 1 == symbol.made) {
             block.quiet_until = now.plus(self.lag);
+            block.passed_with = self.next;
         }
         Some(symbol)
     }
@@ -220,8 +233,7 @@ impl Blocks {
         let count = block.last.map_or(0, |last| last.saturating_sub(first).saturating_add(1));
         let demands = std::mem::take(&mut block.demands);
         let lack = |demand: &Demand| {
-            let coming = if demand.early { u64::from(block.round) } else { 0 };
-            demand.packets.count().saturating_sub(coming)
+            demand.packets.count().saturating_sub(u64::from(block.made.saturating_sub(demand.settled)))
         };
         let patient = |site| block.rounds.get(site).copied().unwrap_or(0) < ROUNDS;
         let lacks: Vec<u64> =
@@ -253,8 +265,20 @@ impl Block {
             rounds: BTreeMap::new(),
             made: 0,
             round: 0,
+            passed_with: 0,
             quiet_until: Micros(0),
         }
+    }
+
+    /// How many of the block's symbols the asker had heard or lost. A member of an earlier release does not say what it heard: of it
+    /// only time tells.
+    fn settled(&self, now: Micros, first: u64, request: &Request) -> u16 {
+        let passed = match request.heard {
+            Some(heard) => heard >= self.passed_with,
+            None => now >= self.quiet_until,
+        };
+        let before = self.made.saturating_sub(self.round);
+        if passed { self.made } else { request.symbols_of(first).max(before).min(self.made) }
     }
 
     /// None if packets of the block left the window.
@@ -279,6 +303,7 @@ impl Block {
         if made > 0 {
             // Until the last of the symbols is out.
             self.quiet_until = Micros(u64::MAX);
+            self.passed_with = u64::MAX;
         }
         sites.for_each(|site| {
             let rounds = self.rounds.entry(site).or_default();

@@ -21,6 +21,7 @@ mod proof;
 mod queue;
 mod receiver;
 mod repairs;
+mod request;
 mod rotation;
 mod seal;
 mod sender;
@@ -34,5 +35,6 @@ pub use api::{
     SenderKey, SenderOutput, SenderStats, SigningSeed,
 };
 pub use receiver::Receiver;
+pub use request::{Request, SymbolsHeard};
 pub use rotation::{Rotation, RotationInput, RotationOutput, Urgency};
 pub use sender::Sender;

@@ -9,7 +9,7 @@ use crate::key_ring::KeyRing;
 use crate::missing::Missing;
 use crate::shelf::{SYMBOL_PAUSE, Shelf};
 use crate::symbol;
-use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
+use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, Request};
 
 /// A site's half of a leg: opens datagrams, tells what was announced and which bytes came, and asks for what is missing.
 ///
@@ -281,7 +281,9 @@ impl Machine for Receiver {
             let missing = |first, last| self.missing.within(first, last);
             let wanted = self.shelf.worth_asking(now.monotonic, wanted, missing);
             if !wanted.is_empty() {
-                self.outputs.push_back(ReceiverOutput::Nak(wanted));
+                let heard = self.joined.map(|joined| joined.highest);
+                let symbols = self.shelf.symbols_heard(&wanted);
+                self.outputs.push_back(ReceiverOutput::Nak(Request { packets: wanted, heard, symbols }));
             }
             self.notice_silence(now.monotonic);
         }

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use downburst_model::{Class, Micros, RangeSet};
 
+use crate::Request;
 use crate::blocks::{Blocks, Symbol};
 use crate::window::Window;
 
@@ -76,23 +77,17 @@ impl Repairs {
 
     /// Notes what a site asks for; returns what is out of the window. Numbers that were never sent are ignored, and so is what
     /// exceeds [`ASK_LIMIT`]: the site asks again.
-    pub(crate) fn ask(
-        &mut self,
-        now: Micros,
-        site: u64,
-        packets: &RangeSet,
-        window: &mut Window,
-    ) -> RangeSet {
+    pub(crate) fn ask(&mut self, now: Micros, site: u64, request: &Request, window: &mut Window) -> RangeSet {
         let (mut gone, mut left) = (RangeSet::new(), ASK_LIMIT);
         self.forget_recent(now);
-        self.note_lag(now, packets, window);
-        for (first, last) in packets.iter() {
+        self.note_lag(now, &request.packets, window);
+        for (first, last) in request.packets.iter() {
             if let Some(before) = window.first().checked_sub(1) {
                 gone.insert(first, last.min(before));
             }
             let (first, end) = (first.max(window.first()), last.saturating_add(1).min(window.next()));
             for packet in first..end.min(first.saturating_add(left)) {
-                self.ask_packet(now, site, packet, window);
+                self.ask_packet(now, (site, packet), request, window);
                 left -= 1;
             }
         }
@@ -175,10 +170,16 @@ impl Repairs {
         }
     }
 
-    fn ask_packet(&mut self, now: Micros, site: u64, packet: u64, window: &mut Window) {
+    fn ask_packet(
+        &mut self,
+        now: Micros,
+        (site, packet): (u64, u64),
+        request: &Request,
+        window: &mut Window,
+    ) {
         let Some(kept) = window.packet_mut(packet) else { return };
         kept.asked = true;
-        if !kept.hurried && self.blocks.ask(now, site, packet) {
+        if !kept.hurried && self.blocks.ask(now, site, packet, request) {
             return;
         }
         let quiet = kept.queued || kept.quiet_until.is_some_and(|until| now < until);

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use downburst_model::{Class, LegId, Machine, Micros, Now, RangeSet};
+use downburst_model::{Class, LegId, Machine, Micros, Now};
 
 use crate::heads::Heads;
 use crate::pacer::Pacer;
@@ -12,7 +12,7 @@ use crate::repairs::{Answer, ForGroup, Repairs};
 use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
 use crate::symbol::{self, SYMBOL_BYTES};
 use crate::window::Window;
-use crate::{SenderConfig, SenderInput, SenderKey, SenderOutput, SenderStats};
+use crate::{SenderConfig, SenderInput, SenderKey, SenderOutput, SenderStats, Request};
 
 /// The hub's half of a leg: turns products into paced, sealed datagrams and answers requests for lost ones.
 ///
@@ -105,8 +105,8 @@ impl Sender {
         !self.queue.is_empty() || self.repairs.group().is_some()
     }
 
-    fn asked(&mut self, now: Micros, site: u64, packets: &RangeSet) {
-        let gone = self.repairs.ask(now, site, packets, &mut self.window);
+    fn asked(&mut self, now: Micros, site: u64, request: &Request) {
+        let gone = self.repairs.ask(now, site, request, &mut self.window);
         if !gone.is_empty() {
             self.outputs.push_back(SenderOutput::Gone { site, packets: gone });
         }
@@ -270,7 +270,7 @@ impl Machine for Sender {
             }
             SenderInput::Listener => self.heads.expected(now),
             SenderInput::Head(head) => self.heads.moved(now, head),
-            SenderInput::Nak { site, packets } => self.asked(now, site, &packets),
+            SenderInput::Nak { site, request } => self.asked(now, site, &request),
             SenderInput::Rate(rate_bps) => {
                 self.pacer.change_rate(rate_bps);
                 self.repairs.change_rate(rate_bps);

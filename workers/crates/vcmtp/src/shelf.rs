@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{Micros, RangeSet};
 
+use crate::SymbolsHeard;
 use crate::code::{LARGEST_BLOCK, decode};
 use crate::symbol::Symbol;
 
@@ -107,6 +108,13 @@ impl Shelf {
             drop_first(&mut worth, &all, enough);
         }
         worth
+    }
+
+    /// What is known of the symbols of blocks in which these packets lie.
+    pub(crate) fn symbols_heard(&self, packets: &RangeSet) -> Vec<SymbolsHeard> {
+        let asked = |first: u64, last: u64| packets.iter().any(|(from, to)| from <= last && first <= to);
+        let blocks = self.blocks.iter().filter(|(first, block)| asked(**first, block.last));
+        blocks.map(|(first, block)| SymbolsHeard { block: *first, made: block.made }).collect()
     }
 
     /// Lets go what can't be of use: all before the block that may hold the oldest missing packet, and what is too much.

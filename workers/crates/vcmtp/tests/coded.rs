@@ -11,7 +11,7 @@ mod common;
 use bytes::Bytes;
 use common::*;
 use downburst_model::{Class, Machine, RangeSet};
-use downburst_vcmtp::{Receiver, ReceiverInput, Sender, SenderInput, SenderOutput};
+use downburst_vcmtp::{Receiver, ReceiverInput, Request, Sender, SenderInput, SenderOutput, SymbolsHeard};
 
 /// A group on a network without delay. Requests and answers of single sites are never lost.
 struct Group {
@@ -58,10 +58,10 @@ impl Group {
             let outputs = drain(&mut self.sender, at(self.now));
             for site in 0..self.receivers.len() {
                 let (receiver, taken) = &mut self.receivers[site];
-                let asked = taken.naks.len();
+                let asked = taken.requests.len();
                 taken.poll(receiver, self.now);
-                for packets in taken.naks.iter().skip(asked).cloned() {
-                    self.sender.handle(at(self.now), SenderInput::Nak { site: site as u64, packets });
+                for request in taken.requests.iter().skip(asked).cloned() {
+                    self.sender.handle(at(self.now), SenderInput::Nak { site: site as u64, request });
                 }
             }
             if outputs.is_empty() && self.sender.deadline().is_none_or(|due| due.0 > self.now) {
@@ -85,7 +85,7 @@ impl Group {
     }
 
     fn multicast(&mut self, datagram: &Bytes, loses: &dyn Fn(usize, u64) -> bool) {
-        let number = u64::from_be_bytes(datagram[6..14].try_into().unwrap());
+        let number = number(datagram);
         self.symbols += number >> 63;
         for (site, (receiver, taken)) in self.receivers.iter_mut().enumerate() {
             if !loses(site, number) {
@@ -205,4 +205,42 @@ fn a_site_that_joins_within_a_block_is_repaired_too() {
     for (receiver, taken) in &group.receivers {
         assert!(taken.is_whole(2, SIZE), "{:?}", receiver.stats());
     }
+}
+
+/// What a sender of one large product makes of a third request for ten packets, after two others drew ten symbols.
+fn answers_to(late: impl Fn(u64) -> Request) -> usize {
+    let mut sender = Sender::new(sender_config(100_000_000));
+    sender.handle(at(0), SenderInput::Members(3));
+    sender.handle(at(1_000), product(1, SIZE, Class::Grid));
+    let sent = run(&mut sender, 1_000, 150_000);
+    let heard = datagrams(&sent).len() as u64;
+    let request =
+        || Request { packets: [(101, 110)].into_iter().collect(), heard: Some(heard), symbols: vec![] };
+    for site in [1, 2] {
+        sender.handle(at(150_000), SenderInput::Nak { site, request: request() });
+    }
+    let repaired = run(&mut sender, 150_000, 400_000);
+    let (symbols, heads): (Vec<u64>, Vec<u64>) =
+        datagrams(&repaired).iter().map(number).partition(|number| number >> 63 == 1);
+    assert_eq!(symbols.len(), 10);
+    let last = heads.into_iter().max().unwrap();
+    sender.handle(at(400_000), SenderInput::Nak { site: 3, request: late(last) });
+    let alone = |(_, output): &(u64, SenderOutput)| matches!(output, SenderOutput::Repair { .. });
+    run(&mut sender, 400_000, 800_000).iter().filter(|said| alone(said)).count()
+}
+
+fn number(datagram: &Bytes) -> u64 {
+    u64::from_be_bytes(datagram[6..14].try_into().unwrap())
+}
+
+#[test]
+fn a_request_counts_for_what_was_lacking_after_the_symbols_it_could_not_know_of() {
+    let request =
+        |heard, symbols| Request { packets: [(101, 110)].into_iter().collect(), heard: Some(heard), symbols };
+    let knowing = |made| vec![SymbolsHeard { block: 1, made }];
+    assert_eq!(answers_to(|_| request(840, vec![])), 0, "it was made before the symbols left");
+    assert_eq!(answers_to(|last| request(last, vec![])), 10, "it was made after them: all were lost");
+    assert_eq!(answers_to(|_| request(840, knowing(10))), 10, "the last of them told of the others");
+    assert_eq!(answers_to(|_| request(840, knowing(4))), 4, "six may be on their way");
+    assert_eq!(answers_to(|_| request(840, knowing(9_999))), 10, "whoever claims more than was made");
 }

@@ -76,7 +76,7 @@ fn who_gets_the_key_late_asks_for_what_it_missed() {
     taken.poll(&mut receiver, 100_000);
     let asked = taken.naks.pop().expect("it asks");
     assert_eq!(asked.iter().next().map(|(first, _)| first), Some(2));
-    sender.handle(at(100_000), SenderInput::Nak { site: 1, packets: asked });
+    sender.handle(at(100_000), SenderInput::Nak { site: 1, request: asked.into() });
     for (_, output) in run(&mut sender, 100_000, 200_000) {
         if let SenderOutput::Repair { packet, payload, .. } = output {
             taken.input(&mut receiver, 200_000, ReceiverInput::Repair { packet, payload });

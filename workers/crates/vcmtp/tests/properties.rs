@@ -111,8 +111,8 @@ impl Pair {
     }
 
     fn said_by_receiver(&mut self, output: ReceiverOutput) {
-        if let ReceiverOutput::Nak(packets) = &output {
-            self.sender.handle(at(self.now), SenderInput::Nak { site: 1, packets: packets.clone() });
+        if let ReceiverOutput::Nak(request) = &output {
+            self.sender.handle(at(self.now), SenderInput::Nak { site: 1, request: request.clone() });
         }
         self.taken.take(output);
     }

@@ -234,7 +234,7 @@ fn while_the_session_brings_repairs_the_rest_is_not_asked_again() {
     taken.feed(&mut receiver, 2_000, &datagrams[141]);
     taken.poll(&mut receiver, 12_000);
     assert_eq!(taken.naks, [set(&[(2, 141)])]);
-    sender.handle(at(12_000), SenderInput::Nak { site: 1, packets: taken.naks[0].clone() });
+    sender.handle(at(12_000), SenderInput::Nak { site: 1, request: taken.requests[0].clone() });
     let repairs: Vec<(u64, Bytes)> = run(&mut sender, 12_000, 18_000)
         .into_iter()
         .filter_map(|(_, output)| match output {

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use downburst_log::ProductLog as _;
-use downburst_model::{LegId, Machine as _, RangeSet, Sequence, SiteName, WallMicros};
+use downburst_model::{LegId, Machine as _, Sequence, SiteName, WallMicros};
 use downburst_session::{KeyTaken, LegJoin};
-use downburst_vcmtp::{LegKey, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats};
+use downburst_vcmtp::{
+    LegKey, Request, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats,
+};
 
 use super::bells::Listening;
 use super::feeds::Feed;
@@ -32,7 +34,7 @@ pub(super) struct Leg {
 
 enum Command {
     Keys(KeyCommand),
-    Nak { session: u64, packets: RangeSet },
+    Nak { session: u64, request: Request },
     Listener,
     Rate(u64),
     Stop,
@@ -122,9 +124,9 @@ impl Leg {
         let _ = self.commands.send(Command::Keys(KeyCommand::LookAtRights));
     }
 
-    pub(super) fn nak(&self, session: u64, leg_epoch: u64, packets: RangeSet) {
+    pub(super) fn nak(&self, session: u64, leg_epoch: u64, request: Request) {
         if leg_epoch == self.join.leg_epoch {
-            let _ = self.commands.send(Command::Nak { session, packets });
+            let _ = self.commands.send(Command::Nak { session, request });
         }
     }
 
@@ -202,9 +204,9 @@ impl Thread {
         let now = hub.clock.now();
         match command {
             Command::Keys(command) => self.keys.take(&hub, command),
-            Command::Nak { session, packets } => {
-                self.rate.lost(session, &packets);
-                self.sender.handle(now, SenderInput::Nak { site: session, packets });
+            Command::Nak { session, request } => {
+                self.rate.lost(session, &request.packets);
+                self.sender.handle(now, SenderInput::Nak { site: session, request });
             }
             Command::Listener => self.sender.handle(now, SenderInput::Listener),
             Command::Rate(rate_bps) => {

@@ -2,8 +2,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use downburst_model::{FeedName, LegId, Micros, RangeSet, Sequence, SiteName, Transport, WallMicros};
+use downburst_model::{FeedName, LegId, Micros, Sequence, SiteName, Transport, WallMicros};
 use downburst_session::KeyTaken;
+use downburst_vcmtp::Request;
 
 use super::leg::Leg;
 use super::leg_rate::Straggler;
@@ -127,9 +128,9 @@ impl Hub {
 }
 
 impl Plans {
-    pub(super) fn nak(&self, session: u64, leg: LegId, leg_epoch: u64, packets: RangeSet) {
+    pub(super) fn nak(&self, session: u64, leg: LegId, leg_epoch: u64, request: Request) {
         if let Some(leg) = self.running.get(&leg) {
-            leg.nak(session, leg_epoch, packets);
+            leg.nak(session, leg_epoch, request);
         }
     }
 

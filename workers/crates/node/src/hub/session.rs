@@ -408,9 +408,9 @@ impl Session {
                     lock(&self.hub.plans).key_taken(&member.site, taken);
                 }
             }
-            HubEvent::Nak { leg, leg_epoch, packets } => {
+            HubEvent::Nak { leg, leg_epoch, request } => {
                 if let Some(member) = &self.member {
-                    lock(&self.hub.plans).nak(member.handle.serial, leg, leg_epoch, packets);
+                    lock(&self.hub.plans).nak(member.handle.serial, leg, leg_epoch, request);
                 }
             }
             HubEvent::Receipts { clock, items } => self.receipts(clock, &items),

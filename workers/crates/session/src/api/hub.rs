@@ -5,6 +5,7 @@ use bytes::Bytes;
 use downburst_model::{
     Epoch, FeedName, Lane, LegId, ProductInfo, ProductKey, RangeSet, Sequence, SiteName, WallMicros,
 };
+use downburst_vcmtp::Request;
 
 use crate::{
     Classes, ClockOffset, Duplicates, FeedHandling, Filter, Frontier, Hello, KeyTaken, Late, LegJoin,
@@ -281,8 +282,8 @@ pub enum HubEvent {
         leg: LegId,
         /// The life of the leg.
         leg_epoch: u64,
-        /// Packet numbers.
-        packets: RangeSet,
+        /// What it asks for.
+        request: Request,
     },
     /// Products ended at the site.
     Receipts {

@@ -1,8 +1,9 @@
 use downburst_model::Now;
+use downburst_vcmtp::Request;
 
 use super::HubSession;
 use crate::frame::Message;
-use crate::{ClockReply, Frontier, HubEvent, LegJoined, LegLeft, Outcome, Receipt, Receipts, Want};
+use crate::{ClockReply, Frontier, HubEvent, LegJoined, LegLeft, Nak, Outcome, Receipt, Receipts, Want};
 
 impl HubSession {
     /// Takes a message of an admitted site.
@@ -21,11 +22,9 @@ impl HubSession {
             }
             Message::Nak(nak) => {
                 if self.offers.has(nak.leg, nak.leg_epoch) {
-                    self.event(HubEvent::Nak {
-                        leg: nak.leg,
-                        leg_epoch: nak.leg_epoch,
-                        packets: nak.packets,
-                    });
+                    let Nak { leg, leg_epoch, packets, heard, symbols } = nak;
+                    let request = Request { packets, heard, symbols };
+                    self.event(HubEvent::Nak { leg, leg_epoch, request });
                 }
             }
             Message::Receipts(receipts) => self.take_receipts(receipts),

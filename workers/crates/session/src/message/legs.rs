@@ -1,6 +1,6 @@
 //! What is said about multicast legs.
 use downburst_model::{Epoch, FeedName, LegId, RangeSet, Sequence};
-use downburst_vcmtp::{LegKey, SenderKey};
+use downburst_vcmtp::{LegKey, SenderKey, SymbolsHeard};
 use minicbor::{Decode, Encode};
 
 /// Hub to site: take part in a multicast leg.
@@ -109,6 +109,13 @@ pub struct Nak {
     /// Packet numbers.
     #[n(2)]
     pub packets: RangeSet,
+    /// As in [`Request`](downburst_vcmtp::Request).
+    #[n(3)]
+    pub heard: Option<u64>,
+    /// As in [`Request`](downburst_vcmtp::Request).
+    #[n(4)]
+    #[cbor(default, skip_if = "Vec::is_empty")]
+    pub symbols: Vec<SymbolsHeard>,
 }
 
 /// Hub to site: packets the leg can't repair any more.

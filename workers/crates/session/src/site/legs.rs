@@ -1,11 +1,13 @@
 use bytes::Bytes;
 use downburst_model::{FeedName, Lane, LegId, Micros, Now, ProductInfo, Transport};
-use downburst_vcmtp::{ReceiverInput, ReceiverOutput};
+use downburst_vcmtp::{ReceiverInput, ReceiverOutput, Request};
 
 use super::assembly::Source;
 use super::leg::Leg;
 use super::{Link, SiteSession};
-use crate::{KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput};
+use crate::{
+    KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput, VERSION_TRAINS,
+};
 
 impl SiteSession {
     /// Listens to a leg, or says why not: every `LegJoin` is answered by one `LegLeft`, in the end.
@@ -115,11 +117,7 @@ impl SiteSession {
                     self.leg_block(now, source, (sequence.0, offset), &bytes, repaired);
                 }
                 ReceiverOutput::Head { previous, head } => self.leg_head(now, id, previous.0, head.0),
-                ReceiverOutput::Nak(packets) => {
-                    if let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) {
-                        self.send(Nak { leg: id, leg_epoch, packets });
-                    }
-                }
+                ReceiverOutput::Nak(request) => self.ask_for_packets(id, request),
                 ReceiverOutput::GaveUp(_) => self.leg_gave_up(now, id),
                 ReceiverOutput::Silent => {
                     let reason = self.legs.get(&id).map(|leg| leg.why_unheard("the leg fell silent"));
@@ -127,6 +125,13 @@ impl SiteSession {
                 }
             }
         }
+    }
+
+    fn ask_for_packets(&mut self, id: LegId, request: Request) {
+        let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) else { return };
+        let request = if self.version >= VERSION_TRAINS { request } else { request.packets.into() };
+        let Request { packets, heard, symbols } = request;
+        self.send(Nak { leg: id, leg_epoch, packets, heard, symbols });
     }
 
     fn leg_joined(&mut self, id: LegId, after: downburst_model::Sequence) {

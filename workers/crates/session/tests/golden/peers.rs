@@ -12,7 +12,7 @@ use downburst_session::{
     RefusalCode, Refused, ResendOrder, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult,
     StreamId, Subscription, Ticket,
 };
-use downburst_vcmtp::LegKey;
+use downburst_vcmtp::{LegKey, Request};
 
 use crate::file::{
     Conversation, Hex, HubAct, Offer, Order, Outcome, Position, Published, Said, Show, Wish, Words,
@@ -29,7 +29,7 @@ pub struct HubPeer {
     /// The resends that are under way, which outlive a connection.
     resends: Vec<ResendOrder>,
     /// Packets that the site asked of a leg.
-    pub naks: Vec<(u32, RangeSet)>,
+    pub naks: Vec<(u32, Request)>,
     /// What the hub found wrong with the site.
     pub complaints: Vec<String>,
 }
@@ -188,7 +188,7 @@ impl HubPeer {
                 let after = before.last().map_or(Sequence(0), |entry| entry.info.key.sequence);
                 self.tell(at_us, HubInput::FoundTime { feed, after });
             }
-            HubOutput::Event(HubEvent::Nak { leg, packets, .. }) => self.naks.push((leg.0, packets)),
+            HubOutput::Event(HubEvent::Nak { leg, request, .. }) => self.naks.push((leg.0, request)),
             HubOutput::Event(HubEvent::Violation(sentence)) => self.complaints.push(sentence),
             HubOutput::Event(HubEvent::Dead) => self.complaints.push("the site is dead".to_owned()),
             HubOutput::ReadResend { resend, feed, after, to, .. } => {

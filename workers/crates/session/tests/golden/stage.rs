@@ -149,8 +149,8 @@ impl Stage {
         let naks = std::mem::take(&mut self.hub.naks);
         let Some((_, sender)) = &mut self.leg else { return false };
         let now = hub_now(self.at_us);
-        for (_, packets) in naks {
-            sender.handle(now, SenderInput::Nak { site: 1, packets });
+        for (_, request) in naks {
+            sender.handle(now, SenderInput::Nak { site: 1, request });
         }
         let said: Vec<SenderOutput> = std::iter::from_fn(|| sender.poll(now)).collect();
         let spoke = !said.is_empty();

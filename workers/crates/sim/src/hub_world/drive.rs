@@ -185,9 +185,9 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
     match event {
         HubEvent::Violation(sentence) => panic!("the hub says of {}: {sentence}", site.name),
         HubEvent::Dead => panic!("the hub takes {} for dead", site.name),
-        HubEvent::Nak { leg, packets, .. } => {
+        HubEvent::Nak { leg, request, .. } => {
             if let Some(leg) = hub.legs.get_mut(&leg) {
-                leg.sender.handle(now, SenderInput::Nak { site: site.index as u64, packets });
+                leg.sender.handle(now, SenderInput::Nak { site: site.index as u64, request });
             }
         }
         HubEvent::LegLeft(left) => {

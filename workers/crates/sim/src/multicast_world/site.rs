@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use downburst_model::{Machine, Micros, ProductInfo, RangeSet, Sequence};
-use downburst_vcmtp::{LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, SenderKey};
+use downburst_vcmtp::{LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, SenderKey, Request};
 
 use super::{LEG, LEG_EPOCH, PlannedReceiver, ReceiverReport, SESSION_OVERHEAD_BYTES, SOCKET_BYTES, clock};
 use crate::net::{Dice, Link, Stream};
@@ -18,7 +18,7 @@ pub(super) struct Site {
     pub(super) number: u64,
     plan: PlannedReceiver,
     pub(super) link: Link<Bytes>,
-    pub(super) up: Stream<RangeSet>,
+    pub(super) up: Stream<Request>,
     pub(super) down: Stream<ReceiverInput>,
     socket: VecDeque<Bytes>,
     socket_bytes: u64,
@@ -125,8 +125,8 @@ impl Site {
                     self.fault(format!("{head:?} was said to follow {previous:?}"));
                 }
             }
-            ReceiverOutput::Nak(packets) => {
-                self.up.send(now, packets, SESSION_OVERHEAD_BYTES);
+            ReceiverOutput::Nak(request) => {
+                self.up.send(now, request, SESSION_OVERHEAD_BYTES);
             }
             ReceiverOutput::GaveUp(packets) => {
                 packets.iter().for_each(|(first, last)| {

@@ -8,8 +8,8 @@ use downburst_model::{
     RangeSet, Sequence, WallMicros,
 };
 use downburst_vcmtp::{
-    LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, Sender, SenderConfig, SenderInput,
-    SenderOutput,
+    LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, Request, Sender, SenderConfig,
+    SenderInput, SenderOutput,
 };
 
 pub const LEG: LegId = LegId(7);
@@ -58,7 +58,7 @@ pub fn product(sequence: u64, size: usize, class: Class) -> SenderInput {
 }
 
 pub fn nak(site: u64, ranges: &[(u64, u64)]) -> SenderInput {
-    SenderInput::Nak { site, packets: ranges.iter().copied().collect() }
+    SenderInput::Nak { site, request: ranges.iter().copied().collect::<RangeSet>().into() }
 }
 
 /// Everything a machine says at one moment.
@@ -99,6 +99,7 @@ pub struct Taken {
     pub received: BTreeMap<Sequence, u64>,
     pub heads: Vec<(Sequence, Sequence)>,
     pub naks: Vec<RangeSet>,
+    pub requests: Vec<Request>,
     pub given_up: RangeSet,
     pub silent: usize,
 }
@@ -119,7 +120,10 @@ impl Taken {
                 *self.received.entry(sequence).or_default() += bytes.len() as u64;
             }
             ReceiverOutput::Head { previous, head } => self.heads.push((previous, head)),
-            ReceiverOutput::Nak(packets) => self.naks.push(packets),
+            ReceiverOutput::Nak(request) => {
+                self.naks.push(request.packets.clone());
+                self.requests.push(request);
+            }
             ReceiverOutput::GaveUp(packets) => {
                 packets.iter().for_each(|(first, last)| assert!(self.given_up.insert(first, last) > 0));
             }
