@@ -9,10 +9,12 @@ use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
+mod channel;
 mod diagnosis;
 mod interface;
 mod membership;
 
+pub(crate) use channel::{Buffers, ChannelSocket, Peer, connected};
 pub(crate) use diagnosis::Watch;
 pub(crate) use interface::Interface;
 pub(crate) use membership::{check as check_membership, is_source_specific};

@@ -40,7 +40,14 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
         1 => encoded(15, &Want { feed, epoch, sequences: ranges }),
         2 => encoded(
             13,
-            &Nak { leg, leg_epoch: other, packets: ranges, heard: Some(other), symbols: Vec::new() },
+            &Nak {
+                leg,
+                leg_epoch: other,
+                packets: ranges,
+                heard: Some(other),
+                symbols: Vec::new(),
+                unanswered: None,
+            },
         ),
         3 => encoded(19, &Frontier { feed, epoch, settled_to: Sequence(low), pending: other, trouble: None }),
         4 => encoded(10, &LegJoined { leg, leg_epoch: 1, after: Sequence(low), reception: None }),

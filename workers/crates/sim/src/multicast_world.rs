@@ -54,6 +54,8 @@ pub struct PlannedReceiver {
     pub session_delay: Micros,
     /// The bottleneck of repairs by the session.
     pub session_rate_bps: Option<u64>,
+    /// How datagrams of its repair channel fare, each way; `None`: it has no channel.
+    pub channel: Option<LinkConfig>,
     /// When it joins the group.
     pub joins: Micros,
     /// From when to when its process does nothing; its socket holds [`SOCKET_BYTES`] meanwhile.
@@ -97,6 +99,7 @@ impl Default for PlannedReceiver {
             link: LinkConfig::default(),
             session_delay: Micros::from_millis(10),
             session_rate_bps: None,
+            channel: None,
             joins: Micros(0),
             paused: None,
             dies: None,
@@ -181,7 +184,7 @@ impl World {
         loop {
             if end.is_none() && self.is_over() {
                 end = Some(self.now.plus(REST));
-                self.sites.iter_mut().for_each(|site| site.link.change(LinkConfig::default()));
+                self.sites.iter_mut().for_each(Site::mend);
             }
             let Some(next) = self.next_event().filter(|next| end.is_none_or(|end| *next <= end)) else {
                 break;
@@ -226,6 +229,11 @@ impl World {
             site.step(self.now, &self.products);
             while let Some(request) = site.up.receive(self.now) {
                 self.sender.handle(clock(self.now), SenderInput::Nak { site: site.number, request });
+                site.by_channel = false;
+                poll = true;
+            }
+            while let Some(request) = site.heard_by_hub(self.now) {
+                self.sender.handle(clock(self.now), SenderInput::Nak { site: site.number, request });
                 poll = true;
             }
         }
@@ -252,14 +260,23 @@ impl World {
                     site.link.send(self.now, bytes.clone(), frame_bytes);
                 }
             }
-            SenderOutput::Repair { site, packet, payload } => {
-                let bytes = payload.len() as u64 + SESSION_OVERHEAD_BYTES;
-                self.reply(site, ReceiverInput::Repair { packet, payload }, bytes);
-            }
+            SenderOutput::Repair { site, packet, payload } => self.repair(site, packet, payload),
             SenderOutput::Gone { site, packets } => {
                 self.reply(site, ReceiverInput::Gone(packets), SESSION_OVERHEAD_BYTES);
             }
             SenderOutput::FirstByte(_) | SenderOutput::Sent(_) => {}
+        }
+    }
+
+    /// The way that the site's last request came.
+    fn repair(&mut self, number: u64, packet: u64, payload: Bytes) {
+        let place = usize::try_from(number - 1).unwrap_or(usize::MAX);
+        match self.sites.get_mut(place).filter(|site| site.by_channel) {
+            Some(site) => site.repair_by_channel(self.now, packet, &payload),
+            None => {
+                let bytes = payload.len() as u64 + SESSION_OVERHEAD_BYTES;
+                self.reply(number, ReceiverInput::Repair { packet, payload }, bytes);
+            }
         }
     }
 
@@ -287,7 +304,7 @@ impl World {
             self.now = self.now.max(next);
             for site in &mut self.sites {
                 site.step(self.now, &self.products);
-                site.up.cut();
+                site.cut();
             }
         }
         for site in self.sites.iter().filter(|site| site.lives(self.now)) {

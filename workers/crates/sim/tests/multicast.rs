@@ -40,7 +40,7 @@ fn steady(count: u64, size: usize, rate_bps: u64) -> Vec<PlannedProduct> {
 
 fn lossy(probability: f64) -> PlannedReceiver {
     let link = LinkConfig { loss: Loss::Independent(probability), ..LinkConfig::default() };
-    PlannedReceiver { link, ..PlannedReceiver::default() }
+    PlannedReceiver { link, channel: Some(link), ..PlannedReceiver::default() }
 }
 
 fn scenario(seed: u64, products: Vec<PlannedProduct>, receivers: Vec<PlannedReceiver>) -> Scenario {
@@ -80,6 +80,11 @@ fn random_receiver(dice: &mut Dice) -> PlannedReceiver {
             buffer_bytes: 200_000,
         },
         session_delay: Micros(1_000 + dice.below(120_000)),
+        channel: dice.chance(0.8).then(|| LinkConfig {
+            delay: Micros(dice.below(50_000)),
+            loss: Loss::Independent(dice.below(300) as f64 / 1_000.0),
+            ..LinkConfig::default()
+        }),
         session_rate_bps: [None, Some(30_000_000)][dice.below(2) as usize],
         joins: [Micros(0), when(dice)][usize::from(dice.chance(0.3))],
         paused: dice.chance(0.2).then(|| (pause, pause.plus(Micros(dice.below(2_000_000))))),

@@ -82,10 +82,24 @@ fn receiver(dice: &mut Dice, shared: Loss) -> PlannedReceiver {
         },
         session_delay: delay.max(Micros(500)),
         session_rate_bps: pick(dice, [None, None, Some(10_000_000)]),
+        channel: channel(dice, delay),
         joins: if dice.chance(0.2) { when(dice) } else { Micros(0) },
         paused: dice.chance(0.1).then(|| (pause, pause.plus(Micros(dice.below(1_000_000))))),
         dies: dice.chance(0.1).then(|| when(dice)),
     }
+}
+
+/// Requests and answers by datagrams get lost, overtake each other and come twice; one site in eight has a firewall, one in eight is of an
+/// earlier release.
+fn channel(dice: &mut Dice, delay: Micros) -> Option<LinkConfig> {
+    let loss = match dice.below(8) {
+        0 => return None,
+        1 => Loss::Independent(1.0),
+        _ => loss(dice),
+    };
+    let jitter = Micros(pick(dice, [0, 0, 5_000, 40_000]));
+    let duplicate = pick(dice, [0.0, 0.0, 0.1]);
+    Some(LinkConfig { delay, jitter, loss, duplicate, ..LinkConfig::default() })
 }
 
 fn loss(dice: &mut Dice) -> Loss {

@@ -181,7 +181,10 @@ impl Site {
                     let reason = "a swarm opens no data connections".to_owned();
                     self.tell(SiteInput::StreamClosed { stream, reason });
                 }
-                SiteOutput::CloseStream(_) | SiteOutput::LeaveGroup(_) | SiteOutput::Checkpoint(_) => {}
+                SiteOutput::CloseStream(_)
+                | SiteOutput::LeaveGroup(_)
+                | SiteOutput::Ask { .. }
+                | SiteOutput::Checkpoint(_) => {}
             }
         }
     }

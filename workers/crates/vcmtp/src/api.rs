@@ -2,8 +2,8 @@ use bytes::Bytes;
 use downburst_model::{LegId, Micros, ProductInfo, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
-use crate::Request;
 use crate::pacer::{IPV4_FRAME_OVERHEAD_BYTES, IPV6_FRAME_OVERHEAD_BYTES, default_burst_bytes};
+use crate::{RepairChannel, Request};
 
 /// The secret all members of a leg share. A sender start always takes a new one, and a packet number has one content in the life
 /// of a leg, so a nonce (leg epoch and packet number) never stands for two contents under a key.
@@ -178,12 +178,14 @@ pub struct ReceiverConfig {
     pub silence_limit: Micros,
     /// How many packets may be missing at once before the receiver gives the oldest up to the session.
     pub missing_limit: u64,
+    /// How to ask by datagrams, if the hub offers it.
+    pub channel: Option<RepairChannel>,
 }
 
 /// What a receiver is told.
 #[derive(Clone, Debug)]
 pub enum ReceiverInput {
-    /// A datagram from the group.
+    /// A datagram from the group or the repair channel.
     Datagram(Bytes),
     /// A repaired packet from the session.
     Repair {
@@ -229,8 +231,15 @@ pub enum ReceiverOutput {
         /// The log's head.
         head: Sequence,
     },
-    /// Ask the hub for packets.
+    /// Ask the hub for packets by the session.
     Nak(Request),
+    /// Send this datagram to the hub, at the port of the repair channel.
+    Ask(Bytes),
+    /// Requests go by datagrams from here on, or (`false`) datagrams do not get through, and they go by the session.
+    Channel {
+        /// Whether datagrams get through.
+        open: bool,
+    },
     /// These packets will not come by the leg: products that lack bytes must be asked from the log.
     GaveUp(RangeSet),
     /// Nothing was heard for the silence limit. Said once per silence.
@@ -258,6 +267,12 @@ pub struct ReceiverStats {
     pub given_up: u64,
     /// Packets and proofs that only a member of the group can have made.
     pub forged: u64,
+    /// Requests by datagrams, probes included.
+    pub asked: u64,
+    /// Repairs that came by datagrams.
+    pub channel_repairs: u64,
+    /// Repairs that came by the session.
+    pub session_repairs: u64,
 }
 
 impl LegKey {
@@ -318,6 +333,7 @@ impl ReceiverConfig {
             retry_wait: Micros::from_millis(100),
             silence_limit: Micros::from_secs(3),
             missing_limit: 65_536,
+            channel: None,
         }
     }
 }

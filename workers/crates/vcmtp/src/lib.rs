@@ -10,6 +10,7 @@
 mod api;
 mod blocks;
 mod catalogue;
+mod channel;
 mod code;
 mod gate;
 mod heads;
@@ -34,6 +35,7 @@ pub use api::{
     Cipher, LegKey, ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, SenderConfig, SenderInput,
     SenderKey, SenderOutput, SenderStats, SigningSeed,
 };
+pub use channel::{Heard, HubChannel, RepairChannel, channel_of};
 pub use receiver::Receiver;
 pub use request::{Request, SymbolsHeard};
 pub use rotation::{Rotation, RotationInput, RotationOutput, Urgency};

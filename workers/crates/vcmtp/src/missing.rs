@@ -123,6 +123,27 @@ impl Missing {
         }
     }
 
+    /// A request for these did not get through: what of them is still missing is asked for again at once, as if for the first time.
+    pub(crate) fn ask_again(&mut self, now: Micros, packets: &RangeSet) {
+        packets.iter().for_each(|(first, last)| self.postpone(first, last, now));
+    }
+
+    /// How long after a request its repair may take.
+    pub(crate) fn change_retry_wait(&mut self, retry_wait: Micros) {
+        self.retry_wait = retry_wait.max(SHORTEST_RETRY);
+    }
+
+    /// Of what is asked for: what was asked for again and again while requests got through.
+    pub(crate) fn asked_in_vain(&self, wanted: &RangeSet) -> RangeSet {
+        let mut vain = RangeSet::new();
+        for (first, last) in wanted.iter() {
+            for (start, run) in self.runs_within(first, last).filter(|(_, run)| run.tries > PATIENT_TRIES) {
+                vain.insert(start.max(first), run.last.min(last));
+            }
+        }
+        vain
+    }
+
     /// Takes the oldest out until `limit` are left; returns them.
     pub(crate) fn shrink(&mut self, limit: u64) -> RangeSet {
         let mut taken = RangeSet::new();
@@ -237,6 +258,9 @@ const ASK_WINDOW: u64 = 4_096;
 
 /// The retry wait doubles this often.
 const LARGEST_DOUBLING: u32 = 3;
+
+/// Some two seconds on a short path, several times what a block's repair may wait for: then something stops repairs as datagrams.
+const PATIENT_TRIES: u32 = 12;
 
 const GRID: Micros = Micros::from_millis(1);
 

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 
 use crate::catalogue::{Catalogue, Content};
+use crate::channel::{Answer, SiteChannel, is_from_hub};
 use crate::gate::{Gate, Passage};
 use crate::key_ring::KeyRing;
 use crate::missing::Missing;
@@ -33,6 +34,7 @@ pub struct Receiver {
     missing: Missing,
     catalogue: Catalogue,
     shelf: Shelf,
+    channel: Option<SiteChannel>,
     outputs: VecDeque<ReceiverOutput>,
     stats: ReceiverStats,
 }
@@ -55,6 +57,7 @@ impl Receiver {
             missing: Missing::new(config.retry_wait),
             catalogue: Catalogue::default(),
             shelf: Shelf::default(),
+            channel: config.channel.as_ref().map(SiteChannel::new),
             outputs: VecDeque::new(),
             stats: ReceiverStats::default(),
             config,
@@ -67,6 +70,9 @@ impl Receiver {
     }
 
     fn datagram(&mut self, now: Micros, datagram: Bytes) {
+        if is_from_hub(&datagram) {
+            return self.answer(now, datagram);
+        }
         let taken = self.keys.open(now, datagram).and_then(|(number, payload)| {
             if symbol::is_symbol(number) {
                 self.symbol(now, symbol::read(number, payload)?);
@@ -78,6 +84,20 @@ impl Receiver {
         match taken {
             Some(()) => self.stats.datagrams += 1,
             None => self.stats.refused += 1,
+        }
+    }
+
+    fn answer(&mut self, now: Micros, datagram: Bytes) {
+        let Some(channel) = &mut self.channel else { return self.stats.refused += 1 };
+        let was_open = channel.is_open();
+        let Some(answer) = channel.take(now, datagram) else { return self.stats.refused += 1 };
+        self.missing.change_retry_wait(channel.retry_wait().unwrap_or(self.config.retry_wait));
+        if !was_open {
+            self.outputs.push_back(ReceiverOutput::Channel { open: true });
+        }
+        if let Answer::Repair { packet, payload } = answer {
+            self.stats.channel_repairs += 1;
+            self.repair(now, packet, payload);
         }
     }
 
@@ -223,10 +243,54 @@ impl Receiver {
             self.stats.refused += 1;
             return;
         };
-        self.missing.note_repair(now, packet);
         let passages = self.gate.as_mut().map(|gate| gate.trust(packet, &content));
         self.arrive(now, packet, (payload, content));
         self.pass(now, passages.unwrap_or_default());
+    }
+
+    fn ask(&mut self, now: Micros) {
+        let wanted = self.missing.ask(now);
+        let missing = |first, last| self.missing.within(first, last);
+        let wanted = self.shelf.worth_asking(now, wanted, missing);
+        if wanted.is_empty() {
+            return;
+        }
+        let heard = self.joined.map(|joined| joined.highest);
+        let request = |packets: RangeSet| Request {
+            heard,
+            symbols: self.shelf.symbols_heard(&packets),
+            packets,
+            unanswered: false,
+        };
+        let Some(channel) = &mut self.channel else {
+            return self.outputs.push_back(ReceiverOutput::Nak(request(wanted)));
+        };
+        let vain = if channel.is_open() { self.missing.asked_in_vain(&wanted) } else { RangeSet::new() };
+        let mut rest = wanted;
+        vain.iter().for_each(|(first, last)| rest.remove(first, last));
+        let by_session = [Some(request(vain)), channel.ask(now, request(rest))];
+        let by_session = by_session.into_iter().flatten().filter(|request| !request.packets.is_empty());
+        self.outputs.extend(by_session.map(ReceiverOutput::Nak));
+    }
+
+    /// Has the channel do what is due; while the group is silent there is nothing to ask for.
+    fn advance_channel(&mut self, now: Micros) {
+        let silent = self.joined.is_some_and(|joined| joined.silent);
+        let Some(channel) = self.channel.as_mut().filter(|_| !silent) else { return };
+        let was_open = channel.is_open();
+        let vain = channel.advance(now);
+        if was_open && !channel.is_open() {
+            self.missing.change_retry_wait(self.config.retry_wait);
+            self.outputs.push_back(ReceiverOutput::Channel { open: false });
+        }
+        self.missing.ask_again(now, &vain);
+    }
+
+    fn send_requests(&mut self) {
+        while let Some(datagram) = self.channel.as_mut().and_then(SiteChannel::next_datagram) {
+            self.stats.asked += 1;
+            self.outputs.push_back(ReceiverOutput::Ask(datagram));
+        }
     }
 
     fn gone(&mut self, packets: &RangeSet) {
@@ -269,7 +333,13 @@ impl Machine for Receiver {
     fn handle(&mut self, now: Now, input: ReceiverInput) {
         match input {
             ReceiverInput::Datagram(datagram) => self.datagram(now.monotonic, datagram),
-            ReceiverInput::Repair { packet, payload } => self.repair(now.monotonic, packet, payload),
+            ReceiverInput::Repair { packet, payload } => {
+                self.stats.session_repairs += 1;
+                if self.missing.contains(packet) {
+                    self.missing.note_repair(now.monotonic, packet);
+                }
+                self.repair(now.monotonic, packet, payload);
+            }
             ReceiverInput::Gone(packets) => self.gone(&packets),
             ReceiverInput::Key(key) => self.keys.insert(&key),
         }
@@ -277,14 +347,9 @@ impl Machine for Receiver {
 
     fn poll(&mut self, now: Now) -> Option<ReceiverOutput> {
         if self.outputs.is_empty() {
-            let wanted = self.missing.ask(now.monotonic);
-            let missing = |first, last| self.missing.within(first, last);
-            let wanted = self.shelf.worth_asking(now.monotonic, wanted, missing);
-            if !wanted.is_empty() {
-                let heard = self.joined.map(|joined| joined.highest);
-                let symbols = self.shelf.symbols_heard(&wanted);
-                self.outputs.push_back(ReceiverOutput::Nak(Request { packets: wanted, heard, symbols }));
-            }
+            self.advance_channel(now.monotonic);
+            self.ask(now.monotonic);
+            self.send_requests();
             self.notice_silence(now.monotonic);
         }
         self.outputs.pop_front()
@@ -294,6 +359,8 @@ impl Machine for Receiver {
         if !self.outputs.is_empty() {
             return Some(Micros(0));
         }
-        self.missing.deadline().into_iter().chain(self.silence_due()).min()
+        let silent = self.joined.is_some_and(|joined| joined.silent);
+        let channel = self.channel.as_ref().filter(|_| !silent).and_then(SiteChannel::deadline);
+        self.missing.deadline().into_iter().chain(self.silence_due()).chain(channel).min()
     }
 }

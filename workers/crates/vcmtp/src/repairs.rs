@@ -242,6 +242,7 @@ pub(crate) const HOLD_OFF: Micros = Micros::from_millis(20);
 /// How many packets of one request are looked at; a receiver has no more requests open.
 pub(crate) const ASK_LIMIT: u64 = 8_192;
 
-const BUDGET_PERIOD: Micros = Micros::from_millis(100);
+/// As long as a leg's own burst: repairs leave as datagrams, and a switch has to hold them.
+const BUDGET_PERIOD: Micros = Micros::from_millis(10);
 
-const SMALLEST_BUDGET_BYTES: u64 = 256 << 10;
+const SMALLEST_BUDGET_BYTES: u64 = 26 << 10;

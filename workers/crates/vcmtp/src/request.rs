@@ -16,6 +16,10 @@ pub struct Request {
     #[n(2)]
     #[cbor(default, skip_if = "Vec::is_empty")]
     pub symbols: Vec<SymbolsHeard>,
+    /// The site has a repair channel, and its datagrams get no answer.
+    #[n(3)]
+    #[cbor(default, skip_if = "is_false")]
+    pub unanswered: bool,
 }
 
 /// What a receiver knows of a block's symbols.
@@ -34,10 +38,34 @@ impl Request {
     pub(crate) fn symbols_of(&self, block: u64) -> u16 {
         self.symbols.iter().find(|heard| heard.block == block).map_or(0, |heard| heard.made)
     }
+
+    /// Cuts a request into pieces, none with more than so many ranges.
+    pub(crate) fn pieces(self, ranges: usize) -> Vec<Self> {
+        let all: Vec<(u64, u64)> = self.packets.iter().collect();
+        if all.len() <= ranges {
+            return vec![self];
+        }
+        let piece = |part: &[(u64, u64)]| Self { packets: part.iter().copied().collect(), ..self.clone() };
+        all.chunks(ranges.max(1)).map(piece).collect()
+    }
+
+    /// Encoding into memory can't fail.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        minicbor::to_vec(self).unwrap_or_default()
+    }
+
+    /// `None` if it is malformed.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        minicbor::decode(bytes).ok()
+    }
 }
 
 impl From<RangeSet> for Request {
     fn from(packets: RangeSet) -> Self {
         Self { packets, ..Self::default() }
     }
+}
+
+fn is_false(said: &bool) -> bool {
+    !said
 }

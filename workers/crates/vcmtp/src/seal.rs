@@ -105,7 +105,7 @@ pub(crate) fn named_key(datagram: &[u8]) -> Option<u8> {
     datagram.get(1).copied()
 }
 
-fn algorithm(cipher: Cipher) -> &'static Algorithm {
+pub(crate) fn algorithm(cipher: Cipher) -> &'static Algorithm {
     match cipher {
         Cipher::Aes256Gcm => &AES_256_GCM,
         Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,

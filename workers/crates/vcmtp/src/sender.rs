@@ -12,7 +12,7 @@ use crate::repairs::{Answer, ForGroup, Repairs};
 use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
 use crate::symbol::{self, SYMBOL_BYTES};
 use crate::window::Window;
-use crate::{SenderConfig, SenderInput, SenderKey, SenderOutput, SenderStats, Request};
+use crate::{Request, SenderConfig, SenderInput, SenderKey, SenderOutput, SenderStats};
 
 /// The hub's half of a leg: turns products into paced, sealed datagrams and answers requests for lost ones.
 ///

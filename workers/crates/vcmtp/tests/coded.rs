@@ -214,8 +214,12 @@ fn answers_to(late: impl Fn(u64) -> Request) -> usize {
     sender.handle(at(1_000), product(1, SIZE, Class::Grid));
     let sent = run(&mut sender, 1_000, 150_000);
     let heard = datagrams(&sent).len() as u64;
-    let request =
-        || Request { packets: [(101, 110)].into_iter().collect(), heard: Some(heard), symbols: vec![] };
+    let request = || Request {
+        packets: [(101, 110)].into_iter().collect(),
+        heard: Some(heard),
+        symbols: vec![],
+        unanswered: false,
+    };
     for site in [1, 2] {
         sender.handle(at(150_000), SenderInput::Nak { site, request: request() });
     }
@@ -235,8 +239,12 @@ fn number(datagram: &Bytes) -> u64 {
 
 #[test]
 fn a_request_counts_for_what_was_lacking_after_the_symbols_it_could_not_know_of() {
-    let request =
-        |heard, symbols| Request { packets: [(101, 110)].into_iter().collect(), heard: Some(heard), symbols };
+    let request = |heard, symbols| Request {
+        packets: [(101, 110)].into_iter().collect(),
+        heard: Some(heard),
+        symbols,
+        unanswered: false,
+    };
     let knowing = |made| vec![SymbolsHeard { block: 1, made }];
     assert_eq!(answers_to(|_| request(840, vec![])), 0, "it was made before the symbols left");
     assert_eq!(answers_to(|last| request(last, vec![])), 10, "it was made after them: all were lost");

@@ -79,9 +79,9 @@ impl World {
     /// Plays on until the victim asks for nothing more.
     fn settle(&mut self, attack: &mut impl FnMut(&Bytes) -> Vec<Bytes>) {
         for _ in 0..400 {
-            let asked = std::mem::take(&mut self.taken.naks);
-            for packets in asked {
-                self.sender.handle(at(self.now), SenderInput::Nak { site: 1, packets });
+            let asked = std::mem::take(&mut self.taken.requests);
+            for request in asked {
+                self.sender.handle(at(self.now), SenderInput::Nak { site: 1, request });
             }
             self.until(self.now + 10_000, attack);
         }

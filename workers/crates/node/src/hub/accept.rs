@@ -104,6 +104,11 @@ pub(super) struct Counted {
 }
 
 impl Counted {
+    /// The port that was come to.
+    pub(super) fn local_port(&self) -> Option<u16> {
+        self.stream.local_addr().ok().map(|address| address.port())
+    }
+
     /// The round trip of the path, as the kernel measured it.
     pub(super) fn round_trip(&self) -> Option<Micros> {
         tcp::least_round_trip(&self.stream)

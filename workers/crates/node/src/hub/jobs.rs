@@ -1,4 +1,5 @@
 //! Jobs of the agent, one by one.
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::batches::Batches;
+use super::channels::Channels;
 use super::feeds::{Feeds, failure, random_u64};
 use super::late_share::LateShare;
 use super::plans::Plans;
@@ -81,11 +83,9 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         }
         listeners.push(listener);
     }
-    let addresses: Vec<String> = listeners
-        .iter()
-        .filter_map(|listener| listener.local_addr().ok())
-        .map(|address| address.to_string())
-        .collect();
+    let places: Vec<SocketAddr> =
+        listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let addresses: Vec<String> = places.iter().map(ToString::to_string).collect();
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
     let hub = Arc::new(Hub {
@@ -98,6 +98,7 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         feeds: Feeds::default(),
         roster: Roster::new(),
         plans: Mutex::new(Plans::default()),
+        channels: Channels::default(),
         counters: Counters::default(),
         batches: Mutex::new(Batches::new(prefix)),
         late_share: LateShare::new(),
@@ -109,6 +110,7 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
     if let Some(sentence) = listeners.first().and_then(tcp::slow_start_after_idle) {
         tracing::warn!("{sentence}");
     }
+    Channels::serve(&hub, &places);
     let acceptor = TlsAcceptor::from(identity.config);
     for listener in listeners {
         tokio::spawn(accept::accept(Arc::clone(&hub), listener, acceptor.clone()));

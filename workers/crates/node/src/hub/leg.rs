@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Machine as _, Sequence, SiteName, WallMicros};
@@ -14,6 +15,7 @@ use downburst_vcmtp::{
 };
 
 use super::bells::Listening;
+use super::channels::Channel;
 use super::feeds::Feed;
 use super::leg_keys::{self, KeyCommand, LegKeys, SharedKeys};
 use super::leg_rate::LegRate;
@@ -34,7 +36,7 @@ pub(super) struct Leg {
 
 enum Command {
     Keys(KeyCommand),
-    Nak { session: u64, request: Request },
+    Nak { session: u64, request: Request, channel: Option<Arc<Channel>> },
     Listener,
     Rate(u64),
     Stop,
@@ -82,6 +84,7 @@ impl Leg {
             told: SenderStats::default(),
             backlog_bytes: Arc::clone(&backlog_bytes),
             first_bytes: Arc::clone(&first_bytes),
+            channels: BTreeMap::new(),
             send_failed: false,
         };
         std::thread::Builder::new()
@@ -101,16 +104,22 @@ impl Leg {
             interface: String::new(),
             rate_bps: line.rate_bps,
             source: Some(source.to_string()),
+            channel: None,
         };
         Ok(Self { join, keys: shared_keys, commands, backlog_bytes, first_bytes })
     }
 
     /// What this site needs to join; the leg notes that it has the keys.
-    pub(super) fn join_of(&self, site: &SiteName, handle: &Handle, interface: String) -> LegJoin {
+    pub(super) fn join_of(&self, hub: &Hub, site: &SiteName, handle: &Handle, interface: String) -> LegJoin {
         let (key, key_in_use) = lock(&self.keys).for_join();
+        let (session, commands) = (handle.serial, self.commands.clone());
+        let channel = hub.channels.draw(session, self.join.leg, key.cipher, move |channel, request| {
+            let channel = Some(Arc::clone(channel));
+            let _ = commands.send(Command::Nak { session, request, channel });
+        });
         let credential = handle.credential_sha256.clone();
         let _ = self.commands.send(Command::Keys(KeyCommand::Told { site: site.clone(), credential }));
-        LegJoin { interface, key, key_in_use, ..self.join.clone() }
+        LegJoin { interface, key, key_in_use, channel, ..self.join.clone() }
     }
 
     pub(super) fn key_taken(&self, site: &SiteName, taken: KeyTaken) {
@@ -126,7 +135,7 @@ impl Leg {
 
     pub(super) fn nak(&self, session: u64, leg_epoch: u64, request: Request) {
         if leg_epoch == self.join.leg_epoch {
-            let _ = self.commands.send(Command::Nak { session, request });
+            let _ = self.commands.send(Command::Nak { session, request, channel: None });
         }
     }
 
@@ -167,6 +176,8 @@ struct Thread {
     told: SenderStats,
     backlog_bytes: Arc<AtomicU64>,
     first_bytes: FirstBytes,
+    /// Sessions whose last request came by a repair channel.
+    channels: BTreeMap<u64, Arc<Channel>>,
     send_failed: bool,
 }
 
@@ -204,7 +215,11 @@ impl Thread {
         let now = hub.clock.now();
         match command {
             Command::Keys(command) => self.keys.take(&hub, command),
-            Command::Nak { session, request } => {
+            Command::Nak { session, request, channel } => {
+                match channel {
+                    Some(channel) => drop(self.channels.insert(session, channel)),
+                    None => drop(self.channels.remove(&session)),
+                }
                 self.rate.lost(session, &request.packets);
                 self.sender.handle(now, SenderInput::Nak { site: session, request });
             }
@@ -259,10 +274,7 @@ impl Thread {
                 }
                 SenderOutput::FirstByte(sequence) => self.first_byte(sequence, now.wall),
                 SenderOutput::Sent(sequence) => self.sent(hub, sequence),
-                SenderOutput::Repair { site, packet, payload } => {
-                    let repair = Repair::Packet { leg: self.leg, leg_epoch: self.leg_epoch, packet, payload };
-                    hub.roster.repair(site, repair);
-                }
+                SenderOutput::Repair { site, packet, payload } => self.repair(hub, site, packet, payload),
                 SenderOutput::Gone { site, packets } => {
                     hub.roster
                         .repair(site, Repair::Gone { leg: self.leg, leg_epoch: self.leg_epoch, packets });
@@ -271,6 +283,20 @@ impl Thread {
         }
         let flushed = self.socket.flush();
         self.note(hub, flushed);
+    }
+
+    /// By the way that the site's last request came.
+    fn repair(&self, hub: &Hub, session: u64, packet: u64, payload: Bytes) {
+        match self.channels.get(&session) {
+            Some(channel) => {
+                hub.counters.channel_bytes(&self.feed.name(), self.leg, payload.len());
+                hub.channels.repair(channel, packet, payload);
+            }
+            None => {
+                let repair = Repair::Packet { leg: self.leg, leg_epoch: self.leg_epoch, packet, payload };
+                hub.roster.repair(session, repair);
+            }
+        }
     }
 
     /// A send that fails is a loss like any other: sites ask for it. It is said once until sending works again.
@@ -315,8 +341,9 @@ impl Thread {
         if !self.rate.is_due(now.monotonic) {
             return;
         }
-        let members =
-            hub.roster.sessions().values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
+        let sessions = hub.roster.sessions();
+        self.channels.retain(|session, _| sessions.values().any(|handle| handle.serial == *session));
+        let members = sessions.values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
         self.sender.handle(now, SenderInput::Members(members as u64));
         let changed = self.rate.look(now.monotonic, self.told.datagrams, members);
         for straggler in self.rate.stragglers() {

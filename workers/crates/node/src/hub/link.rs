@@ -37,6 +37,11 @@ impl Link {
         poll_fn(|cx| self.poll_moved(cx, out, reads)).await
     }
 
+    /// The port that the site came to.
+    pub(super) fn local_port(&self) -> Option<u16> {
+        self.stream.get_ref().0.local_port()
+    }
+
     /// The round trip of the path, as the kernel measured it.
     pub(super) fn round_trip(&self) -> Option<Micros> {
         self.stream.get_ref().0.round_trip()

@@ -5,6 +5,7 @@
 mod accept;
 mod batches;
 mod bells;
+mod channels;
 mod claims;
 mod data;
 mod deliveries;
@@ -47,6 +48,7 @@ use tokio::sync::{mpsc, watch};
 use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start};
 use batches::Batches;
+use channels::Channels;
 pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
 use doubts::Doubts;
 use feeds::Feeds;
@@ -69,6 +71,7 @@ struct Hub {
     feeds: Feeds,
     roster: Roster,
     plans: Mutex<Plans>,
+    channels: Channels,
     counters: Counters,
     batches: Mutex<Batches>,
     late_share: LateShare,

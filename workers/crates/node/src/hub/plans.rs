@@ -187,7 +187,7 @@ impl Plans {
             let interface = hub.roster.site(site).map(|line| line.interface).unwrap_or_default();
             leg.expect_listener();
             // Within the lock: a key that is made from here on is told to whoever is offered the leg.
-            let join = leg.join_of(site, handle, interface);
+            let join = leg.join_of(hub, site, handle, interface);
             let _ = handle.commands.send(Command::Join(Box::new(join)));
         }
     }

@@ -66,9 +66,13 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         bad_resend_reads: 0,
         late_bps: None,
         late_bytes: 0,
+        port: None,
+        told_unanswered: false,
     };
+    let link = Link::new(stream);
+    session.port = link.local_port();
     session.hear(heard);
-    session.run(Link::new(stream)).await;
+    session.run(link).await;
 }
 
 struct Session {
@@ -98,6 +102,10 @@ struct Session {
     /// How fast late products may go, as the machine was told.
     late_bps: Option<u64>,
     late_bytes: u64,
+    /// The port that the site came to.
+    port: Option<u16>,
+    /// The operator knows that the site's datagrams get no answer.
+    told_unanswered: bool,
 }
 
 /// A site that was let in.
@@ -315,7 +323,7 @@ impl Session {
                 self.tell_resends();
             }
             Command::Resends => self.tell_resends(),
-            Command::Join(join) => self.tell(HubInput::JoinLeg(*join)),
+            Command::Join(join) => self.join_leg(*join),
             Command::Leave(leg) => self.tell(HubInput::LeaveLeg(leg)),
             Command::NextKey(next) => self.tell(HubInput::NextKey(*next)),
             Command::Refuse(refused) => self.refuse(refused),
@@ -408,11 +416,7 @@ impl Session {
                     lock(&self.hub.plans).key_taken(&member.site, taken);
                 }
             }
-            HubEvent::Nak { leg, leg_epoch, request } => {
-                if let Some(member) = &self.member {
-                    lock(&self.hub.plans).nak(member.handle.serial, leg, leg_epoch, request);
-                }
-            }
+            HubEvent::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
             HubEvent::Receipts { clock, items } => self.receipts(clock, &items),
             HubEvent::Frontier(frontier) => {
                 if let Some(member) = self.member_of(&frontier.feed) {
@@ -463,6 +467,7 @@ impl Session {
         if let Some(member) = &self.member {
             self.keep_learnt(member);
             self.hub.late_share.forget(member.handle.serial);
+            self.hub.channels.forget(member.handle.serial);
             lock(&self.hub.resends_left).keep(&member.site, self.machine.resends_left());
             // After a newer connection's `connected`, the end of this one would say that the site has left.
             if self.hub.roster.unregister(&member.site, member.handle.serial) {

@@ -38,6 +38,7 @@ struct LegCount {
     repair_bytes: u64,
     group_repair_bytes: u64,
     coded_repair_bytes: u64,
+    channel_repair_bytes: u64,
     products: u64,
     product_bytes: u64,
 }
@@ -63,6 +64,15 @@ impl Counters {
         self.leg(feed, leg, |count| {
             count.egress_bytes += bytes as u64;
             count.repair_bytes += if repair { bytes as u64 } else { 0 };
+        });
+    }
+
+    /// A repair that goes to a single site as a datagram.
+    pub(super) fn channel_bytes(&self, feed: &FeedName, leg: LegId, bytes: usize) {
+        self.leg(feed, leg, |count| {
+            count.egress_bytes += bytes as u64;
+            count.repair_bytes += bytes as u64;
+            count.channel_repair_bytes += bytes as u64;
         });
     }
 
@@ -92,6 +102,7 @@ impl Counters {
             repair_bytes: 0,
             group_repair_bytes: 0,
             coded_repair_bytes: 0,
+            channel_repair_bytes: 0,
             products: 0,
             product_bytes: 0,
         }));
@@ -162,6 +173,7 @@ impl Hub {
                 repair_bytes: count.repair_bytes,
                 group_repair_bytes: count.group_repair_bytes,
                 coded_repair_bytes: count.coded_repair_bytes,
+                channel_repair_bytes: count.channel_repair_bytes,
                 products: count.products,
                 product_bytes: count.product_bytes,
                 sites: sites.get(&leg).copied().unwrap_or(0),

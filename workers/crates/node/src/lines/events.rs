@@ -88,10 +88,12 @@ pub(crate) struct LegTraffic {
     pub(crate) leg: LegId,
     pub(crate) feed: FeedName,
     pub(crate) egress_bytes: u64,
-    /// All repairs; of these to the group, and of these coded. The rest went to single sites by their sessions.
+    /// All repairs; of these to the group, and of these coded; to single sites as datagrams. The rest went to single sites by their
+    /// sessions.
     pub(crate) repair_bytes: u64,
     pub(crate) group_repair_bytes: u64,
     pub(crate) coded_repair_bytes: u64,
+    pub(crate) channel_repair_bytes: u64,
     pub(crate) products: u64,
     pub(crate) product_bytes: u64,
     pub(crate) sites: u64,

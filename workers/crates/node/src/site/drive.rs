@@ -15,6 +15,7 @@ use tokio::io::AsyncWrite as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::asks::Asks;
 use super::assembly::Assemblies;
 use super::complete::Completeness;
 use super::data::{self, DataLinks};
@@ -54,6 +55,7 @@ pub(crate) struct Site {
     role: Role,
     news: mpsc::UnboundedSender<News>,
     groups: BTreeMap<LegId, Group>,
+    asks: BTreeMap<LegId, Asks>,
     reading: Reading,
     found_sender: mpsc::Sender<Found>,
     found: mpsc::Receiver<Found>,
@@ -123,6 +125,7 @@ impl Site {
             role,
             news,
             groups: BTreeMap::new(),
+            asks: BTreeMap::new(),
             reading,
             found_sender,
             found,
@@ -254,7 +257,15 @@ impl Site {
                 }
                 SiteOutput::CloseStream(stream) => self.data.close(stream),
                 SiteOutput::JoinGroup(join) => self.join(&join),
-                SiteOutput::LeaveGroup(leg) => drop(self.groups.remove(&leg)),
+                SiteOutput::Ask { leg, bytes } => {
+                    if let Some(asks) = self.asks.get(&leg) {
+                        asks.send(&bytes);
+                    }
+                }
+                SiteOutput::LeaveGroup(leg) => {
+                    self.groups.remove(&leg);
+                    self.asks.remove(&leg);
+                }
                 SiteOutput::Begin(info) => self.assemblies.begin(&info),
                 SiteOutput::Block { key, offset, bytes } => self.assemblies.block(&key, offset, bytes),
                 SiteOutput::Complete { info, last_byte, lane, resend } => {
@@ -291,6 +302,8 @@ impl Site {
         match Group::join(join, &self.local_address, self.reading, self.found_sender.clone()) {
             Ok((group, reception)) => {
                 self.groups.insert(join.leg, group);
+                let asks = Asks::open(join, &self.peer_address, self.found_sender.clone());
+                self.asks.extend(asks.map(|asks| (join.leg, asks)));
                 self.tell(SiteInput::GroupJoined { leg: join.leg, reception });
             }
             Err(reason) => {
@@ -387,6 +400,7 @@ impl Site {
         });
         self.hang_up = false;
         self.groups.clear();
+        self.asks.clear();
         self.data.clear();
         self.out.clear();
         self.flushed = true;

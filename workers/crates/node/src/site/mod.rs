@@ -3,6 +3,7 @@
 //! A task per hub drives a session's machine ([`drive`]); with several hubs one of them serves and the others stand by ([`hubs`]). A
 //! thread per multicast leg reads its group; a thread per hub verifies and stores products in the site's log (the commit point); a
 //! thread copies from the log to files. A hub that is a site of another hub uses [`drive`] with logs of its own.
+mod asks;
 mod assembly;
 mod choice;
 mod complete;

@@ -122,7 +122,7 @@ pub enum HubInput {
         read_to: Sequence,
     },
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
-    JoinLeg(LegJoin),
+    JoinLeg(Box<LegJoin>),
     /// Take the site off the leg; unicast takes over.
     LeaveLeg(LegId),
     /// A leg is about to be sealed with this key: tell it to a site that takes part in the leg.

@@ -37,7 +37,7 @@ pub enum SiteInput {
         /// Why, for people.
         reason: String,
     },
-    /// A datagram from the group of a leg.
+    /// A datagram from the group or the repair channel of a leg.
     Datagram {
         /// The leg.
         leg: LegId,
@@ -124,6 +124,13 @@ pub enum SiteOutput {
     CloseStream(StreamId),
     /// Listen to a group; datagrams come as [`SiteInput::Datagram`].
     JoinGroup(LegJoin),
+    /// Send this datagram to the hub's address, at the port of the leg's repair channel; answers come as [`SiteInput::Datagram`].
+    Ask {
+        /// The leg.
+        leg: LegId,
+        /// The datagram.
+        bytes: Bytes,
+    },
     /// Stop listening.
     LeaveGroup(LegId),
     /// A product begins to come in. Blocks follow, in any order, possibly repeated, from several legs at once.
@@ -214,6 +221,13 @@ pub enum SiteEvent {
         leg: LegId,
         /// Why.
         reason: String,
+    },
+    /// Requests for a leg's packets go by datagrams from here on, or datagrams do not get through and they go by the session.
+    RepairChannel {
+        /// The leg.
+        leg: LegId,
+        /// Whether datagrams get through.
+        open: bool,
     },
     /// A product was rejected or expired.
     Lost {

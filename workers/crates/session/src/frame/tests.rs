@@ -13,8 +13,15 @@ fn some_messages() -> Vec<Message> {
             .into(),
         Covered { feed: feed(), epoch: Epoch(u64::MAX), from: Sequence(3), to: Sequence(4) }.into(),
         ClockRequest { sent: WallMicros(-5) }.into(),
-        Nak { leg: LegId(3), leg_epoch: 9, packets: RangeSet::new(), heard: None, symbols: Vec::new() }
-            .into(),
+        Nak {
+            leg: LegId(3),
+            leg_epoch: 9,
+            packets: RangeSet::new(),
+            heard: None,
+            symbols: Vec::new(),
+            unanswered: None,
+        }
+        .into(),
     ]
 }
 

@@ -370,7 +370,7 @@ impl Machine for HubSession {
             HubInput::ResendEntries { resend, entries, after, read_to } => {
                 self.take_resend_entries(now, resend, entries, after.0, read_to.0);
             }
-            HubInput::JoinLeg(join) if self.is_active() => self.offer_leg(join),
+            HubInput::JoinLeg(join) if self.is_active() => self.offer_leg(*join),
             HubInput::LeaveLeg(leg) => {
                 let messages = self.offers.leave(leg);
                 self.send_all(messages);

@@ -63,6 +63,7 @@ fn join(leg: u32) -> LegJoin {
         interface: String::new(),
         rate_bps: 1_000_000,
         source: None,
+        channel: None,
     }
 }
 
@@ -255,8 +256,8 @@ fn evicted_products_expire() {
 #[test]
 fn unicast_ends_where_a_leg_begins_and_goes_on_where_it_ended() {
     let mut bench = Bench::serving(vec![], 10);
-    bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
-    bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
     let offers = bench.messages(0).into_iter().filter(|message| matches!(message, Message::LegJoin(_)));
     assert_eq!(offers.count(), 1, "an offer repeated changes nothing");
     bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(12), reception: None });
@@ -280,7 +281,7 @@ fn what_a_leg_brings_is_neither_queued_nor_left_in_the_queue() {
         begins.collect()
     };
     let mut bench = Bench::serving(vec![], 10);
-    bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
     bench.head(13);
     bench.messages(0);
     let room = std::mem::replace(&mut bench.hub.room_bytes, 0);
@@ -303,9 +304,9 @@ fn what_a_leg_brings_is_neither_queued_nor_left_in_the_queue() {
 #[test]
 fn a_newer_leg_takes_over_before_the_older_one_ends() {
     let mut bench = Bench::serving(vec![], 10);
-    bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
     bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(10), reception: None });
-    bench.hub.handle(at(0), HubInput::JoinLeg(join(101)));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(101))));
     bench.head(20);
     let left =
         |messages: Vec<Message>| messages.iter().any(|message| matches!(message, Message::LegLeave(_)));
@@ -321,10 +322,10 @@ fn a_newer_leg_takes_over_before_the_older_one_ends() {
 #[test]
 fn another_life_of_a_leg_is_offered_once_the_first_was_left() {
     let mut bench = Bench::serving(vec![], 10);
-    bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
     bench.messages(0);
     let second = LegJoin { leg_epoch: 2, ..join(100) };
-    bench.hub.handle(at(0), HubInput::JoinLeg(second.clone()));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(second.clone())));
     assert_eq!(bench.messages(0), [crate::LegLeave { leg: LegId(100) }.into()]);
     bench.say(0, LegLeft { leg: LegId(100), known_to: None, reason: String::new() });
     assert_eq!(bench.messages(0), [second.into()]);
@@ -395,7 +396,7 @@ proptest! {
     #[test]
     fn extreme_numbers_are_survived(numbers in prop::collection::vec(prop_oneof![0u64..50, Just(u64::MAX), Just(u64::MAX - 1), any::<u64>()], 6)) {
         let mut bench = Bench::serving(vec![position(&[(0, numbers[0])])], 30);
-        bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
+        bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
         bench.messages(0);
         bench.say(0, LegJoined { leg: LegId(100), leg_epoch: 1, after: Sequence(numbers[1]), reception: None });
         let sequences: RangeSet = [(numbers[2].min(numbers[3]), numbers[3])].into_iter().collect();

@@ -188,8 +188,9 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
         interface: String::new(),
         rate_bps: 1,
         source: None,
+        channel: None,
     };
-    bench.hub.handle(now(), HubInput::JoinLeg(join));
+    bench.hub.handle(now(), HubInput::JoinLeg(Box::new(join)));
     bench.run(1 << 20);
     bench.hub.room_bytes = 0;
     bench.answer(0, 9, &[2, 5, 8]);

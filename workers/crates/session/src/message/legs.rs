@@ -1,6 +1,6 @@
 //! What is said about multicast legs.
 use downburst_model::{Epoch, FeedName, LegId, RangeSet, Sequence};
-use downburst_vcmtp::{LegKey, SenderKey, SymbolsHeard};
+use downburst_vcmtp::{LegKey, RepairChannel, SenderKey, SymbolsHeard};
 use minicbor::{Decode, Encode};
 
 /// Hub to site: take part in a multicast leg.
@@ -42,6 +42,9 @@ pub struct LegJoin {
     /// What the sender proves its manifests with; absent from a hub that does not.
     #[n(11)]
     pub sender_key: Option<SenderKey>,
+    /// How to ask for packets by datagrams, at the address of the session. Absent: only by the session.
+    #[n(12)]
+    pub channel: Option<RepairChannel>,
 }
 
 /// Site to hub: the leg was heard; everything after `after` comes by it.
@@ -116,6 +119,9 @@ pub struct Nak {
     #[n(4)]
     #[cbor(default, skip_if = "Vec::is_empty")]
     pub symbols: Vec<SymbolsHeard>,
+    /// As in [`Request`](downburst_vcmtp::Request).
+    #[n(5)]
+    pub unanswered: Option<bool>,
 }
 
 /// Hub to site: packets the leg can't repair any more.

@@ -26,7 +26,8 @@ impl Leg {
     pub(crate) fn new(now: Now, join: LegJoin) -> Self {
         let first = join.key_in_use.as_ref().unwrap_or(&join.key).clone();
         let config = ReceiverConfig::new(join.leg, join.leg_epoch, first);
-        let mut receiver = Receiver::new(ReceiverConfig { sender_key: join.sender_key, ..config });
+        let (sender_key, channel) = (join.sender_key, join.channel.clone());
+        let mut receiver = Receiver::new(ReceiverConfig { sender_key, channel, ..config });
         receiver.handle(now, ReceiverInput::Key(join.key.clone()));
         Self {
             receiver,

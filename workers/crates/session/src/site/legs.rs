@@ -117,6 +117,8 @@ impl SiteSession {
                     self.leg_block(now, source, (sequence.0, offset), &bytes, repaired);
                 }
                 ReceiverOutput::Head { previous, head } => self.leg_head(now, id, previous.0, head.0),
+                ReceiverOutput::Ask(bytes) => self.outputs.push_back(SiteOutput::Ask { leg: id, bytes }),
+                ReceiverOutput::Channel { open } => self.event(SiteEvent::RepairChannel { leg: id, open }),
                 ReceiverOutput::Nak(request) => self.ask_for_packets(id, request),
                 ReceiverOutput::GaveUp(_) => self.leg_gave_up(now, id),
                 ReceiverOutput::Silent => {
@@ -130,8 +132,9 @@ impl SiteSession {
     fn ask_for_packets(&mut self, id: LegId, request: Request) {
         let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) else { return };
         let request = if self.version >= VERSION_TRAINS { request } else { request.packets.into() };
-        let Request { packets, heard, symbols } = request;
-        self.send(Nak { leg: id, leg_epoch, packets, heard, symbols });
+        let Request { packets, heard, symbols, unanswered } = request;
+        let unanswered = unanswered.then_some(true);
+        self.send(Nak { leg: id, leg_epoch, packets, heard, symbols, unanswered });
     }
 
     fn leg_joined(&mut self, id: LegId, after: downburst_model::Sequence) {

@@ -64,6 +64,7 @@ fn join(leg: u32) -> LegJoin {
         interface: String::new(),
         rate_bps: 1_000_000_000,
         source: None,
+        channel: None,
     }
 }
 

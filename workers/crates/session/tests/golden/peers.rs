@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use downburst_model::{
     Class, Digest, Epoch, FeedName, IdFilter, Lane, LegId, Machine, Micros, Now, Origin, ProductId,
-    ProductInfo, ProductKey, RangeSet, Sequence, SiteName, WallMicros,
+    ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{
     Classes, Entry, FeedPosition, HubEvent, HubInput, HubOutput, HubSession, LegJoin, Opening, Proof,
@@ -98,7 +98,7 @@ impl HubPeer {
                 let entries = &mut self.logs.get_mut(&feed_name(&feed)).unwrap().entries;
                 entries.range_mut(..=to).for_each(|(_, entry)| entry.bytes = None);
             }
-            HubAct::OfferLeg(offer) => self.tell(at_us, HubInput::JoinLeg(leg_join(&offer))),
+            HubAct::OfferLeg(offer) => self.tell(at_us, HubInput::JoinLeg(Box::new(leg_join(&offer)))),
             HubAct::WithdrawLeg { leg } => self.tell(at_us, HubInput::LeaveLeg(LegId(leg))),
             HubAct::Repair { leg, leg_epoch, packet, payload } => {
                 let (leg, payload) = (LegId(leg), Bytes::from(payload.0));
@@ -342,6 +342,7 @@ impl SitePeer {
             }
             SiteOutput::JoinGroup(_)
             | SiteOutput::LeaveGroup(_)
+            | SiteOutput::Ask { .. }
             | SiteOutput::CloseStream(_)
             | SiteOutput::Checkpoint(_)
             | SiteOutput::Close => {}
@@ -409,6 +410,7 @@ pub fn leg_join(offer: &Offer) -> LegJoin {
         interface: String::new(),
         rate_bps: offer.rate_bps,
         source: None,
+        channel: None,
     }
 }
 

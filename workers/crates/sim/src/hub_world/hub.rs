@@ -93,6 +93,7 @@ impl Hub {
             interface: String::new(),
             rate_bps,
             source: None,
+            channel: None,
         };
         let sim = self.begin_life(join, repair_window_bytes);
         self.legs.insert(leg, sim);
@@ -102,7 +103,7 @@ impl Hub {
     /// Offers a leg to a site, if the hub serves it.
     pub(super) fn offer(&mut self, now: Now, site: &mut Site, leg: LegId) {
         if let Some(leg) = self.legs.get(&leg) {
-            site.tell_hub(now, HubInput::JoinLeg(leg.join.clone()));
+            site.tell_hub(now, HubInput::JoinLeg(Box::new(leg.join.clone())));
         }
     }
 

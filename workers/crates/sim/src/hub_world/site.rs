@@ -160,6 +160,7 @@ impl Site {
                 let dice = Dice::new(self.seed, 10_000 + self.joins * 100 + self.index as u64);
                 self.groups.insert(join.leg, Link::new(self.config.link, dice));
             }
+            SiteOutput::Ask { leg, .. } => panic!("leg {leg:?} was offered without a repair channel"),
             SiteOutput::LeaveGroup(leg) => {
                 self.groups.remove(&leg);
             }
@@ -300,6 +301,7 @@ impl Site {
             SiteEvent::LegLeft { .. } => self.counts.left += 1,
             SiteEvent::StreamAttached(_) => self.counts.streams += 1,
             SiteEvent::StreamEnded { .. }
+            | SiteEvent::RepairChannel { .. }
             | SiteEvent::Welcome { .. }
             | SiteEvent::Duplicates { .. }
             | SiteEvent::Handling(_)

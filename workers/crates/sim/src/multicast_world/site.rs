@@ -2,10 +2,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use downburst_model::{Machine, Micros, ProductInfo, RangeSet, Sequence};
-use downburst_vcmtp::{LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, SenderKey, Request};
+use downburst_vcmtp::{
+    HubChannel, LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, RepairChannel, Request,
+    SenderKey,
+};
 
 use super::{LEG, LEG_EPOCH, PlannedReceiver, ReceiverReport, SESSION_OVERHEAD_BYTES, SOCKET_BYTES, clock};
-use crate::net::{Dice, Link, Stream};
+use crate::net::{Dice, Link, LinkConfig, Stream};
 
 /// Each product behind its predecessor on the leg, with its bytes.
 pub(super) type Products = BTreeMap<Sequence, (Sequence, ProductInfo, Bytes)>;
@@ -20,6 +23,12 @@ pub(super) struct Site {
     pub(super) link: Link<Bytes>,
     pub(super) up: Stream<Request>,
     pub(super) down: Stream<ReceiverInput>,
+    /// The way of the repair channel's datagrams, and the hub's end of it.
+    asks: Link<Bytes>,
+    answers: Link<Bytes>,
+    hub: HubChannel,
+    /// The last request came by a datagram.
+    pub(super) by_channel: bool,
     socket: VecDeque<Bytes>,
     socket_bytes: u64,
     pub(super) receiver: Receiver,
@@ -34,11 +43,19 @@ impl Site {
         let mut config = ReceiverConfig::new(LEG, LEG_EPOCH, keys.0.clone());
         config.sender_key = keys.1;
         config.retry_wait = config.retry_wait.max(Micros(plan.session_delay.0 * 3));
+        let id = u32::try_from(number).unwrap_or(u32::MAX);
+        let channel = RepairChannel { id, port: 1, secret: [9; 32], cipher: keys.0.cipher };
+        config.channel = plan.channel.map(|_| channel.clone());
+        let way = |name| Link::new(plan.channel.unwrap_or_default(), Dice::new(seed, number << 32 | name));
         Self {
             number,
             link: Link::new(plan.link, Dice::new(seed, number)),
             up: Stream::new(plan.session_delay, None),
             down: Stream::new(plan.session_delay, plan.session_rate_bps),
+            asks: way(1),
+            answers: way(2),
+            hub: HubChannel::new(&channel),
+            by_channel: false,
             socket: VecDeque::new(),
             socket_bytes: 0,
             receiver: Receiver::new(config),
@@ -58,6 +75,43 @@ impl Site {
         self.lives(now) && now >= self.plan.joins
     }
 
+    /// From here on the network is clean.
+    pub(super) fn mend(&mut self) {
+        for link in [&mut self.link, &mut self.asks, &mut self.answers] {
+            link.change(LinkConfig::default());
+        }
+    }
+
+    /// The hub does not hear the site any more.
+    pub(super) fn cut(&mut self) {
+        self.up.cut();
+        while self.asks.receive(Micros(u64::MAX)).is_some() {}
+    }
+
+    /// The next request that reaches the hub by a datagram; each is answered.
+    pub(super) fn heard_by_hub(&mut self, now: Micros) -> Option<Request> {
+        while let Some(datagram) = self.asks.receive(now) {
+            let Some(heard) = self.hub.hear(now, datagram) else { continue };
+            self.answer(now, heard.answer);
+            if heard.request.is_some() {
+                self.by_channel = true;
+                return heard.request;
+            }
+        }
+        None
+    }
+
+    pub(super) fn repair_by_channel(&mut self, now: Micros, packet: u64, payload: &[u8]) {
+        if let Some(datagram) = self.hub.repair(packet, payload) {
+            self.answer(now, datagram);
+        }
+    }
+
+    fn answer(&mut self, now: Micros, datagram: Bytes) {
+        let bytes = datagram.len() as u64 + 46;
+        self.answers.send(now, datagram, bytes);
+    }
+
     fn pause_ends(&self, now: Micros) -> Option<Micros> {
         self.plan.paused.filter(|(from, to)| (*from..*to).contains(&now)).map(|(_, to)| to)
     }
@@ -71,6 +125,7 @@ impl Site {
         }
         let pending = (!self.socket.is_empty()).then_some(now);
         let streams = self.up.deadline().into_iter().chain(self.down.deadline());
+        let streams = streams.chain(self.asks.deadline()).chain(self.answers.deadline());
         streams.chain(self.link.deadline()).chain(self.receiver.deadline()).chain(pending).min()
     }
 
@@ -90,6 +145,9 @@ impl Site {
         }
         while let Some(datagram) = self.socket.pop_front() {
             self.socket_bytes -= datagram.len() as u64;
+            self.tell(now, ReceiverInput::Datagram(datagram), products);
+        }
+        while let Some(datagram) = self.answers.receive(now) {
             self.tell(now, ReceiverInput::Datagram(datagram), products);
         }
         while let Some(input) = self.down.receive(now) {
@@ -133,7 +191,11 @@ impl Site {
                     self.given_up.insert(first, last);
                 });
             }
-            ReceiverOutput::Silent => {}
+            ReceiverOutput::Ask(datagram) => {
+                let bytes = datagram.len() as u64 + 46;
+                self.asks.send(now, datagram, bytes);
+            }
+            ReceiverOutput::Silent | ReceiverOutput::Channel { .. } => {}
         }
     }
 

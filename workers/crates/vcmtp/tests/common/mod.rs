@@ -100,6 +100,10 @@ pub struct Taken {
     pub heads: Vec<(Sequence, Sequence)>,
     pub naks: Vec<RangeSet>,
     pub requests: Vec<Request>,
+    /// Datagrams for the hub.
+    pub asks: Vec<Bytes>,
+    /// What was said of the repair channel.
+    pub channel: Vec<bool>,
     pub given_up: RangeSet,
     pub silent: usize,
 }
@@ -128,6 +132,8 @@ impl Taken {
                 packets.iter().for_each(|(first, last)| assert!(self.given_up.insert(first, last) > 0));
             }
             ReceiverOutput::Silent => self.silent += 1,
+            ReceiverOutput::Ask(datagram) => self.asks.push(datagram),
+            ReceiverOutput::Channel { open } => self.channel.push(open),
         }
     }
 

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::{LegId, Sequence};
-use downburst_session::{LegLeft, Reception};
+use downburst_session::{HubInput, LegJoin, LegLeft, Reception};
+use downburst_vcmtp::{RepairChannel, Request};
 
 use super::{Member, Session};
 use crate::hub::lock;
@@ -25,6 +26,28 @@ impl Session {
         });
         let after = Some(after);
         self.hub.event(&Event::Leg { feed, leg, site, state: "joined", after, reason: None, reception });
+    }
+
+    /// The repair channel is offered at the port that the site came to, if datagrams are heard there.
+    pub(super) fn join_leg(&mut self, mut join: LegJoin) {
+        let port = self.port.filter(|port| self.hub.channels.hears(*port));
+        join.channel = join.channel.zip(port).map(|(channel, port)| RepairChannel { port, ..channel });
+        self.tell(HubInput::JoinLeg(Box::new(join)));
+    }
+
+    pub(super) fn nak(&mut self, leg: LegId, leg_epoch: u64, request: Request) {
+        let Some(member) = &self.member else { return };
+        if request.unanswered && !std::mem::replace(&mut self.told_unanswered, true) {
+            let port = self.port.unwrap_or_default();
+            let sentence = format!(
+                "site {}: its requests by UDP get no answer, and repairs of multicast legs go by its session, which is slower where \
+                 packets are lost; let UDP port {port} of the hub through to it and back",
+                member.site
+            );
+            tracing::warn!("{sentence}");
+            self.hub.event(&Event::Fault { sentence, feed: None, site: Some(member.site.clone()) });
+        }
+        lock(&self.hub.plans).nak(member.handle.serial, leg, leg_epoch, request);
     }
 
     pub(super) fn leg_left(&mut self, left: LegLeft) {

@@ -41,6 +41,15 @@ impl Site {
             SiteEvent::LegLeft { leg, reason } => {
                 tracing::info!(leg = leg.0, reason, "a multicast leg ended")
             }
+            SiteEvent::RepairChannel { leg, open: true } => {
+                tracing::info!(leg = leg.0, "lost packets of the leg are asked for and repaired by UDP");
+            }
+            SiteEvent::RepairChannel { leg, open: false } => {
+                tracing::warn!(
+                    leg = leg.0,
+                    "the hub answers no UDP any more; lost packets of the leg are repaired by the session"
+                );
+            }
             SiteEvent::Lost { key, reason } => {
                 tracing::error!(
                     feed = key.feed.as_str(),

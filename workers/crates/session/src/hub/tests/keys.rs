@@ -13,7 +13,7 @@ fn key_messages(bench: &mut Bench) -> Vec<Message> {
 #[test]
 fn the_next_key_goes_to_a_site_that_has_the_leg_and_its_answer_is_told() {
     let mut bench = Bench::serving(vec![], 10);
-    bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
     bench.hub.handle(at(0), HubInput::NextKey(next_key(1)));
     assert_eq!(key_messages(&mut bench), [join(100).into(), next_key(1).into()]);
     let taken = KeyTaken { leg: LegId(100), leg_epoch: 1, key_id: 2 };
@@ -32,7 +32,7 @@ fn the_next_key_goes_to_a_site_that_has_the_leg_and_its_answer_is_told() {
 fn a_site_without_the_leg_hears_of_no_key() {
     let mut bench = Bench::serving(vec![], 10);
     bench.hub.handle(at(0), HubInput::NextKey(next_key(1)));
-    bench.hub.handle(at(0), HubInput::JoinLeg(join(100)));
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
     bench.hub.handle(at(0), HubInput::NextKey(next_key(9)));
     assert_eq!(key_messages(&mut bench), [join(100).into()]);
 }

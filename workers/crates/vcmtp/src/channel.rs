@@ -1,0 +1,56 @@
+//! The repair channel: requests for lost packets, and the packets that one site alone lacks, as sealed datagrams between that site and
+//! its hub.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 0 | mark and version: [`TO_HUB`] or [`TO_SITE`] |
+//! | 1..5 | channel id, big-endian |
+//! | 5..11 | counter, big-endian; rises by one from 1 in each direction |
+//! | 11..n-16 | kind (1 byte) and body under the channel's key |
+//! | n-16..n | tag; the 11 bytes of the header are the additional data |
+//!
+//! | kind | from | body |
+//! |---|---|---|
+//! | 1 request | site | the site's stamp (8), [`Request`](crate::Request) in CBOR; one without packets only asks for an answer |
+//! | 2 heard | hub | the stamp of the request; further bytes are skipped |
+//! | 3 repair | hub | packet number (8), the packet in clear |
+//!
+//! Other kinds are skipped. The nonce is the mark, three zeros, and the counter in eight bytes, so that the two directions share a key and
+//! no nonce.
+use minicbor::{Decode, Encode};
+
+use crate::Cipher;
+
+mod hub;
+mod round_trip;
+mod seal;
+mod site;
+mod window;
+
+pub use hub::{Heard, HubChannel};
+pub use seal::channel_of;
+pub(crate) use seal::is_from_hub;
+pub(crate) use site::{Answer, SiteChannel};
+
+/// What a site is given so that it can ask by datagrams. Drawn for one site and one taking part in a leg: counters begin at 1 with it.
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+pub struct RepairChannel {
+    /// Names the channel in its datagrams; the hub has no other with it.
+    #[n(0)]
+    pub id: u32,
+    /// The UDP port at the address of the session.
+    #[n(1)]
+    pub port: u16,
+    /// Only this site and the hub have it.
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub secret: [u8; 32],
+    /// What seals the datagrams.
+    #[n(3)]
+    pub cipher: Cipher,
+}
+
+impl std::fmt::Debug for RepairChannel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RepairChannel({}, port {})", self.id, self.port)
+    }
+}
