@@ -22,6 +22,20 @@ pub struct OpenStream {
     /// Good for one connection, for [`TICKET_LIFE`].
     #[n(1)]
     pub ticket: Ticket,
+    /// The path that it takes; absent: that of the first connection.
+    #[n(2)]
+    pub path: Option<StreamPath>,
+}
+
+/// A path of its own for data connections: through a circuit, say.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct StreamPath {
+    /// The hub's address and port there.
+    #[n(0)]
+    pub to: String,
+    /// The site's address there, which it connects from.
+    #[n(1)]
+    pub from: String,
 }
 
 /// Site to hub: the first and only frame on a data connection.

@@ -5,10 +5,10 @@ use thiserror::Error;
 
 use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
-    Attach, Attached, ClockReply, ClockRequest, Covered, Expired, FeedStart, Frontier, Handling, Hello,
-    KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark, Marked, Nak, NextKey, OpenStream,
-    PacketsGone, ProductBegin, Receipts, Refused, ResentBegin, ResentEnded, ResentFailed, StreamEnded,
-    Subscriptions, Taken, Train, Want, Welcome, packed, train,
+    Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered, Expired,
+    FeedStart, Frontier, Handling, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark,
+    Marked, Nak, NextKey, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin, ResentEnded,
+    ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
 };
 
 /// What a frame holds.
@@ -82,6 +82,9 @@ messages! {
     24 => Late,
     25 => NextKey,
     26 => KeyTaken,
+    27 => CircuitOffer,
+    28 => CircuitEnd,
+    29 => CircuitState,
     40 => Mark,
     41 => Marked,
     42 => OpenStream,

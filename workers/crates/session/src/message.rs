@@ -5,9 +5,11 @@ use downburst_model::{
 };
 use minicbor::{Decode, Encode};
 
+mod circuits;
 mod legs;
 mod receipts;
 
+pub use circuits::*;
 pub use legs::*;
 pub use receipts::*;
 

@@ -60,7 +60,7 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
         9 => encoded(11, &LegLeave { leg }),
         12 => encoded(40, &Mark { number: low as u32 }),
         13 => encoded(41, &Marked { number: low as u32 }),
-        14 => encoded(42, &OpenStream { stream: low as u32, ticket: Ticket([low as u8; 16]) }),
+        14 => encoded(42, &OpenStream { stream: low as u32, ticket: Ticket([low as u8; 16]), path: None }),
         15 => encoded(45, &StreamEnded { stream: low as u32, reason }),
         16 => encoded(46, &Taken { stream: low as u32, transfers: high }),
         10 => encoded(7, &(feed, epoch, Sequence(low), Sequence(high))),

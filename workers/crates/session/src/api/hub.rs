@@ -8,9 +8,9 @@ use downburst_model::{
 use downburst_vcmtp::Request;
 
 use crate::{
-    Classes, ClockOffset, Duplicates, FeedHandling, Filter, Frontier, Hello, KeyTaken, Late, LegJoin,
-    LegLeft, NextKey, Proof, Receipt, Reception, Refused, ResendEnd, ResendOrder, StreamId, Stretch,
-    Subscription, Ticket,
+    CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, Duplicates, FeedHandling, Filter, Frontier,
+    Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Proof, Receipt, Reception, Refused, ResendEnd,
+    ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// What a [`HubSession`](crate::HubSession) is told.
@@ -39,6 +39,14 @@ pub enum HubInput {
     /// The data connections that this session is to have from now on, each with the classes it carries. Ignored where the site
     /// does not know them.
     PlanStreams(Vec<Classes>),
+    /// The path that data connections take from now on; `None`: that of the first. Those on another path finish what they began, or
+    /// end at once, and what they had on its way is owed again.
+    StreamsBy {
+        /// The path.
+        path: Option<StreamPath>,
+        /// The path so far is dead.
+        at_once: bool,
+    },
     /// Answer to [`HubOutput::DrawTicket`].
     Ticket {
         /// As in the request.
@@ -121,6 +129,10 @@ pub enum HubInput {
         /// How far the log was read; `after` if it could not be read, which is tried again.
         read_to: Sequence,
     },
+    /// Have the site make its end of a circuit.
+    OfferCircuit(Box<CircuitOffer>),
+    /// Have the site take its end of a circuit away.
+    EndCircuit(CircuitEnd),
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
     JoinLeg(Box<LegJoin>),
     /// Take the site off the leg; unicast takes over.
@@ -294,6 +306,8 @@ pub enum HubEvent {
     },
     /// Where the site stands.
     Frontier(Frontier),
+    /// How the site's end of a circuit stands.
+    Circuit(CircuitState),
     /// A data connection stands.
     StreamOpened(StreamId),
     /// A data connection ended.

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, WallMicros};
 
 use crate::{
-    ClockOffset, Duplicates, FeedHandling, FeedPosition, LegJoin, Proof, Reception, Refused, StreamId,
-    Subscription, Train,
+    CircuitEnd, CircuitOffer, CircuitState, ClockOffset, Duplicates, FeedHandling, FeedPosition, LegJoin,
+    Proof, Reception, Refused, StreamId, Subscription, Train,
 };
 
 /// What a [`SiteSession`](crate::SiteSession) is told.
@@ -37,6 +37,8 @@ pub enum SiteInput {
         /// Why, for people.
         reason: String,
     },
+    /// How an end of a circuit stands, after the hub asked for it or since it changed.
+    Circuit(CircuitState),
     /// A datagram from the group or the repair channel of a leg.
     Datagram {
         /// The leg.
@@ -199,6 +201,10 @@ pub enum SiteEvent {
     Handling(Vec<FeedHandling>),
     /// The clock was compared.
     Clock(ClockOffset),
+    /// The hub wants an end of a circuit here; say how it stands.
+    CircuitOffered(Box<CircuitOffer>),
+    /// The hub wants an end of a circuit gone.
+    CircuitEnded(CircuitEnd),
     /// A data connection carries products.
     StreamAttached(StreamId),
     /// A data connection ended.

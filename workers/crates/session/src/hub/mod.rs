@@ -319,6 +319,10 @@ impl HubSession {
         matches!(self.state, State::Active)
     }
 
+    fn knows_circuits(&self) -> bool {
+        self.is_active() && self.version >= DATA_VERSION
+    }
+
     fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
     }
@@ -345,6 +349,7 @@ impl Machine for HubSession {
             }
             HubInput::Pace(bits_per_second) => self.pacer.set(now, bits_per_second),
             HubInput::PaceLate(bits_per_second) => self.late_pacer.set(now, bits_per_second),
+            HubInput::StreamsBy { path, at_once } => self.move_streams(now, path, at_once),
             HubInput::Ticket { stream, ticket } => self.offer_stream(now, stream, ticket),
             HubInput::StreamOpened(stream) => self.stream_opened(now, stream),
             HubInput::StreamClosed { stream, reason } => self.stream_closed(now, stream, reason),
@@ -379,6 +384,8 @@ impl Machine for HubSession {
                 let message = self.offers.next_key(next);
                 message.into_iter().for_each(|message| self.send(message));
             }
+            HubInput::OfferCircuit(offer) if self.knows_circuits() => self.send(*offer),
+            HubInput::EndCircuit(end) if self.knows_circuits() => self.send(end),
             HubInput::Repair { leg, leg_epoch, packet, payload } => {
                 self.repair(leg, leg_epoch, packet, &payload);
             }
@@ -387,6 +394,8 @@ impl Machine for HubSession {
             }
             HubInput::Subscriptions(_)
             | HubInput::Resends(_)
+            | HubInput::OfferCircuit(_)
+            | HubInput::EndCircuit(_)
             | HubInput::JoinLeg(_)
             | HubInput::PacketsGone { .. }
             | HubInput::PlanStreams(_) => {}

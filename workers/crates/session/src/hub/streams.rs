@@ -8,8 +8,8 @@ use downburst_model::{Class, FeedName, Micros, Now};
 use super::HubSession;
 use super::parcels::TakenBack;
 use crate::{
-    Attached, DATA_STREAMS, HubEvent, HubOutput, Mark, Marked, OpenStream, Purpose, StreamEnded, TICKET_LIFE,
-    Taken, Ticket,
+    Attached, DATA_STREAMS, HubEvent, HubOutput, Mark, Marked, OpenStream, Purpose, StreamEnded, StreamPath,
+    TICKET_LIFE, Taken, Ticket,
 };
 
 /// What is planned, and what stands.
@@ -29,6 +29,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     slots: Vec<Slot>,
+    /// The path of those that are opened from now on.
+    path: Option<StreamPath>,
     flows: BTreeMap<StreamId, Flow>,
     last: u32,
     mark: u32,
@@ -197,13 +199,36 @@ impl HubSession {
         self.carry();
     }
 
+    /// Has the planned connections opened anew by another path.
+    pub(super) fn move_streams(&mut self, now: Now, path: Option<StreamPath>, at_once: bool) {
+        if self.streams.path == path {
+            return;
+        }
+        self.streams.path = path;
+        let mut left = Vec::new();
+        for slot in &mut self.streams.slots {
+            left.extend(slot.stream());
+            slot.state = State::Resting { until: now.monotonic };
+            slot.failures = 0;
+        }
+        if at_once {
+            for stream in left.into_iter().filter(|stream| self.streams.has_flow(*stream)).collect::<Vec<_>>()
+            {
+                self.outputs.push_back(HubOutput::CloseStream(stream));
+                self.drop_flow(stream, "its path is dead".to_owned());
+            }
+        }
+        self.carry();
+    }
+
     /// The driver drew a ticket.
     pub(super) fn offer_stream(&mut self, now: Now, stream: StreamId, ticket: Ticket) {
         let until = now.monotonic.plus(TICKET_LIFE);
         let slot = self.streams.slots.iter_mut().find(|slot| slot.state == State::Drawing(stream));
         if let Some(slot) = slot {
             slot.state = State::Offered { stream, until };
-            self.send(OpenStream { stream: stream.0, ticket });
+            let path = self.streams.path.clone();
+            self.send(OpenStream { stream: stream.0, ticket, path });
         }
     }
 

@@ -22,6 +22,8 @@ impl SiteSession {
             Message::Mark(mark) => self.send(Marked { number: mark.number }),
             Message::OpenStream(open) => self.open_stream(now, open),
             Message::StreamEnded(ended) => self.take_stream_ended(ended),
+            Message::CircuitOffer(offer) => self.event(SiteEvent::CircuitOffered(Box::new(offer))),
+            Message::CircuitEnd(end) => self.event(SiteEvent::CircuitEnded(end)),
             Message::LegJoin(join) => self.join_leg(now, join),
             Message::NextKey(next) => self.take_leg_key(now, next),
             Message::LegLeave(leave) => self.end_leg(now, leave.leg, "the hub asked"),

@@ -375,6 +375,8 @@ impl Machine for SiteSession {
             SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, bytes),
             SiteInput::StreamOpened(stream) => self.stream_opened(stream),
             SiteInput::StreamClosed { stream, reason } => self.stream_closed(stream, reason),
+            SiteInput::Circuit(state) if self.link == Link::Up => self.send(state),
+            SiteInput::Circuit(_) => {}
             SiteInput::Disconnected => self.disconnected(now),
             SiteInput::Datagram { leg, bytes } => {
                 self.tell_leg(now, leg, None, ReceiverInput::Datagram(bytes));

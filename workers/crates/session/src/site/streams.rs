@@ -7,7 +7,9 @@ use downburst_model::{Micros, Now};
 
 use super::{Link, SiteSession};
 use crate::frame::{Decoder, Frame, Message};
-use crate::{Attach, DATA_STREAMS, OpenStream, SiteEvent, SiteOutput, StreamEnded, Taken, Ticket};
+use crate::{
+    Attach, DATA_STREAMS, OpenStream, SiteEvent, SiteOutput, StreamEnded, StreamPath, Taken, Ticket,
+};
 
 /// The data connections that the hub asked for.
 ///
@@ -36,7 +38,7 @@ struct DataLink {
 
 #[derive(Debug)]
 enum State {
-    Dialling(Ticket),
+    Dialling(Ticket, Option<StreamPath>),
     Greeting,
     Up,
 }
@@ -83,8 +85,16 @@ impl SiteSession {
         if self.streams.links.len() >= OPEN_STREAMS {
             return self.violation(now, "the hub asked for too many data connections".to_owned());
         }
-        self.streams.links.insert(stream, DataLink::new(open.ticket));
+        self.streams.links.insert(stream, DataLink::new(open.ticket, open.path));
         self.outputs.push_back(SiteOutput::OpenStream(stream));
+    }
+
+    /// The path that a data connection is to be opened by; `None`: that of the first.
+    pub fn stream_path(&self, stream: StreamId) -> Option<&StreamPath> {
+        match &self.streams.links.get(&stream)?.state {
+            State::Dialling(_, path) => path.as_ref(),
+            State::Greeting | State::Up => None,
+        }
     }
 
     /// A data connection stands: its first frame is the ticket.
@@ -92,7 +102,7 @@ impl SiteSession {
         let Some(link) = self.streams.links.get_mut(&stream) else {
             return self.outputs.push_back(SiteOutput::CloseStream(stream));
         };
-        if let State::Dialling(ticket) = std::mem::replace(&mut link.state, State::Greeting) {
+        if let State::Dialling(ticket, _) = std::mem::replace(&mut link.state, State::Greeting) {
             let bytes = Message::from(Attach { ticket }).encode();
             self.outputs.push_back(SiteOutput::Write { stream, bytes });
         }
@@ -192,8 +202,8 @@ impl SiteSession {
 }
 
 impl DataLink {
-    fn new(ticket: Ticket) -> Self {
-        Self { state: State::Dialling(ticket), decoder: Decoder::default(), taken: 0, told: 0 }
+    fn new(ticket: Ticket, path: Option<StreamPath>) -> Self {
+        Self { state: State::Dialling(ticket, path), decoder: Decoder::default(), taken: 0, told: 0 }
     }
 }
 

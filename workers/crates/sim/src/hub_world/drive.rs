@@ -205,6 +205,7 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         | HubEvent::Resent(_)
         | HubEvent::ResentRejected(_)
         | HubEvent::Late(_)
+        | HubEvent::Circuit(_)
         | HubEvent::LegJoined { .. }
         | HubEvent::KeyTaken(_)
         | HubEvent::StreamOpened(_)

@@ -303,6 +303,8 @@ impl Site {
             SiteEvent::StreamEnded { .. }
             | SiteEvent::RepairChannel { .. }
             | SiteEvent::Welcome { .. }
+            | SiteEvent::CircuitOffered(_)
+            | SiteEvent::CircuitEnded(_)
             | SiteEvent::Duplicates { .. }
             | SiteEvent::Handling(_)
             | SiteEvent::Refused(_)

@@ -1,6 +1,8 @@
 //! Data connections at the hub.
 use super::*;
-use crate::{Attached, Classes, Mark, Marked, OpenStream, StreamEnded, TICKET_LIFE, Taken, Ticket};
+use crate::{
+    Attached, Classes, Mark, Marked, OpenStream, StreamEnded, StreamPath, TICKET_LIFE, Taken, Ticket,
+};
 
 const GRID: Classes = Classes::of(Class::Grid);
 
@@ -28,7 +30,7 @@ impl Bench {
         self.frames(millis);
         let ticket = Ticket([number as u8; 16]);
         self.tell(millis, HubInput::Ticket { stream, ticket: ticket.clone() });
-        assert_eq!(self.messages(millis), [OpenStream { stream: number, ticket }.into()]);
+        assert_eq!(self.messages(millis), [OpenStream { stream: number, ticket, path: None }.into()]);
         self.tell(millis, HubInput::StreamOpened(stream));
         self.tell(millis, HubInput::Room { stream, bytes: 1 << 20 });
     }
@@ -285,4 +287,50 @@ fn wrong_words_about_streams_end_the_session() {
     bench.say(0, Taken { stream: 7, transfers: 2 });
     bench.say(0, StreamEnded { stream: 7, reason: String::new() });
     assert!(!bench.is_refused(0), "words about a stream that ended came late");
+}
+
+#[test]
+fn a_dead_path_is_left_at_once_and_what_was_on_it_is_owed_again() {
+    let mut bench = Bench::with_streams(0);
+    let path = StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() };
+    bench.tell(0, HubInput::StreamsBy { path: Some(path.clone()), at_once: false });
+    bench.tell(0, HubInput::PlanStreams(vec![GRID]));
+    bench.frames(0);
+    let ticket = Ticket([1; 16]);
+    bench.tell(0, HubInput::Ticket { stream: StreamId(1), ticket: ticket.clone() });
+    let opened = OpenStream { stream: 1, ticket, path: Some(path) };
+    assert_eq!(bench.messages(0), [opened.into()]);
+    bench.tell(0, HubInput::StreamOpened(StreamId(1)));
+    bench.tell(0, HubInput::Room { stream: StreamId(1), bytes: 1 << 20 });
+    bench.answer_marks(0);
+    bench.publish(0, 2, &[1, 2]);
+    bench.messages(0);
+    assert_eq!(bench.begun_on(1), [1, 2]);
+    bench.tell(1, HubInput::StreamsBy { path: None, at_once: true });
+    bench.messages(1);
+    assert_eq!(bench.closed(), [1]);
+    let owed = bench.others.iter().any(|output| matches!(output, HubOutput::Read { after: Sequence(0), .. }));
+    assert!(owed, "{:?}", bench.others);
+    // The next connection is opened at once, without the pause after a failure, by the path of the first.
+    assert_eq!(bench.drawn(), [1, 2]);
+    bench.open(1, 2);
+}
+
+#[test]
+fn a_path_that_is_left_in_good_order_finishes_what_it_began() {
+    let mut bench = Bench::with_streams(1);
+    bench.publish(0, 2, &[1, 2]);
+    bench.messages(0);
+    assert_eq!(bench.begun_on(1), [1, 2]);
+    let path = StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() };
+    bench.tell(1, HubInput::StreamsBy { path: Some(path), at_once: false });
+    bench.messages(1);
+    assert_eq!(bench.closed(), []);
+    bench.say(2, Taken { stream: 1, transfers: 2 });
+    bench.messages(2);
+    assert_eq!(bench.closed(), [1]);
+    assert!(
+        !bench.others.iter().any(|output| matches!(output, HubOutput::Read { .. })),
+        "nothing is sent twice"
+    );
 }

@@ -1,6 +1,9 @@
 //! Data connections at the site.
 use super::*;
-use crate::{Attach, Attached, Covered, Mark, Marked, OpenStream, StreamEnded, Taken, Ticket};
+use crate::{
+    Attach, Attached, CircuitEnd, CircuitState, Covered, Mark, Marked, OpenStream, StreamEnded, StreamPath,
+    Taken, Ticket,
+};
 
 impl Bench {
     /// A site to which products may come by stream 1.
@@ -14,7 +17,7 @@ impl Bench {
 
     fn open(&mut self, number: u32) {
         let stream = StreamId(number);
-        self.say(OpenStream { stream: number, ticket: Ticket([number as u8; 16]) });
+        self.say(OpenStream { stream: number, ticket: Ticket([number as u8; 16]), path: None });
         self.site.handle(at(self.millis), SiteInput::StreamOpened(stream));
         self.say_on(number, Attached { stream: number });
     }
@@ -54,7 +57,7 @@ fn takes(messages: &[Message]) -> Vec<Taken> {
 fn a_stream_is_opened_with_its_ticket_and_told_when_it_ends() {
     let mut bench = Bench::started();
     let ticket = Ticket([5; 16]);
-    bench.say(OpenStream { stream: 1, ticket: ticket.clone() });
+    bench.say(OpenStream { stream: 1, ticket: ticket.clone(), path: None });
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::OpenStream(StreamId(1)))), 1);
     bench.site.handle(at(0), SiteInput::StreamOpened(StreamId(1)));
     let Some(SiteOutput::Write { stream: StreamId(1), bytes }) = bench.site.poll(at(0)) else {
@@ -196,13 +199,13 @@ fn what_has_no_place_on_a_data_connection_ends_the_session() {
 fn a_hub_can_not_have_any_number_of_streams_opened() {
     let mut bench = Bench::started();
     for number in 1..=40 {
-        bench.say(OpenStream { stream: number, ticket: Ticket([1; 16]) });
+        bench.say(OpenStream { stream: number, ticket: Ticket([1; 16]), path: None });
     }
     assert!(bench.violates());
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::OpenStream(_))), 32);
     for number in [0, 1] {
         let mut bench = Bench::with_stream();
-        bench.say(OpenStream { stream: number, ticket: Ticket([1; 16]) });
+        bench.say(OpenStream { stream: number, ticket: Ticket([1; 16]), path: None });
         assert!(bench.violates(), "the stream {number} is there already");
     }
 }
@@ -215,4 +218,24 @@ proptest! {
         bench.messages();
         prop_assert_eq!(bench.ranges(), [(0, 0)]);
     }
+}
+
+#[test]
+fn a_data_connection_is_opened_by_the_path_that_the_hub_names() {
+    let mut bench = Bench::started();
+    let path = StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() };
+    bench.say(OpenStream { stream: 1, ticket: Ticket([1; 16]), path: Some(path.clone()) });
+    bench.say(OpenStream { stream: 2, ticket: Ticket([2; 16]), path: None });
+    assert_eq!(bench.site.stream_path(StreamId(1)), Some(&path));
+    assert_eq!(bench.site.stream_path(StreamId(2)), None);
+}
+
+#[test]
+fn what_the_hub_says_of_circuits_reaches_the_driver_and_its_answer_the_hub() {
+    let mut bench = Bench::started();
+    bench.say(CircuitEnd { lease: 7 });
+    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Event(SiteEvent::CircuitEnded(_)))), 1);
+    let state = CircuitState { lease: 7, fault: None };
+    bench.site.handle(at(0), SiteInput::Circuit(state.clone()));
+    assert!(bench.messages().contains(&state.into()));
 }
