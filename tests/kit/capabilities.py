@@ -67,6 +67,11 @@ def _htb_reason(namespace: str) -> str:
     return _reason("tc", "-n", namespace, "qdisc", "add", *on_loopback)
 
 
+def _vxlan_reason(namespace: str) -> str:
+    tunnel = ("type", "vxlan", "id", "1", "local", "127.0.0.1", "dstport", "4789", "dev", "lo")
+    return _reason("ip", "-n", namespace, "link", "add", "vxlan0", *tunnel)
+
+
 def _numgen_reason(namespace: str) -> str:
     rules = "table inet probe { chain input { type filter hook input priority 0; numgen random mod 100 < 5 drop; }; }"
     return _reason("ip", "netns", "exec", namespace, "nft", "-f", "-", given=rules)
@@ -102,6 +107,7 @@ _PROBES: dict[str, Callable[[str], str]] = {
     "veth": _veth_reason,
     "bridge": _bridge_reason,
     "htb": _htb_reason,
+    "vxlan": _vxlan_reason,
     "nft-numgen": _numgen_reason,
 }
 

@@ -119,17 +119,22 @@ class HubNode:
 
     def do(self, action: str, **fields: Any) -> Line:
         """Sends a job and waits for its answer."""
+        number = self.begin(action, **fields)
+        answer = self._answers[number].get(timeout=120)
+        del self._answers[number]
+        if not answer.get("ok"):
+            raise NodeError(answer)
+        return answer
+
+    def begin(self, action: str, **fields: Any) -> int:
+        """Sends a job and does not wait for its answer; returns its number."""
         with self._lock:
             self._next += 1
             number = self._next
             self._answers[number] = queue.Queue()
             assert self.process.stdin
             self.process.stdin.write(json.dumps({"id": number, "do": action, **fields}) + "\n")
-        answer = self._answers[number].get(timeout=120)
-        del self._answers[number]
-        if not answer.get("ok"):
-            raise NodeError(answer)
-        return answer
+        return number
 
     def feed(self, name: str, **fields: Any) -> Line:
         """Opens a feed and returns the node's description of it."""

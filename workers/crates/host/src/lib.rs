@@ -24,4 +24,4 @@ pub use failure::{Failure, Step};
 pub use half::{Burst, Half, Owner, Shape, Way};
 pub use link::{Kind, Link, Vxlan, addresses, links};
 pub use netlink::{Netlink, Refusal};
-pub use raise::{Raised, raise, raise_watched};
+pub use raise::{Raised, change, raise, raise_watched};

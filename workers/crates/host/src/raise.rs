@@ -28,6 +28,15 @@ pub fn raise(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     }
 }
 
+/// Changes a half that stands to be as told, in place. A step that fails leaves it as far as it came: raise the former one again.
+pub fn change(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
+    let mut changing = Raising { netlink, half, after: |_| ControlFlow::Continue(()) };
+    changing.steps().map_err(|stopped| match stopped {
+        Stopped::Failed(failure) => failure,
+        Stopped::Here => Failure::new(Step::Route, "the work was broken off", "try again"),
+    })
+}
+
 /// As [`raise`]; `after` hears of each step that was done, of a long one of each part, and may end the work there as a crash would, without undoing anything.
 pub fn raise_watched(
     netlink: &mut Netlink,

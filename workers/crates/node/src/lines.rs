@@ -8,9 +8,11 @@ use tokio::sync::mpsc;
 
 use crate::hub::{DeliveriesLine, ProductsLine};
 
+mod circuits;
 mod events;
 mod jobs;
 
+pub(crate) use circuits::*;
 pub(crate) use events::*;
 pub(crate) use jobs::*;
 
@@ -60,6 +62,25 @@ pub(crate) enum Action {
     Deliveries(DeliveriesLine),
     /// What do these numbers stand for?
     Products(ProductsLine),
+    /// The whole set of circuits.
+    Circuits {
+        /// All of them.
+        circuits: Vec<LeaseLine>,
+    },
+    /// Make a circuit, or change it to be so.
+    CircuitUp {
+        /// What it has to be.
+        circuit: LeaseLine,
+    },
+    /// Take a circuit away.
+    CircuitDown {
+        /// Which.
+        lease: u32,
+    },
+    /// Find out what a circuit carries.
+    CircuitProbe(ProbeLine),
+    /// What can this host do for circuits?
+    CircuitHost,
     /// Answer when every connected site has everything.
     Drain {
         /// Give up after this long.

@@ -42,6 +42,9 @@ enum Role {
     /// Look into the product logs of a hub or a site; nothing is changed, and a running node is not disturbed.
     #[command(subcommand)]
     Log(LogTool),
+    /// What this host can do for circuits.
+    #[command(subcommand)]
+    Circuits(CircuitTool),
 }
 
 #[derive(clap::Args)]
@@ -73,6 +76,10 @@ struct ReceiveArguments {
     /// Take datagrams one by one from the kernel: for network cards whose UDP GRO is broken.
     #[arg(long)]
     no_udp_offload: bool,
+    /// Let the hub's operator use this interface for circuits to this site: tunnels, shaping and addresses are made on it and taken away.
+    /// Needs CAP_NET_ADMIN. May be given several times.
+    #[arg(long, value_name = "INTERFACE")]
+    circuits: Vec<String>,
     /// Shifts this site's wall clock by so many microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
@@ -104,6 +111,17 @@ enum ControlRequest {
     },
 }
 
+#[derive(Subcommand)]
+enum CircuitTool {
+    /// Try what circuits need: tunnels, tags, shaping. Nothing is left behind.
+    #[command(after_help = PROBE_HOST_EXAMPLES)]
+    ProbeHost {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 fn main() -> ExitCode {
     let matches = Arguments::command().get_matches();
     let arguments = match Arguments::from_arg_matches(&matches) {
@@ -118,6 +136,7 @@ fn main() -> ExitCode {
         },
         Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub_runtime(), hub()),
+        Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
         Role::Log(tool) => downburst_node::log_tools::run(&tool),
     }
 }
@@ -209,6 +228,26 @@ fn site_control(arguments: ControlArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Ends with 1 where circuits can't be made.
+fn probe_host(json: bool) -> ExitCode {
+    let found = downburst_node::circuits::describe_host();
+    let needed = ["net_admin", "vxlan", "htb"];
+    if json {
+        println!("{found}");
+    } else {
+        for (part, ability) in found.as_object().into_iter().flatten() {
+            let word = |name: &str| ability.get(name).and_then(|word| word.as_str()).unwrap_or_default();
+            match ability.get("able").and_then(|able| able.as_bool()) {
+                Some(true) => println!("{part}: yes"),
+                _ => println!("{part}: no: {}; {}", word("sentence"), word("remedy")),
+            }
+        }
+    }
+    let able =
+        |part: &&str| found.pointer(&format!("/{part}/able")).and_then(|able| able.as_bool()) == Some(true);
+    ExitCode::from(u8::from(!needed.iter().all(able)))
+}
+
 async fn receive(arguments: ReceiveArguments, hubs: Vec<HubChoice>) -> ExitCode {
     match downburst_node::site::run(arguments.with(hubs)).await {
         Ending::Stopped => ExitCode::SUCCESS,
@@ -242,11 +281,18 @@ impl ReceiveArguments {
             retention_bytes: self.retention_bytes,
             files: !self.no_files,
             reading: Reading { offload: !self.no_udp_offload, priority: self.receive_priority },
+            circuits: self.circuits,
             wall_shift_us: self.shift_clock_us,
             session_versions: self.session_versions,
         }
     }
 }
+
+const PROBE_HOST_EXAMPLES: &str = "Examples:
+  downburst-node circuits probe-host
+  downburst-node circuits probe-host --json
+
+The exit code is 0 where tunnels and shaping work, else 1; tags are of use where the network knows VLANs.";
 
 const CONTROL_EXAMPLES: &str = "Examples:
   downburst-node site-control --dir /var/lib/downburst status

@@ -14,6 +14,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::batches::Batches;
 use super::channels::Channels;
+use super::circuits::Circuits;
 use super::feeds::{Feeds, failure, random_u64};
 use super::late_share::LateShare;
 use super::plans::Plans;
@@ -86,12 +87,15 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
     let places: Vec<SocketAddr> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let addresses: Vec<String> = places.iter().map(ToString::to_string).collect();
+    let sites_port = places.first().map_or(0, SocketAddr::port);
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
     let hub = Arc::new(Hub {
         clock,
         lines,
+        circuits: Circuits::new(&format!("hub {}", start.data_dir.display())),
         start,
+        sites_port,
         ca_sha256: identity.ca_sha256.clone(),
         upstreams: Upstreams::default(),
         receipts,
@@ -169,6 +173,11 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             later(lines, id, async move { deliveries::deliveries(&hub, line).await });
         }
         Action::Products(line) => later(lines, id, async move { deliveries::products(&hub, line).await }),
+        Action::Circuits { circuits } => later(lines, id, async move { hub.circuits(circuits).await }),
+        Action::CircuitUp { circuit } => later(lines, id, async move { hub.circuit_up(circuit).await }),
+        Action::CircuitDown { lease } => later(lines, id, async move { hub.circuit_down(lease).await }),
+        Action::CircuitProbe(probe) => later(lines, id, async move { hub.circuit_probe(probe).await }),
+        Action::CircuitHost => later(lines, id, async { Ok(describe_host().await) }),
         Action::Drain { seconds } => later(lines, id, async move {
             let behind = drain(&hub, Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))).await;
             Ok(json!({"drained": behind == 0, "behind": behind}))
@@ -195,6 +204,10 @@ fn later(lines: Lines, id: u64, work: impl Future<Output = Result<Value, Failure
         let result = work.await;
         lines.answer(id, result);
     });
+}
+
+async fn describe_host() -> Value {
+    tokio::task::spawn_blocking(crate::circuits::describe_host).await.unwrap_or_default()
 }
 
 fn ingest(hub: &Hub, line: IngestLine, reply: Reply) {
@@ -272,7 +285,8 @@ async fn tick(hub: Arc<Hub>) {
             _ = second.tick() => {
                 hub.roster.expire(hub.clock.wall());
                 hub.roster.turn_hour(hub.clock.wall());
-                hub.tell_traffic();
+                let hub = Arc::clone(&hub);
+                tokio::spawn(async move { hub.tell_traffic().await });
             }
             _ = batch.tick() => hub.write_batch(),
             _ = retain.tick() => retain_all(&hub),

@@ -6,6 +6,7 @@ mod accept;
 mod batches;
 mod bells;
 mod channels;
+mod circuits;
 mod claims;
 mod data;
 mod deliveries;
@@ -49,6 +50,7 @@ use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start};
 use batches::Batches;
 use channels::Channels;
+use circuits::Circuits;
 pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
 use doubts::Doubts;
 use feeds::Feeds;
@@ -65,9 +67,12 @@ struct Hub {
     clock: Clock,
     lines: Lines,
     start: Start,
+    /// The port of the first address for sites; circuits lead to it, too.
+    sites_port: u16,
     /// Fingerprint of this hub's own authority.
     ca_sha256: String,
     upstreams: Upstreams,
+    circuits: Circuits,
     feeds: Feeds,
     roster: Roster,
     plans: Mutex<Plans>,
@@ -158,8 +163,9 @@ impl Hub {
         self.next_ask.fetch_add(1, Ordering::Relaxed)
     }
 
-    async fn stop(&self) {
+    async fn stop(self: &Arc<Self>) {
         self.upstreams.end_all().await;
+        self.end_circuits().await;
         self.stopping.send_replace(true);
         lock(&self.plans).stop_all();
         self.roster.wait_until_empty(STOP_PATIENCE).await;
@@ -167,7 +173,7 @@ impl Hub {
         self.receipts.stop();
         self.feeds.close();
         // The agent is to remember every number that was given.
-        self.tell_traffic();
+        self.tell_traffic().await;
     }
 }
 

@@ -47,7 +47,7 @@ impl Hub {
                 }
             }
         }
-        if let Some(unicast) = plan.legs.iter().find(|line| line.transport == Transport::Unicast) {
+        if let Some(unicast) = plan.legs.iter().find(|line| line.transport != Transport::Multicast) {
             feed.count_unicast_under(unicast.leg);
         }
         plans.versions.insert(plan.feed.clone(), plan.version);
@@ -58,6 +58,7 @@ impl Hub {
         }
         let gone = plans.not_in_plan(&plan.feed, &before);
         drop(plans);
+        self.look_at_paths();
         self.end_later(gone);
         Ok(())
     }
@@ -128,6 +129,13 @@ impl Hub {
 }
 
 impl Plans {
+    /// The circuits that carry legs to a site, in the order of the feeds.
+    pub(super) fn circuits_of(&self, site: &SiteName) -> Vec<u32> {
+        let legs = self.lines.values().flatten().filter(|line| line.transport == Transport::StaticCircuit);
+        let carriers = legs.flat_map(|line| &line.circuits).filter(|carrier| carrier.site == *site);
+        carriers.map(|carrier| carrier.lease).collect()
+    }
+
     pub(super) fn nak(&self, session: u64, leg: LegId, leg_epoch: u64, request: Request) {
         if let Some(leg) = self.running.get(&leg) {
             leg.nak(session, leg_epoch, request);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    ClockOffset, FeedHandling, Frontier, LegJoin, NextKey, RefusalCode, Refused, StreamId, Subscription,
-    Ticket, Tickets,
+    CircuitEnd, CircuitOffer, ClockOffset, FeedHandling, Frontier, LegJoin, NextKey, RefusalCode, Refused,
+    StreamId, Subscription, Ticket, Tickets,
 };
 use downburst_vcmtp::Urgency;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -59,6 +59,10 @@ pub(super) struct Handle {
 #[derive(Debug)]
 pub(super) enum Command {
     Subscriptions(Vec<Subscription>, Vec<FeedHandling>),
+    Circuit(Box<CircuitOffer>),
+    EndCircuit(CircuitEnd),
+    /// Circuits or plans changed: data connections may have to go another way.
+    LookAtPath,
     /// What the site gets once more changed.
     Resends,
     /// Feeds were opened or closed, or their unicast leg changed.

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{
-    ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Outcome, Purpose, Receipt,
+    CircuitFault, CircuitState, ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Outcome, Purpose, Receipt,
     RefusalCode, Refused, StreamId,
 };
 use tokio::sync::{mpsc, watch};
@@ -334,6 +334,9 @@ impl Session {
             Command::Attach(attached) => self.attach(attached),
             Command::Streams(pinned) => self.pin_streams(pinned),
             Command::Pace => self.pace(),
+            Command::Circuit(offer) => self.tell(HubInput::OfferCircuit(offer)),
+            Command::EndCircuit(end) => self.tell(HubInput::EndCircuit(end)),
+            Command::LookAtPath => self.look_at_path(),
         }
     }
 
@@ -424,6 +427,7 @@ impl Session {
                     member.handle.change().stands(frontier);
                 }
             }
+            HubEvent::Circuit(state) => self.circuit_said(state),
             HubEvent::StreamOpened(_) => self.count_streams(1),
             HubEvent::StreamClosed { stream, reason } => self.stream_closed(stream, &reason),
             HubEvent::Violation(sentence) => {
@@ -431,6 +435,15 @@ impl Session {
             }
             HubEvent::Dead => self.reason = Some("nothing was heard from the site".to_owned()),
         }
+    }
+
+    fn circuit_said(&self, state: CircuitState) {
+        let Some(member) = &self.member else { return };
+        let said = state.fault.map_or(Ok(()), |fault| {
+            let CircuitFault { step, sentence, remedy } = fault;
+            Err(CircuitFault { step: shown(&step), sentence: shown(&sentence), remedy: shown(&remedy) })
+        });
+        self.hub.circuit_said(&member.site, state.lease, said);
     }
 
     /// The site, if there is such a feed: a site can name what it likes.

@@ -121,7 +121,8 @@ impl Counters {
 
 impl Hub {
     /// Tells the agent what moved since the last time.
-    pub(super) fn tell_traffic(&self) {
+    pub(super) async fn tell_traffic(&self) {
+        let circuits = self.circuit_traffic().await;
         let now = self.clock.wall();
         let from = lock(&self.counters.last_told).replace(now).unwrap_or(self.started_at(now));
         let traffic = Traffic {
@@ -133,6 +134,7 @@ impl Hub {
             // Before the sessions: a site that is back already is told in them.
             gone: self.roster.take_gone(),
             sessions: self.session_news(),
+            circuits,
         };
         self.event(&Event::Traffic(traffic));
     }

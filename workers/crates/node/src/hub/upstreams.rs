@@ -116,6 +116,7 @@ impl Upstream {
             clock: hub.clock,
             versions: hub.start.session_versions.clone(),
             reading: crate::site::Reading::default(),
+            ports: Vec::new(),
             shelf: Arc::clone(&intake) as Arc<dyn Shelf>,
             completeness: Arc::default(),
             files: None,

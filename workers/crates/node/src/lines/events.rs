@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
 use serde::Serialize;
 
+use super::CircuitTraffic;
+
 /// Something nobody asked for.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -42,6 +44,16 @@ pub(crate) enum Event {
     Recovered { feed: FeedName, sentence: String },
     /// Something an operator should see.
     Fault { sentence: String, feed: Option<FeedName>, site: Option<SiteName> },
+    /// An end of a circuit changed.
+    Circuit {
+        lease: u32,
+        site: Option<SiteName>,
+        state: &'static str,
+        step: Option<String>,
+        hop: Option<String>,
+        sentence: Option<String>,
+        remedy: Option<String>,
+    },
     /// What moved in the last second.
     Traffic(Traffic),
     /// A batch of sketches is ready.
@@ -68,6 +80,7 @@ pub(crate) struct Traffic {
     pub(crate) gone: BTreeSet<SiteName>,
     /// Sessions of which something changed, and a few others.
     pub(crate) sessions: Vec<SessionTraffic>,
+    pub(crate) circuits: Vec<CircuitTraffic>,
 }
 
 /// Arrivals of a feed.

@@ -285,6 +285,9 @@ pub(crate) struct LegLine {
     pub(crate) transport: Transport,
     /// For whom.
     pub(crate) sites: Vec<SiteName>,
+    /// For a static circuit: which one carries it to each site.
+    #[serde(default)]
+    pub(crate) circuits: Vec<CarrierLine>,
     /// Multicast only: the group's address.
     #[serde(default)]
     pub(crate) group: String,
@@ -306,6 +309,15 @@ pub(crate) struct LegLine {
     /// Multicast only: whether trains may leave in one call.
     #[serde(default = "default_offload")]
     pub(crate) offload: bool,
+}
+
+/// The circuit that carries a leg to a site.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct CarrierLine {
+    /// The site.
+    pub(crate) site: SiteName,
+    /// The circuit.
+    pub(crate) lease: u32,
 }
 
 /// See [`Action::Ingest`].

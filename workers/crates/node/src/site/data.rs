@@ -4,10 +4,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use downburst_session::StreamId;
+use downburst_session::{StreamId, StreamPath};
 use tokio::io::AsyncWrite as _;
 
-use super::link::{Link, NoLink, dial};
+use super::link::{Link, NoLink, dial, dial_from};
 
 /// All of them; without any, nothing is kept.
 #[derive(Default)]
@@ -36,9 +36,19 @@ pub(super) enum Woken {
 type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
 
 impl DataLinks {
-    /// Opens a connection to the hub's node at `address`, where the first one leads.
-    pub(super) fn open(&mut self, stream: StreamId, address: String, ca_sha256: String) {
-        self.dials.push((stream, Box::pin(dial(address, ca_sha256, Duration::ZERO))));
+    /// Opens a connection to the hub's node by a path of its own, or to `address`, where the first one leads.
+    pub(super) fn open(
+        &mut self,
+        stream: StreamId,
+        path: Option<StreamPath>,
+        address: String,
+        ca_sha256: String,
+    ) {
+        let dialling: Dial = match path {
+            Some(path) => Box::pin(dial_from(path.from, path.to, ca_sha256)),
+            None => Box::pin(dial(address, ca_sha256, Duration::ZERO)),
+        };
+        self.dials.push((stream, dialling));
     }
 
     pub(super) fn push(&mut self, stream: StreamId, bytes: &[u8]) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::{FeedName, LegId, Machine as _, ProductId};
 use downburst_session::{
-    FeedPosition, LegJoin, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
+    CircuitState, FeedPosition, LegJoin, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
 };
 use tokio::io::AsyncWrite as _;
 use tokio::sync::{mpsc, watch};
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::asks::Asks;
 use super::assembly::Assemblies;
+use super::circuits::Circuits;
 use super::complete::Completeness;
 use super::data::{self, DataLinks};
 use super::files::{Done, Waker};
@@ -67,6 +68,7 @@ pub(crate) struct Site {
     local_address: String,
     peer_address: String,
     data: DataLinks,
+    circuits: Circuits,
     reconnect: Reconnect,
     /// When the hub let the site in, while the session lasts.
     welcomed: Option<Instant>,
@@ -88,6 +90,7 @@ enum Woken {
     Found(Found),
     Stored(Vec<Stored>),
     Done(Done),
+    Circuit(CircuitState),
     Role,
     Deadline,
 }
@@ -97,8 +100,20 @@ type Dial = Pin<Box<dyn Future<Output = Result<Link, NoLink>> + Send>>;
 impl Site {
     /// Takes up where the site was with this hub.
     pub(crate) fn open(parts: Parts) -> Result<Self, String> {
-        let Parts { hub, identity, clock, versions, reading, shelf, completeness, files, done, roles, news } =
-            parts;
+        let Parts {
+            hub,
+            identity,
+            clock,
+            versions,
+            reading,
+            ports,
+            shelf,
+            completeness,
+            files,
+            done,
+            roles,
+            news,
+        } = parts;
         let (state, feeds) = recover(&hub, shelf.as_ref(), &completeness)?;
         let (result_sender, results) = mpsc::unbounded_channel();
         let (complete, store_thread) = store::start(Arc::clone(&shelf), clock, result_sender)?;
@@ -106,6 +121,7 @@ impl Site {
         let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
         let role = *roles.borrow();
         Ok(Self {
+            circuits: Circuits::start(ports, &format!("site {}", hub.state.display()), clock),
             assemblies: Assemblies::new(&hub.spool),
             machine: SiteSession::new(software, state).speaking(&versions),
             hub,
@@ -152,7 +168,7 @@ impl Site {
         loop {
             self.perform();
             if self.role == Role::End {
-                return self.close();
+                return self.close().await;
             }
             if std::mem::take(&mut self.hang_up) {
                 self.disconnected();
@@ -169,6 +185,7 @@ impl Site {
                 woken = self.data.moved(), if reads => Woken::Data(woken),
                 Some(found) = self.found.recv() => Woken::Found(found),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
+                state = self.circuits.state() => Woken::Circuit(state),
                 Some(done) = self.done.recv() => Woken::Done(done),
                 _ = self.roles.changed() => Woken::Role,
                 () = tokio::time::sleep_until(deadline) => Woken::Deadline,
@@ -218,6 +235,7 @@ impl Site {
                 }
                 self.tell(SiteInput::ActionDone { key, at });
             }
+            Woken::Circuit(state) => self.tell(SiteInput::Circuit(state)),
             Woken::Role => self.take_role(),
         }
     }
@@ -253,7 +271,8 @@ impl Site {
                 SiteOutput::Write { stream: StreamId::FIRST, bytes } => self.out.extend_from_slice(&bytes),
                 SiteOutput::Write { stream, bytes } => self.data.push(stream, &bytes),
                 SiteOutput::OpenStream(stream) => {
-                    self.data.open(stream, self.peer_address.clone(), self.identity.ca_sha256.clone());
+                    let path = self.machine.stream_path(stream).cloned();
+                    self.data.open(stream, path, self.peer_address.clone(), self.identity.ca_sha256.clone());
                 }
                 SiteOutput::CloseStream(stream) => self.data.close(stream),
                 SiteOutput::JoinGroup(join) => self.join(&join),
@@ -422,9 +441,10 @@ impl Site {
         Instant::now() + due.unwrap_or(LONGEST_SLEEP)
     }
 
-    fn close(mut self) {
+    async fn close(mut self) {
         self.tell(SiteInput::Disconnected);
         self.perform();
+        self.circuits.close().await;
         drop(self.complete);
         // What is on its way to the log gets there; its receipt follows the next hello.
         let _ = self.store_thread.join();

@@ -267,6 +267,7 @@ impl Common {
                 clock: self.clock,
                 versions: receive.session_versions.clone(),
                 reading: receive.reading,
+                ports: receive.circuits.clone(),
                 shelf: Arc::clone(&self.logs) as Arc<dyn Shelf>,
                 completeness: Arc::clone(&self.completeness),
                 files: self.waker.clone(),

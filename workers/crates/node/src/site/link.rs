@@ -1,12 +1,13 @@
 //! The connection to the hub.
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use rustls::pki_types::ServerName;
 use tokio::io::BufReader;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -44,10 +45,21 @@ impl Link {
 /// Waits `pause`, then connects to `hub` and checks that it belongs to the authority with this fingerprint.
 pub(super) async fn dial(hub: String, ca_sha256: String, pause: Duration) -> Result<Link, NoLink> {
     tokio::time::sleep(pause).await;
-    let stream = connect(&hub).await.map_err(|(error, ended)| NoLink {
-        sentence: format!("the hub at {hub} can't be reached: {error}"),
-        ended,
-    })?;
+    let stream = connect(&hub).await.map_err(|(error, ended)| unreached(&hub, &error, ended))?;
+    shake(stream, hub, ca_sha256).await
+}
+
+/// Connects from an address of this host, which names the way, to the hub's at the other end of it.
+pub(super) async fn dial_from(from: String, to: String, ca_sha256: String) -> Result<Link, NoLink> {
+    let stream = connect_from(&from, &to).await.map_err(|error| unreached(&to, &error, Ended::Answered))?;
+    shake(stream, to, ca_sha256).await
+}
+
+fn unreached(hub: &str, error: &io::Error, ended: Ended) -> NoLink {
+    NoLink { sentence: format!("the hub at {hub} can't be reached: {error}"), ended }
+}
+
+async fn shake(stream: TcpStream, hub: String, ca_sha256: String) -> Result<Link, NoLink> {
     let local_address = stream.local_addr().map(|address| address.ip().to_string()).unwrap_or_default();
     let peer_address = stream.peer_addr().map(|address| address.to_string()).unwrap_or_default();
     let answered = |sentence| NoLink { sentence, ended: Ended::Answered };
@@ -66,6 +78,17 @@ pub async fn connect(hub: &str) -> Result<TcpStream, (io::Error, Ended)> {
             matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset);
         (error, if answered { Ended::Answered } else { Ended::Unanswered })
     })?;
+    tcp::prepare(&stream);
+    Ok(stream)
+}
+
+async fn connect_from(from: &str, to: &str) -> io::Result<TcpStream> {
+    let unreadable = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let (from, to): (IpAddr, SocketAddr) =
+        (from.parse().map_err(unreadable)?, to.parse().map_err(unreadable)?);
+    let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.bind(SocketAddr::new(from, 0))?;
+    let stream = within(CONNECT_PATIENCE, socket.connect(to)).await?;
     tcp::prepare(&stream);
     Ok(stream)
 }

@@ -6,6 +6,7 @@
 mod asks;
 mod assembly;
 mod choice;
+mod circuits;
 mod complete;
 pub mod control;
 mod cursor;
@@ -56,6 +57,8 @@ pub struct Receive {
     pub files: bool,
     /// How groups are read.
     pub reading: Reading,
+    /// The interfaces that its hubs may use for circuits; none: it takes part in no circuits.
+    pub circuits: Vec<String>,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
     pub wall_shift_us: i64,
     /// The versions of the session that it speaks, best first: fewer than all to stand for a node of an earlier release.

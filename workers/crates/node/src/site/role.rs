@@ -19,6 +19,8 @@ pub(crate) struct Parts {
     pub(crate) versions: Vec<u16>,
     /// How groups are read.
     pub(crate) reading: Reading,
+    /// The interfaces that the hub may use for circuits.
+    pub(crate) ports: Vec<String>,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) completeness: Arc<Completeness>,
     /// Wakes what reads the log.

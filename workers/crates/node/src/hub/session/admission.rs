@@ -86,6 +86,7 @@ impl Session {
                 self.tell_subscribed();
                 if !self.stand_by {
                     self.hub.place_site(&site, &handle);
+                    self.hub.offer_circuits(&site, &handle);
                 }
                 self.member = Some(Member { site, handle, commands, repairs });
                 self.tell_resends();

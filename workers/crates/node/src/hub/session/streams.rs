@@ -1,6 +1,6 @@
 //! The data connections of a session: how many there are to be, and what becomes of them.
-use downburst_model::{Micros, SiteName};
-use downburst_session::{Classes, HubInput, LIVENESS_LIMIT, StreamId};
+use downburst_model::{Class, Micros, SiteName};
+use downburst_session::{Classes, HubInput, LIVENESS_LIMIT, StreamId, StreamPath};
 
 use super::{Member, Session};
 use crate::hub::data::{Attached, DataLinks, Woken};
@@ -18,6 +18,8 @@ pub(super) struct Streams {
     policy: Option<StreamPolicy>,
     plan: Vec<Classes>,
     sent_bytes: u64,
+    /// The path of their own, if they have one.
+    path: Option<StreamPath>,
 }
 
 impl Streams {
@@ -36,6 +38,25 @@ impl Session {
             _ => Setting::Unknown,
         };
         self.streams.policy = Some(StreamPolicy::new(setting, self.hub.roster.learnt(&site)));
+        self.plan_streams();
+        self.look_at_path();
+    }
+
+    /// Data connections go by a circuit as long as one carries the site's legs and answers, else as the first connection does.
+    pub(super) fn look_at_path(&mut self) {
+        let Some(site) = self.member.as_ref().map(|member| member.site.clone()) else { return };
+        let path = self.hub.stream_path(&site);
+        if path == self.streams.path || self.streams.policy.is_none() {
+            return;
+        }
+        match &path {
+            Some(path) => tracing::info!(site = site.as_str(), to = path.to, "products go by a circuit"),
+            None => tracing::info!(site = site.as_str(), "products go by the routed path"),
+        }
+        // A circuit that is left is dead; a routed path that is left finishes what it began.
+        let at_once = self.streams.path.is_some();
+        self.streams.path.clone_from(&path);
+        self.tell(HubInput::StreamsBy { path, at_once });
         self.plan_streams();
     }
 
@@ -155,7 +176,10 @@ impl Session {
     fn plan_streams(&mut self) -> bool {
         let now = self.hub.clock.monotonic();
         let Some(policy) = &self.streams.policy else { return false };
-        let (plan, decision) = (policy.plan(now), policy.decision().clone());
+        let (mut plan, decision) = (policy.plan(now), policy.decision().clone());
+        if plan.is_empty() && self.streams.path.is_some() {
+            plan.push(Classes::all().without(Classes::of(Class::Warning)));
+        }
         if let Some(member) = &self.member {
             let mut status = member.handle.change();
             if status.streams.planned != decision.count {

@@ -29,6 +29,8 @@ impl Site {
             SiteEvent::Clock(clock) => {
                 tracing::debug!(offset_us = clock.offset_us, bound_us = clock.bound_us, "clock compared");
             }
+            SiteEvent::CircuitOffered(offer) => self.circuits.make(offer),
+            SiteEvent::CircuitEnded(end) => self.circuits.end(end.lease),
             SiteEvent::StreamAttached(stream) => {
                 tracing::info!(stream = stream.0, "a data connection stands");
             }

@@ -1,0 +1,243 @@
+"""Circuits between a hub and a site, on real kernels: made, measured, cut, left behind by a crash, ended."""
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.capabilities import needs
+from kit.namespaces import Lab
+from kit.node import HubNode, SiteNode, wait_for
+
+pytestmark = [pytest.mark.system, pytest.mark.root]
+
+RATE_BPS = 60_000_000
+SHAPED_BPS = 0.9 * RATE_BPS
+Line = dict[str, Any]
+
+
+class Bed:
+    """A hub and a site that takes part in circuits, each in a host of its own."""
+
+    def __init__(self, lab: Lab, directory: Path, stack: ExitStack, *, circuits: bool = True) -> None:
+        self.lab, self.directory = lab, directory
+        self.hub = HubNode(directory / "hub", listen="0.0.0.0:7370", prefix=lab.command("hub", []))
+        self.before = {host: self.network(host) for host in ("hub", "far")}
+        stack.callback(self.hub.stop)
+        self.hub.start()
+        self.hub.feed("CONDUIT")
+        arguments = ["--circuits", "eth0"] if circuits else []
+        self.site = SiteNode(
+            directory / "far", f"{lab.address('hub')}:7370", prefix=lab.command("far", []), arguments=arguments
+        )
+        everything = {"feed": "CONDUIT", "pattern": ".*", "not_pattern": None}
+        self.hub.site("far", everything, token_file=self.site.token_file)
+        stack.callback(self.site.stop)
+        self.site.start()
+        self.hub.wait_connected("far")
+
+    def lease(self, number: int = 17, **fields: Any) -> Line:
+        """A circuit of 60 Mb/s between the two."""
+        ends = [
+            {"end": "hub-eth0", "site": None, "interface": "eth0", "underlay": self.lab.address("hub"), "vlan": None}
+            | {"address": "10.9.0.0/31"},
+            {"end": "far-eth0", "site": "far", "interface": "eth0", "underlay": self.lab.address("far"), "vlan": None}
+            | {"address": "10.9.0.1/31"},
+        ]
+        line = {
+            "lease": number,
+            "driver": "linux",
+            "shape": "point-to-point",
+            "replication": "head-end",
+            "group": None,
+        }
+        rates = {"rate_out_bps": RATE_BPS, "rate_in_bps": RATE_BPS, "shaped_share": 0.9, "burst_bytes": None}
+        return line | rates | {"vni": 700 + number, "cap": "hard", "until_us": None, "ends": ends} | fields
+
+    def up(self, **fields: Any) -> Line:
+        return self.hub.do("circuit-up", circuit=self.lease(**fields))
+
+    def ride(self, version: int = 1) -> None:
+        """Plans the feed onto the circuit."""
+        leg = {"leg": 7, "transport": "static-circuit", "sites": ["far"], "circuits": [{"site": "far", "lease": 17}]}
+        self.hub.do("plan", feed="CONDUIT", version=version, legs=[leg])
+
+    def rate(self, direction: str = "out") -> Line:
+        probe = {"rate_bps": RATE_BPS, "duration_ms": 600, "direction": direction}
+        return dict(self.hub.do("circuit-probe", lease=17, site="far", kind="rate", **probe)["probe"])
+
+    def network(self, host: str) -> str:
+        """All that circuits may change on a host, in the words of its own tools."""
+        shown = [
+            ["ip", "-brief", "address"],
+            ["ip", "route", "show", "table", "all"],
+            ["tc", "qdisc", "show"],
+            ["tc", "class", "show", "dev", "eth0"],
+            ["tc", "filter", "show", "dev", "eth0"],
+            ["nft", "list", "ruleset"],
+        ]
+        lines = [line for argv in shown for line in self.lab.output(host, argv).splitlines()]
+        # The kernel adds this one a second after the interface was made.
+        return "\n".join(line for line in lines if not line.startswith("local fe80::"))
+
+    def wait_untouched(self, *hosts: str) -> None:
+        """Waits until nothing of ours is left."""
+        for host in hosts:
+            with suppress(AssertionError):
+                wait_for("nothing of ours", lambda host=host: self.network(host) == self.before[host], 5)
+            assert self.network(host) == self.before[host]
+
+    def sent_by_circuit(self) -> int:
+        """Bytes that went out by it, as the hub's node told."""
+        told = [entry for event in self.hub.events_named("traffic") for entry in event["circuits"]]
+        return sum(entry["out_bytes"] for entry in told)
+
+    def put(self, product_id: str, size: int) -> tuple[str, str]:
+        content = random.Random(product_id).randbytes(size)
+        self.hub.put("CONDUIT", product_id, content)
+        return product_id, sha256(content).hexdigest()
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    needs("root", "netns", "veth", "bridge", "htb", "vxlan")
+    with Lab(["hub", "far"]) as lab:
+        yield lab
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def test_a_circuit_is_made_measured_changed_and_leaves_nothing(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
+    bed = Bed(lab, tmp_path, stack)
+    host = bed.hub.do("circuit-host")
+    assert all(host[part]["able"] for part in ("net_admin", "vxlan", "htb")), host
+    standing = bed.up()
+    assert standing["state"] == "up", standing
+    print(f"two ends took {standing['took_ms']} ms")
+    assert bed.up()["state"] == "up"
+    reach = bed.hub.do("circuit-probe", lease=17, site="far", kind="reach")["probe"]
+    assert (reach["sent"], reach["received"]) == (5, 5)
+    for direction in ("out", "in"):
+        probe = bed.rate(direction)
+        print(direction, probe)
+        # The shaper is what the train meets; how fast a busy machine sends it is no business of the test.
+        assert probe["received_bps"] < 1.03 * SHAPED_BPS
+        assert sum(probe["lost_share_by_bin"]) == 0
+        assert probe["burst"]["received"] == probe["burst"]["packets"]
+    assert "rate 54Mbit ceil 54Mbit" in lab.output("far", ["tc", "class", "show", "dev", "eth0"])
+    bed.hub.wait_event(event="circuit", lease=17, site="far", state="up")
+    changed = bed.up(rate_out_bps=30_000_000, rate_in_bps=20_000_000)
+    assert changed["state"] == "up"
+    assert "rate 27Mbit ceil 27Mbit" in lab.output("hub", ["tc", "class", "show", "dev", "eth0"])
+    assert "rate 18Mbit ceil 18Mbit" in lab.output("far", ["tc", "class", "show", "dev", "eth0"])
+    down = bed.hub.do("circuit-down", lease=17)
+    assert down["left"] == []
+    assert len(down["removed"]) == 3
+    bed.wait_untouched("hub", "far")
+    assert bed.hub.do("circuit-down", lease=17) | {"answer": 0} == {
+        "answer": 0,
+        "ok": True,
+        "removed": [],
+        "left": [],
+    }
+
+
+def test_the_time_of_a_circuit_ends_it(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
+    bed = Bed(lab, tmp_path, stack)
+    assert bed.up(until_us=int((time.time() + 1.5) * 1e6))["state"] == "up"
+    bed.hub.wait_event(event="circuit", lease=17, state="removed", seconds=5)
+    bed.wait_untouched("hub", "far")
+
+
+def test_a_site_that_takes_part_in_none_is_told_with_what_to_do(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
+    bed = Bed(lab, tmp_path, stack, circuits=False)
+    standing = bed.up()
+    end = standing["ends"][1]
+    assert (standing["state"], end["state"], end["step"]) == ("failed", "failed", "site")
+    assert (end["hop"], end["remedy"]) == ("far-eth0 at far", "start its receiver with --circuits eth0")
+    bed.wait_untouched("hub", "far")
+
+
+def test_a_change_that_fails_leaves_what_stood(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
+    bed = Bed(lab, tmp_path, stack)
+    assert bed.up()["state"] == "up"
+    stood = [bed.network(host) for host in ("hub", "far")]
+    for end, host in ((0, "hub"), (1, "far")):
+        wanted = bed.lease(rate_out_bps=90_000_000, rate_in_bps=90_000_000)
+        wanted["ends"][end]["interface"] = "lo" if host == "far" else "eth7"
+        failed = bed.hub.do("circuit-up", circuit=wanted)
+        assert failed["state"] == "failed"
+        print(failed["ends"][end]["sentence"])
+        assert failed["ends"][end]["hop"] == f"{host}-eth0 at {host}"
+        # Nothing was taken away and made again: the interfaces' own addresses are the same.
+        assert [bed.network(host) for host in ("hub", "far")] == stood
+        assert bed.hub.do("circuit-probe", lease=17, site="far", kind="reach")["probe"]["received"] == 5
+
+
+def test_what_a_crash_left_is_found_whenever_it_came(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
+    seed = int(os.environ.get("DOWNBURST_SEED", "0")) or random.randrange(1 << 30)
+    print(f"replay: DOWNBURST_SEED={seed} pytest tests/system/test_circuits.py -k crash")
+    moments = random.Random(seed)
+    bed = Bed(lab, tmp_path, stack)
+    for _ in range(4):
+        bed.hub.begin("circuit-up", circuit=bed.lease())
+        time.sleep(moments.random() * 0.03)
+        bed.hub.kill()
+        bed.hub.start()
+        assert bed.hub.do("circuits", circuits=[])["circuits"] == []
+        bed.wait_untouched("hub")
+    bed.hub.wait_connected("far")
+    wait_for("a circuit that stands whole", lambda: bed.up()["state"] == "up")
+    bed.site.kill()
+    assert bed.network("far") != bed.before["far"], "a killed site leaves its end"
+    bed.hub.do("circuit-down", lease=17)
+    bed.site.start()
+    bed.wait_untouched("hub", "far")
+
+
+def test_a_policer_on_the_way_shows_in_the_probe(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
+    bed = Bed(lab, tmp_path, stack)
+    assert bed.up()["state"] == "up"
+    # A class with hardly any buffer drops what is beyond its rate, as a policer does.
+    lab.rate("far", down_bps=RATE_BPS // 2, buffer_bytes=16_000)
+    probe = bed.rate()
+    print(probe)
+    assert probe["received_bps"] < 0.62 * RATE_BPS
+    assert probe["received"] < probe["sent"]
+    # A policer drops and does not queue: what comes, comes as fast as ever.
+    assert max(probe["lost_share_by_bin"][1:]) > 0.1
+
+
+def test_products_ride_leave_a_dead_circuit_and_come_back(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
+    bed = Bed(lab, tmp_path, stack)
+    assert bed.up()["state"] == "up"
+    bed.ride()
+    wait_for("a data connection on the circuit", lambda: bed.lab.output("hub", ["ss", "-Htn", "src", "10.9.0.0"]))
+    # A second and more of the circuit's rate, so that the cut comes in the middle.
+    first = bed.put("in the middle", 12_000_000)
+    wait_for("bytes on the circuit", lambda: bed.sent_by_circuit() > 1_000_000)
+    assert bed.site.received() == {}, "the cut comes in mid-product"
+    lab.loss("far", 100, protocols=("udp",))
+    cut = time.monotonic()
+    assert list(bed.site.wait_received(1, 20).values()) == [first]
+    print(f"the product stood {time.monotonic() - cut:.2f} s after the cut")
+    down = bed.hub.wait_event(event="circuit", lease=17, site="far", state="down")
+    assert down["hop"] == "far-eth0 at far"
+    bed.hub.events.clear()
+    lab.loss("far", 0, protocols=("udp",))
+    bed.hub.wait_event(event="circuit", lease=17, site="far", state="up")
+    wait_for("a data connection on the circuit", lambda: bed.lab.output("hub", ["ss", "-Htn", "src", "10.9.0.0"]))
+    bed.hub.events.clear()
+    second = bed.put("after it", 3_000_000)
+    assert sorted(bed.site.wait_received(2).values()) == sorted([first, second])
+    wait_for("what the circuit carried", lambda: bed.sent_by_circuit() > 3_000_000)

@@ -1,0 +1,151 @@
+//! The halves of circuits that this node holds in the kernel.
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use downburst_host::{
+    Ability, Cleared, Failure, Half, Netlink, Owner, Raised, change, clear, keep_only, links, probe_host,
+    raise,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Makes and takes away halves, one at a time; may be shared.
+#[derive(Clone)]
+pub(crate) struct Keeper {
+    owner: Owner,
+    held: Arc<Mutex<BTreeMap<u32, Half>>>,
+}
+
+/// Why something can't be, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Trouble {
+    pub(crate) step: String,
+    pub(crate) sentence: String,
+    pub(crate) remedy: String,
+}
+
+impl Keeper {
+    /// `identity` tells this node from every other on its host.
+    pub(crate) fn new(identity: &str) -> Self {
+        Self { owner: Owner::of(identity), held: Arc::default() }
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Makes a half, or changes the one of its lease; where that fails, the former one is put back.
+    pub(crate) async fn raise(&self, half: Half) -> Result<Raised, Trouble> {
+        let owner = self.owner;
+        self.work(move |netlink, held| {
+            let former = held.get(&half.lease).cloned();
+            let raised = match &former {
+                Some(_) => change(netlink, &half),
+                None => raise(netlink, &half),
+            };
+            match (raised, former) {
+                (Ok(raised), former) => {
+                    held.insert(half.lease, half);
+                    if former.is_some() {
+                        tidy(netlink, owner, held);
+                    }
+                    Ok(raised)
+                }
+                (Err(failure), Some(former)) => {
+                    if raise(netlink, &former).is_err() {
+                        held.remove(&former.lease);
+                    }
+                    tidy(netlink, owner, held);
+                    Err(failure.into())
+                }
+                (Err(failure), None) => Err(failure.into()),
+            }
+        })
+        .await
+        .unwrap_or_else(Err)
+    }
+
+    pub(crate) async fn clear(&self, lease: u32) -> Result<Cleared, Trouble> {
+        self.work(move |netlink, held| {
+            held.remove(&lease).map_or_else(Cleared::default, |half| clear(netlink, &half))
+        })
+        .await
+    }
+
+    /// Takes away what lies on the host under this node's mark and belongs to none of these leases.
+    pub(crate) async fn keep_only(&self, leases: Vec<u32>) -> Result<Cleared, Trouble> {
+        let owner = self.owner;
+        self.work(move |netlink, held| {
+            held.retain(|lease, _| leases.contains(lease));
+            tidy(netlink, owner, held)
+        })
+        .await
+    }
+
+    /// What went out and came in by each circuit since it was made, in bytes of frames; one whose interface vanished is left out.
+    pub(crate) async fn carried(&self) -> BTreeMap<u32, (u64, u64)> {
+        let carried = self.work(|netlink, held| {
+            let links = links(netlink).unwrap_or_default();
+            let bytes = |half: &Half| {
+                let name = half.interface();
+                links.iter().find(|link| link.name == name).map(|link| (half.lease, link.bytes))
+            };
+            held.values().filter_map(bytes).collect()
+        });
+        carried.await.unwrap_or_default()
+    }
+
+    /// Speaks with the kernel on a thread that may wait.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Netlink, &mut BTreeMap<u32, Half>) -> T + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let held = Arc::clone(&self.held);
+        let done = tokio::task::spawn_blocking(move || {
+            let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            Netlink::open().map(|mut netlink| work(&mut netlink, &mut held))
+        });
+        match done.await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => Err(unspoken(&error)),
+            Err(error) => Err(unspoken(&error)),
+        }
+    }
+}
+
+/// Takes away what no half needs: the class on a port that a circuit left, say.
+fn tidy(netlink: &mut Netlink, owner: Owner, held: &BTreeMap<u32, Half>) -> Cleared {
+    let kept: Vec<Half> = held.values().cloned().collect();
+    keep_only(netlink, owner, &kept)
+}
+
+/// What this host can do for circuits, found out by trying.
+pub fn describe_host() -> Value {
+    let abilities = probe_host();
+    json!({
+        "net_admin": described(&abilities.net_admin), "vxlan": described(&abilities.vxlan), "vlan": described(&abilities.vlan),
+        "htb": described(&abilities.htb),
+    })
+}
+
+fn described(ability: &Ability) -> Value {
+    match ability {
+        Ok(()) => json!({"able": true, "sentence": null, "remedy": null}),
+        Err(failure) => json!({"able": false, "sentence": failure.sentence, "remedy": failure.remedy}),
+    }
+}
+
+fn unspoken(error: &impl Display) -> Trouble {
+    Trouble {
+        step: "kernel".to_owned(),
+        sentence: format!("the node can't speak with the kernel about interfaces: {error}"),
+        remedy: "allow the node AF_NETLINK sockets (RestrictAddressFamilies in its unit)".to_owned(),
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self { step: failure.step.to_string(), sentence: failure.sentence, remedy: failure.remedy }
+    }
+}

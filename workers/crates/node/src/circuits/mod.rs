@@ -1,0 +1,23 @@
+//! Circuits on this host: what a hub's node and a site's node do alike.
+//!
+//! [`Keeper`] holds the halves of circuits in the kernel; an [`Endpoint`] speaks on one of them with its other ends, to find out
+//! whether it carries anything, and how much. Which circuits there are is decided elsewhere.
+mod endpoint;
+mod gathering;
+mod keeper;
+mod packet;
+mod rate;
+
+use std::net::IpAddr;
+
+pub(crate) use endpoint::{Endpoint, LONGEST_TRAIN};
+pub use keeper::describe_host;
+pub(crate) use keeper::{Keeper, Trouble};
+pub(crate) use rate::{PROBE_FRAME_BYTES, RateOrder};
+
+/// Reads an address with the length of its prefix.
+pub(crate) fn parsed(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, prefix) = text.split_once('/')?;
+    let (address, prefix): (IpAddr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
+    (prefix <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, prefix))
+}

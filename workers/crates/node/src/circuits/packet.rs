@@ -1,0 +1,86 @@
+//! What the ends of a circuit say to each other on it. Each datagram is one CBOR array; what follows it is padding.
+use minicbor::{Decode, Encode};
+
+use super::gathering::Arrivals;
+
+/// A datagram. The secret came by the session: without it, nobody on the circuit has this node send anything.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(super) struct Envelope {
+    #[n(0)]
+    pub(super) lease: u32,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub(super) secret: [u8; 16],
+    #[n(2)]
+    pub(super) packet: Packet,
+}
+
+/// What it says. A run is one measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(super) enum Packet {
+    /// Say this back.
+    #[n(0)]
+    Echo(#[n(0)] u64),
+    #[n(1)]
+    Reply(#[n(0)] u64),
+    /// One of those that come back to back before a train.
+    #[n(2)]
+    Burst(#[n(0)] u32),
+    #[n(3)]
+    Car(#[n(0)] Car),
+    /// Send a train here.
+    #[n(4)]
+    Ask {
+        #[n(0)]
+        run: u32,
+        #[n(1)]
+        rate_bps: u64,
+        #[n(2)]
+        duration_ms: u32,
+        #[n(3)]
+        frame_bytes: u32,
+    },
+    /// The train is over: how many packets were sent in each bin.
+    #[n(5)]
+    Over {
+        #[n(0)]
+        run: u32,
+        #[n(1)]
+        sent_by_bin: Vec<u32>,
+        #[n(2)]
+        sent_for_us: u64,
+    },
+    /// Say what arrived.
+    #[n(6)]
+    ReportWanted(#[n(0)] u32),
+    #[n(7)]
+    Report(#[n(0)] u32, #[n(1)] Arrivals),
+}
+
+/// A packet of a train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub(super) struct Car {
+    #[n(0)]
+    pub(super) run: u32,
+    #[n(1)]
+    pub(super) index: u32,
+    /// The bin it was sent in, and when, since the train began.
+    #[n(2)]
+    pub(super) bin: u16,
+    #[n(3)]
+    pub(super) sent_us: u64,
+}
+
+impl Envelope {
+    /// The datagram, filled up to a size.
+    pub(super) fn padded(&self, bytes: usize) -> Vec<u8> {
+        let mut datagram = minicbor::to_vec(self).unwrap_or_default();
+        if datagram.len() < bytes {
+            datagram.resize(bytes, 0);
+        }
+        datagram
+    }
+
+    pub(super) fn read(datagram: &[u8]) -> Option<Self> {
+        minicbor::decode(datagram).ok()
+    }
+}

@@ -1,0 +1,201 @@
+//! A short train at a rate, and what it tells of the circuit.
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::gathering::{Arrivals, BIN_US};
+use super::packet::{Car, Envelope, Packet};
+
+/// A measurement that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RateOrder {
+    /// Ethernet-frame bits per second, on the circuit's port.
+    pub(crate) rate_bps: u64,
+    pub(crate) duration: Duration,
+    /// From this end to the other.
+    pub(crate) out: bool,
+    /// What one packet takes on the port.
+    pub(crate) frame_bytes: u32,
+}
+
+/// What was sent of a train.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) by_bin: Vec<u32>,
+    pub(super) lasted_us: u64,
+}
+
+/// What a train told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct RateProbe {
+    pub(crate) sent: u32,
+    pub(crate) received: u32,
+    pub(crate) packet_bytes: u32,
+    pub(crate) offered_bps: u64,
+    pub(crate) received_bps: u64,
+    pub(crate) bins_bps: Vec<u64>,
+    pub(crate) sent_bins_bps: Vec<u64>,
+    pub(crate) lost_share_by_bin: Vec<f64>,
+    pub(crate) delay_rise_us: DelayRise,
+    pub(crate) longest_loss_run: u32,
+    pub(crate) burst: Burst,
+}
+
+/// How much longer than the fastest the packets were on their way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct DelayRise {
+    median: u64,
+    p95: u64,
+    max: u64,
+}
+
+/// Packets back to back before the train.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Burst {
+    packets: u32,
+    received: u32,
+}
+
+impl RateProbe {
+    pub(super) fn of(order: RateOrder, sent: &Sent, arrived: &Arrivals) -> Self {
+        let frame_bits = u64::from(order.frame_bytes) * 8;
+        let whole_bins = |bins: &[u32], lasted_us: u64| -> Vec<u64> {
+            let whole = usize::try_from(lasted_us / BIN_US).unwrap_or(usize::MAX);
+            bins.iter()
+                .take(whole)
+                .map(|packets| u64::from(*packets) * frame_bits * 1_000_000 / BIN_US)
+                .collect()
+        };
+        let over = |packets: u32, lasted_us: u64| {
+            // The first packet begins the time, so it is not in it.
+            (u64::from(packets.saturating_sub(1)) * frame_bits * 1_000_000)
+                .checked_div(lasted_us)
+                .unwrap_or(0)
+        };
+        let sent_packets: u32 = sent.by_bin.iter().sum();
+        let lost = |(bin, packets): (usize, &u32)| {
+            let came = arrived.by_sent_bin.get(bin).copied().unwrap_or(0);
+            if *packets == 0 { 0.0 } else { f64::from(packets.saturating_sub(came)) / f64::from(*packets) }
+        };
+        let (median, p95, max) = arrived.delay_rise_us;
+        Self {
+            sent: sent_packets,
+            received: arrived.packets,
+            packet_bytes: order.frame_bytes,
+            offered_bps: over(sent_packets, sent.lasted_us),
+            received_bps: over(arrived.packets, arrived.lasted_us),
+            bins_bps: whole_bins(&arrived.by_bin, arrived.lasted_us),
+            sent_bins_bps: whole_bins(&sent.by_bin, sent.lasted_us),
+            lost_share_by_bin: sent.by_bin.iter().enumerate().map(lost).collect(),
+            delay_rise_us: DelayRise { median, p95, max },
+            longest_loss_run: arrived.longest_loss,
+            burst: Burst { packets: BURST_PACKETS, received: arrived.burst },
+        }
+    }
+}
+
+/// Sends a burst, waits until it is through, then sends a train; on a thread that may wait. A socket whose shaper is full holds the
+/// sender back, so what is offered is never more than the shaper lets through for long.
+pub(super) fn send_train(
+    socket: &UdpSocket,
+    to: SocketAddr,
+    envelope: impl Fn(Packet) -> Envelope,
+    run: u32,
+    order: RateOrder,
+) -> std::io::Result<Sent> {
+    for _ in 0..BURST_PACKETS {
+        send(socket, to, &envelope(Packet::Burst(run)).padded(PAYLOAD_BYTES))?;
+    }
+    let burst_bits = u64::from(BURST_PACKETS) * u64::from(order.frame_bytes) * 8;
+    std::thread::sleep(BURST_REST + Duration::from_micros(burst_bits * 1_000_000 / order.rate_bps.max(1)));
+    let gap_ns = u64::from(order.frame_bytes) * 8_000_000_000 / order.rate_bps.max(1);
+    let (begin, mut sent, mut index) = (Instant::now(), Sent::default(), 0_u32);
+    loop {
+        let due = Duration::from_nanos(gap_ns.saturating_mul(u64::from(index)));
+        if due >= order.duration || begin.elapsed() >= order.duration * 2 {
+            return Ok(sent);
+        }
+        if let Some(early) = due.checked_sub(begin.elapsed()).filter(|early| *early > SLEEP_AT_LEAST) {
+            std::thread::sleep(early);
+        }
+        let sent_us = begin.elapsed().as_micros() as u64;
+        let bin = u16::try_from(sent_us / BIN_US).unwrap_or(u16::MAX);
+        let car = Car { run, index, bin, sent_us };
+        send(socket, to, &envelope(Packet::Car(car)).padded(PAYLOAD_BYTES))?;
+        let bin = usize::from(bin);
+        if sent.by_bin.len() <= bin {
+            sent.by_bin.resize(bin + 1, 0);
+        }
+        if let Some(count) = sent.by_bin.get_mut(bin) {
+            *count += 1;
+        }
+        sent.lasted_us = sent_us;
+        index += 1;
+    }
+}
+
+/// A socket that is full for long has a shaper below it that gives nothing.
+fn send(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> std::io::Result<()> {
+    let give_up = Instant::now() + FULL_PATIENCE;
+    loop {
+        match socket.send_to(datagram, to) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && Instant::now() < give_up => {
+                std::thread::sleep(SLEEP_AT_LEAST);
+            }
+            // The neighbour's answer, or its absence, is what is measured.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which an Ethernet still takes whole.
+pub(super) const PAYLOAD_BYTES: usize = 1_372;
+
+/// What a packet of a probe takes on an Ethernet, without a tunnel around it.
+pub(crate) const PROBE_FRAME_BYTES: u32 = PAYLOAD_BYTES as u32 + 42;
+
+/// The buffer of a small switch, roughly.
+const BURST_PACKETS: u32 = 64;
+const BURST_REST: Duration = Duration::from_millis(20);
+const FULL_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The kernel's timers are no finer: what is due sooner goes with the packet before it.
+const SLEEP_AT_LEAST: Duration = Duration::from_micros(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDER: RateOrder = RateOrder {
+        rate_bps: 8_000_000,
+        duration: Duration::from_millis(200),
+        out: true,
+        frame_bytes: 1_000,
+    };
+
+    #[test]
+    fn rates_are_those_of_frames_and_torn_bins_are_left_out() {
+        let sent = Sent { by_bin: vec![50, 50, 50, 50], lasted_us: 199_000 };
+        let arrived = Arrivals {
+            packets: 150,
+            lasted_us: 199_000,
+            by_bin: vec![50, 50, 25, 25],
+            by_sent_bin: vec![50, 50, 25, 25],
+            longest_loss: 1,
+            ..Arrivals::default()
+        };
+        let probe = RateProbe::of(ORDER, &sent, &arrived);
+        assert_eq!((probe.offered_bps, probe.received_bps), (8_000_000, 5_989_949));
+        assert_eq!(probe.bins_bps, [8_000_000, 8_000_000, 4_000_000]);
+        assert_eq!(probe.lost_share_by_bin, [0.0, 0.0, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn nothing_at_all_is_a_rate_of_nothing() {
+        let probe = RateProbe::of(ORDER, &Sent { by_bin: vec![10], lasted_us: 40_000 }, &Arrivals::default());
+        assert_eq!((probe.received, probe.received_bps, probe.lost_share_by_bin), (0, 0, vec![1.0]));
+    }
+}

@@ -1,0 +1,174 @@
+//! The circuits of a hub: its own ends, those of its sites, and what is known of each.
+mod jobs;
+mod lease;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use downburst_model::SiteName;
+use downburst_session::{CircuitFault, StreamPath, Ticket};
+use tokio::sync::watch as channel;
+
+use super::roster::{Command, Handle};
+use super::{Hub, lock};
+use crate::circuits::{Endpoint, Keeper, Trouble};
+use crate::lines::{CircuitTraffic, Event};
+use lease::Lease;
+
+/// All of them.
+pub(super) struct Circuits {
+    pub(super) keeper: Keeper,
+    held: std::sync::Mutex<BTreeMap<u32, Arc<Circuit>>>,
+    /// What each had carried when it was last told.
+    told: std::sync::Mutex<BTreeMap<u32, (u64, u64)>>,
+    /// One job at a time.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// One that this hub's end stands of.
+struct Circuit {
+    lease: Lease,
+    secret: Ticket,
+    endpoint: Endpoint,
+    interface: String,
+    ends: std::sync::Mutex<BTreeMap<SiteName, End>>,
+    /// Changes whenever a site says how its end stands.
+    said: channel::Sender<u64>,
+}
+
+/// The end of a site.
+#[derive(Clone, Debug, Default)]
+struct End {
+    /// What the site said of it; absent: nothing yet.
+    said: Option<Result<(), CircuitFault>>,
+    /// It answers.
+    alive: bool,
+}
+
+impl Circuits {
+    pub(super) fn new(identity: &str) -> Self {
+        Self {
+            keeper: Keeper::new(identity),
+            held: std::sync::Mutex::default(),
+            told: std::sync::Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn find(&self, lease: u32) -> Option<Arc<Circuit>> {
+        lock(&self.held).get(&lease).cloned()
+    }
+
+    fn all(&self) -> Vec<Arc<Circuit>> {
+        lock(&self.held).values().cloned().collect()
+    }
+}
+
+impl Hub {
+    /// Tells a site that came in of its ends.
+    pub(super) fn offer_circuits(&self, site: &SiteName, handle: &Handle) {
+        for circuit in self.circuits.all() {
+            circuit.offer(site, handle);
+        }
+    }
+
+    /// A site said how its end stands.
+    pub(super) fn circuit_said(&self, site: &SiteName, lease: u32, said: Result<(), CircuitFault>) {
+        let Some(circuit) = self.circuits.find(lease) else { return };
+        let fault = said.as_ref().err().cloned();
+        let known = {
+            let mut ends = lock(&circuit.ends);
+            let Some(end) = ends.get_mut(site) else { return };
+            end.alive = end.alive && fault.is_none();
+            end.said.replace(said).is_some()
+        };
+        circuit.said.send_modify(|count| *count += 1);
+        if let Some(fault) = fault.filter(|_| known) {
+            let trouble = Trouble { step: fault.step, sentence: fault.sentence, remedy: fault.remedy };
+            self.tell_circuit(&circuit, Some(site), "down", Some(trouble));
+        }
+    }
+
+    /// The path of a site's data connections: a circuit that a plan names and that answers.
+    pub(super) fn stream_path(&self, site: &SiteName) -> Option<StreamPath> {
+        let leases = lock(&self.plans).circuits_of(site);
+        let circuit = leases.into_iter().filter_map(|lease| self.circuits.find(lease));
+        let circuit = circuit.into_iter().find(|circuit| circuit.carries(site));
+        let circuit = circuit?;
+        let to = std::net::SocketAddr::new(circuit.lease.address.0, self.sites_port);
+        Some(StreamPath { to: to.to_string(), from: circuit.lease.address_of(site)?.to_string() })
+    }
+
+    /// Has sessions look at their path again.
+    pub(super) fn look_at_paths(&self) {
+        self.roster.tell_all(|| Command::LookAtPath);
+    }
+
+    /// What each circuit carried since the last call.
+    pub(super) async fn circuit_traffic(&self) -> Vec<CircuitTraffic> {
+        if lock(&self.circuits.held).is_empty() {
+            return Vec::new();
+        }
+        let carried = self.circuits.keeper.carried().await;
+        let mut told = lock(&self.circuits.told);
+        let news = carried.iter().map(|(lease, (out, into))| {
+            let (told_out, told_in) = told.get(lease).copied().unwrap_or((0, 0));
+            // A circuit that was made anew counts from its beginning.
+            let since = |now: u64, told: u64| now.checked_sub(told).unwrap_or(now);
+            CircuitTraffic {
+                lease: *lease,
+                site: None,
+                out_bytes: since(*out, told_out),
+                in_bytes: since(*into, told_in),
+            }
+        });
+        let news = news.collect();
+        *told = carried;
+        news
+    }
+
+    fn tell_circuit(
+        &self,
+        circuit: &Circuit,
+        site: Option<&SiteName>,
+        state: &'static str,
+        trouble: Option<Trouble>,
+    ) {
+        let hop = site.map_or_else(|| circuit.hop(self), |site| circuit.hop_of(site));
+        let (step, sentence, remedy) =
+            trouble.map_or((None, None, None), |it| (Some(it.step), Some(it.sentence), Some(it.remedy)));
+        let (lease, site) = (circuit.lease.line.lease, site.cloned());
+        self.event(&Event::Circuit { lease, site, state, step, hop: Some(hop), sentence, remedy });
+        self.look_at_paths();
+    }
+}
+
+impl Circuit {
+    fn offer(&self, site: &SiteName, handle: &Handle) {
+        if let Some(offer) = self.lease.offer(site, self.secret.clone()) {
+            lock(&self.ends).insert(site.clone(), End::default());
+            let _ = handle.commands.send(Command::Circuit(Box::new(offer)));
+        }
+    }
+
+    /// True if products may go to the site by it.
+    fn carries(&self, site: &SiteName) -> bool {
+        lock(&self.ends).get(site).is_some_and(|end| end.alive && end.said == Some(Ok(())))
+    }
+
+    fn hop(&self, hub: &Hub) -> String {
+        format!("{} at {}", self.lease.own.end, hub.start.name)
+    }
+
+    fn hop_of(&self, site: &SiteName) -> String {
+        let end =
+            self.lease.others.iter().find(|(name, ..)| name == site).map(|(_, end, _)| end.end.as_str());
+        format!("{} at {site}", end.unwrap_or("its port"))
+    }
+
+    fn ends(&self) -> impl Iterator<Item = (&SiteName, IpAddr)> {
+        self.lease.others.iter().map(|(site, _, (address, _))| (site, *address))
+    }
+}
