@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from kit.capabilities import needs
 from kit.namespaces import Lab
-from kit.node import HubNode, SiteNode, wait_for
+from kit.node import HubNode, NodeError, SiteNode, wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.root]
 
@@ -90,8 +91,11 @@ class Bed:
         """Waits until nothing of ours is left."""
         for host in hosts:
             with suppress(AssertionError):
-                wait_for("nothing of ours", lambda host=host: self.network(host) == self.before[host], 5)
+                wait_for("nothing of ours", partial(self.is_untouched, host), 5)
             assert self.network(host) == self.before[host]
+
+    def is_untouched(self, host: str) -> bool:
+        return self.network(host) == self.before[host]
 
     def sent_by_circuit(self) -> int:
         """Bytes that went out by it, as the hub's node told."""
@@ -241,3 +245,18 @@ def test_products_ride_leave_a_dead_circuit_and_come_back(lab: Lab, stack: ExitS
     second = bed.put("after it", 3_000_000)
     assert sorted(bed.site.wait_received(2).values()) == sorted([first, second])
     wait_for("what the circuit carried", lambda: bed.sent_by_circuit() > 3_000_000)
+
+
+def test_a_multicast_leg_leaves_by_a_circuit_at_its_rate(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
+    bed = Bed(lab, tmp_path, stack)
+    assert bed.up()["state"] == "up"
+    bed.hub.multicast("CONDUIT", 1, 8, RATE_BPS, ["far"], circuit=17)
+    bed.hub.wait_event(event="leg", leg=8, state="joined")
+    bed.hub.events.clear()
+    product = bed.put("to all", 2_000_000)
+    assert list(bed.site.wait_received(1).values()) == [product]
+    wait_for("what the circuit carried", lambda: bed.sent_by_circuit() > 2_000_000)
+    legs = [leg for event in bed.hub.events_named("traffic") for leg in event["legs"] if leg["leg"] == 8]
+    assert sum(leg["egress_bytes"] for leg in legs) > 2_000_000
+    with pytest.raises(NodeError, match="circuit 99, which does not stand"):
+        bed.hub.multicast("CONDUIT", 2, 9, RATE_BPS, ["far"], circuit=99)

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 pub(crate) use endpoint::{Endpoint, LONGEST_TRAIN};
 pub use keeper::describe_host;
 pub(crate) use keeper::{Keeper, Trouble};
-pub(crate) use rate::{PROBE_FRAME_BYTES, RateOrder};
+pub(crate) use rate::{PROBE_FRAME_BYTES, RateOrder, RateProbe};
 
 /// Reads an address with the length of its prefix.
 pub(crate) fn parsed(text: &str) -> Option<(IpAddr, u8)> {

@@ -58,6 +58,11 @@ pub(crate) struct Burst {
 }
 
 impl RateProbe {
+    /// Of a train of which the other end said nothing.
+    pub(crate) fn unanswered(order: RateOrder) -> Self {
+        Self::of(order, &Sent::default(), &Arrivals::default())
+    }
+
     pub(super) fn of(order: RateOrder, sent: &Sent, arrived: &Arrivals) -> Self {
         let frame_bits = u64::from(order.frame_bytes) * 8;
         let whole_bins = |bins: &[u32], lasted_us: u64| -> Vec<u64> {

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use downburst_model::SiteName;
+use downburst_model::{SiteName, Transport};
 use downburst_session::{CircuitFault, StreamPath, Ticket};
 use tokio::sync::watch as channel;
 
 use super::roster::{Command, Handle};
 use super::{Hub, lock};
 use crate::circuits::{Endpoint, Keeper, Trouble};
-use crate::lines::{CircuitTraffic, Event};
+use crate::lines::{CircuitTraffic, Event, Failure, LegLine};
 use lease::Lease;
 
 /// All of them.
@@ -99,6 +99,28 @@ impl Hub {
         let circuit = circuit?;
         let to = std::net::SocketAddr::new(circuit.lease.address.0, self.sites_port);
         Some(StreamPath { to: to.to_string(), from: circuit.lease.address_of(site)?.to_string() })
+    }
+
+    /// Gives a multicast leg that names a circuit the circuit's interface and rate.
+    pub(super) fn put_on_circuit(&self, line: &mut LegLine) -> Result<(), Failure> {
+        let Some(lease) = line.circuit.filter(|_| line.transport == Transport::Multicast) else {
+            return Ok(());
+        };
+        let circuit = self.circuits.find(lease).ok_or_else(|| {
+            let sentence = format!(
+                "leg {} is to leave by circuit {lease}, which does not stand; bring it up first",
+                line.leg.0
+            );
+            Failure::new("not-up", sentence)
+        })?;
+        line.interface.clone_from(&circuit.interface);
+        line.rate_bps = circuit.lease.rate_inside_bps();
+        Ok(())
+    }
+
+    /// The address of a site's end of a circuit that stands.
+    pub(super) fn circuit_address(&self, lease: u32, site: &SiteName) -> Option<String> {
+        self.circuits.find(lease)?.lease.address_of(site).map(|address| address.to_string())
     }
 
     /// Has sessions look at their path again.

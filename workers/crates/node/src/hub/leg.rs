@@ -371,6 +371,7 @@ fn config(line: &LegLine, leg_epoch: u64, key: LegKey, after: Sequence, group: S
     let config = SenderConfig::new(line.leg, leg_epoch, key, after, line.rate_bps);
     SenderConfig {
         burst_bytes: line.burst_bytes.unwrap_or(config.burst_bytes),
+        datagram_bytes: if line.circuit.is_some() { CIRCUIT_DATAGRAM_BYTES } else { config.datagram_bytes },
         frame_overhead_bytes: SenderConfig::frame_overhead_bytes_of(group.is_ipv6()),
         ..config
     }
@@ -400,3 +401,6 @@ const READ_BYTES: usize = 4 << 20;
 const READ_ENTRIES: usize = 512;
 const FIRST_BYTES_KEPT: usize = 65_536;
 const IDLE: Duration = Duration::from_secs(1);
+
+/// What fits an Ethernet frame inside a tunnel, over IPv4 and IPv6.
+const CIRCUIT_DATAGRAM_BYTES: usize = 1_382;

@@ -25,9 +25,12 @@ pub(super) struct Plans {
 
 impl Hub {
     /// Carries out a plan: starts its multicast legs, moves connected sites one by one, ends the legs that nobody needs.
-    pub(super) fn apply_plan(self: &Arc<Self>, plan: PlanLine) -> Result<(), Failure> {
+    pub(super) fn apply_plan(self: &Arc<Self>, mut plan: PlanLine) -> Result<(), Failure> {
         let feed =
             self.feeds.find(&plan.feed).ok_or_else(|| super::jobs::unknown_feed(plan.feed.as_str()))?;
+        for line in &mut plan.legs {
+            self.put_on_circuit(line)?;
+        }
         let mut plans = lock(&self.plans);
         let last = plans.versions.get(&plan.feed).copied().unwrap_or(0);
         if plan.version < last {
@@ -192,12 +195,19 @@ impl Plans {
         }
         if let Some(leg) = wanted {
             status.offered.insert(feed.clone(), leg.join.leg);
-            let interface = hub.roster.site(site).map(|line| line.interface).unwrap_or_default();
+            let interface = self.listens_on(hub, feed, site, leg.join.leg);
             leg.expect_listener();
             // Within the lock: a key that is made from here on is told to whoever is offered the leg.
             let join = leg.join_of(hub, site, handle, interface);
             let _ = handle.commands.send(Command::Join(Box::new(join)));
         }
+    }
+
+    /// Where a site listens to a leg: on the circuit that the leg leaves by, or where the operator said.
+    fn listens_on(&self, hub: &Hub, feed: &FeedName, site: &SiteName, leg: LegId) -> String {
+        let line = self.lines.get(feed).and_then(|lines| lines.iter().find(|line| line.leg == leg));
+        let inside = line.and_then(|line| hub.circuit_address(line.circuit?, site));
+        inside.unwrap_or_else(|| hub.roster.site(site).map(|line| line.interface).unwrap_or_default())
     }
 
     /// The leg a site belongs on. A leg carries a whole feed, so only who may have all of the feed is given its key.

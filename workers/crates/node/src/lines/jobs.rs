@@ -300,6 +300,9 @@ pub(crate) struct LegLine {
     /// Multicast only: name, number or address of the interface that it leaves by; empty: the hub's.
     #[serde(default)]
     pub(crate) interface: String,
+    /// Multicast only: the circuit that it leaves by; interface and rate are then the circuit's.
+    #[serde(default)]
+    pub(crate) circuit: Option<u32>,
     /// Multicast only: how far it may travel (TTL, hop limit).
     #[serde(default = "default_hops")]
     pub(crate) hops: u8,

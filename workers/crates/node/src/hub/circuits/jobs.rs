@@ -11,7 +11,7 @@ use tokio::sync::watch as channel;
 
 use super::lease::Lease;
 use super::{Circuit, End, watch};
-use crate::circuits::{Endpoint, LONGEST_TRAIN, RateOrder, Trouble};
+use crate::circuits::{Endpoint, LONGEST_TRAIN, RateOrder, RateProbe, Trouble};
 use crate::hub::roster::Command;
 use crate::hub::{Hub, lock};
 use crate::lines::{Direction, EndStanding, Failure, LeaseLine, ProbeKind, ProbeLine, Standing};
@@ -81,10 +81,7 @@ impl Hub {
         let order = RateOrder { rate_bps, duration, out, frame_bytes: circuit.lease.probe_frame_bytes() };
         let reach = circuit.endpoint.reach(end).await;
         let rate = circuit.endpoint.rate(end, order).await;
-        let mut probe = json!(rate);
-        if rate.is_none() {
-            probe = json!({"sent": 0, "received": 0});
-        }
+        let mut probe = json!(rate.unwrap_or_else(|| RateProbe::unanswered(order)));
         let way = if out { Direction::Out } else { Direction::In };
         put(
             &mut probe,

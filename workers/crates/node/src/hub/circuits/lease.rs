@@ -129,6 +129,12 @@ impl Lease {
         PROBE_FRAME_BYTES + around
     }
 
+    /// What frames inside it may take of its shaped rate out: those of the tunnel around them come on top.
+    pub(super) fn rate_inside_bps(&self) -> u64 {
+        let shaped = self.shaped(self.line.rate_out_bps);
+        shaped.saturating_mul(PROBE_FRAME_BYTES.into()) / u64::from(self.probe_frame_bytes())
+    }
+
     fn group(&self) -> Option<IpAddr> {
         self.line.group.filter(|_| self.line.replication == Some(Replication::Underlay))
     }
@@ -173,7 +179,7 @@ mod tests {
         assert_eq!(lease.half(Owner::of("hub")).shape.unwrap().rate_bps, 54_000_000);
         let offer = lease.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap();
         assert_eq!((offer.rate_bps, offer.hub_address.as_str()), (9_000_000, "10.9.0.0"));
-        assert_eq!(lease.probe_frame_bytes(), 1_464);
+        assert_eq!((lease.probe_frame_bytes(), lease.rate_inside_bps()), (1_464, 52_155_737));
     }
 
     #[test]
