@@ -15,8 +15,8 @@ use bytes::Bytes;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{
-    CircuitFault, CircuitState, ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Outcome, Purpose, Receipt,
-    RefusalCode, Refused, StreamId,
+    CircuitFault, CircuitState, ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT,
+    Outcome, Purpose, Receipt, RefusalCode, Refused, StreamId,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
