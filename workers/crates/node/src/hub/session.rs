@@ -1,5 +1,6 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
 mod admission;
+mod circuits;
 mod late;
 mod legs;
 mod resends;
@@ -15,8 +16,8 @@ use bytes::Bytes;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{
-    CircuitFault, CircuitState, ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT,
-    Outcome, Purpose, Receipt, RefusalCode, Refused, StreamId,
+    ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Outcome, Purpose, Receipt,
+    RefusalCode, Refused, StreamId,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -435,15 +436,6 @@ impl Session {
             }
             HubEvent::Dead => self.reason = Some("nothing was heard from the site".to_owned()),
         }
-    }
-
-    fn circuit_said(&self, state: CircuitState) {
-        let Some(member) = &self.member else { return };
-        let said = state.fault.map_or(Ok(()), |fault| {
-            let CircuitFault { step, sentence, remedy } = fault;
-            Err(CircuitFault { step: shown(&step), sentence: shown(&sentence), remedy: shown(&remedy) })
-        });
-        self.hub.circuit_said(&member.site, state.lease, said);
     }
 
     /// The site, if there is such a feed: a site can name what it likes.
