@@ -149,6 +149,8 @@ pub struct SenderStats {
     pub datagram_bytes: u64,
     /// Datagrams handed out.
     pub datagrams: u64,
+    /// The last packet number handed out; repairs have none of their own.
+    pub packets: u64,
     /// UDP payload of repairs to the group, coded ones included.
     pub group_repair_bytes: u64,
     /// UDP payload of coded repairs to the group.

@@ -88,7 +88,11 @@ impl Sender {
 
     /// Counters since the start.
     pub fn stats(&self) -> SenderStats {
-        SenderStats { backlog_bytes: self.backlog_bytes(), ..self.stats }
+        SenderStats {
+            backlog_bytes: self.backlog_bytes(),
+            packets: self.window.next().saturating_sub(1),
+            ..self.stats
+        }
     }
 
     /// Product bytes taken in and not yet handed out.

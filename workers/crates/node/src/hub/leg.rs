@@ -220,7 +220,7 @@ impl Thread {
                     Some(channel) => drop(self.channels.insert(session, channel)),
                     None => drop(self.channels.remove(&session)),
                 }
-                self.rate.lost(session, &request.packets);
+                self.rate.lost(session, &request.packets, self.sender.stats().packets);
                 self.sender.handle(now, SenderInput::Nak { site: session, request });
             }
             Command::Listener => self.sender.handle(now, SenderInput::Listener),
@@ -345,7 +345,7 @@ impl Thread {
         self.channels.retain(|session, _| sessions.values().any(|handle| handle.serial == *session));
         let members = sessions.values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
         self.sender.handle(now, SenderInput::Members(members as u64));
-        let changed = self.rate.look(now.monotonic, self.told.datagrams, members);
+        let changed = self.rate.look(now.monotonic, self.told.packets, members);
         for straggler in self.rate.stragglers() {
             hub.take_off(self.leg, &straggler);
         }

@@ -1,14 +1,19 @@
 //! How fast a multicast leg may be when many of its sites lose at once.
 //!
-//! One lossy site never slows a leg: its repairs are its own, and one that loses far more than repair is for is named, to be served
-//! alone. When the *median* site loses, something they share may be the cause (the
+//! One lossy site never slows a leg: its repairs are its own, and one that loses far more than repair is for, or whose repairs don't
+//! come, is named, to be served alone. When the *median* of the others loses, something they share may be the cause (the
 //! sender's link, a switch, a busy host), and then repairing everybody costs more than going slower: the rate is cut by a factor and
 //! raised again in steps: additive raise, multiplicative cut, by a quantile of the receivers.
+//!
+//! A cut needs loss in several intervals in a row: a host that stood still for a moment loses a burst, which says nothing about the
+//! rate, and bursts now and then would take a leg down step by step. A loss counts for a second after its packet was sent: what a
+//! site asks for later is what the rate of then cost, and would be held against fewer packets after a cut.
 //!
 //! Loss that does not depend on the rate (noise on every link) is told apart by what a cut does. Of a path that carries `c`, a sender at
 //! rate `r` loses `1 - c / r`; after a cut by `f` that would be `1 - (1 - loss) / f`. If the loss stays nearer to what it was, the cut is
 //! taken back, and that much loss is left to repair for a while.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 use downburst_model::{Micros, RangeSet};
 
@@ -17,7 +22,10 @@ pub(super) struct LegRate {
     asked_bps: u64,
     current_bps: u64,
     interval_began: Micros,
-    sent_before: u64,
+    /// The last packet before each of the latest intervals and the present one.
+    marks: VecDeque<u64>,
+    /// What the median site lost of the latest intervals, the oldest first.
+    shares: [f64; LOSSY_INTERVALS],
     cut_at: Option<Micros>,
     trial: Option<Trial>,
     /// Up to this share loss is left to repair, until then.
@@ -41,17 +49,23 @@ struct Trial {
 struct Losses {
     /// Packets up to here were counted; a site that asks again is not counted again.
     counted_to: u64,
-    packets: u64,
+    /// Of this interval: lost lately, and asked for (again) a second or more after they were sent.
+    lately: u64,
+    overdue: u64,
+    /// Overdue packets of an interval, over about a second: sites ask again in waves.
+    mean_overdue: f64,
     /// Rises with each interval of great loss and falls with each other: a site behind a slow link asks in waves.
     strikes: u32,
 }
 
-/// A site that loses too much to be served by the group.
+/// A site that can't be served by the group.
 #[derive(Debug, PartialEq)]
 pub(super) struct Straggler {
     pub(super) session: u64,
     /// What it lost of the last interval.
     pub(super) share: f64,
+    /// What it asked for in an interval although it was sent a second before or earlier.
+    pub(super) overdue: f64,
 }
 
 impl LegRate {
@@ -61,7 +75,8 @@ impl LegRate {
             asked_bps,
             current_bps: asked_bps,
             interval_began: Micros(0),
-            sent_before: 0,
+            marks: VecDeque::from([0]),
+            shares: [0.0; LOSSY_INTERVALS],
             cut_at: None,
             trial: None,
             tolerated: (TOLERATED_SHARE, Micros(0)),
@@ -76,14 +91,18 @@ impl LegRate {
         self.current_bps = asked_bps;
     }
 
-    /// A session asked for these packets.
-    pub(super) fn lost(&mut self, session: u64, packets: &RangeSet) {
+    /// A session asked for these packets, of which those up to `sent` exist.
+    pub(super) fn lost(&mut self, session: u64, packets: &RangeSet, sent: u64) {
+        let old = self.old();
         let losses = self.sites.entry(session).or_default();
-        let (before, counted_to) = (packets.count(), losses.counted_to);
-        let mut fresh = packets.clone();
-        fresh.remove(0, counted_to);
-        losses.packets += fresh.count().min(before);
-        losses.counted_to = counted_to.max(packets.last().unwrap_or(0));
+        let mut packets = packets.clone();
+        packets.remove(sent.saturating_add(1), u64::MAX);
+        let all = packets.count();
+        packets.remove(0, old);
+        losses.overdue = losses.overdue.saturating_add(all - packets.count());
+        packets.remove(0, losses.counted_to);
+        losses.lately += packets.count();
+        losses.counted_to = losses.counted_to.max(packets.last().unwrap_or(0));
     }
 
     /// True once an interval is over and [`Self::look`] should be called.
@@ -91,26 +110,20 @@ impl LegRate {
         now.since(self.interval_began) >= INTERVAL
     }
 
-    /// Looks back at the interval that is over; returns the rate if it changed. `sent` is the number of datagrams since the start,
-    /// `members` how many sites hear the leg.
+    /// Looks back at the interval that is over; returns the rate if it changed. `sent` is the last packet number so far (repairs
+    /// have none), `members` how many sites hear the leg.
     pub(super) fn look(&mut self, now: Micros, sent: u64, members: usize) -> Option<u64> {
-        let sent_lately = sent.saturating_sub(self.sent_before);
+        let sent_lately = sent.saturating_sub(self.marks.back().copied().unwrap_or(0));
         let share = self.median_share(sent_lately, members);
-        self.interval_began = now;
-        self.sent_before = sent;
-        self.count_strikes(sent_lately, share);
-        for losses in self.sites.values_mut() {
-            losses.packets = 0;
-        }
+        self.count_strikes(sent_lately, members, share);
+        self.begin_interval(now, sent);
         let before = self.current_bps;
         if now > self.tolerated.1 {
             self.tolerated = (TOLERATED_SHARE, Micros(0));
         }
         match self.trial {
             Some(trial) if !trial.settled => self.trial = Some(Trial { settled: true, ..trial }),
-            Some(trial) if share > trial.undecided() => self.take_back(now, trial, share),
-            _ if share > self.tolerated.0 => self.cut(now, share),
-            _ => self.raise(now),
+            trial => self.judge(now, trial, share),
         }
         (self.current_bps != before).then_some(self.current_bps)
     }
@@ -120,22 +133,66 @@ impl LegRate {
         std::mem::take(&mut self.named)
     }
 
+    /// Packets up to here were sent a second ago or earlier.
+    fn old(&self) -> u64 {
+        if self.marks.len() > RECENT_INTERVALS { self.marks.front().copied().unwrap_or(0) } else { 0 }
+    }
+
+    fn begin_interval(&mut self, now: Micros, sent: u64) {
+        self.interval_began = now;
+        self.marks.push_back(sent);
+        if self.marks.len() > RECENT_INTERVALS + 1 {
+            self.marks.pop_front();
+        }
+        let old = self.old();
+        self.sites
+            .retain(|_, losses| losses.strikes > 0 || losses.counted_to > old || losses.mean_overdue > 1.0);
+        for losses in self.sites.values_mut() {
+            losses.lately = 0;
+            losses.overdue = 0;
+        }
+    }
+
     /// While all lose alike it is the rate that is wrong, and nobody is to blame.
-    fn count_strikes(&mut self, sent: u64, median: f64) {
+    fn count_strikes(&mut self, sent: u64, members: usize, median: f64) {
+        for losses in self.sites.values_mut() {
+            losses.mean_overdue += (losses.overdue as f64 - losses.mean_overdue) / RECENT_INTERVALS as f64;
+        }
         if sent < TELLING_PACKETS {
             return;
         }
+        let struggling = self.sites.values().filter(|losses| losses.is_too_much(sent)).count();
+        let blame = median < STRAGGLER_SHARE / 2.0 && struggling <= members / 2;
         for (session, losses) in &mut self.sites {
-            let share = losses.packets as f64 / sent as f64;
-            let strikes = if share > STRAGGLER_SHARE && median < STRAGGLER_SHARE / 2.0 {
+            let strikes = if blame && losses.is_too_much(sent) {
                 losses.strikes + 1
             } else {
                 losses.strikes.saturating_sub(1)
             };
             losses.strikes = strikes % STRIKES;
             if strikes == STRIKES {
-                self.named.push(Straggler { session: *session, share });
+                let share = losses.lately as f64 / sent as f64;
+                self.named.push(Straggler { session: *session, share, overdue: losses.mean_overdue });
             }
+        }
+    }
+
+    fn judge(&mut self, now: Micros, trial: Option<Trial>, share: f64) {
+        self.shares.rotate_left(1);
+        self.shares[LOSSY_INTERVALS - 1] = share;
+        if share <= self.tolerated.0 {
+            return self.raise(now);
+        }
+        if self.shares.iter().any(|share| *share <= self.tolerated.0) {
+            return;
+        }
+        let mut sorted = self.shares;
+        sorted.sort_by(f64::total_cmp);
+        let usual = sorted[LOSSY_INTERVALS / 2];
+        self.shares = [0.0; LOSSY_INTERVALS];
+        match trial {
+            Some(trial) if usual > trial.undecided() => self.take_back(now, trial, usual),
+            _ => self.cut(now, usual),
         }
     }
 
@@ -160,14 +217,41 @@ impl LegRate {
         }
     }
 
+    /// What the site in the middle lost, when those that lost nothing are counted in, and those that lose far more than most are not.
     fn median_share(&self, sent: u64, members: usize) -> f64 {
         if sent == 0 || members == 0 {
             return 0.0;
         }
-        let mut lost: Vec<u64> = self.sites.values().map(|losses| losses.packets).collect();
-        lost.sort_unstable_by(|a, b| b.cmp(a));
-        // The site in the middle, when those that lost nothing are counted in.
-        lost.get(members / 2).map_or(0.0, |packets| *packets as f64 / sent as f64)
+        let mut shares: Vec<f64> =
+            self.sites.values().map(|losses| losses.lately as f64 / sent as f64).collect();
+        shares.sort_unstable_by(|a, b| b.total_cmp(a));
+        let above = |limit: f64| shares.iter().filter(|share| **share > limit).count();
+        let most_are_well = above(STRAGGLER_SHARE / 2.0) <= members / 2;
+        let apart = if most_are_well { above(STRAGGLER_SHARE) } else { 0 };
+        shares.get(apart + members.saturating_sub(apart) / 2).copied().unwrap_or(0.0)
+    }
+}
+
+impl Losses {
+    /// Lost lately, or asked for again and again because repairs don't come: a site asks for a limited number of packets at a
+    /// time, so one that is far behind asks for little that is fresh.
+    fn is_too_much(&self, sent: u64) -> bool {
+        let limit = sent as f64 * STRAGGLER_SHARE;
+        self.lately as f64 > limit || self.mean_overdue > limit.min(MANY_OVERDUE)
+    }
+}
+
+impl fmt::Display for Straggler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.share > STRAGGLER_SHARE {
+            write!(f, "it lost {:.0} % of the leg, which repair is not for,", self.share * 100.0)
+        } else {
+            write!(
+                f,
+                "repairs came too late: of what was sent a second before, {:.0} packets were asked for every quarter of a second",
+                self.overdue
+            )
+        }
     }
 }
 
@@ -185,6 +269,9 @@ const STRAGGLER_SHARE: f64 = 0.2;
 /// Two seconds of intervals: a handover or a reboot of a switch is over by then.
 const STRIKES: u32 = 8;
 
+/// An eighth of what a site asks for at a time: however fast the leg is, whoever waits for so many is far behind.
+const MANY_OVERDUE: f64 = 512.0;
+
 /// Fewer packets in an interval say nothing about a share.
 const TELLING_PACKETS: u64 = 50;
 
@@ -197,6 +284,12 @@ const TOLERANCE_LASTS: Micros = Micros::from_secs(30);
 /// Several round trips on any path worth multicasting on, so that requests for the interval's packets have come.
 const INTERVAL: Micros = Micros::from_millis(250);
 
+/// How many intervals in a row must show loss before the rate is cut: a stall of 250 ms spoils two.
+const LOSSY_INTERVALS: usize = 3;
+
+/// Until the request of a site far away has come.
+const RECENT_INTERVALS: usize = 4;
+
 /// How long a leg stays at a rate after a cut before it tries more.
 const CALM: Micros = Micros::from_secs(2);
 
@@ -204,127 +297,4 @@ const CALM: Micros = Micros::from_secs(2);
 const TOLERATED_SHARE: f64 = 0.02;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn losses(ranges: &[(u64, u64)]) -> RangeSet {
-        ranges.iter().copied().collect()
-    }
-
-    #[test]
-    fn one_lossy_site_of_seven_slows_nobody() {
-        let mut rate = LegRate::new(100_000_000);
-        for interval in 1..20 {
-            rate.lost(3, &losses(&[(interval * 1_000 + 1, interval * 1_000 + 500)]));
-            assert_eq!(rate.look(Micros::from_millis(interval * 250), interval * 1_000, 7), None);
-        }
-    }
-
-    /// Intervals of 1,000 packets, of which the sites lose these shares in turn; who is named, and in which interval.
-    fn strike(intervals: u64, loss: impl Fn(u64, u64) -> f64) -> Vec<(u64, u64)> {
-        let (mut rate, mut named) = (LegRate::new(100_000_000), Vec::new());
-        for interval in 1..=intervals {
-            for session in 0..7 {
-                let first = interval * 1_000 + 1;
-                let lost = (loss(session, interval) * 1_000.0) as u64;
-                if lost > 0 {
-                    rate.lost(session, &losses(&[(first, first + lost - 1)]));
-                }
-            }
-            rate.look(Micros::from_millis(interval * 250), interval * 1_000, 7);
-            named.extend(rate.stragglers().into_iter().map(|straggler| (straggler.session, interval)));
-        }
-        named
-    }
-
-    #[test]
-    fn a_site_behind_half_a_link_is_named_after_two_seconds_and_a_lossy_one_never() {
-        let half = |session, _| if session == 3 { 0.5 } else { 0.0 };
-        assert_eq!(strike(9, half), [(3, 8)]);
-        let waves =
-            |session, interval: u64| if session == 3 && !interval.is_multiple_of(3) { 0.4 } else { 0.0 };
-        assert_eq!(strike(24, waves).len(), 1);
-        assert_eq!(strike(200, |session, _| if session == 3 { 0.15 } else { 0.01 }), []);
-        let hiccup = |session, interval: u64| if session == 3 && interval < 7 { 0.9 } else { 0.0 };
-        assert_eq!(strike(200, hiccup), []);
-    }
-
-    #[test]
-    fn nobody_is_named_while_most_lose() {
-        assert_eq!(strike(100, |session, _| if session < 5 { 0.4 } else { 0.0 }), []);
-    }
-
-    /// Runs a leg of seven sites for `seconds`, with `loss(rate)` at all of them; returns the mean rate of the second half.
-    fn run(seconds: u64, asked_bps: u64, loss: impl Fn(f64) -> f64) -> f64 {
-        let (mut rate, mut sent, mut sum, mut counted) = (LegRate::new(asked_bps), 0, 0.0, 0);
-        for interval in 1..=seconds * 4 {
-            let packets = rate.current_bps / 4 / 12_000;
-            let lost = (loss(rate.current_bps as f64) * packets as f64) as u64;
-            for session in 0..7 {
-                rate.lost(session, &losses(&[(sent + 1, sent + lost)]));
-            }
-            sent += packets;
-            rate.look(Micros::from_millis(interval * 250), sent, 7);
-            if interval > seconds * 2 {
-                sum += rate.current_bps as f64;
-                counted += 1;
-            }
-        }
-        sum / f64::from(counted)
-    }
-
-    #[test]
-    fn noise_on_every_link_does_not_slow_the_leg() {
-        for noise in [0.005, 0.03, 0.05, 0.1, 0.3] {
-            let mean = run(120, 100_000_000, |_| noise);
-            assert!(mean > 95_000_000.0, "{noise}: {mean}");
-        }
-    }
-
-    #[test]
-    fn a_path_that_is_too_narrow_is_found() {
-        for capacity in [20_000_000.0, 50_000_000.0, 90_000_000.0] {
-            let mean = run(120, 100_000_000, |rate| (1.0 - capacity / rate).max(0.0));
-            assert!((0.6..1.06).contains(&(mean / capacity)), "{capacity}: {mean}");
-        }
-    }
-
-    #[test]
-    fn a_narrow_path_with_noise_is_found_too() {
-        let mean = run(120, 100_000_000, |rate| (1.0 - 40_000_000.0 / rate).max(0.0) + 0.01);
-        assert!((24_000_000.0..44_000_000.0).contains(&mean), "{mean}");
-    }
-
-    #[test]
-    fn a_shared_loss_cuts_and_calm_raises_again() {
-        let mut rate = LegRate::new(100_000_000);
-        for session in 0..4 {
-            rate.lost(session, &losses(&[(1, 100)]));
-        }
-        assert_eq!(rate.look(Micros::from_millis(250), 1_000, 7), Some(70_000_000));
-        assert_eq!(rate.look(Micros::from_millis(500), 2_000, 7), None, "calm first");
-        let raised: Vec<u64> =
-            (3..40).filter_map(|n| rate.look(Micros::from_millis(n * 250), n * 1_000, 7)).collect();
-        assert_eq!(raised.first(), Some(&75_000_000));
-        assert_eq!(raised.last(), Some(&100_000_000));
-    }
-
-    #[test]
-    fn asking_again_for_the_same_packets_counts_once() {
-        let mut rate = LegRate::new(100_000_000);
-        for session in 0..4 {
-            rate.lost(session, &losses(&[(1, 15)]));
-            rate.lost(session, &losses(&[(1, 15)]));
-        }
-        assert_eq!(
-            rate.look(Micros::from_millis(250), 1_000, 7),
-            None,
-            "1.5 % is tolerated, 3 % would not be"
-        );
-    }
-
-    #[test]
-    fn the_rate_never_falls_to_nothing() {
-        assert!(run(60, 100_000_000, |rate| (1.0 - 1_000.0 / rate).max(0.0)) >= 5_000_000.0);
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use super::leg::Leg;
 use super::leg_rate::Straggler;
 use super::roster::{Command, Handle};
 use super::{ByFeed, Hub, lock};
-use crate::lines::{Failure, LegLine, PlanLine};
+use crate::lines::{Event, Failure, LegLine, PlanLine};
 
 /// All plans and running legs.
 #[derive(Default)]
@@ -18,9 +18,9 @@ pub(super) struct Plans {
     versions: ByFeed<u64>,
     lines: ByFeed<Vec<LegLine>>,
     running: BTreeMap<LegId, Leg>,
-    /// Sites that were taken off a leg because they could not keep up, until when, and the sentence on it. A site whose session
+    /// Sites that were taken off a leg because they could not keep up, and until when. A site whose session
     /// breaks under what its link can't carry would join again at once.
-    too_slow: BTreeMap<(SiteName, LegId), (Micros, String)>,
+    too_slow: BTreeMap<(SiteName, LegId), Micros>,
 }
 
 impl Hub {
@@ -113,20 +113,22 @@ impl Hub {
 }
 
 impl Hub {
-    /// Serves a site alone that loses too much of a leg, for a while or until the plan says otherwise; the leg goes on without it.
+    /// Serves a site alone that loses too much of a leg, for a while or until the plan says otherwise; the leg goes on without it. It is
+    /// told at once and not when the site has left: on a link that the group fills, the word to leave takes its time.
     pub(super) fn take_off(&self, leg: LegId, straggler: &Straggler) {
-        let sentence = format!(
-            "it lost {:.0} % of the leg for two seconds, which repair is not for; it is served alone",
-            straggler.share * 100.0
-        );
+        let sentence = format!("{straggler} for two seconds; it is served alone");
         let mut plans = lock(&self.plans);
         let (Some(feed), now) = (plans.feed_of(leg), self.clock.monotonic()) else { return };
-        plans.too_slow.retain(|_, (until, _)| *until > now);
+        plans.too_slow.retain(|_, until| *until > now);
         let found = self.roster.sessions().into_iter().find(|(_, it)| it.serial == straggler.session);
-        if let Some((site, handle)) = found {
+        let rests = |site: &SiteName| plans.is_too_slow(now, site, leg);
+        if let Some((site, handle)) = found.filter(|(site, _)| !rests(site)) {
             tracing::info!(leg = leg.0, site = site.as_str(), "a site is taken off a leg: {sentence}");
-            plans.too_slow.insert((site.clone(), leg), (now.plus(TOO_SLOW_REST), sentence));
+            plans.too_slow.insert((site.clone(), leg), now.plus(TOO_SLOW_REST));
             plans.place(self, &feed, &site, &handle);
+            drop(plans);
+            let (state, reason) = ("too-slow", Some(sentence));
+            self.event(&Event::Leg { feed, leg, site, state, after: None, reason, reception: None });
         }
     }
 }
@@ -210,16 +212,16 @@ impl Plans {
         inside.unwrap_or_else(|| hub.roster.site(site).map(|line| line.interface).unwrap_or_default())
     }
 
-    /// The leg a site belongs on. A leg carries a whole feed, so only who may have all of the feed is given its key.
-    /// Why the site was taken off the leg, if it was.
-    pub(super) fn too_slow(&self, site: &SiteName, leg: LegId) -> Option<String> {
-        self.too_slow.get(&(site.clone(), leg)).map(|(_, sentence)| sentence.clone())
+    /// Whether the site was taken off the leg, which is told then.
+    pub(super) fn took_off(&self, site: &SiteName, leg: LegId) -> bool {
+        self.too_slow.contains_key(&(site.clone(), leg))
     }
 
     fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {
-        self.too_slow.get(&(site.clone(), leg)).is_some_and(|(until, _)| *until > now)
+        self.too_slow.get(&(site.clone(), leg)).is_some_and(|until| *until > now)
     }
 
+    /// The leg a site belongs on. A leg carries a whole feed, so only who may have all of the feed is given its key.
     fn wanted(&self, hub: &Hub, feed: &FeedName, site: &SiteName, handle: &Handle) -> Option<&Leg> {
         let line = self.lines.get(feed)?.iter().find(|line| line.sites.contains(site))?;
         let leg = self.running.get(&line.leg).filter(|_| line.transport == Transport::Multicast)?;

@@ -76,13 +76,10 @@ impl Session {
             feed
         };
         let Some(feed) = feed.or_else(|| lock(&self.hub.plans).feed_of(left.leg)) else { return };
-        let too_slow = lock(&self.hub.plans).too_slow(&member.site, left.leg);
-        let state = match (&too_slow, left.known_to) {
-            (Some(_), _) => "too-slow",
-            (None, Some(_)) => "left",
-            (None, None) => "never-heard",
-        };
-        let rest = if too_slow.is_some() { Duration::from_micros(TOO_SLOW_REST.0) } else { OFFER_AGAIN };
+        if lock(&self.hub.plans).took_off(&member.site, left.leg) {
+            return self.offer_again_later(member, Duration::from_micros(TOO_SLOW_REST.0));
+        }
+        let state = if left.known_to.is_some() { "left" } else { "never-heard" };
         let (site, leg) = (member.site.clone(), left.leg);
         self.hub.event(&Event::Leg {
             feed,
@@ -90,10 +87,10 @@ impl Session {
             site,
             state,
             after: left.known_to,
-            reason: Some(too_slow.unwrap_or_else(|| shown(&left.reason))),
+            reason: Some(shown(&left.reason)),
             reception: None,
         });
-        self.offer_again_later(member, rest);
+        self.offer_again_later(member, OFFER_AGAIN);
     }
 
     /// A site that lost its leg gets another chance, as long as the plan wants it there.
