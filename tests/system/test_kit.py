@@ -29,7 +29,7 @@ def lab() -> Iterator[Lab]:
 
 def test_every_capability_is_known_or_has_a_reason() -> None:
     found = reasons()
-    assert {"root", "netns", "veth", "bridge", "htb", "nft-numgen", "tun", "chromium"} == set(found)
+    assert {"root", "netns", "veth", "bridge", "htb", "nft-numgen", "tun", "chromium", "vxlan"} == set(found)
     assert not [name for name in namespaces() if name.endswith("xprobe") and str(os.getpid()) in name]
 
 
