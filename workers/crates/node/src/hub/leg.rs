@@ -285,9 +285,9 @@ impl Thread {
         self.note(hub, flushed);
     }
 
-    /// By the way that the site's last request came.
+    /// By the way that the site's last request came; datagrams would only be lost with the others on a link that is too narrow.
     fn repair(&self, hub: &Hub, session: u64, packet: u64, payload: Bytes) {
-        match self.channels.get(&session) {
+        match self.channels.get(&session).filter(|_| !self.rate.is_struggling(session)) {
             Some(channel) => {
                 hub.counters.channel_bytes(&self.feed.name(), self.leg, payload.len());
                 hub.channels.repair(channel, packet, payload);

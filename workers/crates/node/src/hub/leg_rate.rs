@@ -133,6 +133,11 @@ impl LegRate {
         std::mem::take(&mut self.named)
     }
 
+    /// True while a site loses so much that its link may be too narrow: what it gets alone must give way as TCP does.
+    pub(super) fn is_struggling(&self, session: u64) -> bool {
+        self.sites.get(&session).is_some_and(|losses| losses.strikes > 0)
+    }
+
     /// Packets up to here were sent a second ago or earlier.
     fn old(&self) -> u64 {
         if self.marks.len() > RECENT_INTERVALS { self.marks.front().copied().unwrap_or(0) } else { 0 }

@@ -209,3 +209,14 @@ fn asking_again_for_the_same_packets_counts_once() {
 fn the_rate_never_falls_to_nothing() {
     assert!(run(60, 100_000_000, |rate| (1.0 - 1_000.0 / rate).max(0.0)) >= 5_000_000.0);
 }
+
+#[test]
+fn who_loses_a_half_struggles_from_the_first_interval_on_and_who_loses_little_never() {
+    let mut rate = LegRate::new(100_000_000);
+    rate.lost(3, &losses(&[(1, 500)]), 1_000);
+    rate.lost(4, &losses(&[(1, 50)]), 1_000);
+    rate.look(Micros::from_millis(250), 1_000, 7);
+    assert!(rate.is_struggling(3) && !rate.is_struggling(4) && !rate.is_struggling(5));
+    rate.look(Micros::from_millis(500), 2_000, 7);
+    assert!(!rate.is_struggling(3), "its losses are over");
+}
