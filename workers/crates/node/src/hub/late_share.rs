@@ -104,9 +104,9 @@ impl Control {
     /// Often enough to follow a burst, and seldom enough to have something to judge by.
     fn is_due(&self, now: Micros) -> bool {
         let elapsed = now.since(self.looked);
-        let enough =
-            self.sessions.values().map(|waits| waits.waited_us.len()).sum::<usize>() >= TELLING_WAITS;
-        elapsed >= LONGEST_LOOK || (elapsed >= SHORTEST_LOOK && enough)
+        // Counted only then: this is asked with each message of receipts.
+        let arrived = || self.sessions.values().map(|waits| waits.waited_us.len()).sum::<usize>();
+        elapsed >= LONGEST_LOOK || (elapsed >= SHORTEST_LOOK && arrived() >= TELLING_WAITS)
     }
 
     fn look(&mut self, now: Micros) {

@@ -65,8 +65,7 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         first_bytes: FirstBytes::default(),
         streams: Box::default(),
         bad_resend_reads: 0,
-        late_bps: None,
-        late_bytes: 0,
+        late: late::Late::default(),
         port: None,
         told_unanswered: false,
     };
@@ -100,9 +99,7 @@ struct Session {
     first_bytes: FirstBytes,
     streams: Box<Streams>,
     bad_resend_reads: u32,
-    /// How fast late products may go, as the machine was told.
-    late_bps: Option<u64>,
-    late_bytes: u64,
+    late: late::Late,
     /// The port that the site came to.
     port: Option<u16>,
     /// The operator knows that the site's datagrams get no answer.

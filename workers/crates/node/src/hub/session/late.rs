@@ -4,17 +4,26 @@ use downburst_session::{ClockOffset, HubInput, Outcome, Receipt};
 
 use super::{Member, Session};
 
+/// What was told of late products, both ways.
+#[derive(Default)]
+pub(super) struct Late {
+    /// How fast they may go, as the machine was told.
+    bound_bps: Option<u64>,
+    /// How many bytes of them the hub was told of.
+    bytes: u64,
+}
+
 impl Session {
     /// What is late goes as fast as the other sites don't feel it.
     pub(super) fn share_late(&mut self) {
         let bound = self.hub.late_share.session_bps();
-        if bound != std::mem::replace(&mut self.late_bps, bound) {
+        if bound != std::mem::replace(&mut self.late.bound_bps, bound) {
             self.tell(HubInput::PaceLate(bound));
         }
         let sent = self.machine.late_bytes();
-        if let Some(member) = self.member.as_ref().filter(|_| sent > self.late_bytes) {
-            let bytes = sent - self.late_bytes;
-            self.late_bytes = sent;
+        if let Some(member) = self.member.as_ref().filter(|_| sent > self.late.bytes) {
+            let bytes = sent - self.late.bytes;
+            self.late.bytes = sent;
             self.hub.late_share.sent(self.hub.clock.monotonic(), member.handle.serial, bytes);
         }
     }
