@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test demo test lint unit sim contract integration system nightly test-cluster compose-smoke \
-	bench bench-multicast bench-unicast lock clean
+	bench bench-multicast bench-unicast bench-circuits bench-scheduler lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
@@ -50,9 +50,13 @@ bench: ## List the side-by-side measurements that exist
 	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"
 	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 2\"]   multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
 	@echo "make bench-circuits [OUT=file.json] [ARGS=\"--runs 5\"]   admission of circuits among ten thousand"
+	@echo "make bench-scheduler [OUT=file.json] [ARGS=\"--rows planning --runs 1\"]   cost of planning, predictions beside what was measured"
 
 bench-circuits: setup-test ## Measure the admission of circuits; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.circuits $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-scheduler: setup-test ## Measure planning rounds and predictions; OUT=file.json
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.scheduler $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-multicast: setup-test ## Measure multicast beside its peers and the machine's limit, as root; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.multicast $(if $(OUT),--out $(OUT)) $(ARGS)
