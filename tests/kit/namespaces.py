@@ -80,7 +80,7 @@ class Lab:
 
     def output(self, host: str, argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
         """Run argv inside the host to its end and return what it printed."""
-        return _output(self.command(host, argv), given=given, timeout_s=timeout_s)
+        return run_to_end(self.command(host, argv), given=given, timeout_s=timeout_s)
 
     def loss(self, host: str, percent: float, *, protocols: Sequence[str] = ("udp",)) -> None:
         """Drop this share of the packets that reach the host, at random; 0 takes the loss away."""
@@ -107,6 +107,10 @@ class Lab:
         """Limit what reaches the host (down) and what it sends (up), in Ethernet-frame bits per second."""
         _limit(self._switch, self._port(host), down_bps, buffer_bytes)
         _limit(self.namespace(host), "eth0", up_bps, buffer_bytes)
+
+    def line_to(self, host: str) -> tuple[str, str]:
+        """Namespace and interface by which the switch sends to the host, for whoever plays the provider there."""
+        return self._switch, self._port(host)
 
     def unplug(self, host: str) -> None:
         """Take the host's cable out of the switch; what is on its way is lost, and neither side is told."""
@@ -173,6 +177,14 @@ def delete_namespaces(names: Iterable[str]) -> None:
         subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 
+def run_to_end(argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
+    """What a command printed; one that fails is an error with its reason."""
+    done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=timeout_s, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"'{' '.join(argv)}' ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
 def _is_abandoned(name: str) -> bool:
     match = _LAB_NAME.match(name)
     return bool(match) and not Path(f"/proc/{match[1]}").exists() if match else False
@@ -184,22 +196,15 @@ def _limit(namespace: str, device: str, rate_bps: int | None, buffer_bytes: int)
         return
     tc = ("tc", "-n", namespace)
     rate = ("rate", f"{rate_bps}bit", "ceil", f"{rate_bps}bit", "burst", "3200", "quantum", "1514")
-    _output([*tc, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "10"])
-    _output([*tc, "class", "add", "dev", device, "parent", "1:", "classid", "1:10", "htb", *rate])
-    _output(
+    run_to_end([*tc, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "10"])
+    run_to_end([*tc, "class", "add", "dev", device, "parent", "1:", "classid", "1:10", "htb", *rate])
+    run_to_end(
         [*tc, "qdisc", "add", "dev", device, "parent", "1:10", "handle", "10:", "bfifo", "limit", str(buffer_bytes)]
     )
 
 
 def _ip(*arguments: str) -> str:
-    return _output(["ip", *arguments])
-
-
-def _output(argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
-    done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=timeout_s, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"'{' '.join(argv)}' ended with {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
+    return run_to_end(["ip", *arguments])
 
 
 _LAB_NAME = re.compile(r"^db(\d+)x[0-9a-z]+(-.+)?$")

@@ -4,109 +4,21 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
-from functools import partial
-from hashlib import sha256
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kit.capabilities import needs
+from kit.circuit_bed import Bed
 from kit.namespaces import Lab
-from kit.node import HubNode, NodeError, SiteNode
+from kit.node import NodeError
 from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.root]
 
 RATE_BPS = 60_000_000
 SHAPED_BPS = 0.9 * RATE_BPS
-Line = dict[str, Any]
-
-
-class Bed:
-    """A hub and a site that takes part in circuits, each in a host of its own."""
-
-    def __init__(self, lab: Lab, directory: Path, stack: ExitStack, *, circuits: bool = True) -> None:
-        self.lab, self.directory = lab, directory
-        self.hub = HubNode(directory / "hub", listen="0.0.0.0:7370", prefix=lab.command("hub", []))
-        self.before = {host: self.network(host) for host in ("hub", "far")}
-        stack.callback(self.hub.stop)
-        self.hub.start()
-        self.hub.feed("CONDUIT")
-        arguments = ["--circuits", "eth0"] if circuits else []
-        self.site = SiteNode(
-            directory / "far", f"{lab.address('hub')}:7370", prefix=lab.command("far", []), arguments=arguments
-        )
-        everything = {"feed": "CONDUIT", "pattern": ".*", "not_pattern": None}
-        self.hub.site("far", everything, token_file=self.site.token_file)
-        stack.callback(self.site.stop)
-        self.site.start()
-        self.hub.wait_connected("far")
-
-    def lease(self, number: int = 17, **fields: Any) -> Line:
-        """A circuit of 60 Mb/s between the two."""
-        ends = [
-            {"end": "hub-eth0", "site": None, "interface": "eth0", "underlay": self.lab.address("hub"), "vlan": None}
-            | {"address": "10.9.0.0/31"},
-            {"end": "far-eth0", "site": "far", "interface": "eth0", "underlay": self.lab.address("far"), "vlan": None}
-            | {"address": "10.9.0.1/31"},
-        ]
-        line = {
-            "lease": number,
-            "driver": "linux",
-            "shape": "point-to-point",
-            "replication": "head-end",
-            "group": None,
-        }
-        rates = {"rate_out_bps": RATE_BPS, "rate_in_bps": RATE_BPS, "shaped_share": 0.9, "burst_bytes": None}
-        return line | rates | {"vni": 700 + number, "cap": "hard", "until_us": None, "ends": ends} | fields
-
-    def up(self, **fields: Any) -> Line:
-        return self.hub.do("circuit-up", circuit=self.lease(**fields))
-
-    def ride(self, version: int = 1) -> None:
-        """Plans the feed onto the circuit."""
-        leg = {"leg": 7, "transport": "static-circuit", "sites": ["far"], "circuits": [{"site": "far", "lease": 17}]}
-        self.hub.do("plan", feed="CONDUIT", version=version, legs=[leg])
-
-    def rate(self, direction: str = "out") -> Line:
-        probe = {"rate_bps": RATE_BPS, "duration_ms": 600, "direction": direction}
-        return dict(self.hub.do("circuit-probe", lease=17, site="far", kind="rate", **probe)["probe"])
-
-    def network(self, host: str) -> str:
-        """All that circuits may change on a host, in the words of its own tools."""
-        shown = [
-            ["ip", "-brief", "address"],
-            ["ip", "route", "show", "table", "all"],
-            ["tc", "qdisc", "show"],
-            ["tc", "class", "show", "dev", "eth0"],
-            ["tc", "filter", "show", "dev", "eth0"],
-            ["nft", "list", "ruleset"],
-        ]
-        lines = [line for argv in shown for line in self.lab.output(host, argv).splitlines()]
-        # The kernel adds this one a second after the interface was made.
-        return "\n".join(line for line in lines if not line.startswith("local fe80::"))
-
-    def wait_untouched(self, *hosts: str) -> None:
-        """Waits until nothing of ours is left."""
-        for host in hosts:
-            with suppress(AssertionError):
-                wait_for("nothing of ours", partial(self.is_untouched, host), 5)
-            assert self.network(host) == self.before[host]
-
-    def is_untouched(self, host: str) -> bool:
-        return self.network(host) == self.before[host]
-
-    def sent_by_circuit(self) -> int:
-        """Bytes that went out by it, as the hub's node told."""
-        told = [entry for event in self.hub.events_named("traffic") for entry in event["circuits"]]
-        return sum(entry["out_bytes"] for entry in told)
-
-    def put(self, product_id: str, size: int) -> tuple[str, str]:
-        content = random.Random(product_id).randbytes(size)
-        self.hub.put("CONDUIT", product_id, content)
-        return product_id, sha256(content).hexdigest()
 
 
 @pytest.fixture
@@ -227,7 +139,7 @@ def test_products_ride_leave_a_dead_circuit_and_come_back(lab: Lab, stack: ExitS
     bed = Bed(lab, tmp_path, stack)
     assert bed.up()["state"] == "up"
     bed.ride()
-    wait_for("a data connection on the circuit", lambda: bed.lab.output("hub", ["ss", "-Htn", "src", "10.9.0.0"]))
+    bed.wait_riding()
     # A second and more of the circuit's rate, so that the cut comes in the middle.
     first = bed.put("in the middle", 12_000_000)
     wait_for("bytes on the circuit", lambda: bed.sent_by_circuit() > 1_000_000)
@@ -241,7 +153,7 @@ def test_products_ride_leave_a_dead_circuit_and_come_back(lab: Lab, stack: ExitS
     bed.hub.events.clear()
     lab.loss("far", 0, protocols=("udp",))
     bed.hub.wait_event(event="circuit", lease=17, site="far", state="up")
-    wait_for("a data connection on the circuit", lambda: bed.lab.output("hub", ["ss", "-Htn", "src", "10.9.0.0"]))
+    bed.wait_riding()
     bed.hub.events.clear()
     second = bed.put("after it", 3_000_000)
     assert sorted(bed.site.wait_received(2).values()) == sorted([first, second])

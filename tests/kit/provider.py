@@ -1,0 +1,83 @@
+"""The provider of a circuit: a line of a known rate to a host, on which it protects circuits, or polices them."""
+
+import re
+from dataclasses import dataclass
+
+from kit.namespaces import Lab, run_to_end
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a line has carried since it was made, in bytes of Ethernet frames; what it dropped, in packets."""
+
+    circuit_bytes: int
+    other_bytes: int
+    dropped_of_circuit: int
+
+
+class Line:
+    """The line from the switch to a host, with a queue for what a circuit sends and one for everything else.
+
+    Unprotected, everything stands in the same queue. Protected, what the circuit reserved is its own and goes first,
+    and everything else has what is left.
+    """
+
+    def __init__(self, lab: Lab, host: str, *, rate_bps: int, vni: int, buffer_bytes: int = 250_000) -> None:
+        self._namespace, self._device = lab.line_to(host)
+        self._rate_bps, self._vni = rate_bps, vni
+        self._tc("qdisc", "replace", root=True, rest=("handle", "1:", "htb", "default", "10"))
+        self._class("1:", "1:1", rate_bps, rate_bps)
+        self._class("1:1", "1:10", rate_bps, rate_bps, priority=1)
+        self._class("1:1", "1:20", 8_000, 8_000)
+        for minor in ("10", "20"):
+            queue = ("parent", f"1:{minor}", "handle", f"{minor}:", "bfifo", "limit", str(buffer_bytes))
+            self._tc("qdisc", "add", rest=queue)
+
+    def protect(self, reserved_bps: int) -> None:
+        """Gives the circuit a queue of its own with the rate that it reserved."""
+        self.expose()
+        rest_bps = self._rate_bps - reserved_bps
+        self._class("1:1", "1:10", rest_bps, self._rate_bps, priority=1)
+        self._class("1:1", "1:20", reserved_bps, reserved_bps)
+        identifier = f"0x{self._vni << 8:08x}"
+        match = ("match", "ip", "protocol", "17", "0xff", "match", "u32", identifier, "0xffffff00", "at", "32")
+        self._tc(
+            "filter", "add", rest=("parent", "1:", "protocol", "ip", "prio", "1", "u32", *match, "flowid", "1:20")
+        )
+
+    def expose(self) -> None:
+        """Lets the circuit stand in the queue of everything else."""
+        self._tc("filter", "del", rest=("parent", "1:"))
+        self._class("1:1", "1:10", self._rate_bps, self._rate_bps, priority=1)
+
+    def police(self, rate_bps: int, *, burst_bytes: int = 30_000) -> None:
+        """Drops what tunnels send to the host beyond a rate, without a queue."""
+        limit = f"limit rate over {rate_bps // 8} bytes/second burst {burst_bytes} bytes"
+        hook = f"type filter hook egress device {self._device} priority 0"
+        rules = f"table netdev provider {{ chain police {{ {hook}; udp dport 4789 {limit} drop; }}; }}\n"
+        run_to_end(["ip", "netns", "exec", self._namespace, "nft", "-f", "-"], given=rules)
+
+    def stop_policing(self) -> None:
+        """Lets everything through again."""
+        run_to_end(["ip", "netns", "exec", self._namespace, "nft", "delete", "table", "netdev", "provider"])
+
+    def carried(self) -> Carried:
+        """What went through since the line was made."""
+        told = run_to_end(["tc", "-n", self._namespace, "-s", "class", "show", "dev", self._device])
+        found = {match["minor"]: match for match in _CLASS.finditer(told)}
+        circuit, other = found["20"], found["10"]
+        return Carried(int(circuit["bytes"]), int(other["bytes"]), int(circuit["dropped"]))
+
+    def _class(self, parent: str, name: str, rate_bps: int, ceiling_bps: int, *, priority: int = 0) -> None:
+        rates = ("rate", f"{rate_bps}bit", "ceil", f"{ceiling_bps}bit", "burst", "6000", "cburst", "6000")
+        turn = ("quantum", "1514", "prio", str(priority))
+        self._tc("class", "replace", rest=("parent", parent, "classid", name, "htb", *rates, *turn))
+
+    def _tc(self, what: str, verb: str, *, root: bool = False, rest: tuple[str, ...]) -> None:
+        place = ("dev", self._device, *(("root",) if root else ()))
+        run_to_end(["tc", "-n", self._namespace, what, verb, *place, *rest])
+
+
+_CLASS = re.compile(
+    r"class htb 1:(?P<minor>\d+) .*?\n\s*Sent (?P<bytes>\d+) bytes \d+ pkt \(dropped (?P<dropped>\d+)", re.DOTALL
+)
