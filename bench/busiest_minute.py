@@ -29,13 +29,18 @@ class Waits:
 
 
 def minute(seconds: float, notes: list[str]) -> list[Arrival]:
-    """The busiest minute by bytes of the recorded hour, or of a generated one where the record is not at hand."""
+    """The busiest minute by bytes of the recorded hour."""
+    return busiest(recorded_hour(notes), seconds)
+
+
+def recorded_hour(notes: list[str]) -> list[Arrival]:
+    """The recorded NGRID hour, or a generated one, with a note, where the record is not at hand."""
     recorded = Path(os.environ.get("DOWNBURST_DATA", _BESIDE)) / "traces" / "ngrid-20150615T00-1h.txt"
     if recorded.is_file():
-        return busiest(list(parse(recorded)), seconds)
-    notes.append("The recorded NGRID hour is not at hand (DOWNBURST_DATA): row 11 is of a generated hour instead.")
+        return list(parse(recorded))
+    notes.append("The recorded NGRID hour is not at hand (DOWNBURST_DATA): a generated hour stands in for it.")
     products = takewhile(lambda product: product.at_s < HOUR_S, ngrid(np.random.default_rng(1)))
-    return busiest([Arrival(product.size_bytes, round(product.at_s * 1e6)) for product in products], seconds)
+    return [Arrival(product.size_bytes, round(product.at_s * 1e6)) for product in products]
 
 
 def busiest(arrivals: Sequence[Arrival], seconds: float) -> list[Arrival]:

@@ -66,7 +66,7 @@ class Crowd:
 class Fleet:
     """Sites that keep products in their logs alone, enrolled at a hub which a source of load can drive."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what a measurement may want of its hub and sites)
         self,
         lab: Lab,
         directory: Path,
@@ -75,14 +75,23 @@ class Fleet:
         feeds: Mapping[str, str] | None = None,
         address: str = "",
         crowd: Crowd | None = None,
+        arguments: Sequence[str] = (),
+        congestion: str | None = None,
     ) -> None:
-        """Describe it: feeds by name with their class, and the hub's address if it is not that on the bridge."""
+        """Describe it: feeds by name with their class, the hub's address if it is not that on the bridge.
+
+        Sites get further `arguments`; the hub's connections the congestion control, or the machine's.
+        """
         self._lab, self._directory = lab, directory
         self.feeds = feeds or {FEED: "observation"}
         address = address or lab.address(HUB)
         prefix = lab.command(HUB, [str(binary("downburst-load")), "agent", "--"])
-        self.hub = HubNode(directory / HUB, listen=f"{address}:7370", interface=address, prefix=prefix)
-        self._names, self._crowd = tuple(sites), crowd
+        self._hub_address = f"{address}:7370"
+        options = {"tcp_congestion": congestion} if congestion else {}
+        # Circuits bring addresses of their own, so that only a hub that listens on all is found there.
+        listen = "0.0.0.0:7370" if "--circuits" in arguments else self._hub_address
+        self.hub = HubNode(directory / HUB, listen=listen, interface=address, prefix=prefix, options=options)
+        self._names, self._crowd, self._arguments = tuple(sites), crowd, tuple(arguments)
         self.sites: dict[str, SiteNode] = {}
         self.empty_hub_bytes = 0
 
@@ -209,9 +218,9 @@ class Fleet:
         retained = self._crowd.retained_bytes if self._crowd else RETAINED_BYTES
         site = SiteNode(
             self._directory / name,
-            self.hub.address,
+            self._hub_address,
             prefix=self._lab.command(self._host(name), []),
-            arguments=("--no-files", "--retention-bytes", str(retained)),
+            arguments=("--no-files", "--retention-bytes", str(retained), *self._arguments),
         )
         self.hub.site(name, *self._subscriptions(name), token_file=site.token_file)
         return site.start()

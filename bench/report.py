@@ -12,10 +12,13 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Goal:
-    """What a row should reach: a bound of the ratio to the peer, or of the product's own figure."""
+    """What a row should reach: a bound of the ratio to the peer, or of the product's own figure.
+
+    `1 +-` bounds how far the figure is from one.
+    """
 
     of: Literal["ratio", "ours"]
-    sense: Literal[">=", "<="]
+    sense: Literal[">=", "<=", "1 +-"]
     limit: float
 
     def __str__(self) -> str:
@@ -26,6 +29,8 @@ class Goal:
         figure = ours if self.of == "ours" else ratio
         if figure is None:
             return None
+        if self.sense == "1 +-":
+            return abs(figure - 1) <= self.limit
         return figure >= self.limit if self.sense == ">=" else figure <= self.limit
 
 

@@ -1,6 +1,6 @@
 """What the command line asks of the scheduler's row groups."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,3 +9,7 @@ class Wanted:
 
     runs: int = 3
     seed: int = 1
+    stretch_s: float = 600.0
+    """How much of the recorded hour is played where predictions are compared with measurements."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader of the rows must know besides."""

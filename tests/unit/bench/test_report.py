@@ -34,6 +34,8 @@ def test_a_row_has_the_keys_that_all_measurements_share() -> None:
         (Goal("ours", "<=", 87.9), False),
         (Goal("ratio", "<=", 6), False),
         (Goal("ratio", "<=", 7), True),
+        (Goal("ratio", "1 +-", 5.6), False),
+        (Goal("ratio", "1 +-", 5.7), True),
     ],
 )
 def test_a_goal_bounds_the_own_figure_or_the_ratio(goal: Goal, met: bool) -> None:
