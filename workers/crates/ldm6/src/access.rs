@@ -1,0 +1,161 @@
+use downburst_model::Pattern;
+
+use crate::FeedType;
+use crate::class::{MOST_SPECS, ProductClass, ProductSpec};
+use crate::product::ProductInfo;
+
+/// Which hosts may ask for what, and which may push what: the lines of a server's configuration, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// For each feed the first line that knows the host decides.
+    pub allow: Vec<Allow>,
+    /// Each line that knows the host adds to what it may push.
+    pub accept: Vec<Accept>,
+}
+
+/// Hosts that may ask for feeds.
+#[derive(Clone, Debug)]
+pub struct Allow {
+    /// The feeds.
+    pub feeds: FeedType,
+    /// Matches the name of the host, in lower case, or its address.
+    pub host: Pattern,
+    /// Identifiers it may have; none means all.
+    pub ok: Option<Pattern>,
+    /// Identifiers it may not have.
+    pub not: Option<Pattern>,
+}
+
+/// Hosts that may push feeds.
+#[derive(Clone, Debug)]
+pub struct Accept {
+    /// The feeds.
+    pub feeds: FeedType,
+    /// Identifiers that are taken.
+    pub pattern: Pattern,
+    /// Matches the name of the host, in lower case, or its address.
+    pub host: Pattern,
+}
+
+/// What one host may have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rights(Vec<Right>);
+
+#[derive(Clone, Debug)]
+struct Right {
+    feeds: FeedType,
+    ok: Option<Pattern>,
+    not: Option<Pattern>,
+}
+
+impl Access {
+    /// What a host may ask for, known by all its `names`.
+    pub(crate) fn asking(&self, names: &[String]) -> Rights {
+        let (mut rights, mut decided) = (Vec::new(), FeedType::NONE);
+        for line in self.allow.iter().filter(|line| knows(&line.host, names)) {
+            let feeds = line.feeds.without(decided);
+            decided = decided.with(feeds);
+            rights.push(Right { feeds, ok: line.ok.clone(), not: line.not.clone() });
+        }
+        Rights(rights)
+    }
+
+    /// What a host may push.
+    pub(crate) fn pushing(&self, names: &[String]) -> Rights {
+        let lines = self.accept.iter().filter(|line| knows(&line.host, names));
+        Rights(
+            lines
+                .map(|line| Right { feeds: line.feeds, ok: Some(line.pattern.clone()), not: None })
+                .collect(),
+        )
+    }
+}
+
+impl Rights {
+    /// The class without what the host may not have.
+    pub(crate) fn reduce(&self, class: &ProductClass) -> ProductClass {
+        let feeds = self.0.iter().fold(FeedType::NONE, |feeds, right| feeds.with(right.feeds));
+        let specs = class
+            .specs
+            .iter()
+            .map(|spec| ProductSpec { feeds: spec.feeds.common(feeds), pattern: spec.pattern.clone() });
+        let specs = specs.filter(|spec| !spec.feeds.is_none()).take(MOST_SPECS as usize).collect();
+        ProductClass { specs, ..class.clone() }
+    }
+
+    pub(crate) fn permit(&self, info: &ProductInfo) -> bool {
+        let ident = info.ident.text();
+        let matches = |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.matches(&ident));
+        self.0.iter().any(|right| {
+            right.feeds.meets(info.feed)
+                && matches(&right.ok) != Some(false)
+                && matches(&right.not) != Some(true)
+        })
+    }
+}
+
+fn knows(host: &Pattern, names: &[String]) -> bool {
+    names.iter().any(|name| host.matches(&name.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ident, Timestamp};
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::parse(text).unwrap()
+    }
+
+    fn allow(feeds: &str, host: &str, ok: Option<&str>, not: Option<&str>) -> Allow {
+        let (ok, not) = (ok.map(pattern), not.map(pattern));
+        Allow { feeds: feeds.parse().unwrap(), host: pattern(host), ok, not }
+    }
+
+    fn names(name: &str) -> Vec<String> {
+        vec![name.to_owned(), "192.0.2.7".to_owned()]
+    }
+
+    fn product(feed: &str, ident: &str) -> ProductInfo {
+        let ident = Ident::new(ident.to_owned()).unwrap();
+        ProductInfo { feed: feed.parse().unwrap(), ident, ..ProductInfo::default() }
+    }
+
+    #[test]
+    fn the_first_line_that_knows_the_host_decides_for_each_feed() {
+        let allow = vec![
+            allow("WMO", r"\.edu$", None, Some("^SECRET")),
+            allow("ANY", r"^192\.0\.2\.", Some("^A"), None),
+            allow("ANY", ".*", None, None),
+        ];
+        let access = Access { allow, accept: Vec::new() };
+        let rights = access.asking(&names("IDD.Unl.edu"));
+        assert!(rights.permit(&product("IDS", "open")) && !rights.permit(&product("IDS", "SECRET 1")));
+        assert!(rights.permit(&product("NGRID", "A1")) && !rights.permit(&product("NGRID", "B1")));
+    }
+
+    #[test]
+    fn a_class_keeps_what_its_host_may_have() {
+        let access = Access { allow: vec![allow("WMO", "a", None, None)], accept: Vec::new() };
+        let specs = ["ANY", "NGRID"].map(|feeds| ProductSpec::new(feeds.parse().unwrap(), ".*").unwrap());
+        let class = ProductClass { from: Timestamp::ZERO, to: Timestamp::END_OF_TIME, specs: specs.to_vec() };
+        let reduced = access.asking(&names("a")).reduce(&class);
+        assert_eq!(reduced.specs.len(), 1);
+        assert_eq!(reduced.specs[0].feeds.to_string(), "WMO");
+        assert!(access.asking(&names("b")).reduce(&class).is_empty());
+    }
+
+    #[test]
+    fn lines_for_pushes_add_up() {
+        let accept = |feeds: &str, ids: &str| Accept {
+            feeds: feeds.parse().unwrap(),
+            pattern: pattern(ids),
+            host: pattern(".*"),
+        };
+        let access =
+            Access { allow: Vec::new(), accept: vec![accept("EXP", "^rtstats"), accept("EXP", "^test")] };
+        let rights = access.pushing(&names("a"));
+        assert!(rights.permit(&product("EXP", "rtstats-6")) && rights.permit(&product("EXP", "test")));
+        assert!(!rights.permit(&product("EXP", "other")) && !rights.permit(&product("IDS", "test")));
+    }
+}

@@ -1,0 +1,199 @@
+use bytes::{BufMut, BytesMut};
+use downburst_model::{Pattern, PatternError};
+use thiserror::Error;
+
+use crate::product::{PatternText, ProductInfo, Signature};
+use crate::xdr::{Malformed, Reader, Xdr, put_opaque};
+use crate::{FeedType, Timestamp};
+
+/// Feeds, and which of their products.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProductSpec {
+    /// The feeds.
+    pub feeds: FeedType,
+    /// An extended regular expression for identifiers.
+    pub pattern: PatternText,
+}
+
+/// A class of products: a stretch of creation times, and specs of which one must match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProductClass {
+    /// The first creation time.
+    pub from: Timestamp,
+    /// The last creation time.
+    pub to: Timestamp,
+    /// At most 32; none means nothing.
+    pub specs: Vec<ProductSpec>,
+}
+
+/// Why a class can't be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ClassError {
+    /// A pattern that can't be used.
+    #[error("{0}")]
+    Pattern(#[from] PatternError),
+    /// A pattern that is no UTF-8.
+    #[error("a pattern is not UTF-8")]
+    Encoding,
+    /// More specs than LDM allows, the place for the one that resumes kept free.
+    #[error("{0} specs in a class where LDM allows 31 beside the one it resumes by; split the request")]
+    TooMany(usize),
+}
+
+impl ProductSpec {
+    /// All products of these feeds whose identifier matches.
+    pub fn new(feeds: FeedType, pattern: &str) -> Result<Self, crate::TextError> {
+        Ok(Self { feeds, pattern: PatternText::new(pattern.to_owned())? })
+    }
+}
+
+impl ProductClass {
+    /// Takes the pseudo-spec out by which a downstream says what it got last. Its feed type is none and its pattern a signature.
+    pub(crate) fn take_resume(&mut self) -> Option<Signature> {
+        let mut resume = None;
+        self.specs.retain(|spec| match resume_of(spec) {
+            Some(signature) => {
+                resume = Some(signature);
+                false
+            }
+            None => true,
+        });
+        resume
+    }
+
+    /// Puts it in.
+    pub(crate) fn put_resume(&mut self, signature: Signature) {
+        let pattern = PatternText::cut([RESUME, signature.to_string().as_bytes()].concat());
+        self.specs.push(ProductSpec { feeds: FeedType::NONE, pattern });
+    }
+
+    /// True if nothing can be in it.
+    pub fn is_empty(&self) -> bool {
+        self.specs.iter().all(|spec| spec.feeds.is_none())
+    }
+}
+
+/// A class whose patterns are compiled.
+#[derive(Clone, Debug)]
+pub(crate) struct Matcher {
+    from: Timestamp,
+    to: Timestamp,
+    specs: Vec<(FeedType, Option<Pattern>)>,
+}
+
+impl Matcher {
+    pub(crate) fn compile(class: &ProductClass) -> Result<Self, ClassError> {
+        let specs: Result<_, ClassError> =
+            class.specs.iter().map(|spec| Ok((spec.feeds, compiled(&spec.pattern)?))).collect();
+        Ok(Self { from: class.from, to: class.to, specs: specs? })
+    }
+
+    pub(crate) fn matches(&self, info: &ProductInfo) -> bool {
+        if info.arrival < self.from || info.arrival > self.to {
+            return false;
+        }
+        let ident = info.ident.text();
+        self.specs.iter().any(|(feeds, pattern)| {
+            feeds.meets(info.feed) && pattern.as_ref().is_none_or(|pattern| pattern.matches(&ident))
+        })
+    }
+}
+
+/// The pattern ready to match; none for the one that matches everything.
+fn compiled(pattern: &PatternText) -> Result<Option<Pattern>, ClassError> {
+    let text = std::str::from_utf8(pattern.as_bytes()).map_err(|_| ClassError::Encoding)?;
+    if matches!(text, ".*" | "") { Ok(None) } else { Ok(Some(Pattern::parse(text)?)) }
+}
+
+fn resume_of(spec: &ProductSpec) -> Option<Signature> {
+    let digits = spec.pattern.as_bytes().strip_prefix(RESUME).filter(|_| spec.feeds.is_none())?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+impl Xdr for ProductClass {
+    fn encode(&self, out: &mut BytesMut) {
+        self.from.encode(out);
+        self.to.encode(out);
+        out.put_u32(u32::try_from(self.specs.len()).unwrap_or(u32::MAX));
+        for spec in &self.specs {
+            out.put_u32(spec.feeds.bits());
+            put_opaque(out, spec.pattern.as_bytes());
+        }
+    }
+
+    fn decode(reader: &mut Reader) -> Result<Self, Malformed> {
+        let (from, to) = (Timestamp::decode(reader)?, Timestamp::decode(reader)?);
+        let specs = (0..reader.count("a class's specs", MOST_SPECS)?)
+            .map(|_| {
+                let feeds = FeedType::from_bits(reader.u32()?);
+                Ok(ProductSpec { feeds, pattern: reader.text("a pattern")? })
+            })
+            .collect::<Result<_, Malformed>>()?;
+        Ok(Self { from, to, specs })
+    }
+}
+
+/// Specs of a class on the wire.
+pub(crate) const MOST_SPECS: u32 = 32;
+
+/// Stands before the signature in the pattern of the pseudo-spec.
+const RESUME: &[u8] = b"SIG=";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ident;
+
+    fn class(specs: &[(&str, &str)]) -> ProductClass {
+        let specs =
+            specs.iter().map(|(feeds, pattern)| ProductSpec::new(feeds.parse().unwrap(), pattern).unwrap());
+        ProductClass { from: Timestamp::ZERO, to: Timestamp::END_OF_TIME, specs: specs.collect() }
+    }
+
+    fn product(feed: &str, ident: &str) -> ProductInfo {
+        ProductInfo {
+            feed: feed.parse().unwrap(),
+            ident: Ident::new(ident.to_owned()).unwrap(),
+            arrival: Timestamp { seconds: 100, micros: 0 },
+            ..ProductInfo::default()
+        }
+    }
+
+    #[test]
+    fn one_spec_must_match_feed_and_identifier() {
+        let matcher = Matcher::compile(&class(&[("NGRID", "^A"), ("WMO", ".*")])).unwrap();
+        assert!(matcher.matches(&product("NGRID", "A1")));
+        assert!(!matcher.matches(&product("NGRID", "xA1")));
+        assert!(matcher.matches(&product("IDS", "anything")));
+        assert!(!matcher.matches(&product("EXP", "A")));
+    }
+
+    #[test]
+    fn creation_times_bound_a_class_on_both_sides() {
+        let mut bounded = class(&[("ANY", ".*")]);
+        bounded.from = Timestamp { seconds: 100, micros: 0 };
+        bounded.to = bounded.from;
+        assert!(Matcher::compile(&bounded).unwrap().matches(&product("IDS", "a")));
+        bounded.from.micros = 1;
+        assert!(!Matcher::compile(&bounded).unwrap().matches(&product("IDS", "a")));
+    }
+
+    #[test]
+    fn what_a_downstream_got_last_is_taken_out_of_its_class() {
+        let signature = Signature([0xa5; 16]);
+        let mut asked = class(&[("ANY", ".*")]);
+        asked.put_resume(signature);
+        assert_eq!(asked.specs.len(), 2);
+        assert_eq!(asked.take_resume(), Some(signature));
+        assert_eq!(asked, class(&[("ANY", ".*")]));
+        assert_eq!(class(&[("ANY", "SIG=")]).take_resume(), None, "a pattern that is meant");
+    }
+
+    #[test]
+    fn patterns_that_are_no_text_are_refused() {
+        let mut asked = class(&[("ANY", "(")]);
+        assert!(matches!(Matcher::compile(&asked), Err(ClassError::Pattern(_))));
+        asked.specs[0].pattern = PatternText::new(vec![0xff]).unwrap();
+        assert!(matches!(Matcher::compile(&asked), Err(ClassError::Encoding)));
+    }
+}

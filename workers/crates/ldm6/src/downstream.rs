@@ -1,0 +1,464 @@
+use std::collections::VecDeque;
+
+use bytes::{BufMut, Bytes};
+use downburst_model::{Machine, Micros, Now};
+
+use crate::answer::FeedAnswer;
+use crate::class::{ClassError, MOST_SPECS, Matcher};
+use crate::ending::{Ending, Step};
+use crate::giver::ANSWER_WITHIN;
+use crate::listener::{Heard, Listener};
+use crate::record::record;
+use crate::rpc::{Status, call};
+use crate::taker::{Bounds, Taken, Taker};
+use crate::versions::*;
+use crate::xdr::{Reader, Xdr};
+use crate::{Mode, ProductClass, ProductSpec, Signature, Timestamp};
+
+/// A request to one upstream, across connections.
+#[derive(Debug)]
+pub struct Downstream {
+    config: DownstreamConfig,
+    matcher: Matcher,
+    mode: Mode,
+    version: Version,
+    resume: Option<Signature>,
+    /// Products that came and were not settled.
+    unsettled: u64,
+    next_xid: u32,
+    pause: Micros,
+    state: State,
+    listener: Listener,
+    outputs: VecDeque<DownstreamOutput>,
+}
+
+/// What to ask for, and what to bear.
+#[derive(Clone, Debug)]
+pub struct DownstreamConfig {
+    /// The upstream's name, for the origin of what it sends.
+    pub upstream: String,
+    /// What is wanted, at most 31 specs.
+    pub specs: Vec<ProductSpec>,
+    /// Products or their descriptions.
+    pub interest: Interest,
+    /// How they come at first.
+    pub mode: Mode,
+    /// What was stored last of this request.
+    pub resume: Option<Signature>,
+    /// How far back to begin where the upstream does not know that product.
+    pub time_offset: Micros,
+    /// Older products are dropped.
+    pub oldest: Micros,
+    /// Larger products are dropped.
+    pub largest_bytes: u32,
+    /// A connection on which nothing comes for so long is given up. Upstreams say something every 30 s.
+    pub silence: Micros,
+    /// The number of the first call. Any will do; it tells connections apart in captures.
+    pub first_xid: u32,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// FEEDME.
+    Products,
+    /// NOTIFYME.
+    Descriptions,
+}
+
+/// What the outside tells a [`Downstream`].
+#[derive(Clone, Debug)]
+pub enum DownstreamInput {
+    /// The connection that was asked for stands.
+    Connected,
+    /// Bytes came, at most half a mebibyte at once.
+    Received(Bytes),
+    /// There is no connection any more, or none came about.
+    Disconnected,
+    /// Whether to send the product that was offered.
+    Decided(bool),
+    /// A product that ended is stored, was a duplicate, or is given up: the request goes on behind it. In the order of arrival, once each.
+    Settled(Signature),
+    /// Ask anew, for this mode.
+    Shift(Mode),
+}
+
+/// What a [`Downstream`] asks of the outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DownstreamOutput {
+    /// Make a connection; say when it stands.
+    Connect,
+    /// Send these bytes.
+    Send(Bytes),
+    /// Close the connection; there is none from here on.
+    Close,
+    /// Something happened.
+    Event(DownstreamEvent),
+}
+
+/// What happened to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DownstreamEvent {
+    /// The upstream sends from here on.
+    Accepted {
+        /// How.
+        mode: Mode,
+        /// What is spoken.
+        version: Version,
+        /// The upstream's number of the connection; none in version 5.
+        id: u32,
+    },
+    /// The upstream allows this much of what was asked.
+    Reduced(Vec<ProductSpec>),
+    /// The upstream refuses; asked again in a minute.
+    Refused(Refusal),
+    /// The connection ended; the next one is tried at this monotonic time.
+    Lost {
+        /// Why.
+        why: Ending,
+        /// When to connect again.
+        again: Micros,
+    },
+    /// About products.
+    Taken(Taken),
+}
+
+/// Why an upstream refuses.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Refusal {
+    /// It allows nothing of it.
+    #[error("the upstream allows this host nothing of the request; ask its administrator for an ALLOW line")]
+    Denied,
+    /// It can't use a pattern.
+    #[error("the upstream can't use a pattern of the request; correct it")]
+    BadPattern,
+    /// The call failed.
+    #[error("{0}")]
+    Failed(Ending),
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting { until: Micros },
+    Connecting,
+    Asking { xid: u32, until: Micros, left: u32, class: ProductClass },
+    Taking { taker: Box<Taker>, heard: Micros },
+}
+
+impl Downstream {
+    /// Checks the patterns; connects at once.
+    pub fn new(config: DownstreamConfig) -> Result<Self, ClassError> {
+        if config.specs.len() >= MOST_SPECS as usize {
+            return Err(ClassError::TooMany(config.specs.len()));
+        }
+        let specs = config.specs.clone();
+        let matcher =
+            Matcher::compile(&ProductClass { from: Timestamp::ZERO, to: Timestamp::END_OF_TIME, specs })?;
+        Ok(Self {
+            matcher,
+            mode: config.mode,
+            version: Version::Six,
+            resume: config.resume,
+            unsettled: 0,
+            next_xid: config.first_xid,
+            pause: SHORTEST_PAUSE,
+            state: State::Waiting { until: Micros(0) },
+            listener: Listener::default(),
+            outputs: VecDeque::new(),
+            config,
+        })
+    }
+
+    fn ask(&mut self, now: Now) {
+        let specs = self.config.specs.clone();
+        let from = Timestamp::before(now.wall, self.config.time_offset);
+        let mut class = ProductClass { from, to: Timestamp::END_OF_TIME, specs };
+        if let Some(signature) = self.resume {
+            class.put_resume(signature);
+        }
+        self.ask_for(now, class, MOST_RECLASSES);
+    }
+
+    fn ask_for(&mut self, now: Now, class: ProductClass, left: u32) {
+        let (procedure, with_mode) = match self.config.interest {
+            Interest::Products => (FEEDME, self.version == Version::Six),
+            Interest::Descriptions => (NOTIFYME, false),
+        };
+        let xid = self.next_xid;
+        self.next_xid = xid.wrapping_add(1);
+        let mut message = call(xid, self.version.number(), procedure);
+        class.encode(&mut message);
+        if with_mode {
+            message.put_u32(if self.mode == Mode::Primary { u32::MAX } else { 0 });
+        }
+        self.send(record(&message));
+        self.state = State::Asking { xid, until: now.monotonic.plus(ANSWER_WITHIN), left, class };
+    }
+
+    fn received(&mut self, now: Now, bytes: Bytes) -> Result<(), Ending> {
+        match &mut self.state {
+            State::Taking { heard, .. } => *heard = now.monotonic,
+            State::Asking { .. } => {}
+            // What a connection brings that was given up does not matter.
+            State::Waiting { .. } | State::Connecting => return Ok(()),
+        }
+        self.listener.push(bytes)?;
+        self.hear(now)
+    }
+
+    /// Goes on with what came, until a decision is needed.
+    fn hear(&mut self, now: Now) -> Result<(), Ending> {
+        while self.is_hearing() {
+            let Some(heard) = self.listener.next()? else {
+                break;
+            };
+            match &mut self.state {
+                State::Taking { taker, .. } => {
+                    let mut steps = VecDeque::new();
+                    let heard = taker.hear(now, heard, &mut steps);
+                    self.take(steps);
+                    heard?;
+                }
+                State::Asking { .. } => self.answered(now, heard)?,
+                State::Waiting { .. } | State::Connecting => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn is_hearing(&self) -> bool {
+        match &self.state {
+            State::Taking { taker, .. } => !taker.is_deciding(),
+            State::Asking { .. } => true,
+            State::Waiting { .. } | State::Connecting => false,
+        }
+    }
+
+    fn answered(&mut self, now: Now, heard: Heard) -> Result<(), Ending> {
+        let (Heard::Reply { xid, status, result }, State::Asking { xid: asked, left, class, .. }) =
+            (heard, &self.state)
+        else {
+            return Err(Ending::Garbled("it does not answer the request".to_owned()));
+        };
+        if xid != *asked {
+            return Err(Ending::Garbled("it answers what nobody asked".to_owned()));
+        }
+        let (left, specs) = (*left, class.specs.clone());
+        match status {
+            Status::Success => self.answer(now, result, left, &specs),
+            Status::ProgramMismatch { low, high }
+                if self.version == Version::Six && (low..=high).contains(&5) =>
+            {
+                self.lose(Ending::from(status), now.monotonic);
+                self.version = Version::Five;
+                Ok(())
+            }
+            status => {
+                self.refused(now, Refusal::Failed(status.into()));
+                Ok(())
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        now: Now,
+        mut result: Reader,
+        left: u32,
+        asked: &[ProductSpec],
+    ) -> Result<(), Ending> {
+        match FeedAnswer::decode(&mut result, self.version)? {
+            FeedAnswer::Yes { id } => self.accepted(now, id),
+            FeedAnswer::BadPattern => self.refused(now, Refusal::BadPattern),
+            FeedAnswer::Reclass(class) if class.is_empty() => self.refused(now, Refusal::Denied),
+            FeedAnswer::Reclass(class) if left == 0 || class.specs.len() > asked.len() => {
+                return Err(Ending::NoAgreement);
+            }
+            FeedAnswer::Reclass(class) => {
+                self.event(DownstreamEvent::Reduced(class.specs.clone()));
+                self.ask_for(now, class, left.saturating_sub(1));
+            }
+        }
+        Ok(())
+    }
+
+    /// The roles turn round: from here on the upstream calls.
+    fn accepted(&mut self, now: Now, id: u32) {
+        self.pause = SHORTEST_PAUSE;
+        let bounds = Bounds { oldest: self.config.oldest, largest_bytes: self.config.largest_bytes };
+        let taker = Taker::new(self.matcher.clone(), bounds, self.config.upstream.clone());
+        self.state = State::Taking { taker: Box::new(taker), heard: now.monotonic };
+        self.event(DownstreamEvent::Accepted { mode: self.mode, version: self.version, id });
+    }
+
+    fn decided(&mut self, now: Now, wanted: bool) -> Result<(), Ending> {
+        if let State::Taking { taker, .. } = &mut self.state {
+            let mut steps = VecDeque::new();
+            let declined = taker.decide(wanted, &mut steps);
+            self.take(steps);
+            self.pass_over(declined);
+        }
+        self.hear(now)
+    }
+
+    fn take(&mut self, steps: VecDeque<Step>) {
+        for step in steps {
+            match step {
+                Step::Send(bytes) => self.send(bytes),
+                Step::Taken(taken) => self.taken(taken),
+                Step::Want(_) => {}
+            }
+        }
+    }
+
+    fn taken(&mut self, taken: Taken) {
+        match &taken {
+            Taken::Ends => self.unsettled = self.unsettled.saturating_add(1),
+            Taken::Dropped(info, _) => self.pass_over(Some(info.signature)),
+            _ => {}
+        }
+        self.event(DownstreamEvent::Taken(taken));
+    }
+
+    /// A product that does not come is behind the request, unless an earlier one may have to be asked for again.
+    fn pass_over(&mut self, signature: Option<Signature>) {
+        if self.unsettled == 0 {
+            self.resume = signature.or(self.resume);
+        }
+    }
+
+    fn settled(&mut self, signature: Signature) {
+        self.unsettled = self.unsettled.saturating_sub(1);
+        self.resume = Some(signature);
+    }
+
+    fn shift(&mut self, now: Now, mode: Mode) {
+        let is_other = std::mem::replace(&mut self.mode, mode) != mode;
+        if is_other && matches!(self.state, State::Asking { .. } | State::Taking { .. }) {
+            self.lose(Ending::Shifted, now.monotonic);
+        }
+    }
+
+    fn refused(&mut self, now: Now, refusal: Refusal) {
+        self.event(DownstreamEvent::Refused(refusal));
+        self.outputs.push_back(DownstreamOutput::Close);
+        self.wait(now.monotonic.plus(LONGEST_PAUSE));
+    }
+
+    /// Gives the connection up.
+    fn lose(&mut self, why: Ending, again: Micros) {
+        if !matches!(self.state, State::Waiting { .. } | State::Connecting) && why != Ending::Disconnected {
+            self.outputs.push_back(DownstreamOutput::Close);
+        }
+        if let State::Taking { taker, .. } = &mut self.state {
+            let mut steps = VecDeque::new();
+            taker.end(&mut steps);
+            self.take(steps);
+        }
+        self.event(DownstreamEvent::Lost { why, again });
+        self.wait(again);
+    }
+
+    /// The next connection begins with version 6: the upstream may have become another.
+    fn wait(&mut self, until: Micros) {
+        self.version = Version::Six;
+        self.listener = Listener::default();
+        self.state = State::Waiting { until };
+    }
+
+    /// When to connect after a connection that came to nothing: after twice as long each time.
+    fn next_try(&mut self, now: Now) -> Micros {
+        let pause = self.pause;
+        self.pause = Micros(pause.0.saturating_mul(2).min(LONGEST_PAUSE.0));
+        now.monotonic.plus(pause)
+    }
+
+    fn due(&mut self, now: Now) {
+        match &self.state {
+            State::Waiting { until } if now.monotonic >= *until => {
+                self.state = State::Connecting;
+                self.outputs.push_back(DownstreamOutput::Connect);
+            }
+            State::Asking { until, .. } if now.monotonic >= *until => {
+                let again = self.next_try(now);
+                self.lose(Ending::Unanswered(seconds(ANSWER_WITHIN)), again);
+            }
+            State::Taking { heard, taker } if now.monotonic >= heard.plus(self.config.silence) => {
+                // A decision that is long in coming here is no fault of the upstream.
+                if taker.is_deciding() {
+                    return;
+                }
+                self.lose(Ending::Silent(seconds(self.config.silence)), now.monotonic);
+            }
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, bytes: Bytes) {
+        self.outputs.push_back(DownstreamOutput::Send(bytes));
+    }
+
+    fn event(&mut self, event: DownstreamEvent) {
+        self.outputs.push_back(DownstreamOutput::Event(event));
+    }
+}
+
+impl Machine for Downstream {
+    type Input = DownstreamInput;
+    type Output = DownstreamOutput;
+
+    fn handle(&mut self, now: Now, input: DownstreamInput) {
+        let done = match input {
+            DownstreamInput::Connected => {
+                if matches!(self.state, State::Connecting) {
+                    self.ask(now);
+                }
+                Ok(())
+            }
+            DownstreamInput::Received(bytes) => self.received(now, bytes),
+            DownstreamInput::Disconnected if matches!(self.state, State::Waiting { .. }) => Ok(()),
+            DownstreamInput::Disconnected => Err(Ending::Disconnected),
+            DownstreamInput::Decided(wanted) => self.decided(now, wanted),
+            DownstreamInput::Settled(signature) => {
+                self.settled(signature);
+                Ok(())
+            }
+            DownstreamInput::Shift(mode) => {
+                self.shift(now, mode);
+                Ok(())
+            }
+        };
+        if let Err(why) = done {
+            let again = self.next_try(now);
+            self.lose(why, again);
+        }
+    }
+
+    fn poll(&mut self, now: Now) -> Option<DownstreamOutput> {
+        if self.outputs.is_empty() {
+            self.due(now);
+        }
+        self.outputs.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        match &self.state {
+            State::Waiting { until } | State::Asking { until, .. } => Some(*until),
+            State::Taking { heard, taker } => (!taker.is_deciding()).then(|| heard.plus(self.config.silence)),
+            State::Connecting => None,
+        }
+    }
+}
+
+fn seconds(length: Micros) -> u64 {
+    length.0 / 1_000_000
+}
+
+/// Answers with another class that are followed on one connection: LDM gives one.
+const MOST_RECLASSES: u32 = 3;
+
+/// A connection that breaks is tried again at once, nearly.
+const SHORTEST_PAUSE: Micros = Micros::from_secs(1);
+
+/// LDM's own pause, after a refusal and between tries.
+const LONGEST_PAUSE: Micros = Micros::from_secs(60);

@@ -1,0 +1,44 @@
+//! The LDM-6 protocol, both roles, without sockets.
+//!
+//! [`Downstream`] asks an upstream LDM for products (FEEDME) or for their descriptions (NOTIFYME) and goes on across connections;
+//! [`Upstream`] serves one connection of a downstream LDM, or takes what is pushed to it (HIYA); [`Pusher`] pushes.
+//! All three are machines without sockets, clock, disk or threads. Products pass in pieces, so that none of them is ever
+//! held as a whole. `docs/protocol-ldm6.md` says what is implemented, with the limits.
+#![forbid(unsafe_code)]
+
+mod access;
+mod answer;
+mod class;
+mod downstream;
+mod ending;
+mod feed_type;
+mod giver;
+mod listener;
+mod product;
+mod pusher;
+mod record;
+mod rpc;
+mod shift;
+mod taker;
+mod text;
+mod time;
+mod upstream;
+mod versions;
+mod xdr;
+
+pub use access::{Accept, Access, Allow};
+pub use class::{ClassError, ProductClass, ProductSpec};
+pub use downstream::{
+    Downstream, DownstreamConfig, DownstreamEvent, DownstreamInput, DownstreamOutput, Interest, Refusal,
+};
+pub use ending::Ending;
+pub use feed_type::{FeedType, FeedTypeError};
+pub use giver::Want;
+pub use product::{Ident, LdmOrigin, PatternText, ProductInfo, Signature};
+pub use pusher::{Pusher, PusherConfig, PusherInput, PusherOutput};
+pub use shift::{Mode, Shift};
+pub use taker::{Dropped, Taken};
+pub use text::{Text, TextError};
+pub use time::Timestamp;
+pub use upstream::{Served, Upstream, UpstreamConfig, UpstreamEvent, UpstreamInput, UpstreamOutput};
+pub use versions::Version;

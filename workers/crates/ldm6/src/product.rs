@@ -1,0 +1,152 @@
+use std::fmt;
+use std::str::FromStr;
+
+use bytes::{BufMut, BytesMut};
+
+use crate::xdr::{Malformed, Reader, Xdr, put_opaque};
+use crate::{FeedType, Text, Timestamp};
+
+/// A product's identifier.
+pub type Ident = Text<255>;
+
+/// The host that made a product, and the last hop.
+pub type LdmOrigin = Text<64>;
+
+/// An extended regular expression as it travels.
+pub type PatternText = Text<255>;
+
+/// Names a product's content: normally the MD5 of its bytes, else of its identifier. It is the only duplicate key LDM knows.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signature(pub [u8; 16]);
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Signature {
+    type Err = ();
+
+    /// From 32 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        if text.len() != 32 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(());
+        }
+        u128::from_str_radix(text, 16).map(|number| Self(number.to_be_bytes())).map_err(|_| ())
+    }
+}
+
+/// Everything about a product but its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProductInfo {
+    /// When the first LDM made it. Never rewritten.
+    pub arrival: Timestamp,
+    /// The duplicate key.
+    pub signature: Signature,
+    /// The host that made it and the last hop.
+    pub origin: LdmOrigin,
+    /// Normally one bit.
+    pub feed: FeedType,
+    /// What the ingester counted.
+    pub sequence: u32,
+    /// What patterns match.
+    pub ident: Ident,
+    /// Bytes of the product.
+    pub size: u32,
+}
+
+impl ProductInfo {
+    /// True for a product that is all zero: old upstreams flush with it, and it means nothing.
+    pub fn is_nil(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same product as it came by `upstream`: the origin names its creator and the last hop, cut to what fits.
+    pub fn through(mut self, upstream: &str) -> Self {
+        let whole = self.origin.as_bytes();
+        let creator = match whole.windows(VIA.len()).position(|window| window == VIA) {
+            Some(end) => whole.get(..end).unwrap_or(whole),
+            None => whole,
+        };
+        self.origin = LdmOrigin::cut([creator, VIA, upstream.as_bytes()].concat());
+        self
+    }
+}
+
+impl Xdr for ProductInfo {
+    fn encode(&self, out: &mut BytesMut) {
+        self.arrival.encode(out);
+        out.put_slice(&self.signature.0);
+        put_opaque(out, self.origin.as_bytes());
+        out.put_u32(self.feed.bits());
+        out.put_u32(self.sequence);
+        put_opaque(out, self.ident.as_bytes());
+        out.put_u32(self.size);
+    }
+
+    fn decode(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self {
+            arrival: Timestamp::decode(reader)?,
+            signature: Signature(reader.array()?),
+            origin: reader.text("an origin")?,
+            feed: FeedType::from_bits(reader.u32()?),
+            sequence: reader.u32()?,
+            ident: reader.text("an identifier")?,
+            size: reader.u32()?,
+        })
+    }
+}
+
+impl Xdr for Timestamp {
+    fn encode(&self, out: &mut BytesMut) {
+        out.put_i32(self.seconds);
+        out.put_i32(self.micros);
+    }
+
+    fn decode(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self { seconds: reader.i32()?, micros: reader.i32()? })
+    }
+}
+
+/// Stands between creator and last hop.
+const VIA: &[u8] = b"_v_";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(origin: &str) -> ProductInfo {
+        ProductInfo { origin: LdmOrigin::new(origin.to_owned()).unwrap(), ..ProductInfo::default() }
+    }
+
+    #[test]
+    fn an_origin_names_creator_and_last_hop() {
+        let hop = |origin: &str| from(origin).through("idd.unl.edu").origin.to_string();
+        assert_eq!(hop("nws.gov"), "nws.gov_v_idd.unl.edu");
+        assert_eq!(hop("nws.gov_v_relay.ucar.edu"), "nws.gov_v_idd.unl.edu");
+        assert_eq!(hop(&"x".repeat(64)), "x".repeat(64), "cut to what fits");
+    }
+
+    #[test]
+    fn signatures_are_thirty_two_digits() {
+        let text = "0123456789abcdef0123456789abcdef";
+        assert_eq!(text.parse::<Signature>().unwrap().to_string(), text);
+        for bad in ["", "0123", "+123456789abcdef0123456789abcdef", "g123456789abcdef0123456789abcdef"] {
+            assert!(bad.parse::<Signature>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_all_zero_is_nil() {
+        assert!(ProductInfo::default().is_nil());
+        assert!(!from("a").is_nil());
+        assert!(!ProductInfo { sequence: 1, ..ProductInfo::default() }.is_nil());
+    }
+}

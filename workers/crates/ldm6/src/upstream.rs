@@ -1,0 +1,448 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use downburst_model::{Machine, Micros, Now};
+
+use crate::access::Rights;
+use crate::answer::{FeedAnswer, PushAnswer, answer, number};
+use crate::class::Matcher;
+use crate::ending::{Ending, Step};
+use crate::giver::{ANSWER_WITHIN, Giver, How};
+use crate::listener::{Call, Heard, Listener};
+use crate::taker::{Bounds, Taken, Taker};
+use crate::versions::Version;
+use crate::{Access, Interest, Mode, ProductClass, ProductInfo, Signature, Want};
+
+/// One connection that another LDM made to this one.
+#[derive(Debug)]
+pub struct Upstream {
+    config: UpstreamConfig,
+    state: State,
+    /// What the peer got last, by its first question.
+    resume: Option<Signature>,
+    questions: u32,
+    listener: Listener,
+    outputs: VecDeque<UpstreamOutput>,
+}
+
+/// Who the peer is, and what it may do.
+#[derive(Clone, Debug)]
+pub struct UpstreamConfig {
+    /// The peer's names, its address among them; the first one goes into the origin of what it pushes.
+    pub peer: Vec<String>,
+    /// The rules.
+    pub access: Arc<Access>,
+    /// The number of this connection, for IS_ALIVE.
+    pub id: u32,
+    /// The largest product that a peer may push without asking.
+    pub max_hereis: u32,
+    /// Older products are not taken.
+    pub oldest: Micros,
+    /// Larger products are not taken.
+    pub largest_bytes: u32,
+    /// A peer that pushes and is silent for so long is given up.
+    pub silence: Micros,
+    /// The number of the first call to the peer.
+    pub first_xid: u32,
+}
+
+/// What the outside tells an [`Upstream`].
+#[derive(Clone, Debug)]
+pub enum UpstreamInput {
+    /// Bytes came, at most half a mebibyte at once.
+    Received(Bytes),
+    /// The peer is gone.
+    Disconnected,
+    /// The next product, in answer to [`Want::Product`]. One that the peer does not want costs nothing.
+    Product(ProductInfo),
+    /// There is none for the moment; it may come later unasked.
+    NoProduct,
+    /// Bytes of the product that was wanted.
+    Bytes(Bytes),
+    /// The product that was wanted can't be read any more.
+    Gone,
+    /// Whether to send the product that was offered.
+    Decided(bool),
+    /// Whether the connection with the number asked for lives.
+    Alive(bool),
+}
+
+/// What an [`Upstream`] asks of the outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpstreamOutput {
+    /// Send these bytes, and poll again when they are on their way: nothing is wanted sooner than it can be sent.
+    Send(Bytes),
+    /// Say this next.
+    Want(Want),
+    /// Close the connection.
+    Close,
+    /// Something happened.
+    Event(UpstreamEvent),
+}
+
+/// What happened on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpstreamEvent {
+    /// The peer is served from here on.
+    Serving(Served),
+    /// The peer may push this.
+    Taking(ProductClass),
+    /// The peer was allowed nothing.
+    Denied,
+    /// The peer asks whether this connection lives.
+    AskedAlive(u32),
+    /// About products that the peer pushes.
+    Taken(Taken),
+    /// The connection is over.
+    Ended(Ending),
+}
+
+/// What a peer gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Products or their descriptions.
+    pub interest: Interest,
+    /// Which.
+    pub class: ProductClass,
+    /// Begin behind this product if it is known, else at the beginning of the class.
+    pub resume: Option<Signature>,
+    /// How.
+    pub mode: Mode,
+    /// What is spoken.
+    pub version: Version,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The peer has to say what it wants.
+    Open {
+        until: Micros,
+    },
+    /// The outside has to say whether a connection lives.
+    Alive {
+        xid: u32,
+    },
+    Giving(Box<Giving>),
+    Taking {
+        taker: Box<Taker>,
+        heard: Micros,
+    },
+    Over,
+}
+
+#[derive(Debug)]
+struct Giving {
+    giver: Giver,
+    matcher: Matcher,
+    rights: Rights,
+}
+
+impl Upstream {
+    /// A connection that was just taken.
+    pub fn new(now: Now, config: UpstreamConfig) -> Self {
+        Self {
+            state: State::Open { until: now.monotonic.plus(ANSWER_WITHIN) },
+            config,
+            resume: None,
+            questions: 0,
+            listener: Listener::default(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Hears what came, until a decision is needed.
+    fn hear(&mut self, now: Now) -> Result<(), Ending> {
+        while self.is_hearing() {
+            let Some(heard) = self.listener.next()? else {
+                break;
+            };
+            let mut steps = VecDeque::new();
+            let done = match &mut self.state {
+                State::Giving(giving) => giving.hear(now, heard, &mut steps),
+                State::Taking { taker, .. } => taker.hear(now, heard, &mut steps),
+                _ => self.open(now, heard),
+            };
+            self.pass(steps);
+            done?;
+        }
+        Ok(())
+    }
+
+    fn is_hearing(&self) -> bool {
+        match &self.state {
+            State::Open { .. } | State::Giving(_) => true,
+            State::Taking { taker, .. } => !taker.is_deciding(),
+            State::Alive { .. } | State::Over => false,
+        }
+    }
+
+    /// The first calls of a connection.
+    fn open(&mut self, now: Now, heard: Heard) -> Result<(), Ending> {
+        match heard {
+            Heard::Call { xid, version, call } => {
+                self.questions = self.questions.saturating_add(1);
+                if self.questions > MOST_QUESTIONS {
+                    return Err(Ending::NoAgreement);
+                }
+                self.state = State::Open { until: now.monotonic.plus(ANSWER_WITHIN) };
+                self.called(now, xid, version, call)
+            }
+            Heard::Refused { answer } => {
+                self.send(answer);
+                Ok(())
+            }
+            Heard::Begin { .. } | Heard::Bytes(_) | Heard::End => {
+                Err(Ending::Garbled("it sends a product before it says hiya".to_owned()))
+            }
+            Heard::Reply { .. } => Err(Ending::Garbled("it answers what nobody asked".to_owned())),
+        }
+    }
+
+    fn called(&mut self, now: Now, xid: u32, version: Version, call: Call) -> Result<(), Ending> {
+        match call {
+            Call::Null => self.send(answer(xid, &[])),
+            Call::IsAlive { id } => {
+                self.state = State::Alive { xid };
+                self.event(UpstreamEvent::AskedAlive(id));
+            }
+            Call::FeedMe { class, max_hereis } => {
+                let is_primary = max_hereis.is_none_or(|bytes| bytes > MOST_OF_AN_ALTERNATE);
+                let mode = if is_primary { Mode::Primary } else { Mode::Alternate };
+                self.asked(now, xid, Interest::Products, version, mode, class);
+            }
+            Call::NotifyMe(class) => {
+                self.asked(now, xid, Interest::Descriptions, version, Mode::Primary, class);
+            }
+            Call::Hiya(class) => self.offered(now, xid, version, class),
+            Call::ComingSoon { .. } | Call::Notification(_) => {
+                return Err(Ending::Garbled("it sends a product before it says hiya".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn asked(
+        &mut self,
+        now: Now,
+        xid: u32,
+        interest: Interest,
+        version: Version,
+        mode: Mode,
+        mut class: ProductClass,
+    ) {
+        self.resume = class.take_resume().or(self.resume);
+        let rights = self.config.access.asking(&self.config.peer);
+        let reduced = rights.reduce(&class);
+        let say = |said: FeedAnswer| UpstreamOutput::Send(answer(xid, &said.encode(version)));
+        match Matcher::compile(&class) {
+            Err(_) => self.outputs.push_back(say(FeedAnswer::BadPattern)),
+            Ok(matcher) if reduced == class && !class.is_empty() => {
+                self.outputs.push_back(say(FeedAnswer::Yes { id: self.config.id }));
+                let served = Served { interest, class, resume: self.resume, mode, version };
+                self.serve(now, served, matcher, rights);
+            }
+            Ok(_) => {
+                let is_denied = reduced.is_empty();
+                self.outputs.push_back(say(FeedAnswer::Reclass(reduced)));
+                if is_denied {
+                    self.event(UpstreamEvent::Denied);
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, now: Now, served: Served, matcher: Matcher, rights: Rights) {
+        let how = match (served.interest, served.mode) {
+            (Interest::Descriptions, _) => How::Notes,
+            (Interest::Products, Mode::Primary) => How::Whole { up_to_bytes: u32::MAX },
+            (Interest::Products, Mode::Alternate) => How::Asked,
+        };
+        let from = now.monotonic.plus(TURN_ROUND);
+        let giver = Giver::new(served.version, how, self.config.first_xid, from);
+        self.state = State::Giving(Box::new(Giving { giver, matcher, rights }));
+        self.event(UpstreamEvent::Serving(served));
+    }
+
+    fn offered(&mut self, now: Now, xid: u32, version: Version, class: ProductClass) {
+        let rights = self.config.access.pushing(&self.config.peer);
+        let reduced = rights.reduce(&class);
+        let max_hereis = self.config.max_hereis;
+        let matcher = Matcher::compile(&reduced).ok().filter(|_| !reduced.is_empty());
+        let Some(matcher) = matcher else {
+            self.send(answer(xid, &PushAnswer::No.encode(version)));
+            self.event(UpstreamEvent::Denied);
+            return;
+        };
+        let said = match reduced == class {
+            true => PushAnswer::Yes { max_hereis },
+            false => PushAnswer::Reclass { class: reduced.clone(), max_hereis },
+        };
+        self.send(answer(xid, &said.encode(version)));
+        let bounds = Bounds { oldest: self.config.oldest, largest_bytes: self.config.largest_bytes };
+        let sender = self.config.peer.first().cloned().unwrap_or_default();
+        let taker = Taker::new(matcher, bounds, sender).within(rights);
+        self.state = State::Taking { taker: Box::new(taker), heard: now.monotonic };
+        self.event(UpstreamEvent::Taking(reduced));
+    }
+
+    fn give(&mut self, now: Now, input: UpstreamInput) -> Result<(), Ending> {
+        let State::Giving(giving) = &mut self.state else {
+            return Ok(());
+        };
+        let mut steps = VecDeque::new();
+        let done = giving.give(now, input, &mut steps);
+        self.pass(steps);
+        done
+    }
+
+    fn decided(&mut self, now: Now, wanted: bool) -> Result<(), Ending> {
+        if let State::Taking { taker, .. } = &mut self.state {
+            let mut steps = VecDeque::new();
+            taker.decide(wanted, &mut steps);
+            self.pass(steps);
+        }
+        self.hear(now)
+    }
+
+    fn alive(&mut self, now: Now, is_alive: bool) -> Result<(), Ending> {
+        if let State::Alive { xid } = self.state {
+            self.send(number(xid, u32::from(is_alive)));
+            self.state = State::Open { until: now.monotonic.plus(ANSWER_WITHIN) };
+        }
+        self.hear(now)
+    }
+
+    fn pass(&mut self, steps: VecDeque<Step>) {
+        self.outputs.extend(steps.into_iter().map(UpstreamOutput::from));
+    }
+
+    fn due(&mut self, now: Now) {
+        let done = match &mut self.state {
+            State::Open { until } if now.monotonic >= *until => {
+                Err(Ending::Silent(ANSWER_WITHIN.0 / 1_000_000))
+            }
+            State::Taking { heard, taker }
+                if now.monotonic >= heard.plus(self.config.silence) && !taker.is_deciding() =>
+            {
+                Err(Ending::Silent(self.config.silence.0 / 1_000_000))
+            }
+            State::Giving(giving) => {
+                let mut steps = VecDeque::new();
+                let done = giving.giver.tick(now, &mut steps);
+                self.pass(steps);
+                done
+            }
+            _ => Ok(()),
+        };
+        if let Err(why) = done {
+            self.end(why);
+        }
+    }
+
+    fn end(&mut self, why: Ending) {
+        if let State::Taking { taker, .. } = &mut self.state {
+            let mut steps = VecDeque::new();
+            taker.end(&mut steps);
+            self.pass(steps);
+        }
+        if !matches!(self.state, State::Over) {
+            self.state = State::Over;
+            self.event(UpstreamEvent::Ended(why));
+            self.outputs.push_back(UpstreamOutput::Close);
+        }
+    }
+
+    fn send(&mut self, bytes: Bytes) {
+        self.outputs.push_back(UpstreamOutput::Send(bytes));
+    }
+
+    fn event(&mut self, event: UpstreamEvent) {
+        self.outputs.push_back(UpstreamOutput::Event(event));
+    }
+}
+
+impl Giving {
+    fn hear(&mut self, now: Now, heard: Heard, steps: &mut VecDeque<Step>) -> Result<(), Ending> {
+        match heard {
+            Heard::Reply { xid, status, result } => self.giver.reply(now, xid, status, result, steps),
+            Heard::Call { xid, call: Call::Null, .. } => {
+                steps.push_back(Step::Send(answer(xid, &[])));
+                Ok(())
+            }
+            _ => Err(Ending::Garbled("it calls while it is served".to_owned())),
+        }
+    }
+
+    fn give(&mut self, now: Now, input: UpstreamInput, steps: &mut VecDeque<Step>) -> Result<(), Ending> {
+        match input {
+            UpstreamInput::Product(info) if self.matcher.matches(&info) && self.rights.permit(&info) => {
+                self.giver.product(now, info, steps);
+            }
+            UpstreamInput::Product(_) => steps.push_back(Step::Want(Want::Product)),
+            UpstreamInput::NoProduct => self.giver.nothing_more(now, steps),
+            UpstreamInput::Bytes(bytes) => self.giver.bytes(now, bytes, steps),
+            UpstreamInput::Gone if self.giver.is_begun() => return Err(Ending::Gone),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl From<Step> for UpstreamOutput {
+    fn from(step: Step) -> Self {
+        match step {
+            Step::Send(bytes) => Self::Send(bytes),
+            Step::Taken(taken) => Self::Event(UpstreamEvent::Taken(taken)),
+            Step::Want(want) => Self::Want(want),
+        }
+    }
+}
+
+impl Machine for Upstream {
+    type Input = UpstreamInput;
+    type Output = UpstreamOutput;
+
+    fn handle(&mut self, now: Now, input: UpstreamInput) {
+        let done = match input {
+            UpstreamInput::Received(bytes) => {
+                if let State::Taking { heard, .. } = &mut self.state {
+                    *heard = now.monotonic;
+                }
+                self.listener.push(bytes).map_err(Ending::from).and_then(|()| self.hear(now))
+            }
+            UpstreamInput::Disconnected => Err(Ending::Disconnected),
+            UpstreamInput::Decided(wanted) => self.decided(now, wanted),
+            UpstreamInput::Alive(is_alive) => self.alive(now, is_alive),
+            given => self.give(now, given),
+        };
+        if let Err(why) = done {
+            self.end(why);
+        }
+    }
+
+    fn poll(&mut self, now: Now) -> Option<UpstreamOutput> {
+        if self.outputs.is_empty() {
+            self.due(now);
+        }
+        self.outputs.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        match &self.state {
+            State::Open { until } => Some(*until),
+            State::Giving(giving) => giving.giver.deadline(),
+            State::Taking { heard, taker } => (!taker.is_deciding()).then(|| heard.plus(self.config.silence)),
+            State::Alive { .. } | State::Over => None,
+        }
+    }
+}
+
+/// Larger ones ask for products at once: the number is a switch, and no size.
+const MOST_OF_AN_ALTERNATE: u32 = i32::MAX as u32;
+
+/// Calls of a connection before it is told what it is for. LDM's clients make two.
+const MOST_QUESTIONS: u32 = 8;
+
+/// A downstream's RPC library may have read ahead of the answer to its call; what follows too closely would be lost with its buffer.
+const TURN_ROUND: Micros = Micros::from_secs(1);
