@@ -6,9 +6,9 @@ use thiserror::Error;
 use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
     Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered, Expired,
-    FeedStart, Frontier, Handling, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark,
-    Marked, Nak, NextKey, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin, ResentEnded,
-    ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
+    FeedStart, Forged, Frontier, Handling, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft,
+    Mark, Marked, Nak, NextKey, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin,
+    ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
 };
 
 /// What a frame holds.
@@ -85,6 +85,7 @@ messages! {
     27 => CircuitOffer,
     28 => CircuitEnd,
     29 => CircuitState,
+    30 => Forged,
     40 => Mark,
     41 => Marked,
     42 => OpenStream,

@@ -7,11 +7,13 @@
 #![allow(clippy::disallowed_methods)]
 
 mod identity;
+mod insider;
 mod probe;
 mod products;
 mod site;
 mod tally;
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -56,6 +58,9 @@ struct Arguments {
     /// Threads that drive the sites.
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Take part in multicast legs on the interface with this address, and forge datagrams of their groups: for tests.
+    #[arg(long, value_name = "ADDRESS", hide = true)]
+    insider: Option<Ipv4Addr>,
     /// Write a line for each site that was let in; a later run takes the file as its --token-file.
     #[arg(long, value_name = "FILE")]
     enrolled_file: Option<PathBuf>,
@@ -85,10 +90,16 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     let enrolled = Arc::new(Enrolled::open(arguments.enrolled_file.as_deref())?);
     let tally = Arc::new(Tally::new(identities.len()));
     let probe = Probe::start();
-    tokio::spawn(begin_all(arguments.hub, identities, arguments.receive, arguments.connects_per_second, {
-        let tally = Arc::clone(&tally);
-        move |site| (Arc::clone(&tally), Arc::clone(&enrolled), site)
-    }));
+    tokio::spawn(begin_all(
+        arguments.hub,
+        identities,
+        (arguments.receive, arguments.insider),
+        arguments.connects_per_second,
+        {
+            let tally = Arc::clone(&tally);
+            move |site| (Arc::clone(&tally), Arc::clone(&enrolled), site)
+        },
+    ));
     let every = Duration::from_secs_f64(arguments.every.clamp(0.05, 3_600.0));
     let end = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds.max(0.0)));
     let mut ended = std::pin::pin!(ended(end));
@@ -107,7 +118,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
 async fn begin_all(
     hub: String,
     identities: Vec<Identity>,
-    receive: bool,
+    (receive, insider): (bool, Option<Ipv4Addr>),
     per_second: f64,
     shared: impl Fn(usize) -> (Arc<Tally>, Arc<Enrolled>, usize),
 ) {
@@ -115,7 +126,7 @@ async fn begin_all(
     for (number, identity) in identities.into_iter().enumerate() {
         pace.tick().await;
         let (tally, enrolled, number) = shared(number);
-        tokio::spawn(Site::new(hub.clone(), identity, receive, number, tally, enrolled).run());
+        tokio::spawn(Site::new(hub.clone(), identity, (receive, insider), number, tally, enrolled).run());
     }
 }
 

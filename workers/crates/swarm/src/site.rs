@@ -1,4 +1,5 @@
 //! One site: drives the site's half of the session over connections to the hub, as `downburst-node receive` does.
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant as Monotonic};
 
@@ -7,15 +8,18 @@ use downburst_model::{Machine as _, Micros, Now, ProductInfo, WallMicros};
 use downburst_node::reconnect::{self, Ended, Reconnect};
 use downburst_node::tls;
 use downburst_session::{
-    RefusalCode, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult, StreamId, Train,
+    LegJoin, Reception, RefusalCode, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult,
+    StreamId, Train,
 };
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::identity::{Enrolled, Identity};
+use crate::insider;
 use crate::products::Products;
 use crate::tally::{Tally, wall_us};
 
@@ -38,6 +42,9 @@ pub(crate) struct Site {
     last_arrival: WallMicros,
     hang_up: bool,
     given_up: bool,
+    insider: Option<Ipv4Addr>,
+    hears: UnboundedSender<SiteInput>,
+    heard: UnboundedReceiver<SiteInput>,
 }
 
 type Reader = ReadHalf<TlsStream<TcpStream>>;
@@ -47,11 +54,12 @@ impl Site {
     pub(crate) fn new(
         hub: String,
         identity: Identity,
-        receive: bool,
+        (receive, insider): (bool, Option<Ipv4Addr>),
         number: usize,
         tally: Arc<Tally>,
         enrolled: Arc<Enrolled>,
     ) -> Self {
+        let (hears, heard) = unbounded_channel();
         let software = format!("downburst-swarm {} ({number})", env!("CARGO_PKG_VERSION"));
         Self {
             hub,
@@ -70,6 +78,9 @@ impl Site {
             last_arrival: WallMicros(0),
             hang_up: false,
             given_up: false,
+            insider,
+            hears,
+            heard,
         }
     }
 
@@ -127,6 +138,7 @@ impl Site {
                     }
                     Err(_) => self.fail(),
                 },
+                Some(heard) = self.heard.recv() => self.tell(heard),
                 () = tokio::time::sleep(due) => {}
             }
         }
@@ -171,10 +183,7 @@ impl Site {
                 SiteOutput::Complete { info, .. } => self.complete(info),
                 SiteOutput::Train { train, .. } => self.take_train(train),
                 SiteOutput::Abandon(key) => self.products.abandon(&key),
-                SiteOutput::JoinGroup(join) => {
-                    let reason = "a swarm hears no multicast".to_owned();
-                    self.tell(SiteInput::JoinFailed { leg: join.leg, reason });
-                }
+                SiteOutput::JoinGroup(join) => self.join(&join),
                 SiteOutput::Event(event) => self.event(event),
                 SiteOutput::Close => self.hang_up = true,
                 SiteOutput::OpenStream(stream) => {
@@ -187,6 +196,22 @@ impl Site {
                 | SiteOutput::Checkpoint(_) => {}
             }
         }
+    }
+
+    fn join(&mut self, join: &LegJoin) {
+        let leg = join.leg;
+        let begun =
+            self.insider.take().ok_or("a swarm hears no multicast".to_owned()).and_then(|interface| {
+                insider::begin(join, interface, Arc::clone(&self.tally), self.hears.clone())
+                    .map_err(|error| error.to_string())
+            });
+        self.tell(match begun {
+            Ok(()) => {
+                let reception = Reception { buffer_bytes: 0, path: "insider".to_owned(), advice: None };
+                SiteInput::GroupJoined { leg, reception }
+            }
+            Err(reason) => SiteInput::JoinFailed { leg, reason },
+        });
     }
 
     fn begin(&mut self, info: &ProductInfo) {

@@ -35,6 +35,12 @@ pub(crate) struct Totals {
     products: u64,
     bytes: u64,
     bad: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    heard: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    opened: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    forged: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,6 +63,11 @@ struct Stretch {
     totals: Totals,
     latencies: Histogram,
     gap_us: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Tally {
@@ -88,6 +99,15 @@ impl Tally {
     /// Bytes did not match their digest.
     pub(crate) fn bad(&self) {
         self.count(|totals| totals.bad += 1);
+    }
+
+    /// An insider heard a datagram, could open it or not, and sent so many forgeries.
+    pub(crate) fn insider(&self, opened: bool, forged: u64) {
+        self.count(|totals| {
+            totals.heard += 1;
+            totals.opened += u64::from(opened);
+            totals.forged += forged;
+        });
     }
 
     /// A product is whole; its latency counts if it came as it was stored, and not later.

@@ -109,6 +109,8 @@ pub enum SenderInput {
     Key(LegKey),
     /// How many sites hear the group.
     Members(u64),
+    /// A receiver saw packets that this sender did not make: for a while it tells what every packet hashes to.
+    Forged,
 }
 
 /// What a sender asks for.
@@ -246,6 +248,8 @@ pub enum ReceiverOutput {
     GaveUp(RangeSet),
     /// Nothing was heard for the silence limit. Said once per silence.
     Silent,
+    /// Somebody who has the group's key makes packets: the sender should help to tell them apart. Said at most each 10 s.
+    Forged,
 }
 
 /// Counters of a receiver, all since its start.

@@ -32,6 +32,7 @@ pub(crate) struct Content {
     announced: Sequence,
     parts: Vec<Part>,
     proofs: Vec<Bytes>,
+    lists: Vec<Bytes>,
 }
 
 #[derive(Debug)]
@@ -45,19 +46,43 @@ impl Content {
     /// `None` if the payload or a manifest in it is malformed.
     pub(crate) fn read(payload: Bytes) -> Option<Self> {
         let Payload { announced, frames, .. } = Payload::read(payload)?;
-        let (mut parts, mut proofs) = (Vec::with_capacity(frames.len()), Vec::new());
+        let mut content = Self {
+            announced,
+            parts: Vec::with_capacity(frames.len()),
+            proofs: Vec::new(),
+            lists: Vec::new(),
+        };
         for frame in frames {
-            match Part::read(frame)? {
-                Ok(part) => parts.push(part),
-                Err(proof) => proofs.push(proof),
-            }
+            content.parts.push(match frame {
+                Frame::Manifest(encoded) => Part::Manifest(Manifest::decode(&encoded)?.into()),
+                Frame::Block { sequence, offset, bytes } => Part::Block { sequence, offset, bytes },
+                Frame::Head(head) => Part::Head(head),
+                Frame::Proof(proof) => {
+                    content.proofs.push(proof);
+                    continue;
+                }
+                Frame::List(list) => {
+                    content.lists.push(list);
+                    continue;
+                }
+            });
         }
-        Some(Self { announced, parts, proofs })
+        Some(content)
     }
 
-    /// True if it says something of products that a receiver acts on, beside blocks.
+    /// True if it says something that a receiver acts on, beside blocks and proofs.
     pub(crate) fn speaks(&self) -> bool {
-        self.parts.iter().any(|part| !matches!(part, Part::Block { .. }))
+        !self.lists.is_empty() || self.parts.iter().any(|part| !matches!(part, Part::Block { .. }))
+    }
+
+    /// True if it has proofs and nothing else.
+    pub(crate) fn only_proves(&self) -> bool {
+        self.parts.is_empty() && self.lists.is_empty() && !self.proofs.is_empty()
+    }
+
+    /// What other packets hash to.
+    pub(crate) fn lists(&self) -> &[Bytes] {
+        &self.lists
     }
 
     pub(crate) fn proofs(&self) -> &[Bytes] {
@@ -66,18 +91,6 @@ impl Content {
 
     pub(crate) fn announced(&self) -> Sequence {
         self.announced
-    }
-}
-
-impl Part {
-    /// A proof is no part: it says something of other packets.
-    fn read(frame: Frame) -> Option<Result<Self, Bytes>> {
-        Some(Ok(match frame {
-            Frame::Manifest(encoded) => Self::Manifest(Manifest::decode(&encoded)?.into()),
-            Frame::Block { sequence, offset, bytes } => Self::Block { sequence, offset, bytes },
-            Frame::Head(head) => Self::Head(head),
-            Frame::Proof(proof) => return Some(Err(proof)),
-        }))
     }
 }
 

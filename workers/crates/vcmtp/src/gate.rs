@@ -1,24 +1,29 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use downburst_model::{LegId, RangeSet, Sequence};
 
 use crate::SenderKey;
 use crate::catalogue::Content;
-use crate::proof::{Hash, Proof, Verifier, content_hash};
+use crate::proof::{Hash, Proof, Verifier, content_hash, read_list};
 
 /// Holds packets of the group back until the sender's proof shows that they exist, and that what they say of products is the
 /// sender's. Whoever has the group's key can make datagrams that open; only the sender can make proofs.
 ///
 /// | packet | event | next |
 /// |---|---|---|
-/// | above what is proven, at most [`AHEAD`] | comes | held, two candidates at most |
+/// | above what is proven, at most [`AHEAD`] | comes | held, [`CANDIDATES`] of different content at most |
 /// | farther above | comes | refused: nothing is asked because of it |
-/// | held | its batch is proven | passed; with manifests or a head only if its hash is the proof's |
-/// | held | a later batch is proven, its own is not: *dark* | passed if it has blocks only, else held on |
-/// | proven | comes later | passed; with manifests or a head only if its hash is the proof's |
+/// | held, hash known from the proof or a list | its batch is proven | the candidate that has it is passed, the others are forged |
+/// | held, blocks only, its list has not come | its batch is proven | waits for the list, and is not asked for |
+/// | held, its number is the proof's own | its batch is proven | passed if it is that proof and nothing else, with the one before at most |
+/// | held, blocks only, no hash known | its batch is proven | passed if it is the only candidate, else all forged and missing |
+/// | held | a later batch is proven, its own is not: *dark* | passed if it is the only candidate and has blocks only, else held on |
+/// | proven | comes later | passed if it has the hash, or if none is known and it has blocks only |
+/// | symbol | comes, and a proof tells its hash, in whichever order | passed if it has the hash, else forged |
 ///
-/// Blocks are not proven: a product's digest, which its manifest tells, decides on them.
+/// Packets with blocks only have a known hash for a while after somebody told the sender of a forged one. Otherwise the digest of the
+/// product decides on them, which its manifest tells.
 pub(crate) struct Gate {
     verifier: Verifier,
     /// All numbers up to here exist. `None` before the first proof.
@@ -30,6 +35,19 @@ pub(crate) struct Gate {
     /// What the proven packets with manifests or a head hash to that have not come.
     expected: BTreeMap<u64, Hash>,
     held: BTreeMap<u64, Vec<Held>>,
+    /// What packets with blocks only hash to, by the sender's lists.
+    listed: BTreeMap<u64, Hash>,
+    /// Packets of batches with lists, and what came of them before their list.
+    awaited: RangeSet,
+    /// Proven packets that carry a proof, and nothing else.
+    carriers: RangeSet,
+    /// The last proof that held.
+    latest: Bytes,
+    waiting: BTreeMap<u64, Vec<Held>>,
+    /// Symbols whose proof has not come, the oldest first.
+    symbols: VecDeque<(u64, Bytes)>,
+    /// What proven symbols hash to that have not come.
+    signed: BTreeMap<u64, Hash>,
 }
 
 struct Held {
@@ -44,13 +62,19 @@ pub(crate) enum Passage {
     Join { first: u64, announced: Sequence },
     /// The packet exists, and it may be acted on.
     Packet(u64, Bytes, Content),
+    /// The sender made this symbol, whose number and payload these are.
+    Symbol(u64, Bytes),
     /// The packet exists, and has not come.
     Exists(u64),
+    /// The packet exists, and is here; whether this is it a list has to tell.
+    Waits(u64),
+    /// It is farther above what is proven than anything is held.
+    TooFar,
     /// Nobody but a member of the group can have made this.
     Forged,
     /// It came before.
     Repeated,
-    /// What was passed under this number was forged.
+    /// What was passed under this number was forged, or nothing was passed so far.
     Missing(u64),
 }
 
@@ -63,6 +87,13 @@ impl Gate {
             shown: RangeSet::new(),
             expected: BTreeMap::new(),
             held: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            awaited: RangeSet::new(),
+            carriers: RangeSet::new(),
+            latest: Bytes::new(),
+            waiting: BTreeMap::new(),
+            symbols: VecDeque::new(),
+            signed: BTreeMap::new(),
         }
     }
 
@@ -72,40 +103,61 @@ impl Gate {
         let proofs = content.proofs().to_vec();
         self.put(packet, Held { payload, content }, &mut passages);
         proofs.iter().for_each(|proof| self.prove(proof, &mut passages));
+        self.release(&mut passages);
         passages
     }
 
-    /// True if packets up to here were sent for certain.
-    pub(crate) fn is_proven(&self, packet: u64) -> bool {
-        self.top.is_some_and(|top| packet <= top)
+    /// Takes a symbol from the group.
+    pub(crate) fn take_symbol(&mut self, number: u64, payload: Bytes) -> Option<Passage> {
+        self.top?;
+        match self.signed.get(&number) {
+            Some(hash) if content_hash(&payload) == *hash => {
+                self.signed.remove(&number);
+                return Some(Passage::Symbol(number, payload));
+            }
+            Some(_) => return Some(Passage::Forged),
+            None => self.symbols.push_back((number, payload)),
+        }
+        if self.symbols.len() > SYMBOLS {
+            self.symbols.pop_front();
+        }
+        None
     }
 
     /// Takes a packet that came by the session, from the hub itself; returns what its proofs set free.
     pub(crate) fn trust(&mut self, packet: u64, content: &Content) -> Vec<Passage> {
         let mut passages = Vec::new();
         self.expected.remove(&packet);
+        self.waiting.remove(&packet);
+        self.note_lists(content);
         content.proofs().iter().for_each(|proof| self.prove(proof, &mut passages));
+        self.release(&mut passages);
         passages
     }
 
-    /// These packets don't matter any more.
-    pub(crate) fn forget(&mut self, packets: &RangeSet) {
+    /// These packets don't matter any more. Those are missing whose list may have been among them.
+    pub(crate) fn forget(&mut self, packets: &RangeSet) -> Vec<Passage> {
         for (first, last) in packets.iter() {
             self.dark.remove(first, last);
             self.shown.remove(first, last);
             self.expected.retain(|packet, _| !(first..=last).contains(packet));
             self.held.retain(|packet, _| !(first..=last).contains(packet));
+            self.waiting.retain(|packet, _| !(first..=last).contains(packet));
         }
+        let last = packets.iter().last().map_or(0, |(_, last)| last);
+        let unlisted = self.waiting.range(..=last).map(|(packet, _)| Passage::Missing(*packet)).collect();
+        self.waiting = self.waiting.split_off(&last.saturating_add(1));
+        unlisted
     }
 
     fn put(&mut self, packet: u64, held: Held, passages: &mut Vec<Passage>) {
         let top = self.top.unwrap_or(0);
         if self.top.is_some() && packet > top.saturating_add(AHEAD) {
-            passages.push(Passage::Forged);
+            passages.push(Passage::TooFar);
         } else if packet > top {
             self.hold(packet, held, passages);
         } else if !self.dark.contains(packet) {
-            passages.push(self.pass(packet, held));
+            passages.extend(self.pass(packet, held));
         } else if held.content.speaks() || self.dark.end_of_range_at(packet) == Some(packet) {
             self.hold(packet, held, passages);
         } else {
@@ -116,42 +168,54 @@ impl Gate {
 
     fn hold(&mut self, packet: u64, held: Held, passages: &mut Vec<Passage>) {
         let candidates = self.held.entry(packet).or_default();
-        if candidates.len() >= CANDIDATES || candidates.iter().any(|other| other.payload == held.payload) {
-            passages.push(Passage::Repeated);
-        } else {
-            candidates.push(held);
+        if candidates.iter().any(|other| other.payload == held.payload) {
+            return passages.push(Passage::Repeated);
         }
+        if candidates.len() >= CANDIDATES {
+            // Neither who is first nor who is last drives the true one out.
+            candidates.remove(CANDIDATES / 2);
+        }
+        candidates.push(held);
         if self.held.len() > usize::try_from(AHEAD).unwrap_or(usize::MAX) {
             self.held.pop_first();
         }
     }
 
     /// Decides on a packet that comes when its batch is proven.
-    fn pass(&mut self, packet: u64, held: Held) -> Passage {
-        match self.expected.get(&packet) {
-            Some(hash) if content_hash(&held.payload) == *hash => {
-                self.expected.remove(&packet);
-                Passage::Packet(packet, held.payload, held.content)
-            }
+    fn pass(&mut self, packet: u64, held: Held) -> Option<Passage> {
+        Some(match self.hash_of(packet) {
+            Some(hash) if content_hash(&held.payload) == hash => self.passed(packet, held),
             Some(_) => Passage::Forged,
+            None if self.carriers.contains(packet) && !held.content.only_proves() => Passage::Forged,
             None if held.content.speaks() => Passage::Repeated,
+            None if self.awaited.contains(packet) => {
+                let candidates = self.waiting.entry(packet).or_default();
+                let is_known = candidates.iter().any(|other| other.payload == held.payload);
+                if !is_known && candidates.len() < CANDIDATES {
+                    candidates.push(held);
+                }
+                return None;
+            }
             None => Passage::Packet(packet, held.payload, held.content),
-        }
+        })
     }
 
-    fn prove(&mut self, bytes: &[u8], passages: &mut Vec<Passage>) {
+    fn prove(&mut self, bytes: &Bytes, passages: &mut Vec<Passage>) {
         let known = |(first, last)| self.top.is_some_and(|top| last <= top) && !self.is_dark(first, last);
         if Proof::range(bytes).is_some_and(known) {
             return;
         }
         match self.verifier.read(bytes) {
-            Some(proof) => self.proven(proof, passages),
+            Some(proof) => {
+                self.proven(proof, bytes, passages);
+                self.latest = bytes.clone();
+            }
             None => passages.push(Passage::Forged),
         }
     }
 
-    fn proven(&mut self, proof: Proof, passages: &mut Vec<Passage>) {
-        let Proof { first, last, announced, controls } = proof;
+    fn proven(&mut self, proof: Proof, bytes: &Bytes, passages: &mut Vec<Passage>) {
+        let Proof { first, last, announced, is_listed, controls, symbols } = proof;
         let top = self.top.unwrap_or_else(|| {
             self.held = self.held.split_off(&first);
             passages.push(Passage::Join { first, announced });
@@ -167,44 +231,148 @@ impl Gate {
         let certain = controls.iter().map(|(packet, _)| *packet).chain(carrier_before);
         passages.extend(certain.filter(|packet| self.shown.contains(*packet)).map(Passage::Missing));
         self.shown.remove(first, last);
+        if is_listed {
+            self.await_lists(first, last, &controls);
+        }
         self.expected.extend(controls);
         while self.expected.len() > EXPECTED {
             self.expected.pop_first();
         }
-        let carrier_came = self.held.contains_key(&last);
-        for (packet, candidates) in self.take_held(first, last) {
+        let mut held = self.take_held(first, last);
+        let carriers = held.remove(&last).unwrap_or_default();
+        self.read_lists(&held);
+        for (packet, candidates) in held {
             self.choose(packet, candidates, passages);
         }
-        if !carrier_came {
-            passages.push(Passage::Exists(last));
+        self.choose_carrier(last, carriers, bytes, passages);
+        symbols.into_iter().for_each(|(number, hash)| self.prove_symbol(number, hash, passages));
+        while self.signed.len() > SYMBOLS {
+            self.signed.pop_first();
         }
+    }
+
+    /// All packets of a batch but the controls and the proof itself are in lists.
+    fn await_lists(&mut self, first: u64, last: u64, controls: &[(u64, Hash)]) {
+        self.awaited.insert(first, last);
+        let others = controls.iter().map(|(packet, _)| *packet).chain([last]);
+        others.for_each(|packet| {
+            self.awaited.remove(packet, packet);
+        });
+        if let Some(oldest) = last.checked_sub(EXPECTED as u64) {
+            self.awaited.remove(0, oldest);
+        }
+    }
+
+    /// Decides on what waited for a list that came.
+    fn release(&mut self, passages: &mut Vec<Passage>) {
+        let listed: Vec<u64> =
+            self.waiting.keys().filter(|packet| self.listed.contains_key(packet)).copied().collect();
+        for packet in listed {
+            passages.push(Passage::Missing(packet));
+            let candidates = self.waiting.remove(&packet).unwrap_or_default();
+            self.choose(packet, candidates, passages);
+        }
+        while self.waiting.len() > WAITING {
+            passages.extend(self.waiting.pop_first().map(|(packet, _)| Passage::Missing(packet)));
+        }
+    }
+
+    /// The lists of a batch tell of packets that precede them.
+    fn read_lists(&mut self, held: &BTreeMap<u64, Vec<Held>>) {
+        for (packet, candidates) in held {
+            let Some(hash) = self.expected.get(packet).copied() else { continue };
+            let lists = candidates.iter().filter(|it| !it.content.lists().is_empty());
+            lists.filter(|it| content_hash(&it.payload) == hash).for_each(|it| self.note_lists(&it.content));
+        }
+    }
+
+    fn note_lists(&mut self, content: &Content) {
+        self.listed.extend(content.lists().iter().filter_map(|list| read_list(list)).flatten());
+        while self.listed.len() > EXPECTED {
+            self.listed.pop_first();
+        }
+    }
+
+    fn prove_symbol(&mut self, number: u64, hash: Hash, passages: &mut Vec<Passage>) {
+        let (mut came, mut others) = (None, VecDeque::new());
+        for (other, payload) in self.symbols.drain(..) {
+            match &came {
+                _ if other != number => others.push_back((other, payload)),
+                None if content_hash(&payload) == hash => came = Some(payload),
+                Some(true_one) if *true_one == payload => passages.push(Passage::Repeated),
+                _ => passages.push(Passage::Forged),
+            }
+        }
+        self.symbols = others;
+        match came {
+            Some(payload) => passages.push(Passage::Symbol(number, payload)),
+            None => {
+                self.signed.insert(number, hash);
+            }
+        }
+    }
+
+    fn hash_of(&self, packet: u64) -> Option<Hash> {
+        self.expected.get(&packet).or_else(|| self.listed.get(&packet)).copied()
+    }
+
+    fn passed(&mut self, packet: u64, held: Held) -> Passage {
+        self.expected.remove(&packet);
+        self.note_lists(&held.content);
+        Passage::Packet(packet, held.payload, held.content)
     }
 
     /// Decides between the candidates for a packet whose batch was proven just now.
     fn choose(&mut self, packet: u64, candidates: Vec<Held>, passages: &mut Vec<Passage>) {
-        let hash = self.expected.get(&packet).copied();
-        for held in candidates {
-            let good = match hash {
-                Some(hash) => content_hash(&held.payload) == hash,
-                None => !held.content.speaks(),
-            };
-            if good {
-                self.expected.remove(&packet);
-            }
-            passages.push(if good {
-                Passage::Packet(packet, held.payload, held.content)
-            } else {
-                Passage::Forged
-            });
+        let hash = self.hash_of(packet);
+        let is_good = |held: &Held| match hash {
+            Some(hash) => content_hash(&held.payload) == hash,
+            None => !held.content.speaks(),
+        };
+        let (mut good, bad): (Vec<Held>, Vec<Held>) = candidates.into_iter().partition(is_good);
+        passages.extend(bad.iter().map(|_| Passage::Forged));
+        if hash.is_none() && !good.is_empty() && self.awaited.contains(packet) {
+            self.waiting.insert(packet, good);
+            return passages.push(Passage::Waits(packet));
+        }
+        match (good.pop(), good.len()) {
+            (Some(held), 0) => passages.push(self.passed(packet, held)),
+            // Nobody can say which of them is the sender's.
+            (Some(_), _) => passages.extend([Passage::Forged, Passage::Exists(packet)]),
+            (None, _) => passages.push(Passage::Exists(packet)),
+        }
+    }
+
+    /// Decides between the candidates for the packet that carries this proof: it has nothing else but the one before.
+    fn choose_carrier(&mut self, packet: u64, held: Vec<Held>, proof: &Bytes, passages: &mut Vec<Passage>) {
+        self.carriers.insert(packet, packet);
+        if let Some(oldest) = packet.checked_sub(EXPECTED as u64) {
+            self.carriers.remove(0, oldest);
+        }
+        let is_good = |held: &Held| {
+            let before = held.content.proofs().split_last().filter(|(last, _)| *last == proof);
+            let known = before.is_some_and(|(_, before)| before.iter().all(|it| *it == self.latest));
+            known && held.content.only_proves()
+        };
+        let (mut good, bad): (Vec<Held>, Vec<Held>) = held.into_iter().partition(is_good);
+        passages.extend(bad.iter().map(|_| Passage::Forged));
+        match (good.pop(), good.len()) {
+            (Some(held), 0) => passages.push(Passage::Packet(packet, held.payload, held.content)),
+            (Some(_), _) => passages.extend([Passage::Forged, Passage::Exists(packet)]),
+            (None, _) => passages.push(Passage::Exists(packet)),
         }
     }
 
     /// A later batch is proven: what is between exists. The last packet carries a proof, whatever came under its number.
     fn darken(&mut self, first: u64, last: u64, passages: &mut Vec<Passage>) {
         self.dark.insert(first, last);
-        for (packet, candidates) in self.take_held(first, last) {
-            for held in candidates {
-                self.put(packet, held, passages);
+        for (packet, mut candidates) in self.take_held(first, last) {
+            match candidates.pop() {
+                Some(held) if candidates.is_empty() => self.put(packet, held, passages),
+                last => {
+                    candidates.extend(last);
+                    self.held.insert(packet, candidates);
+                }
             }
         }
     }
@@ -221,12 +389,18 @@ impl Gate {
     }
 }
 
-/// How far above what is proven packets are held: three batches, and 12 MB with both candidates. A proof that is lost comes again with
+/// How far above what is proven packets are held: three batches, and 6 MB, four times as much while somebody forges them all. A proof that is lost comes again with
 /// the next one, so more is not needed, and an insider's numbers can't make anybody ask for more.
 const AHEAD: u64 = 4_096;
 
-/// The true packet and a forged one, whichever comes first. With more forgeries the true one is asked for.
-const CANDIDATES: usize = 2;
+/// The true packet and forged ones. With more forgeries the true one is asked for.
+const CANDIDATES: usize = 4;
 
 /// Packets that are missing and have manifests: as many as a receiver may miss.
 const EXPECTED: usize = 65_536;
+
+/// How many packets wait for their list: what a lost list tells of, fifty times (6 MB, four times as much while somebody forges them all).
+const WAITING: usize = 4_096;
+
+/// How many symbols wait for their proof, or proofs for their symbols: 3 MB, what a leg of 1 Gbit/s sends in 25 ms.
+const SYMBOLS: usize = 2_048;

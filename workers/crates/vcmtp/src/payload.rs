@@ -7,6 +7,7 @@
 //! | 2 | block | sequence (8), offset (8), bytes |
 //! | 3 | head | sequence (8) |
 //! | 8 | proof | see `proof.rs` |
+//! | 9 | list of hashes | see `proof.rs` |
 //!
 //! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian. Other kinds are skipped.
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -35,6 +36,8 @@ pub(crate) enum Frame {
     Head(Sequence),
     /// See `proof.rs`.
     Proof(Bytes),
+    /// See `proof.rs`.
+    List(Bytes),
 }
 
 /// A product and its place in the chain of the leg.
@@ -52,9 +55,9 @@ impl Payload {
         PREFIX_BYTES + self.frames.iter().map(Frame::encoded_bytes).sum::<usize>() + self.padding
     }
 
-    /// True if it says something of products that a receiver acts on, beside blocks.
+    /// True if it says something that a receiver acts on, beside blocks and proofs.
     pub(crate) fn speaks(&self) -> bool {
-        self.frames.iter().any(|frame| matches!(frame, Frame::Manifest(_) | Frame::Head(_)))
+        self.frames.iter().any(|frame| matches!(frame, Frame::Manifest(_) | Frame::Head(_) | Frame::List(_)))
     }
 
     pub(crate) fn write(&self, buffer: &mut BytesMut) {
@@ -87,7 +90,7 @@ impl Frame {
             Self::Manifest(encoded) => FRAME_BYTES + encoded.len(),
             Self::Block { bytes, .. } => BLOCK_BYTES + bytes.len(),
             Self::Head(_) => FRAME_BYTES + 8,
-            Self::Proof(proof) => FRAME_BYTES + proof.len(),
+            Self::Proof(body) | Self::List(body) => FRAME_BYTES + body.len(),
         }
     }
 
@@ -111,6 +114,10 @@ impl Frame {
                 put_frame(buffer, PROOF, proof.len());
                 buffer.put_slice(proof);
             }
+            Self::List(list) => {
+                put_frame(buffer, LIST, list.len());
+                buffer.put_slice(list);
+            }
         }
     }
 
@@ -126,6 +133,7 @@ impl Frame {
             }
             HEAD => Self::Head(Sequence(body.try_get_u64().ok()?)),
             PROOF => Self::Proof(body),
+            LIST => Self::List(body),
             _ => return Some(None),
         };
         Some(Some(frame))
@@ -164,6 +172,7 @@ const MANIFEST: u8 = 1;
 const BLOCK: u8 = 2;
 const HEAD: u8 = 3;
 const PROOF: u8 = 8;
+const LIST: u8 = 9;
 
 #[cfg(test)]
 mod tests {
@@ -192,6 +201,7 @@ mod tests {
             }),
             any::<u64>().prop_map(|head| Frame::Head(Sequence(head))),
             bytes().prop_map(Frame::Proof),
+            bytes().prop_map(Frame::List),
         ]
     }
 

@@ -1,11 +1,17 @@
 //! The proof that the sender made what a batch of packets says of products, and not another holder of the group's key.
 //!
+//! A proof says nothing of packets with blocks only, until a receiver saw a forged one: then for a while their hashes go out in
+//! packets of their own, which the proof covers. A list is the number of a packet (8), then 18 bytes for each packet as below.
+//!
 //! | bytes | content |
 //! |---|---|
 //! | 0..8 | first packet of the batch, big-endian as all numbers |
 //! | 8..10 | packets in the batch; the last one carries this proof |
 //! | 10..18 | the last sequence announced before the batch |
-//! | then 18 each | a packet with manifests or a head: its distance from the first (2), the beginning of SHA-256 of its payload (16) |
+//! | 18 | 1: lists in packets of the batch tell the hashes of those with blocks only; 0: nothing does |
+//! | 19..21 | how many of the next |
+//! | 18 each | a packet with manifests, a head or hashes: its distance from the first (2), the beginning of SHA-256 of its payload (16) |
+//! | 24 each | a repair symbol that was sent with the batch: its number (8), the beginning of SHA-256 of its payload (16) |
 //! | last 64 | Ed25519 signature of [`CONTEXT`], leg (4), leg epoch (8) and all of the above |
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{LegId, Micros, Sequence};
@@ -29,15 +35,31 @@ pub(crate) struct Proof {
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) announced: Sequence,
+    /// Lists tell the hashes of packets with blocks only.
+    pub(crate) is_listed: bool,
     pub(crate) controls: Vec<(u64, Hash)>,
+    pub(crate) symbols: Vec<(u64, Hash)>,
+}
+
+/// What the sender hashed for a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hashed {
+    /// Nothing: the packet has blocks only.
+    No,
+    /// A packet with manifests, a head or hashes.
+    Control(Hash),
+    /// A packet with blocks only, whose hash goes into a list.
+    Block(Hash),
 }
 
 /// Collects what the sender says and signs it in batches.
 pub(crate) struct Prover {
     pair: Ed25519KeyPair,
     context: Vec<u8>,
-    most_controls: usize,
     open: Option<Open>,
+    list: Vec<(u64, Hash)>,
+    /// Until then all packets are listed, since somebody forges them.
+    alarmed_until: Micros,
     signed: Option<Micros>,
     /// The proof before, said once more: a single lost one costs no repair.
     previous: Option<Bytes>,
@@ -50,7 +72,9 @@ struct Open {
     first: u64,
     count: u16,
     announced: Sequence,
+    is_listed: bool,
     controls: Vec<(u16, Hash)>,
+    symbols: Vec<(u64, Hash)>,
     since: Micros,
 }
 
@@ -60,8 +84,9 @@ impl Prover {
         Some(Self {
             pair: Ed25519KeyPair::from_seed_unchecked(&seed.0).ok()?,
             context: context(leg, leg_epoch),
-            most_controls: room.saturating_sub(FIXED_BYTES + SIGNATURE_BYTES) / CONTROL_BYTES,
             open: None,
+            list: Vec::new(),
+            alarmed_until: Micros(0),
             signed: None,
             previous: None,
             room,
@@ -73,28 +98,58 @@ impl Prover {
         self.pair.public_key().as_ref().try_into().ok().map(SenderKey)
     }
 
-    /// A packet was sent, which is not a proof's; with its hash if it has manifests or a head.
-    pub(crate) fn note(&mut self, now: Micros, packet: u64, announced: Sequence, hash: Option<Hash>) {
-        let open = self.open.get_or_insert_with(|| Open {
-            first: packet,
-            count: 0,
-            announced,
-            controls: Vec::new(),
-            since: now,
-        });
-        open.controls.extend(hash.map(|hash| (open.count, hash)));
+    /// Somebody makes datagrams that are not the sender's: for a while receivers need to tell all of them apart.
+    pub(crate) fn alarm(&mut self, now: Micros) {
+        self.alarmed_until = now.plus(ALARM);
+    }
+
+    /// True if packets with blocks only have to be hashed.
+    pub(crate) fn lists(&self, now: Micros) -> bool {
+        now < self.alarmed_until
+    }
+
+    /// A packet was sent, which is not a proof's.
+    pub(crate) fn note(&mut self, now: Micros, packet: u64, announced: Sequence, hashed: Hashed) {
+        let is_listed = self.lists(now);
+        let open = self.open.get_or_insert_with(|| Open::new(now, packet, announced, is_listed));
+        match hashed {
+            Hashed::No => open.is_listed = false,
+            Hashed::Control(hash) => open.controls.push((open.count, hash)),
+            Hashed::Block(hash) => self.list.push((packet, hash)),
+        }
         open.count = open.count.saturating_add(1);
     }
 
-    /// When the batch has to be signed. `idle`: nothing else waits, so what was said need not wait for more.
+    /// A symbol was sent, ahead of the packet `next`.
+    pub(crate) fn note_symbol(&mut self, now: Micros, next: u64, announced: Sequence, symbol: (u64, Hash)) {
+        let is_listed = self.lists(now);
+        let open = self.open.get_or_insert_with(|| Open::new(now, next, announced, is_listed));
+        open.symbols.push(symbol);
+    }
+
+    /// When [`take_list`](Self::take_list) or [`close`](Self::close) is due. `idle`: nothing else waits, so what was said need not
+    /// wait for more.
     pub(crate) fn due(&self, idle: bool) -> Option<Micros> {
         let open = self.open.as_ref()?;
-        if open.count >= MOST_PACKETS || open.controls.len() >= self.most_controls {
+        let list_bytes = LIST_BYTES + self.list.len().saturating_add(1) * CONTROL_BYTES;
+        if open.count >= MOST_PACKETS || open.has_no_room(self.room) || list_bytes > self.room {
             return Some(Micros(0));
         }
         let at_once = open.since.max(self.signed.map_or(Micros(0), |signed| signed.plus(SHORTEST)));
         let latest = open.since.plus(LONGEST);
         Some(if idle { at_once.min(latest) } else { latest })
+    }
+
+    /// The body of a packet with the hashes of those that were sent since the last one; to be sent before the batch is closed.
+    pub(crate) fn take_list(&mut self) -> Option<Bytes> {
+        let (first, _) = *self.list.first()?;
+        let mut body = BytesMut::new();
+        body.put_u64(first);
+        for (packet, hash) in self.list.drain(..) {
+            body.put_u16(u16::try_from(packet.saturating_sub(first)).unwrap_or(u16::MAX));
+            body.put_slice(&hash);
+        }
+        Some(body.freeze())
     }
 
     /// Ends the batch with the packet that carries its proof; returns the bodies of that packet's frames, the older proof first.
@@ -112,14 +167,32 @@ impl Prover {
         signed.put_u64(open.first);
         signed.put_u16(open.count.saturating_add(1));
         signed.put_u64(open.announced.0);
+        signed.put_u8(u8::from(open.is_listed));
+        signed.put_u16(u16::try_from(open.controls.len()).unwrap_or(u16::MAX));
         for (distance, hash) in &open.controls {
             signed.put_u16(*distance);
+            signed.put_slice(hash);
+        }
+        for (number, hash) in &open.symbols {
+            signed.put_u64(*number);
             signed.put_slice(hash);
         }
         let signature = self.pair.sign(&signed);
         let mut proof = signed.split_off(self.context.len());
         proof.put_slice(signature.as_ref());
         proof.freeze()
+    }
+}
+
+impl Open {
+    fn new(now: Micros, first: u64, announced: Sequence, is_listed: bool) -> Self {
+        Self { first, count: 0, announced, is_listed, controls: Vec::new(), symbols: Vec::new(), since: now }
+    }
+
+    /// True if a proof of `room` bytes can't take one more of either kind.
+    fn has_no_room(&self, room: usize) -> bool {
+        let listed = self.controls.len() * CONTROL_BYTES + (self.symbols.len() + 1) * SYMBOL_BYTES;
+        FIXED_BYTES + listed + SIGNATURE_BYTES > room
     }
 }
 
@@ -156,14 +229,32 @@ impl Proof {
         let (first, last) = Self::range(body)?;
         body.advance(10);
         let announced = Sequence(body.try_get_u64().ok()?);
-        let (controls, rest) = body.as_chunks::<CONTROL_BYTES>();
-        let control = |[high, low, hash @ ..]: &[u8; CONTROL_BYTES]| {
-            let packet = first + u64::from(u16::from_be_bytes([*high, *low]));
-            (packet <= last).then_some((packet, *hash))
-        };
-        let controls = controls.iter().map(control).collect::<Option<_>>()?;
-        rest.is_empty().then_some(Self { first, last, announced, controls })
+        let is_listed = body.try_get_u8().ok()? == 1;
+        let controls = usize::from(body.try_get_u16().ok()?).checked_mul(CONTROL_BYTES)?;
+        let (controls, symbols) = body.split_at_checked(controls)?;
+        let controls = hashes(first, controls)?;
+        let (symbols, rest) = symbols.as_chunks::<SYMBOL_BYTES>();
+        let symbols = symbols.iter().filter_map(|entry| {
+            let (number, hash) = entry.split_first_chunk()?;
+            Some((u64::from_be_bytes(*number), *hash.first_chunk()?))
+        });
+        let is_whole = rest.is_empty() && controls.iter().all(|(packet, _)| *packet <= last);
+        is_whole.then(|| Self { first, last, announced, is_listed, controls, symbols: symbols.collect() })
     }
+}
+
+/// The packets of a list and what they hash to. `None` if it is malformed.
+pub(crate) fn read_list(mut body: &[u8]) -> Option<Vec<(u64, Hash)>> {
+    let first = body.try_get_u64().ok()?;
+    hashes(first, body)
+}
+
+fn hashes(first: u64, entries: &[u8]) -> Option<Vec<(u64, Hash)>> {
+    let (entries, rest) = entries.as_chunks::<CONTROL_BYTES>();
+    let entry = |[high, low, hash @ ..]: &[u8; CONTROL_BYTES]| {
+        Some((first.checked_add(u64::from(u16::from_be_bytes([*high, *low])))?, *hash))
+    };
+    rest.is_empty().then(|| entries.iter().map(entry).collect())?
 }
 
 /// Bound to the leg and its life, and to nothing else that this key could be asked to sign.
@@ -173,8 +264,12 @@ fn context(leg: LegId, leg_epoch: u64) -> Vec<u8> {
 
 const CONTEXT: &[u8] = b"downburst vcmtp proof 1";
 
-const FIXED_BYTES: usize = 18;
+const FIXED_BYTES: usize = 21;
 const CONTROL_BYTES: usize = 18;
+const SYMBOL_BYTES: usize = 24;
+
+/// The number in front of a list.
+const LIST_BYTES: usize = 8;
 const SIGNATURE_BYTES: usize = 64;
 
 /// What a receiver holds back until its proof comes is at most this much.
@@ -185,6 +280,9 @@ const LONGEST: Micros = Micros::from_millis(5);
 
 /// A leg that is idle after each product signs each: at most 500 times a second, which is a few percent of a core for each receiver.
 const SHORTEST: Micros = Micros::from_millis(2);
+
+/// How long all packets are listed after a forged one was reported; whoever forges on is reported again.
+const ALARM: Micros = Micros::from_secs(600);
 
 #[cfg(test)]
 mod tests {
@@ -201,8 +299,9 @@ mod tests {
     }
 
     fn two_packets(prover: &mut Prover, first: u64) -> Vec<Bytes> {
-        prover.note(Micros(0), first, Sequence(4), Some([1; 16]));
-        prover.note(Micros(0), first + 1, Sequence(5), None);
+        prover.note(Micros(0), first, Sequence(4), Hashed::Control([1; 16]));
+        prover.note_symbol(Micros(0), first + 1, Sequence(5), (1 << 63 | 7, [2; 16]));
+        prover.note(Micros(0), first + 1, Sequence(5), Hashed::No);
         prover.close(Micros(0))
     }
 
@@ -210,7 +309,14 @@ mod tests {
     fn a_proof_says_what_was_noted_and_once_more_with_the_next() {
         let mut prover = prover();
         let first = two_packets(&mut prover, 10);
-        let expected = Proof { first: 10, last: 12, announced: Sequence(4), controls: vec![(10, [1; 16])] };
+        let expected = Proof {
+            first: 10,
+            last: 12,
+            announced: Sequence(4),
+            is_listed: false,
+            controls: vec![(10, [1; 16])],
+            symbols: vec![(1 << 63 | 7, [2; 16])],
+        };
         assert_eq!(first.iter().map(|proof| verifier().read(proof)).collect::<Vec<_>>(), [Some(expected)]);
         let second = two_packets(&mut prover, 13);
         assert_eq!(second[0], first[0]);
@@ -238,16 +344,47 @@ mod tests {
     fn a_batch_ends_when_it_is_full_or_old_or_nothing_else_waits() {
         let mut prover = prover();
         assert_eq!(prover.due(true), None);
-        prover.note(Micros(100), 1, Sequence(0), None);
+        prover.note(Micros(100), 1, Sequence(0), Hashed::No);
         assert_eq!((prover.due(true), prover.due(false)), (Some(Micros(100)), Some(Micros(5_100))));
         prover.close(Micros(200));
-        prover.note(Micros(300), 3, Sequence(0), None);
+        prover.note(Micros(300), 3, Sequence(0), Hashed::No);
         assert_eq!(prover.due(true), Some(Micros(2_200)), "signatures are not free");
-        (4..=1_026).for_each(|packet| prover.note(Micros(300), packet, Sequence(0), None));
+        (4..=1_026).for_each(|packet| prover.note(Micros(300), packet, Sequence(0), Hashed::No));
         assert_eq!(prover.due(false), Some(Micros(0)));
         prover.close(Micros(300));
-        (2_000..2_034).for_each(|packet| prover.note(Micros(300), packet, Sequence(0), Some([0; 16])));
-        assert_eq!(prover.due(false), Some(Micros(0)), "34 hashes and a signature fill 700 bytes");
+        let control = Hashed::Control([0; 16]);
+        (2_000..2_033).for_each(|packet| prover.note(Micros(300), packet, Sequence(0), control));
+        assert_eq!(
+            prover.due(false),
+            Some(Micros(0)),
+            "33 hashes and a signature leave no room for a symbol"
+        );
         assert!(prover.close(Micros(300)).iter().all(|proof| proof.len() <= 700));
+        (0..25).for_each(|index| prover.note_symbol(Micros(300), 3_000, Sequence(0), (index, [0; 16])));
+        assert_eq!(prover.due(false), Some(Micros(0)));
+        assert!(prover.close(Micros(300)).iter().all(|proof| proof.len() <= 700));
+    }
+
+    #[test]
+    fn after_an_alarm_packets_with_blocks_are_listed_for_a_while() {
+        let mut prover = prover();
+        assert!(!prover.lists(Micros(5)) && prover.take_list().is_none());
+        prover.alarm(Micros(5));
+        assert!(
+            prover.lists(Micros(5))
+                && prover.lists(Micros(600_000_004))
+                && !prover.lists(Micros(600_000_005))
+        );
+        let listed: Vec<(u64, Hash)> = (40..78).map(|packet| (packet, [packet as u8; 16])).collect();
+        for (packet, hash) in &listed {
+            assert_ne!(prover.due(false), Some(Micros(0)));
+            prover.note(Micros(9), *packet, Sequence(0), Hashed::Block(*hash));
+        }
+        assert_eq!(prover.due(false), Some(Micros(0)), "38 hashes fill 700 bytes");
+        let list = prover.take_list().unwrap();
+        assert!(list.len() <= 700);
+        assert_eq!(read_list(&list), Some(listed));
+        assert_eq!((prover.due(false), prover.take_list()), (Some(Micros(5_009)), None));
+        assert_eq!((read_list(&list[..7]), read_list(&list[..20])), (None, None));
     }
 }

@@ -36,6 +36,8 @@ pub struct Receiver {
     shelf: Shelf,
     channel: Option<SiteChannel>,
     outputs: VecDeque<ReceiverOutput>,
+    /// When a forgery was last told.
+    alarmed: Option<Micros>,
     stats: ReceiverStats,
 }
 
@@ -59,6 +61,7 @@ impl Receiver {
             shelf: Shelf::default(),
             channel: config.channel.as_ref().map(SiteChannel::new),
             outputs: VecDeque::new(),
+            alarmed: None,
             stats: ReceiverStats::default(),
             config,
         }
@@ -75,7 +78,7 @@ impl Receiver {
         }
         let taken = self.keys.open(now, datagram).and_then(|(number, payload)| {
             if symbol::is_symbol(number) {
-                self.symbol(now, symbol::read(number, payload)?);
+                self.coded(now, number, payload)?;
             } else {
                 self.packet(now, number, payload)?;
             }
@@ -118,13 +121,21 @@ impl Receiver {
         Some(())
     }
 
+    fn coded(&mut self, now: Micros, number: u64, payload: Bytes) -> Option<()> {
+        let symbol = symbol::read(number, payload.clone())?;
+        match &mut self.gate {
+            Some(gate) => {
+                let passages = gate.take_symbol(number, payload);
+                self.pass(now, passages.into_iter().collect());
+            }
+            None => self.symbol(now, symbol),
+        }
+        Some(())
+    }
+
     /// A repair of its block. Its end may be all that is heard of the block's last packets.
     fn symbol(&mut self, now: Micros, symbol: symbol::Symbol) {
         let Some(joined) = &mut self.joined else { return };
-        if self.gate.as_ref().is_some_and(|gate| !gate.is_proven(symbol.last)) {
-            self.stats.forged += 1;
-            return;
-        }
         (joined.heard, joined.silent) = (now, false);
         self.stats.symbols += 1;
         self.exists(now, symbol.last);
@@ -174,11 +185,28 @@ impl Receiver {
             match passage {
                 Passage::Join { first, announced } => self.join(now, first, announced),
                 Passage::Packet(packet, payload, content) => self.hear(now, packet, (payload, content)),
+                Passage::Symbol(number, payload) => {
+                    symbol::read(number, payload).into_iter().for_each(|symbol| self.symbol(now, symbol));
+                }
                 Passage::Exists(packet) => self.exists(now, packet),
-                Passage::Forged => self.stats.forged += 1,
+                Passage::TooFar => self.stats.refused += 1,
+                Passage::Forged => self.forged(now),
                 Passage::Repeated => self.stats.repeated += 1,
+                Passage::Waits(packet) => {
+                    self.notice_gap(now, packet);
+                }
+                Passage::Missing(packet) if self.missing.contains(packet) => {}
                 Passage::Missing(packet) => self.missing.insert(packet, packet, now),
             }
+        }
+    }
+
+    /// Notes a forgery; the sender should know that somebody is at it.
+    fn forged(&mut self, now: Micros) {
+        self.stats.forged += 1;
+        if self.alarmed.is_none_or(|at| now.since(at) >= ALARM_PAUSE) {
+            self.alarmed = Some(now);
+            self.outputs.push_back(ReceiverOutput::Forged);
         }
     }
 
@@ -202,6 +230,9 @@ impl Receiver {
         let ahead = self.notice_gap(now, packet);
         if !ahead && !self.missing.contains(packet) {
             self.stats.repeated += 1;
+            if self.gate.is_some() && self.shelf.has_other(packet, &payload) {
+                self.forged(now);
+            }
         } else if self.catalogue.has_room(packet, &content, self.missing.first()) {
             let asked = self.missing.remove(packet) == Some(true);
             self.stats.repaired += u64::from(asked);
@@ -211,7 +242,7 @@ impl Receiver {
             self.missing.insert(packet, packet, now.plus(self.config.reorder_wait));
         }
         let excess = self.missing.shrink(self.config.missing_limit);
-        self.give_up(excess);
+        self.give_up(now, excess);
         self.restore(now, packet);
         let highest = self.joined.map_or(packet, |joined| joined.highest);
         self.shelf.release(highest, self.missing.first());
@@ -293,24 +324,25 @@ impl Receiver {
         }
     }
 
-    fn gone(&mut self, packets: &RangeSet) {
+    fn gone(&mut self, now: Micros, packets: &RangeSet) {
         let mut given_up = RangeSet::new();
         for (first, last) in packets.iter() {
             for (first, last) in self.missing.cut(first, last).iter() {
                 given_up.insert(first, last);
             }
         }
-        self.give_up(given_up);
+        self.give_up(now, given_up);
     }
 
-    fn give_up(&mut self, packets: RangeSet) {
+    fn give_up(&mut self, now: Micros, packets: RangeSet) {
         if packets.is_empty() {
             return;
         }
         self.stats.given_up = self.stats.given_up.saturating_add(packets.count());
-        self.gate.iter_mut().for_each(|gate| gate.forget(&packets));
+        let unlisted = self.gate.as_mut().map(|gate| gate.forget(&packets)).unwrap_or_default();
         self.catalogue.drop_orphans(self.missing.first());
         self.outputs.push_back(ReceiverOutput::GaveUp(packets));
+        self.pass(now, unlisted);
     }
 
     fn silence_due(&self) -> Option<Micros> {
@@ -340,7 +372,7 @@ impl Machine for Receiver {
                 }
                 self.repair(now.monotonic, packet, payload);
             }
-            ReceiverInput::Gone(packets) => self.gone(&packets),
+            ReceiverInput::Gone(packets) => self.gone(now.monotonic, &packets),
             ReceiverInput::Key(key) => self.keys.insert(&key),
         }
     }
@@ -364,3 +396,6 @@ impl Machine for Receiver {
         self.missing.deadline().into_iter().chain(self.silence_due()).chain(channel).min()
     }
 }
+
+/// How long a forgery is told to the sender before the next one is: it listens for longer.
+const ALARM_PAUSE: Micros = Micros::from_secs(10);

@@ -6,7 +6,7 @@ use downburst_model::{Class, LegId, Machine, Micros, Now};
 use crate::heads::Heads;
 use crate::pacer::Pacer;
 use crate::payload::{FRAME_BYTES, Frame, PREFIX_BYTES, Payload};
-use crate::proof::{Hash, Prover, content_hash};
+use crate::proof::{Hashed, Prover, content_hash};
 use crate::queue::{Filled, Queue};
 use crate::repairs::{Answer, ForGroup, Repairs};
 use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
@@ -187,13 +187,18 @@ impl Sender {
         self.send_packet(now, Payload { announced, frames, padding: 0 }, (Class::Warning, true), false);
     }
 
-    /// Ends the batch with the packet that proves it; that packet is part of no further batch.
+    /// Ends the batch with the packet that proves it, once no hashes wait; that packet is part of no further batch.
     fn send_proof(&mut self, now: Micros) {
+        if let Some(list) = self.prover.as_mut().and_then(Prover::take_list) {
+            let frames = vec![Frame::List(list)];
+            let payload = Payload { announced: self.queue.announced(), frames, padding: 0 };
+            return self.send_packet(now, payload, (Class::Warning, true), false);
+        }
         let bodies = self.prover.as_mut().map(|prover| prover.close(now)).unwrap_or_default();
         let frames = bodies.into_iter().map(Frame::Proof).collect();
         let payload = Payload { announced: self.queue.announced(), frames, padding: 0 };
         let packet = self.window.next();
-        let datagram = self.sealed(packet, &payload).map(|(datagram, _)| datagram);
+        let datagram = self.sealed(now, packet, &payload).map(|(datagram, _)| datagram);
         datagram.into_iter().for_each(|datagram| self.hand_out(datagram));
         self.window.push(payload, Class::Warning, true, now);
         self.repairs.sent(now, packet, Class::Warning, false);
@@ -205,10 +210,10 @@ impl Sender {
 
     fn send_packet(&mut self, now: Micros, payload: Payload, (class, hurried): (Class, bool), data: bool) {
         let packet = self.window.next();
-        let (datagram, hash) = self.sealed(packet, &payload).unzip();
+        let (datagram, hashed) = self.sealed(now, packet, &payload).unzip();
         datagram.into_iter().for_each(|datagram| self.hand_out(datagram));
         if let Some(prover) = &mut self.prover {
-            prover.note(now, packet, payload.announced, hash.flatten());
+            prover.note(now, packet, payload.announced, hashed.unwrap_or(Hashed::No));
         }
         self.window.push(payload, class, hurried, now);
         self.repairs.sent(now, packet, class, data);
@@ -217,9 +222,16 @@ impl Sender {
     fn send_symbol(&mut self, now: Micros) {
         let Some(symbol) = self.repairs.take_symbol(now) else { return };
         self.arena.reserve(HEADER_BYTES + SYMBOL_BYTES + symbol.bytes.len() + TAG_BYTES);
-        let number = symbol::number(symbol.first, symbol.index);
-        let write = |buffer: &mut BytesMut| symbol::write(buffer, symbol.count, symbol.made, &symbol.bytes);
-        if let Some(datagram) = number.and_then(|number| self.seal.seal(number, &mut self.arena, write)) {
+        let Some(number) = symbol::number(symbol.first, symbol.index) else { return };
+        let (prover, next, announced) = (&mut self.prover, self.window.next(), self.queue.announced());
+        let datagram = self.seal.seal(number, &mut self.arena, |buffer| {
+            let start = buffer.len();
+            symbol::write(buffer, symbol.count, symbol.made, &symbol.bytes);
+            if let Some((prover, payload)) = prover.as_mut().zip(buffer.get(start..)) {
+                prover.note_symbol(now, next, announced, (number, content_hash(payload)));
+            }
+        });
+        if let Some(datagram) = datagram {
             self.stats.group_repair_bytes += datagram.len() as u64;
             self.stats.coded_repair_bytes += datagram.len() as u64;
             self.hand_out(datagram);
@@ -229,23 +241,28 @@ impl Sender {
     fn repair_group(&mut self, now: Micros, class: Class, packet: u64) {
         self.repairs.take_group(now, class, packet, &mut self.window);
         let Some(payload) = self.window.packet(packet).map(|kept| kept.payload.clone()) else { return };
-        if let Some((datagram, _)) = self.sealed(packet, &payload) {
+        if let Some((datagram, _)) = self.sealed(now, packet, &payload) {
             self.stats.group_repair_bytes += datagram.len() as u64;
             self.hand_out(datagram);
         }
     }
 
     /// The datagram, and what its payload hashes to if that has to be proven.
-    fn sealed(&mut self, packet: u64, payload: &Payload) -> Option<(Bytes, Option<Hash>)> {
-        let mut hash = None;
-        let hashed = self.prover.is_some() && payload.speaks();
+    fn sealed(&mut self, now: Micros, packet: u64, payload: &Payload) -> Option<(Bytes, Hashed)> {
+        let mut hashed = Hashed::No;
+        let lists = self.prover.as_ref().map(|prover| prover.lists(now));
         self.arena.reserve(HEADER_BYTES + payload.encoded_bytes() + TAG_BYTES);
         let datagram = self.seal.seal(packet, &mut self.arena, |buffer| {
             let start = buffer.len();
             payload.write(buffer);
-            hash = buffer.get(start..).filter(|_| hashed).map(content_hash);
+            let written = buffer.get(start..).unwrap_or_default();
+            hashed = match lists {
+                Some(_) if payload.speaks() => Hashed::Control(content_hash(written)),
+                Some(true) => Hashed::Block(content_hash(written)),
+                _ => Hashed::No,
+            };
         })?;
-        Some((datagram, hash))
+        Some((datagram, hashed))
     }
 
     fn hand_out(&mut self, datagram: Bytes) {
@@ -281,6 +298,7 @@ impl Machine for Sender {
             }
             SenderInput::Key(key) => self.seal = Seal::new(self.leg, self.leg_epoch, &key),
             SenderInput::Members(members) => self.repairs.change_members(members),
+            SenderInput::Forged => self.prover.iter_mut().for_each(|prover| prover.alarm(now)),
         }
     }
 

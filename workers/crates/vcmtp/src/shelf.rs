@@ -50,6 +50,11 @@ impl Shelf {
         }
     }
 
+    /// True if another payload is kept for the packet.
+    pub(crate) fn has_other(&self, packet: u64, other: &Bytes) -> bool {
+        payload(&self.payloads, self.base, packet).is_some_and(|kept| kept != other)
+    }
+
     /// Takes a symbol in, if it can be of use.
     pub(crate) fn take(&mut self, now: Micros, symbol: Symbol) {
         let Symbol { first, last, index, made, bytes } = symbol;

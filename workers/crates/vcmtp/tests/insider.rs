@@ -16,6 +16,7 @@ use downburst_vcmtp::{
     SigningSeed,
 };
 use proptest::prelude::*;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 /// A leg whose sender proves what it says, a member that is attacked, and what it has.
 struct World {
@@ -23,6 +24,10 @@ struct World {
     victim: Receiver,
     taken: Taken,
     repaired: u64,
+    /// Datagrams handed out.
+    sent: u64,
+    /// How many sites ask for what the victim asks for; several get it by the group.
+    askers: u64,
     now: u64,
 }
 
@@ -31,7 +36,7 @@ impl World {
         let config = SenderConfig { signing_seed: Some(SigningSeed([1; 32])), ..sender_config(100_000_000) };
         let sender = Sender::new(config);
         let victim = Receiver::new(ReceiverConfig { sender_key: sender.key(), ..receiver_config() });
-        Self { sender, victim, taken: Taken::default(), repaired: 0, now: 0 }
+        Self { sender, victim, taken: Taken::default(), repaired: 0, sent: 0, askers: 1, now: 0 }
     }
 
     /// Sends what is due until then; `attack` says what reaches the victim in the place of each datagram.
@@ -39,11 +44,12 @@ impl World {
         for (now, output) in run(&mut self.sender, self.now, until) {
             match output {
                 SenderOutput::Datagram(datagram) => {
+                    self.sent += 1;
                     for forged in attack(&datagram) {
                         self.hear(now, ReceiverInput::Datagram(forged));
                     }
                 }
-                SenderOutput::Repair { packet, payload, .. } => {
+                SenderOutput::Repair { site: 1, packet, payload } => {
                     self.repaired += 1;
                     let repair = ReceiverInput::Repair { packet, payload };
                     self.hear(now, repair);
@@ -80,8 +86,11 @@ impl World {
     fn settle(&mut self, attack: &mut impl FnMut(&Bytes) -> Vec<Bytes>) {
         for _ in 0..400 {
             let asked = std::mem::take(&mut self.taken.requests);
-            for request in asked {
-                self.sender.handle(at(self.now), SenderInput::Nak { site: 1, request });
+            for (request, site) in asked.iter().flat_map(|it| (1..=self.askers).map(move |site| (it, site))) {
+                self.sender.handle(at(self.now), SenderInput::Nak { site, request: request.clone() });
+            }
+            if std::mem::take(&mut self.taken.alarms) > 0 {
+                self.sender.handle(at(self.now), SenderInput::Forged);
             }
             self.until(self.now + 10_000, attack);
         }
@@ -182,6 +191,149 @@ fn huge_packet_numbers_make_nobody_ask() {
     let stats = world.victim.stats();
     assert!(stats.missed <= 100, "{stats:?}");
     assert!(world.repaired <= 100 && world.taken.given_up.is_empty());
+}
+
+/// What a member that has the group's key makes of a datagram: the same number, other bytes of the product.
+fn corrupted(datagram: &Bytes) -> Option<Bytes> {
+    corrupted_at(datagram, 60)
+}
+
+/// Forgeries of different places differ.
+fn corrupted_at(datagram: &Bytes, from_end: usize) -> Option<Bytes> {
+    let mut payload = opened(datagram);
+    let place = payload.len().checked_sub(from_end).filter(|_| payload.len() > 800)?;
+    payload[place] ^= 0x55;
+    Some(sealed(&datagram[..14], payload))
+}
+
+/// The bytes of this datagram under the number of a later one.
+fn ahead(datagram: &Bytes, by: u64) -> Bytes {
+    let number = packet_of(datagram) + by;
+    sealed(&[&datagram[..6], &number.to_be_bytes()].concat(), opened(datagram))
+}
+
+fn opened(datagram: &[u8]) -> Vec<u8> {
+    let (header, sealed) = datagram.split_at(14);
+    let mut payload = sealed.to_vec();
+    let length = secret().open_in_place(nonce(header), Aad::from(header), &mut payload).unwrap().len();
+    payload.truncate(length);
+    payload
+}
+
+fn sealed(header: &[u8], mut payload: Vec<u8>) -> Bytes {
+    secret().seal_in_place_append_tag(nonce(header), Aad::from(header), &mut payload).unwrap();
+    Bytes::from([header, &payload].concat())
+}
+
+fn secret() -> LessSafeKey {
+    LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key().secret).unwrap())
+}
+
+fn nonce(header: &[u8]) -> Nonce {
+    let nonce = [&LEG_EPOCH.to_be_bytes()[4..], &header[6..14]].concat();
+    Nonce::assume_unique_for_key(nonce.try_into().unwrap())
+}
+
+const LARGE: (u64, usize) = (12, 3_000_000);
+
+/// A large product, and a second one when the sender knows of the attack; true and forged blocks in the order that `attack` says.
+fn play_large(attack: &mut impl FnMut(&Bytes) -> Vec<Bytes>) -> (World, u64) {
+    let mut world = World::new();
+    world.until(5_000, attack);
+    world.product(LARGE.0, LARGE.1);
+    world.settle(attack);
+    let repaired = world.repaired;
+    world.product(LARGE.0 + 1, LARGE.1);
+    world.settle(attack);
+    world.believes_only(&[LARGE, (LARGE.0 + 1, LARGE.1)]);
+    (world, repaired)
+}
+
+#[test]
+fn each_block_forged_ahead_of_the_true_one_costs_a_packet_until_the_sender_knows_and_nothing_after() {
+    let mut attack = |datagram: &Bytes| corrupted(datagram).into_iter().chain([datagram.clone()]).collect();
+    let (world, repaired) = play_large(&mut attack);
+    assert!((1..=200).contains(&repaired), "what the leg sends in 20 ms: {repaired}");
+    assert_eq!(world.repaired, repaired);
+    assert!(world.taken.is_whole(LARGE.0, LARGE.1) && world.taken.is_whole(LARGE.0 + 1, LARGE.1));
+    assert!(world.victim.stats().forged > 2_000);
+}
+
+#[test]
+fn packets_forged_before_anything_of_their_number_came_cost_nothing_once_the_sender_knows() {
+    let mut attack = |datagram: &Bytes| {
+        let is_symbol = packet_of(datagram) >> 63 == 1;
+        let forged = [1, 10, 20].map(|by| ahead(datagram, by)).into_iter().filter(|_| !is_symbol);
+        forged.chain([datagram.clone()]).collect()
+    };
+    let (world, _) = play_large(&mut attack);
+    assert_eq!(world.repaired, 0, "the first ones are noticed before there is a product");
+    assert!(world.taken.is_whole(LARGE.0, LARGE.1) && world.taken.is_whole(LARGE.0 + 1, LARGE.1));
+}
+
+#[test]
+fn blocks_forged_behind_the_true_ones_are_noticed_and_cost_nothing() {
+    let mut attack = |datagram: &Bytes| [datagram.clone()].into_iter().chain(corrupted(datagram)).collect();
+    let (world, repaired) = play_large(&mut attack);
+    assert!(repaired <= 200 && world.repaired == repaired, "{repaired}");
+    assert!(world.taken.is_whole(LARGE.0, LARGE.1) && world.taken.is_whole(LARGE.0 + 1, LARGE.1));
+}
+
+#[test]
+fn more_forgeries_than_are_held_cost_no_wrong_byte_once_the_sender_knows() {
+    let mut attack = |datagram: &Bytes| {
+        let forged = (60..66).filter_map(|place| corrupted_at(datagram, place));
+        forged.chain([datagram.clone()]).collect()
+    };
+    let (world, _) = play_large(&mut attack);
+    assert!(world.taken.is_whole(LARGE.0 + 1, LARGE.1));
+    assert!(world.taken.given_up.is_empty());
+}
+
+#[test]
+fn what_is_lost_and_forged_is_repaired_once_the_sender_knows() {
+    let mut count = 0;
+    let mut attack = |datagram: &Bytes| {
+        count += 1;
+        let forged = corrupted(datagram).into_iter();
+        if count % 20 == 0 { forged.collect() } else { forged.chain([datagram.clone()]).collect() }
+    };
+    let (world, before) = play_large(&mut attack);
+    assert!(world.taken.is_whole(LARGE.0 + 1, LARGE.1));
+    let lost = LARGE.1 as u64 / 1_400 / 20;
+    assert!(
+        world.repaired - before <= 2 * lost,
+        "{} repairs for {lost} lost packets",
+        world.repaired - before
+    );
+}
+
+#[test]
+fn forged_symbols_restore_nothing_and_ask_for_nothing() {
+    let repairs = [false, true].map(|forges| {
+        let mut world = World { askers: 2, ..World::new() };
+        let mut count = 0;
+        let mut attack = |datagram: &Bytes| {
+            count += 1;
+            let is_symbol = packet_of(datagram) >> 63 == 1;
+            match corrupted(datagram) {
+                Some(_) if !is_symbol && count % 50 == 0 => Vec::new(),
+                Some(forged) if is_symbol && forges => vec![forged, datagram.clone()],
+                _ => honest(datagram),
+            }
+        };
+        world.until(5_000, &mut attack);
+        world.product(LARGE.0, LARGE.1);
+        world.settle(&mut attack);
+        world.believes_only(&[LARGE]);
+        assert!(world.taken.is_whole(LARGE.0, LARGE.1));
+        let stats = world.victim.stats();
+        assert!(stats.decoded > 20, "symbols are what repairs here: {stats:?}");
+        assert_eq!(stats.forged > 0, forges);
+        let sent = world.sender.stats();
+        sent.group_repair_bytes + sent.site_repair_bytes
+    });
+    assert!(repairs[1] <= 2 * repairs[0], "repaired bytes without and with forgeries: {repairs:?}");
 }
 
 #[test]

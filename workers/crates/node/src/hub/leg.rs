@@ -37,6 +37,7 @@ pub(super) struct Leg {
 enum Command {
     Keys(KeyCommand),
     Nak { session: u64, request: Request, channel: Option<Arc<Channel>> },
+    Forged,
     Listener,
     Rate(u64),
     Stop,
@@ -139,6 +140,13 @@ impl Leg {
         }
     }
 
+    /// A site sees packets that are not ours.
+    pub(super) fn forged(&self, leg_epoch: u64) {
+        if leg_epoch == self.join.leg_epoch {
+            let _ = self.commands.send(Command::Forged);
+        }
+    }
+
     /// A site is told to join: it shall hear the leg at once, although nothing is to be sent.
     pub(super) fn expect_listener(&self) {
         let _ = self.commands.send(Command::Listener);
@@ -223,6 +231,7 @@ impl Thread {
                 self.rate.lost(session, &request.packets, self.sender.stats().packets);
                 self.sender.handle(now, SenderInput::Nak { site: session, request });
             }
+            Command::Forged => self.sender.handle(now, SenderInput::Forged),
             Command::Listener => self.sender.handle(now, SenderInput::Listener),
             Command::Rate(rate_bps) => {
                 self.rate.ask(rate_bps);

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use downburst_model::{FeedName, LegId, Micros, Sequence, SiteName, Transport, WallMicros};
-use downburst_session::KeyTaken;
+use downburst_session::{Forged, KeyTaken};
 use downburst_vcmtp::Request;
 
 use super::leg::Leg;
@@ -144,6 +144,12 @@ impl Plans {
     pub(super) fn nak(&self, session: u64, leg: LegId, leg_epoch: u64, request: Request) {
         if let Some(leg) = self.running.get(&leg) {
             leg.nak(session, leg_epoch, request);
+        }
+    }
+
+    pub(super) fn forged(&self, forged: Forged) {
+        if let Some(leg) = self.running.get(&forged.leg) {
+            leg.forged(forged.leg_epoch);
         }
     }
 

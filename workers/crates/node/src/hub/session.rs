@@ -418,6 +418,7 @@ impl Session {
                 }
             }
             HubEvent::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
+            HubEvent::Forged(forged) => self.forged(forged),
             HubEvent::Receipts { clock, items } => self.receipts(clock, &items),
             HubEvent::Frontier(frontier) => {
                 if let Some(member) = self.member_of(&frontier.feed) {

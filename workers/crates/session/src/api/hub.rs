@@ -8,9 +8,9 @@ use downburst_model::{
 use downburst_vcmtp::Request;
 
 use crate::{
-    CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, Duplicates, FeedHandling, Filter, Frontier,
-    Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Proof, Receipt, Reception, Refused, ResendEnd,
-    ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
+    CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, Duplicates, FeedHandling, Filter, Forged,
+    Frontier, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Proof, Receipt, Reception, Refused,
+    ResendEnd, ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// What a [`HubSession`](crate::HubSession) is told.
@@ -297,6 +297,8 @@ pub enum HubEvent {
         /// What it asks for.
         request: Request,
     },
+    /// The site sees packets that the leg's sender did not make: tell the sender.
+    Forged(Forged),
     /// Products ended at the site.
     Receipts {
         /// The site's clock.

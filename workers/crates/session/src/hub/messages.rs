@@ -28,6 +28,11 @@ impl HubSession {
                     self.event(HubEvent::Nak { leg, leg_epoch, request });
                 }
             }
+            Message::Forged(forged) => {
+                if self.offers.has(forged.leg, forged.leg_epoch) {
+                    self.event(HubEvent::Forged(forged));
+                }
+            }
             Message::Receipts(receipts) => self.take_receipts(receipts),
             Message::Want(want) => self.take_want(&want),
             Message::Taken(taken) => self.take_taken(&taken),

@@ -124,6 +124,17 @@ pub struct Nak {
     pub unanswered: Option<bool>,
 }
 
+/// Site to hub: somebody who has the leg's key makes packets of it. Said at most each ten seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Forged {
+    /// The leg.
+    #[n(0)]
+    pub leg: LegId,
+    /// The life of the leg.
+    #[n(1)]
+    pub leg_epoch: u64,
+}
+
 /// Hub to site: packets the leg can't repair any more.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct PacketsGone {

@@ -6,7 +6,8 @@ use super::assembly::Source;
 use super::leg::Leg;
 use super::{Link, SiteSession};
 use crate::{
-    KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput, VERSION_TRAINS,
+    Forged, KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput,
+    VERSION_TRAINS,
 };
 
 impl SiteSession {
@@ -121,6 +122,11 @@ impl SiteSession {
                 ReceiverOutput::Channel { open } => self.event(SiteEvent::RepairChannel { leg: id, open }),
                 ReceiverOutput::Nak(request) => self.ask_for_packets(id, request),
                 ReceiverOutput::GaveUp(_) => self.leg_gave_up(now, id),
+                ReceiverOutput::Forged => {
+                    if let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) {
+                        self.send(Forged { leg: id, leg_epoch });
+                    }
+                }
                 ReceiverOutput::Silent => {
                     let reason = self.legs.get(&id).map(|leg| leg.why_unheard("the leg fell silent"));
                     self.end_leg(now, id, &reason.unwrap_or_default());

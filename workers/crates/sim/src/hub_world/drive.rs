@@ -190,6 +190,7 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
                 leg.sender.handle(now, SenderInput::Nak { site: site.index as u64, request });
             }
         }
+        HubEvent::Forged(forged) => panic!("{} sees forgeries where nobody forges: {forged:?}", site.name),
         HubEvent::LegLeft(left) => {
             site.offer_again.insert(left.leg, now.monotonic.plus(Micros::from_secs(1)));
         }

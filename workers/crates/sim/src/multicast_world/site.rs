@@ -196,6 +196,7 @@ impl Site {
                 self.asks.send(now, datagram, bytes);
             }
             ReceiverOutput::Silent | ReceiverOutput::Channel { .. } => {}
+            ReceiverOutput::Forged => self.fault("a forgery was seen where nobody forges".to_owned()),
         }
     }
 

@@ -106,6 +106,7 @@ pub struct Taken {
     pub channel: Vec<bool>,
     pub given_up: RangeSet,
     pub silent: usize,
+    pub alarms: usize,
 }
 
 impl Taken {
@@ -134,6 +135,7 @@ impl Taken {
             ReceiverOutput::Silent => self.silent += 1,
             ReceiverOutput::Ask(datagram) => self.asks.push(datagram),
             ReceiverOutput::Channel { open } => self.channel.push(open),
+            ReceiverOutput::Forged => self.alarms += 1,
         }
     }
 

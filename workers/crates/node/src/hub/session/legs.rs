@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_model::{LegId, Sequence};
-use downburst_session::{HubInput, LegJoin, LegLeft, Reception};
+use downburst_session::{Forged, HubInput, LegJoin, LegLeft, Reception};
 use downburst_vcmtp::{RepairChannel, Request};
 
 use super::{Member, Session};
@@ -48,6 +48,13 @@ impl Session {
             self.hub.event(&Event::Fault { sentence, feed: None, site: Some(member.site.clone()) });
         }
         lock(&self.hub.plans).nak(member.handle.serial, leg, leg_epoch, request);
+    }
+
+    /// Who of the group it is can't be told; the operator should know that it happens.
+    pub(super) fn forged(&self, forged: Forged) {
+        let Some(member) = &self.member else { return };
+        tracing::warn!(leg = forged.leg.0, site = %member.site, "a member of the leg's group forges datagrams");
+        lock(&self.hub.plans).forged(forged);
     }
 
     pub(super) fn leg_left(&mut self, left: LegLeft) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{KeyTaken, NextKey};
+use crate::{Forged, KeyTaken, NextKey};
 
 fn next_key(leg_epoch: u64) -> NextKey {
     NextKey { leg: LegId(100), leg_epoch, key: LegKey::new(2, [2; 32]) }
@@ -26,6 +26,23 @@ fn the_next_key_goes_to_a_site_that_has_the_leg_and_its_answer_is_told() {
         })
         .collect();
     assert_eq!(told.len(), 1, "another life of the leg is none of ours: {told:?}");
+}
+
+#[test]
+fn forgeries_that_a_site_of_the_leg_sees_are_told() {
+    let mut bench = Bench::serving(vec![], 10);
+    bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
+    bench.say(0, Forged { leg: LegId(100), leg_epoch: 7 });
+    bench.say(0, Forged { leg: LegId(99), leg_epoch: 1 });
+    let forged = Forged { leg: LegId(100), leg_epoch: 1 };
+    bench.say(0, forged);
+    let told: Vec<Forged> = std::iter::from_fn(|| bench.hub.poll(at(0)))
+        .filter_map(|output| match output {
+            HubOutput::Event(HubEvent::Forged(forged)) => Some(forged),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [forged]);
 }
 
 #[test]

@@ -1,10 +1,21 @@
 use super::*;
-use crate::{KeyTaken, NextKey};
+use downburst_vcmtp::{SenderKey, SigningSeed};
+
+use crate::{Forged, KeyTaken, NextKey};
 
 fn datagrams(after: u64, products: &[(u64, &str, &'static [u8])]) -> Vec<Bytes> {
+    proven_datagrams(None, after, products).1
+}
+
+/// With the key that proves them, if there is a seed.
+fn proven_datagrams(
+    signing_seed: Option<SigningSeed>,
+    after: u64,
+    products: &[(u64, &str, &'static [u8])],
+) -> (Option<SenderKey>, Vec<Bytes>) {
     let key = LegKey::new(1, [1; 32]);
     let config = SenderConfig::new(LegId(100), 1, key, Sequence(after), 1_000_000_000);
-    let (mut sender, mut out) = (Sender::new(config), Vec::new());
+    let (mut sender, mut out) = (Sender::new(SenderConfig { signing_seed, ..config }), Vec::new());
     for (sequence, id, bytes) in products {
         let product = SenderInput::Product {
             info: info(*sequence, id, bytes.len() as u64),
@@ -17,7 +28,7 @@ fn datagrams(after: u64, products: &[(u64, &str, &'static [u8])]) -> Vec<Bytes> 
             }
         }
     }
-    out
+    (sender.key(), out)
 }
 
 fn hear(bench: &mut Bench, datagram: &Bytes) {
@@ -187,4 +198,18 @@ fn what_a_leg_brought_wrong_comes_by_the_session_and_the_leg_can_not_spoil_it_ag
     assert_eq!(bench.count(is_complete), 2);
     bench.settled(1, StoreResult::Stored);
     assert_eq!(bench.ranges(), [(0, 1)]);
+}
+
+#[test]
+fn a_site_says_once_that_somebody_forges_datagrams_of_its_leg() {
+    let mut bench = Bench::started();
+    let (sender_key, proven) = proven_datagrams(Some(SigningSeed([3; 32])), 0, &[(1, "x", &[7; 5_000])]);
+    bench.say(LegJoin { sender_key, ..join(100) });
+    proven.iter().for_each(|packet| hear(&mut bench, packet));
+    assert_eq!(bench.count(is_complete), 1);
+    bench.messages();
+    let forged = datagrams(0, &[(1, "x", &[8; 5_000])]);
+    forged.iter().for_each(|packet| hear(&mut bench, packet));
+    let said = bench.messages().into_iter().filter(|message| matches!(message, Message::Forged(_)));
+    assert_eq!(said.collect::<Vec<_>>(), [Forged { leg: LegId(100), leg_epoch: 1 }.into()]);
 }
