@@ -40,11 +40,12 @@ def _bytes(circuits: Sequence[Circuit], live: LiveState) -> Metric:
     labels = ("circuit", "site", "direction")
     family = CounterMetricFamily("downburst_circuit_frame_bytes", "Bytes of frames at an end", labels=labels)
     for circuit in circuits:
-        for site in circuit.sites:
+        for site in (*circuit.sites, None):
             load = live.circuits.get((circuit.number, site))
             if load is not None:
-                family.add_metric([str(circuit.number), site, Direction.OUT.value], load.out_bytes)
-                family.add_metric([str(circuit.number), site, Direction.IN.value], load.in_bytes)
+                # All sites of several together have no name.
+                family.add_metric([str(circuit.number), site or "", Direction.OUT.value], load.out_bytes)
+                family.add_metric([str(circuit.number), site or "", Direction.IN.value], load.in_bytes)
     return family
 
 

@@ -245,9 +245,11 @@ def _measured_out(row: Measured) -> dict[str, Any]:
 
 
 def _used(circuit: Circuit, live: LiveState, name: str) -> float:
-    """By the site that gets or sends most: what is reserved, is so for each."""
+    """By the site that gets or sends most: what is reserved, is so for each. Of a sum for all, the even share."""
     loads = (live.circuits.get((circuit.number, site)) for site in circuit.sites)
-    return max((float(getattr(load, name)) for load in loads if load is not None), default=0.0)
+    all_of_it = live.circuits.get((circuit.number, None))
+    share = float(getattr(all_of_it, name)) / len(circuit.sites) if all_of_it else 0.0
+    return max((float(getattr(load, name)) for load in loads if load is not None), default=share)
 
 
 def _end(end: EndNew) -> CircuitEnd:

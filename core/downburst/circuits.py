@@ -311,6 +311,8 @@ class RateProbe:
     """Packets back to back."""
     burst_received: int = 0
     round_trip_us: int | None = None
+    others_bps: float = 0.0
+    """What products sent through the circuit while the train went."""
 
     @property
     def loss_share(self) -> float:

@@ -28,15 +28,31 @@ class Finding:
     remedy: str = ""
 
 
-def judge(probe: RateProbe, *, reserved_bps: int, used_bps: float = 0.0) -> Finding:
-    """The finding; what products used of the circuit meanwhile counts as carried."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a train was to show."""
+
+    reserved_bps: int
+    shaped_bps: float
+    """Train and products together never get more: what waits for that lacks nothing."""
+    train_bps: float
+    """Less than that where products use the circuit."""
+
+
+def judge(probe: RateProbe, asked: Asked, *, used_bps: float = 0.0) -> Finding | None:
+    """The finding; what products used of the circuit meanwhile counts as carried.
+
+    None: the train made room for products that did not come, so it was too slow to tell of the whole rate.
+    """
+    reserved_bps = asked.reserved_bps
     if probe.received == 0:
         return _cut(probe)
     carried_bps = round(_carried(probe) + used_bps)
-    if carried_bps < SHORT * (probe.offered_bps + used_bps):
+    if carried_bps < SHORT * min(probe.offered_bps + used_bps, asked.shaped_bps):
         return _short(probe, carried_bps, reserved_bps)
     if carried_bps < LEAST_SHARE * reserved_bps:
-        return _slow_sender(probe, carried_bps, reserved_bps)
+        slow = probe.offered_bps < SHORT * asked.train_bps
+        return _slow_sender(probe, carried_bps, reserved_bps) if slow else None
     if probe.burst_sent and probe.burst_received < KEPT_OF_BURST * probe.burst_sent:
         return _small_buffer(probe, carried_bps)
     return Finding(carried_bps)

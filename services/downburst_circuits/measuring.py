@@ -9,13 +9,14 @@ from downburst.circuits import (
     CircuitState,
     Direction,
     Measured,
+    RateProbe,
     ReachProbe,
 )
 from downburst.clock import Clock
 from downburst.events import TrafficSeen
 from downburst.rates import rate_text
 from downburst.settings import CircuitSettings
-from downburst_circuits.diagnosis import judge
+from downburst_circuits.diagnosis import Asked, Finding, judge
 from downburst_circuits.lifecycle import Happening
 from downburst_circuits.node import CircuitNode
 from downburst_circuits.register import Register, Said
@@ -38,7 +39,7 @@ class Measuring:
         self._clock = clock
         self._settings = settings
         self._next_s: dict[int, float] = {}
-        self._used_bps: dict[tuple[int, str, Direction], float] = {}
+        self._used_bps: dict[tuple[int, str | None, Direction], float] = {}
 
     def due(self, circuit: Circuit, now_s: float) -> bool:
         """Whether a circuit that stands should be measured again."""
@@ -56,9 +57,12 @@ class Measuring:
     def used(self, traffic: TrafficSeen) -> None:
         """Takes what products used in the last second; it counts as carried."""
         for use in traffic.circuits:
-            if use.site is not None:
+            circuit = self._register.begun.get(use.circuit)
+            sites = (use.site,) if use.site is not None or circuit is None else circuit.sites
+            for site in sites:
                 for direction, count in ((Direction.OUT, use.out_bytes), (Direction.IN, use.in_bytes)):
-                    self._used_bps[use.circuit, use.site, direction] = count * 8 / traffic.seconds
+                    # What went to all ends is so many copies, or came from each of them.
+                    self._used_bps[use.circuit, site, direction] = count * 8 / traffic.seconds / len(sites)
 
     async def measure(self, circuit: Circuit) -> Verdict:
         """One round: who is reached, at which rate each way; what was found is kept."""
@@ -89,19 +93,31 @@ class Measuring:
         """None: products use nearly all of it, so there is no room to ask and no doubt that it carries them."""
         number, reserved_bps = circuit.number, circuit.rate_bps(direction)
         used_bps = self._used_bps.get((number, reach.site, direction), 0.0)
-        train_bps = round(circuit.shaped_share * reserved_bps - used_bps)
-        if train_bps < LEAST_ROOM * reserved_bps:
-            return self._busy(circuit, reach, direction, round(used_bps))
-        probe = await self._node.probe_rate(
-            number, reach.site, direction, rate_bps=train_bps, duration_ms=self._settings.probe_ms
-        )
-        # What products used while the train went is known a second later at best; they had what was left of the rate.
-        after_bps = self._used_bps.get((number, reach.site, direction), used_bps)
-        found = judge(probe, reserved_bps=reserved_bps, used_bps=min(used_bps, after_bps))
+        for _ in range(MOST_TRAINS):
+            shaped_bps = circuit.shaped_share * reserved_bps
+            asked = Asked(reserved_bps, shaped_bps, shaped_bps - used_bps)
+            if asked.train_bps < LEAST_ROOM * reserved_bps:
+                return self._busy(circuit, reach, direction, round(used_bps))
+            probe = await self._node.probe_rate(
+                number,
+                reach.site,
+                direction,
+                rate_bps=round(asked.train_bps),
+                duration_ms=self._settings.probe_ms,
+            )
+            used_bps = probe.others_bps / len(circuit.sites)
+            found = judge(probe, asked, used_bps=used_bps)
+            if found is not None:
+                return self._row(circuit, reach, probe, found)
+        # Products come and go too quickly to be made room for; the next round asks again.
+        return None
+
+    def _row(self, circuit: Circuit, reach: ReachProbe, probe: RateProbe, found: Finding) -> Measured:
+        reserved_bps = circuit.rate_bps(probe.direction)
         return Measured(
-            circuit=number,
+            circuit=circuit.number,
             site=reach.site,
-            direction=direction,
+            direction=probe.direction,
             at=self._clock.now(),
             rate_bps=min(found.rate_bps, reserved_bps),
             reserved_bps=reserved_bps,
@@ -164,5 +180,7 @@ _FAR_END = (
 _MEASURED = (CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN)
 LEAST_ROOM = 0.2
 """A train at less of the rate says too little about the rest."""
+MOST_TRAINS = 3
+"""In a row, of which each makes the room that products needed during the one before."""
 AGAIN_S = 60.0
 """A degraded circuit is looked at more often: feeds wait to come back."""

@@ -1,8 +1,11 @@
 """Says when the machine is too busy for a timing to mean anything."""
 
 import os
+import threading
 import time
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 from kit.capabilities import skip
 
@@ -39,8 +42,40 @@ def needs_quiet_machine(*, max_load_per_core: float = 1.5, max_lag_ms: float = 5
         time.sleep(1)
 
 
-def _lag_ms() -> float:
-    asleep_ms = 1.0
+class Stalls:
+    """What the machine did not give in a block: a thread that has nothing else to do asks to be woken, and is late.
+
+    A bound of a few seconds is judged with this on top, so that a host that stood still breaks none.
+    """
+
+    def __enter__(self) -> Self:
+        self._lost_s, self._over = 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join(timeout=10)
+
+    def lost_s(self) -> float:
+        """Seconds so far."""
+        return self._lost_s
+
+    def _watch(self) -> None:
+        while not self._over.is_set():
+            late_s = _lag_ms(asleep_ms=ASLEEP_MS) / 1000
+            self._lost_s += late_s if late_s > ORDINARY_S else 0.0
+
+
+def _lag_ms(*, asleep_ms: float = 1.0) -> float:
     started_s = time.perf_counter()
     time.sleep(asleep_ms / 1000)
     return (time.perf_counter() - started_s) * 1000 - asleep_ms
+
+
+ASLEEP_MS = 10.0
+ORDINARY_S = 0.001
+"""So late everybody is woken on a quiet machine."""

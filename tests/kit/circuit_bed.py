@@ -86,18 +86,8 @@ class Bed:
         return dict(self.hub.do("circuit-probe", lease=17, site="far", kind="rate", **probe)["probe"])
 
     def network(self, host: str) -> str:
-        """All that circuits may change on a host, in the words of its own tools."""
-        shown = [
-            ["ip", "-brief", "address"],
-            ["ip", "route", "show", "table", "all"],
-            ["tc", "qdisc", "show"],
-            ["tc", "class", "show", "dev", self.port],
-            ["tc", "filter", "show", "dev", self.port],
-            ["nft", "list", "ruleset"],
-        ]
-        lines = [line for argv in shown for line in self.lab.output(host, argv).splitlines()]
-        # The kernel adds this one a second after the interface was made.
-        return "\n".join(line for line in lines if not line.startswith("local fe80::"))
+        """All that circuits may change on a host."""
+        return network_of(self.lab, host, self.port)
 
     def wait_untouched(self, *hosts: str) -> None:
         """Waits until nothing of ours is left."""
@@ -118,3 +108,18 @@ class Bed:
         content = random.Random(product_id).randbytes(size)
         self.hub.put("CONDUIT", product_id, content)
         return product_id, sha256(content).hexdigest()
+
+
+def network_of(lab: Lab, host: str, port: str = "eth0") -> str:
+    """All that circuits may change on a host, in the words of its own tools."""
+    shown = [
+        ["ip", "-brief", "address"],
+        ["ip", "route", "show", "table", "all"],
+        ["tc", "qdisc", "show"],
+        ["tc", "class", "show", "dev", port],
+        ["tc", "filter", "show", "dev", port],
+        ["nft", "list", "ruleset"],
+    ]
+    lines = [line for argv in shown for line in lab.output(host, argv).splitlines()]
+    # The kernel adds this one a second after the interface was made.
+    return "\n".join(line for line in lines if not line.startswith("local fe80::"))

@@ -1,7 +1,7 @@
 """A node that holds circuits in memory: it can be away, refuse, lose and forget."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from downburst.circuits import CircuitProblem, Direction, Lease, RateProbe, ReachProbe, Standing
 from downburst.errors import NodeAway
@@ -22,6 +22,8 @@ class NodeInMemory:
     """Sites that nothing comes back from."""
     away: set[str] = field(default_factory=set)
     carries_bps: dict[str, float] = field(default_factory=dict)
+    uses_bps: dict[str, float] = field(default_factory=dict)
+    """What products send to a site while it is measured."""
     dies_after: int | None = None
     """So many more answers, then it is away."""
 
@@ -60,7 +62,9 @@ class NodeInMemory:
         self._note(f"rate {circuit} {site} {direction} {rate_bps // M}M")
         passed_bps = min(self.carries_bps.get(site, rate_bps), rate_bps)
         received = round(10_000 * passed_bps / rate_bps)
-        return RateProbe(site, direction, 10_000, received, rate_bps, passed_bps, (passed_bps,) * 10)
+        others_bps = sum(self.uses_bps.values())
+        probe = RateProbe(site, direction, 10_000, received, rate_bps, passed_bps, (passed_bps,) * 10)
+        return replace(probe, others_bps=others_bps)
 
     def _note(self, what: str) -> None:
         if not self.running or self.dies_after == 0:

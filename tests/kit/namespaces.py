@@ -6,14 +6,15 @@ run; a lab is deleted by name at the end, at exit, and by the next run if the pr
 """
 
 import atexit
+import ctypes
 import json
 import os
 import re
 import secrets
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -77,6 +78,16 @@ class Lab:
     def run(self, host: str, argv: Sequence[str], **options: Any) -> subprocess.Popen[str]:
         """Start argv inside the host, with the options of Popen."""
         return subprocess.Popen(self.command(host, argv), text=True, **options)
+
+    @contextmanager
+    def inside(self, host: str) -> Iterator[None]:
+        """The calling thread is in the host for a while: sockets that it opens belong there."""
+        with Path("/proc/thread-self/ns/net").open() as home, (_NAMESPACES / self.namespace(host)).open() as there:
+            _enter(there.fileno())
+            try:
+                yield
+            finally:
+                _enter(home.fileno())
 
     def output(self, host: str, argv: Sequence[str], *, given: str | None = None, timeout_s: float = 60) -> str:
         """Run argv inside the host to its end and return what it printed."""
@@ -158,8 +169,7 @@ class Lab:
 
 def namespaces() -> list[str]:
     """Names of all network namespaces of the machine."""
-    root = Path("/run/netns")
-    return sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+    return sorted(path.name for path in _NAMESPACES.iterdir()) if _NAMESPACES.is_dir() else []
 
 
 def sweep_abandoned_labs() -> None:
@@ -207,4 +217,13 @@ def _ip(*arguments: str) -> str:
     return run_to_end(["ip", *arguments])
 
 
+def _enter(namespace: int) -> None:
+    """`os.setns` came with Python 3.12."""
+    if _LIBC.setns(namespace, _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "a network namespace can't be entered")
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x4000_0000
+_NAMESPACES = Path("/run/netns")
 _LAB_NAME = re.compile(r"^db(\d+)x[0-9a-z]+(-.+)?$")

@@ -50,9 +50,12 @@ class Line:
         self._tc("filter", "del", rest=("parent", "1:"))
         self._class("1:1", "1:10", self._rate_bps, self._rate_bps, priority=1)
 
-    def police(self, rate_bps: int, *, burst_bytes: int = 30_000) -> None:
-        """Drops what tunnels send to the host beyond a rate, without a queue."""
-        limit = f"limit rate over {rate_bps // 8} bytes/second burst {burst_bytes} bytes"
+    def police(self, rate_bps: int, *, frame_bytes: int = 1_464, burst: int = 20) -> None:
+        """Drops what tunnels send to the host beyond a rate, without a queue.
+
+        It counts frames of a probe's size: the kernel's bucket for bytes holds a second of them, too much for that.
+        """
+        limit = f"limit rate over {rate_bps // (8 * frame_bytes)}/second burst {burst} packets"
         hook = f"type filter hook egress device {self._device} priority 0"
         rules = f"table netdev provider {{ chain police {{ {hook}; udp dport 4789 {limit} drop; }}; }}\n"
         run_to_end(["ip", "netns", "exec", self._namespace, "nft", "-f", "-"], given=rules)

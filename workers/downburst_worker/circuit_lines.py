@@ -89,6 +89,7 @@ def rate_probe(line: Line) -> RateProbe:
         burst_sent=burst.get("packets", 0),
         burst_received=burst.get("received", 0),
         round_trip_us=_median_us(probe),
+        others_bps=probe.get("others_bps", 0.0),
     )
 
 

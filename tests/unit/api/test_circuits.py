@@ -170,6 +170,14 @@ async def test_what_was_measured_and_what_is_used_stand_beside_what_was_reserved
     assert (shown["measurements"][0]["cause"], shown["measurements"][0]["enough"]) == ("policer", False)
 
 
+async def test_what_all_sites_use_together_is_shown_as_even_shares(ported: Asked) -> None:
+    number = (await ported.ask("POST", "/v1/circuits", 201, json=WISH))["circuit"]
+    whole = CircuitUse(number, None, 12_500_000, 1_000)
+    ported.runtime.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (whole,)))
+    shown = await ported.ask("GET", f"/v1/circuits/{number}")
+    assert shown["used_out_bps"] == 100_000_000 / len(shown["sites"])
+
+
 async def test_metrics_and_overview_show_what_has_begun_and_what_troubles_it(ported: Asked) -> None:
     waiting = await ported.ask("POST", "/v1/circuits", 201, json=WISH)
     begun = await ported.ask("POST", "/v1/circuits", 201, json=WISH | {"begin": "now", "end": "+1h"})

@@ -206,10 +206,30 @@ async def test_a_circuit_is_measured_again_after_ten_minutes(stage: Stage) -> No
 async def test_what_products_use_leaves_less_to_the_train_and_counts(stage: Stage) -> None:
     circuit = await stage.active()
     await stage.keeper.handle(used(circuit.number, 300 * M))
+    stage.node.uses_bps["unl.edu"] = 300 * M
     await stage.after(601)
     assert stage.node.done[-1] == f"rate {circuit.number} unl.edu out 150M"
     assert stage.state(circuit) is CircuitState.ACTIVE
     assert stage.measured(circuit)["unl.edu", Direction.OUT].rate_bps == 450 * M
+
+
+async def test_products_that_went_before_the_train_did_cost_the_circuit_nothing(stage: Stage) -> None:
+    """They are made room for by what was used a second ago; the next train asks for what they left."""
+    circuit = await stage.active()
+    await stage.keeper.handle(used(circuit.number, 300 * M))
+    await stage.after(601)
+    assert stage.node.done[-2:] == [f"rate {circuit.number} unl.edu out {rate}M" for rate in (150, 450)]
+    assert stage.state(circuit) is CircuitState.ACTIVE
+    assert stage.measured(circuit)["unl.edu", Direction.OUT].rate_bps == 450 * M
+
+
+async def test_what_all_sites_use_together_counts_as_even_shares(stage: Stage) -> None:
+    circuit = await stage.active(rate=300, to=("unl.edu", "ttu.edu", "wisc.edu"))
+    await stage.keeper.handle(used(circuit.number, 3 * 200 * M, site=None))
+    stage.node.uses_bps |= dict.fromkeys(circuit.sites, 200 * M)
+    await stage.after(601)
+    assert stage.node.done[-1] == f"rate {circuit.number} wisc.edu out 70M"
+    assert stage.measured(circuit)["unl.edu", Direction.OUT].rate_bps == 270 * M
 
 
 async def test_a_circuit_that_is_full_of_products_is_not_asked_for_more(stage: Stage) -> None:
@@ -331,9 +351,9 @@ async def test_a_hub_without_ports_asks_its_node_nothing(ledger: Ledger, clock: 
     assert stage.node.done == []
 
 
-def used(circuit: int, rate_bps: float) -> TrafficSeen:
+def used(circuit: int, rate_bps: float, *, site: str | None = "unl.edu") -> TrafficSeen:
     count = round(rate_bps / 8)
-    return TrafficSeen(0, 1_000_000, (), (), (), 0, (CircuitUse(circuit, "unl.edu", count, 0),))
+    return TrafficSeen(0, 1_000_000, (), (), (), 0, (CircuitUse(circuit, site, count, 0),))
 
 
 def stepped(stage: Stage, by: timedelta) -> None:

@@ -115,6 +115,7 @@ def test_probes_are_read_with_and_without_an_answer() -> None:
         "delay_rise_us": {"median": 10, "p95": 20, "max": 30},
         "burst": {"packets": 64, "received": 60},
     }
+    assert rate_probe({"probe": rate | {"others_bps": 8_000}}).others_bps == 8_000
     probe = rate_probe({"probe": rate})
     assert (probe.direction, probe.delay_rise_max_us) == (Direction.IN, 30)
     assert probe.loss_share == pytest.approx(0.1)

@@ -63,6 +63,14 @@ impl RateProbe {
         Self::of(order, &Sent::default(), &Arrivals::default())
     }
 
+    /// What else went through the circuit while the train did, of all that its interface counted; the interface counts less of each frame
+    /// than the port does, so this is a little too small.
+    pub(crate) fn others_bps(&self, carried_bytes: u64, took: Duration, out: bool) -> u64 {
+        let own = if out { self.sent + self.burst.packets } else { self.received + self.burst.received };
+        let others = carried_bytes.saturating_sub(u64::from(own) * INSIDE_BYTES);
+        u64::try_from(u128::from(others) * 8_000_000 / took.as_micros().max(1)).unwrap_or(u64::MAX)
+    }
+
     pub(super) fn of(order: RateOrder, sent: &Sent, arrived: &Arrivals) -> Self {
         let frame_bits = u64::from(order.frame_bytes) * 8;
         let whole_bins = |bins: &[u32], lasted_us: u64| -> Vec<u64> {
@@ -159,6 +167,9 @@ fn send(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> std::io::Result<
 /// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which an Ethernet still takes whole.
 pub(super) const PAYLOAD_BYTES: usize = 1_372;
 
+/// What an interface counts of a packet of a probe: a tunnel the IP packet in it, a port the whole frame.
+const INSIDE_BYTES: u64 = PAYLOAD_BYTES as u64 + 28;
+
 /// What a packet of a probe takes on an Ethernet, without a tunnel around it.
 pub(crate) const PROBE_FRAME_BYTES: u32 = PAYLOAD_BYTES as u32 + 42;
 
@@ -196,6 +207,16 @@ mod tests {
         assert_eq!((probe.offered_bps, probe.received_bps), (8_000_000, 5_989_949));
         assert_eq!(probe.bins_bps, [8_000_000, 8_000_000, 4_000_000]);
         assert_eq!(probe.lost_share_by_bin, [0.0, 0.0, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn what_is_not_of_the_train_was_sent_by_others() {
+        let sent = Sent { by_bin: vec![50, 50], lasted_us: 99_000 };
+        let probe = RateProbe::of(ORDER, &sent, &Arrivals { packets: 80, burst: 60, ..Arrivals::default() });
+        let second = Duration::from_secs(1);
+        assert_eq!(probe.others_bps((100 + 64) * INSIDE_BYTES + 1_000, second, true), 8_000);
+        assert_eq!(probe.others_bps((80 + 60) * INSIDE_BYTES + 1_000, second, false), 8_000);
+        assert_eq!(probe.others_bps(0, second, true), 0);
     }
 
     #[test]

@@ -57,6 +57,11 @@ impl Circuits {
         }
     }
 
+    /// What a circuit has carried since it was made, out and in, in bytes of frames.
+    async fn carried(&self, lease: u32) -> (u64, u64) {
+        self.keeper.carried().await.get(&lease).copied().unwrap_or_default()
+    }
+
     fn find(&self, lease: u32) -> Option<Arc<Circuit>> {
         lock(&self.held).get(&lease).cloned()
     }
@@ -141,7 +146,7 @@ impl Hub {
             let since = |now: u64, told: u64| now.checked_sub(told).unwrap_or(now);
             CircuitTraffic {
                 lease: *lease,
-                site: None,
+                site: self.circuits.find(*lease).and_then(|circuit| circuit.lease.only_site()),
                 out_bytes: since(*out, told_out),
                 in_bytes: since(*into, told_in),
             }

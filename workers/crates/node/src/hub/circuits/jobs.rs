@@ -80,8 +80,12 @@ impl Hub {
         let duration = Duration::from_millis(duration_ms).min(LONGEST_TRAIN);
         let order = RateOrder { rate_bps, duration, out, frame_bytes: circuit.lease.probe_frame_bytes() };
         let reach = circuit.endpoint.reach(end).await;
+        let (began, before) = (Instant::now(), self.circuits.carried(lease).await);
         let rate = circuit.endpoint.rate(end, order).await;
-        let mut probe = json!(rate.unwrap_or_else(|| RateProbe::unanswered(order)));
+        let rate = rate.unwrap_or_else(|| RateProbe::unanswered(order));
+        let (took, after) = (began.elapsed(), self.circuits.carried(lease).await);
+        let carried = if out { after.0.saturating_sub(before.0) } else { after.1.saturating_sub(before.1) };
+        let mut probe = json!(rate);
         let way = if out { Direction::Out } else { Direction::In };
         put(
             &mut probe,
@@ -90,6 +94,7 @@ impl Hub {
                 ("site", json!(site)),
                 ("direction", json!(way)),
                 ("round_trip_us", json!(reach.round_trip_us)),
+                ("others_bps", json!(rate.others_bps(carried, took, out))),
             ],
         );
         Ok(json!({"probe": probe}))

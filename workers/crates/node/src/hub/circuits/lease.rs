@@ -118,6 +118,14 @@ impl Lease {
         self.others.iter().find(|(name, ..)| name == site).map(|(_, _, (address, _))| *address)
     }
 
+    /// The other end, where there is one only: what goes through the circuit goes to it.
+    pub(super) fn only_site(&self) -> Option<SiteName> {
+        match self.others.as_slice() {
+            [(site, ..)] => Some(site.clone()),
+            _ => None,
+        }
+    }
+
     /// What a packet of a probe takes on the port.
     pub(super) fn probe_frame_bytes(&self) -> u32 {
         let around = match (self.line.driver, self.line.vni, self.own.underlay) {
@@ -179,6 +187,7 @@ mod tests {
         assert_eq!(lease.half(Owner::of("hub")).shape.unwrap().rate_bps, 54_000_000);
         let offer = lease.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap();
         assert_eq!((offer.rate_bps, offer.hub_address.as_str()), (9_000_000, "10.9.0.0"));
+        assert_eq!(lease.only_site(), SiteName::parse("s2").ok());
         assert_eq!((lease.probe_frame_bytes(), lease.rate_inside_bps()), (1_464, 52_155_737));
     }
 
@@ -186,7 +195,7 @@ mod tests {
     fn copies_for_several_ends_are_several_times_the_rate() {
         let lease = Lease::read(line(&format!("[{HUB}, {}, {}]", site(2), site(3)))).unwrap();
         let half = lease.half(Owner::of("hub"));
-        assert_eq!(half.shape.unwrap().rate_bps, 108_000_000);
+        assert_eq!((half.shape.unwrap().rate_bps, lease.only_site()), (108_000_000, None));
         let offer = lease.offer(&SiteName::parse("s3").unwrap(), Ticket([0; 16])).unwrap();
         let CircuitWay::Tunnel { others, .. } = offer.way else { panic!("a tunnel") };
         assert_eq!(others, ["10.77.0.1", "10.77.0.2"]);

@@ -1,0 +1,125 @@
+"""A whole hub and a site on hosts of their own, with ports for circuits between them."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from kit.circuit_bed import network_of
+from kit.namespaces import Lab
+from kit.node import SiteNode
+from kit.patience import wait_for
+from kit.whole_hub import WholeHub
+
+Shown = dict[str, Any]
+
+
+class CircuitHub:
+    """`downburst hub` on the host `hub` with the feed CONDUIT, and the site far.example on the host `far`."""
+
+    def __init__(self, lab: Lab, directory: Path, stack: ExitStack, *, port_bps: int) -> None:
+        self.lab = lab
+        self.before = {host: network_of(self.lab, host) for host in ("hub", "far")}
+        self.hub = WholeHub(
+            directory / "hub",
+            http="127.0.0.1:7371",
+            sites="0.0.0.0:7370",
+            prefix=lab.command("hub", []),
+            inside=partial(lab.inside, "hub"),
+        )
+        stack.callback(self.hub.stop)
+        self.hub.start()
+        self.hub.ask("POST", "/v1/feeds", json={"feed": "CONDUIT", "class": "grid"})
+        self.hub.ask("POST", "/v1/sites", json={"site": SITE})
+        self.hub.ask("POST", f"/v1/sites/{SITE}/subscriptions", json={"feed": "CONDUIT", "pattern": ".*"})
+        for host, site in (("hub", None), ("far", SITE)):
+            port = {"port": f"{host}-eth0", "rate_bps": port_bps, "site": site, "interface": "eth0"}
+            self.hub.ask("POST", "/v1/ports", json=port | {"underlay": lab.address(host)})
+        self.site = SiteNode(
+            directory / "far",
+            f"{lab.address('hub')}:7370",
+            prefix=lab.command("far", []),
+            arguments=["--circuits", "eth0"],
+        )
+        self.site.directory.mkdir(parents=True)
+        self.site.token_file.write_text(self.hub.ask("POST", f"/v1/sites/{SITE}/tokens", json={})["token"])
+        stack.callback(self.site.stop)
+        self.site.start()
+        wait_for("a site that is connected", self.is_connected, 60)
+
+    def is_connected(self) -> bool:
+        """Whether the site has a session."""
+        return bool(self.hub.ask("GET", f"/v1/sites/{SITE}")["session"]["data_connections"])
+
+    def reserve(self, rate_bps: int, **fields: Any) -> Shown:
+        """A circuit between the two, from now on."""
+        wish = {"sites": [{"site": SITE}], "rate_out_bps": rate_bps, "rate_in_bps": rate_bps}
+        return self.shape(self.hub.ask("POST", "/v1/circuits", json=wish | fields))
+
+    def shown(self, number: int) -> Shown:
+        """The circuit as the api shows it, with its events."""
+        return self.shape(self.hub.ask("GET", f"/v1/circuits/{number}"))
+
+    def wait_shown(self, number: int, wanted: Callable[[Shown], bool], what: str, seconds: float = 30) -> Shown:
+        """Waits until it is as wanted."""
+
+        def found() -> Shown | None:
+            shown = self.shown(number)
+            return shown if wanted(shown) else None
+
+        with suppress(AssertionError):
+            return wait_for(what, found, seconds)
+        raise AssertionError(f"no {what}: {self.shown(number)}\n{self.hub.log()[-2000:]}")
+
+    def wait_state(self, number: int, state: str, seconds: float = 30) -> Shown:
+        """Waits until it is in this state."""
+        return self.wait_shown(
+            number, lambda shown: bool(shown["state"] == state), f"circuit that is {state}", seconds
+        )
+
+    def refused(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """An answer that must be a refusal."""
+        answer = self.hub.answer(method, path, **request)
+        assert not answer.is_success, answer.text
+        return answer
+
+    def plan(self) -> Shown:
+        """The one in force for the feed."""
+        return self.shape(self.hub.ask("GET", "/v1/feeds/CONDUIT/plans?limit=1")[0])
+
+    def wait_transport(self, wanted: str) -> None:
+        """Waits until the feed goes by it."""
+        with suppress(AssertionError):
+            wait_for(f"plan by {wanted}", lambda: self.plan()["transport"] == wanted, 30)
+        assert self.plan()["transport"] == wanted, self.plan()["reason"]
+
+    def put(self, product_id: str, content: bytes) -> None:
+        """Puts a product of the feed."""
+        self.hub.ask("PUT", f"/v1/feeds/CONDUIT/products/{product_id}", content=content)
+
+    def connections(self) -> list[str]:
+        """The data connections that go by a circuit, by their addresses and ports."""
+        listed = self.lab.output("hub", ["ss", "-Htn", "src", "10.231.0.0/16"]).splitlines()
+        return sorted(" ".join(line.split()[-2:]) for line in listed)
+
+    def wait_untouched(self) -> None:
+        """Waits until nothing of a circuit is left on either host."""
+        for host, before in self.before.items():
+            with suppress(AssertionError):
+                wait_for("nothing of ours", partial(self._is_untouched, host), 5)
+            assert network_of(self.lab, host) == before
+
+    def _is_untouched(self, host: str) -> bool:
+        return network_of(self.lab, host) == self.before[host]
+
+    @staticmethod
+    def shape(answer: Any) -> Shown:
+        """An answer that is an object."""
+        assert isinstance(answer, dict)
+        return answer
+
+
+SITE = "far.example"
