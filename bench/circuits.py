@@ -1,7 +1,8 @@
-"""Circuits, measured: how long the calendar and the whole desk take to admit one among ten thousand.
+"""Circuits, measured: admission among ten thousand, what they keep beside greedy flows, what shaping saves.
 
-`python -m bench.circuits --out file.json`; needs no privilege and no node. The machine's own arithmetic stands in for
-a peer: a brute force that sums up every reservation of a port at each edge inside the window.
+`python -m bench.circuits --out file.json`. Admission needs no privilege and no node; the machine's own arithmetic
+stands in for a peer there: a brute force that sums up every reservation of a port at each edge inside the window. The
+rest needs root and is left out loudly without.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.circuit_rows import network_rows
 from bench.report import Goal, Row, document, machine, median, table, write
 from downburst.bus import Bus
 from downburst.circuits import Circuit, CircuitEnd, Direction, Port
@@ -29,8 +31,10 @@ from downburst_circuits.calendar import Calendar, Claim, NoRoom, Reservation
 from downburst_circuits.desk import Desk
 from downburst_circuits.keeper import Keeper
 from downburst_circuits.register import Register
+from kit.capabilities import reasons
 from kit.circuits import NodeInMemory
 
+NETWORK_NEEDS = ("root", "netns", "veth", "bridge", "htb", "vxlan", "tun")
 RESERVATIONS = 10_000
 ASKED = 1_000
 """Of them, so many are asked for while all the others stand."""
@@ -50,9 +54,17 @@ def main() -> None:
     wanted = parser.parse_args()
     described = machine()
     rows = [*calendar_rows(wanted.seed, wanted.runs), desk_row(wanted.seed, wanted.runs)]
-    print(table(rows))
+    notes = [f"seed {wanted.seed}"]
+    found = reasons()
+    missing = [f"{name}: {found[name]}" for name in NETWORK_NEEDS if found[name]]
+    if missing:
+        notes.append(f"rows 4 to 13 were left out, because this machine can't: {'; '.join(missing)}")
+    else:
+        more, failed = network_rows(wanted.runs)
+        rows, notes = rows + more, notes + failed
+    print(table(rows), *notes, sep="\n")
     if wanted.out:
-        write(wanted.out, document("circuits", described, rows, [f"seed {wanted.seed}"]))
+        write(wanted.out, document("circuits", described, rows, notes))
 
 
 def calendar_rows(seed: int, runs: int) -> list[Row]:
