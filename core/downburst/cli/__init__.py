@@ -80,6 +80,7 @@ COMMANDS = {
     "demo": "demo:demo",
     "analyze": "analyze:analyze",
     "generate": "generate:generate",
+    "import": "importing:app",
     "log": "log:app",
     "backup": "backup:backup",
     "restore": "backup:restore",

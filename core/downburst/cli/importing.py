@@ -1,0 +1,58 @@
+"""`downburst import`: what the configuration of another system says, as a declaration."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from downburst.cli.client import AsJson, show
+from downburst.ldm.action_file import read_action_file
+from downburst.ldm.declared import declare
+from downburst.ldm.registry import read_registry
+from downburst.ldm.server_file import read_server_file
+from downburst.yaml_text import yaml_text
+
+app = typer.Typer(help="Read what another system is configured to do; nothing is changed.", no_args_is_help=True)
+
+
+@app.callback()
+def _import() -> None:
+    """Read what another system is configured to do; nothing is changed."""
+
+
+@app.command("ldm")
+def import_ldm(
+    *,
+    ldmd_conf: Annotated[Path, typer.Option(help="LDM's ldmd.conf, with what it includes.")],
+    pqact_conf: Annotated[
+        list[Path] | None, typer.Option(help="A pqact.conf, with what it includes; repeat for more.")
+    ] = None,
+    registry: Annotated[Path | None, typer.Option(help="LDM's registry.xml.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what LDM's files say as a declaration, and what has no equivalent. Nothing is changed.
+
+    Example: downburst import ldm --ldmd-conf etc/ldmd.conf --pqact-conf etc/pqact.conf --registry etc/registry.xml
+    """
+    actions = [action for path in pqact_conf or [] for action in read_action_file(path)]
+    made = declare(read_server_file(ldmd_conf), actions, read_registry(registry) if registry else None)
+    document = made.document()
+    if as_json:
+        show(document)
+        return
+    print(HEAD + yaml_text(document) if document else f"# {ldmd_conf} holds no statement\n", end="")
+    count = len(made.no_equivalent)
+    what = (
+        "all of it has an equivalent"
+        if not count
+        else f"{count} lines have no equivalent: see no_equivalent, each with its reason"
+    )
+    print(f"nothing was changed; {what}", file=sys.stderr)
+
+
+HEAD = """\
+# What LDM's files say. Nothing was changed. There is no command that applies this file: it shows what to set up,
+# with `downburst feeds add`, `downburst sites add` and `downburst sites allow`. Each entry names the line it is from.
+# A hub asks no LDM for products yet, and sites run no actions: ldm_requests and actions tell what LDM goes on doing.
+"""
