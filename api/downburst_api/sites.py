@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from downburst.circuits import Circuit, Measured
 from downburst.errors import NotFound
 from downburst.events import SitesChanged, SubscriptionsChanged
 from downburst.ledger import Book
-from downburst.model import IdFilter, Resend, ResendKind, Subscription
+from downburst.model import IdFilter, Resend, ResendKind, Site, Subscription
 from downburst.moments import moment
+from downburst_api.path_out import path_out
 from downburst_api.rights import check_pattern, check_right
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import (
@@ -57,6 +59,13 @@ async def show_site(hub: Hub, site: str) -> dict[str, Any]:
     }
 
 
+@router.get("/sites/{site}/path")
+async def show_path(hub: Hub, site: str) -> dict[str, Any]:
+    """What is known of the way to a site: measured, tried and reserved; nothing is assumed."""
+    kept, circuits, measured = await hub.ledger.read(lambda book: _reserved(book, site))
+    return path_out(kept, hub.live.paths.of(site), circuits, measured)
+
+
 @router.patch("/sites/{site}")
 async def change_site(hub: Hub, site: str, wanted: SiteChange) -> dict[str, Any]:
     """Changes the given properties of a site."""
@@ -70,6 +79,7 @@ async def remove_site(hub: Hub, site: str) -> None:
     """Forgets a site; its receiver is cut off at once."""
     await hub.ledger.write(lambda book: book.sites.remove(site))
     hub.live.sessions.pop(site, None)
+    hub.live.paths.forget(site)
     await _announce_sites(hub)
 
 
@@ -139,6 +149,11 @@ def _troubles(hub: Runtime, site: str) -> dict[str, str]:
     if session is None or not session.connected:
         return {}
     return {feed.feed: feed.trouble for feed in session.progress.values() if feed.trouble}
+
+
+def _reserved(book: Book, name: str) -> tuple[Site, list[Circuit], list[Measured]]:
+    circuits = [circuit for circuit in book.circuits.begun() if name in circuit.sites]
+    return book.sites.one(name), circuits, [row for row in book.circuits.measurements() if row.site == name]
 
 
 def _whole_site(book: Book, name: str) -> dict[str, Any]:

@@ -109,8 +109,25 @@ class Streams:
 
 
 @dataclass(frozen=True, slots=True)
+class TcpPath:
+    """What the hub's kernel knows of a session's connections together."""
+
+    least_round_trip_us: int | None
+    """Of the last minutes, without what waits in buffers."""
+    sent_segments: int
+    """With data, since the connections began; those that were sent again count again."""
+    resent_segments: int
+    rate_bps: int
+    """How fast the site took bytes of late."""
+    is_lower_bound: bool
+    """Nothing more was there to be sent, so that the path may carry more."""
+    congestion: str
+    """The name of the congestion control."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionTraffic:
-    """A connected site's clock and progress."""
+    """A connected site's clock, path and progress."""
 
     site: str
     clock_offset_us: int | None
@@ -118,6 +135,7 @@ class SessionTraffic:
     round_trip_us: int | None
     feeds: tuple[SiteProgress, ...]
     streams: Streams | None = None
+    path: TcpPath | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from downburst.clock import from_us
 from downburst.events import (
     Event,
     FeedTraffic,
+    LegChanged,
     NodeChanged,
     SessionChanged,
     SessionTraffic,
@@ -18,6 +19,7 @@ from downburst.events import (
     UpstreamChanged,
 )
 from downburst.model import TrafficMinute
+from downburst.path_facts import PathWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class LiveState:
         self.retention_warnings: Mapping[str, RetentionWarning] = {}
         self.backlog_bytes: dict[int, int] = {}
         self.control_bytes = 0
+        self.paths = PathWatch()
         self.circuits: dict[tuple[int, str | None], CircuitLoad] = {}
         """By circuit and site; None: all that the hub's end sent and got."""
         self._egress: deque[tuple[int, float]] = deque(maxlen=RATE_SECONDS)
@@ -128,6 +131,9 @@ class LiveState:
                 self._upstream(event)
             case TrafficSeen():
                 self._traffic(event)
+                self.paths.traffic(event)
+            case LegChanged():
+                self.paths.leg(event)
             case NodeChanged():
                 self._node(event)
             case _:

@@ -14,6 +14,7 @@ from downburst.events import (
     SessionTraffic,
     SiteProgress,
     Streams,
+    TcpPath,
     TrafficSeen,
     UpstreamChanged,
 )
@@ -270,6 +271,7 @@ def _session_traffic(session: Line) -> SessionTraffic:
             for feed in session["feeds"]
         ),
         streams=_streams(session),
+        path=TcpPath(**session["path"]) if session.get("path") else None,
     )
 
 

@@ -6,10 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.cli.site_path import path
 from downburst.errors import BadInput
 from downburst.settings import DEFAULT_HUB
 
 app = typer.Typer(help="List, add and remove sites; enrol and revoke their receivers.", no_args_is_help=True)
+app.command("path")(path)
 Name = Annotated[str, typer.Argument(help="Name of the site, for example unl.edu.")]
 
 

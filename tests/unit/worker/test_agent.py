@@ -238,6 +238,14 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
                 "clock_offset_us": 5,
                 "clock_bound_us": 2,
                 "round_trip_us": 4,
+                "path": {
+                    "least_round_trip_us": 3,
+                    "sent_segments": 2_000,
+                    "resent_segments": 20,
+                    "rate_bps": 8_000_000,
+                    "is_lower_bound": True,
+                    "congestion": "cubic",
+                },
                 "data_connections": 2,
                 "data_connections_planned": 4,
                 "data_connections_reason": "they help",
@@ -259,6 +267,8 @@ async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> 
     session = stage.live.session("unl.edu")
     assert session is not None
     assert session.progress["NGRID"].pending == 1
+    known = stage.live.paths.of("unl.edu")
+    assert (known.least_round_trip_us, known.loss) == (3, 0.01)
     assert session.behind_since is not None
     assert session.streams == Streams(open=2, planned=4, reason="they help")
 

@@ -3,11 +3,13 @@
 //! The sizes of the buffers are left to the kernel, which fits them to the path: a fixed size is too small for one site and too large
 //! for another.
 use std::fs;
+use std::ops::Range;
 use std::time::Duration;
 
 use downburst_model::Micros;
 use downburst_session::LIVENESS_LIMIT;
 use nix::{getsockopt_impl, sockopt_impl};
+use serde::Serialize;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -29,6 +31,50 @@ pub(crate) fn least_round_trip(stream: &TcpStream) -> Option<Micros> {
     Some(u32::from_ne_bytes(*field)).filter(|us| *us != u32::MAX).map(|us| Micros(us.into()))
 }
 
+/// What the kernel knows of a connection's path from this side; `None`: it can't tell.
+pub(crate) fn path_facts(stream: &TcpStream) -> Option<PathFacts> {
+    let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
+    let count = |at: Range<usize>| Some(u64::from(u32::from_ne_bytes(*info.get(at)?.first_chunk()?)));
+    Some(PathFacts {
+        least_round_trip_us: count(LEAST_ROUND_TRIP).filter(|us| *us != u64::from(u32::MAX)),
+        sent_segments: count(SENT)?,
+        resent_segments: count(RESENT)?,
+        rate_bps: u64::from_ne_bytes(*info.get(DELIVERY_RATE)?.first_chunk()?).saturating_mul(8),
+        is_lower_bound: info.get(APP_LIMITED_AT)? & 1 == 1,
+        congestion: congestion_control(SockRef::from(stream)),
+    })
+}
+
+/// Of one connection, or of all that a session has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct PathFacts {
+    /// Of the last minutes.
+    pub(crate) least_round_trip_us: Option<u64>,
+    /// Segments with data sent so far, what was sent again included.
+    pub(crate) sent_segments: u64,
+    pub(crate) resent_segments: u64,
+    /// How fast the site took bytes of late.
+    pub(crate) rate_bps: u64,
+    /// Nothing more was there to be sent, so that the path may carry more.
+    pub(crate) is_lower_bound: bool,
+    pub(crate) congestion: String,
+}
+
+impl PathFacts {
+    /// Together with another connection of the same session.
+    pub(crate) fn with(self, other: Self) -> Self {
+        let round_trips = [self.least_round_trip_us, other.least_round_trip_us];
+        Self {
+            least_round_trip_us: round_trips.into_iter().flatten().min(),
+            sent_segments: self.sent_segments.saturating_add(other.sent_segments),
+            resent_segments: self.resent_segments.saturating_add(other.resent_segments),
+            rate_bps: self.rate_bps.saturating_add(other.rate_bps),
+            is_lower_bound: self.is_lower_bound || other.is_lower_bound,
+            congestion: self.congestion,
+        }
+    }
+}
+
 /// Has a listener's connections use this congestion control; the error says what to do.
 pub(crate) fn use_congestion_control(listener: &TcpListener, name: &str) -> Result<(), String> {
     SockRef::from(listener).set_tcp_congestion(name.as_bytes()).map_err(|error| {
@@ -42,8 +88,7 @@ pub(crate) fn use_congestion_control(listener: &TcpListener, name: &str) -> Resu
 
 /// What this host's kernel takes from connections that were silent, in a sentence with what to do about it; `None` when nothing.
 pub(crate) fn slow_start_after_idle(listener: &TcpListener) -> Option<String> {
-    let name = SockRef::from(listener).tcp_congestion().unwrap_or_default();
-    let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
+    let name = congestion_control(SockRef::from(listener));
     let restarts = read_setting("tcp_slow_start_after_idle").is_some_and(|value| value != "0");
     (restarts && !KEEPS_ITS_RATE.contains(&name.as_str())).then(|| {
         format!(
@@ -54,21 +99,34 @@ pub(crate) fn slow_start_after_idle(listener: &TcpListener) -> Option<String> {
     })
 }
 
+fn congestion_control(socket: SockRef<'_>) -> String {
+    let name = socket.tcp_congestion().unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()
+}
+
 fn read_setting(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok().map(|value| value.trim().to_owned())
 }
 
 sockopt_impl!(
-    /// What the kernel knows of a connection, up to its shortest round trip. Later kernels know more, which they leave out.
+    /// What the kernel knows of a connection, up to the rate at which bytes were taken. Later kernels know more, which they leave out.
     Info,
     GetOnly,
     libc::IPPROTO_TCP,
     libc::TCP_INFO,
-    [u8; LEAST_ROUND_TRIP.end]
+    [u8; DELIVERY_RATE.end]
 );
 
-/// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info` (Linux 4.6 and later).
-const LEAST_ROUND_TRIP: std::ops::Range<usize> = 148..152;
+/// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info`.
+const LEAST_ROUND_TRIP: Range<usize> = 148..152;
+
+/// `tcpi_total_retrans` and `tcpi_data_segs_out`.
+const RESENT: Range<usize> = 100..104;
+const SENT: Range<usize> = 156..160;
+
+/// `tcpi_delivery_rate`, in bytes per second (Linux 4.9 and later), and the byte whose lowest bit is `tcpi_delivery_rate_app_limited`.
+const DELIVERY_RATE: Range<usize> = 160..168;
+const APP_LIMITED_AT: usize = 7;
 
 /// How much the kernel takes beyond what is on the path. What waits in our queue can still be passed by a warning; what the kernel
 /// holds can't. Half of it is drained before the session is woken again.
@@ -79,6 +137,8 @@ const KEEPS_ITS_RATE: [&str; 2] = ["bbr", "bbr3"];
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
 
     #[tokio::test]
@@ -101,6 +161,23 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let round_trip = least_round_trip(&stream).unwrap();
         assert!((1..100_000).contains(&round_trip.0), "{round_trip:?}");
+    }
+
+    #[tokio::test]
+    async fn the_kernel_counts_what_a_connection_sent_and_how_fast_it_was_taken() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut accepted, _) = listener.accept().await.unwrap();
+        let (sent, taken) = tokio::join!(stream.write_all(&[7; 100_000]), async {
+            accepted.read_exact(&mut vec![0; 100_000]).await
+        });
+        sent.unwrap();
+        taken.unwrap();
+        let facts = path_facts(&stream).unwrap();
+        assert!(facts.sent_segments >= 2 && facts.resent_segments <= facts.sent_segments, "{facts:?}");
+        assert!(facts.rate_bps > 1_000_000 && !facts.congestion.is_empty(), "{facts:?}");
+        let both = facts.clone().with(facts.clone());
+        assert_eq!((both.sent_segments, both.rate_bps), (2 * facts.sent_segments, 2 * facts.rate_bps));
     }
 
     #[tokio::test]

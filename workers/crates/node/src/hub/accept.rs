@@ -113,6 +113,10 @@ impl Counted {
     pub(super) fn round_trip(&self) -> Option<Micros> {
         tcp::least_round_trip(&self.stream)
     }
+
+    pub(super) fn path_facts(&self) -> Option<tcp::PathFacts> {
+        tcp::path_facts(&self.stream)
+    }
 }
 
 impl AsyncRead for Counted {

@@ -10,6 +10,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::accept::Counted;
 use super::outbound::{Outbound, Taken};
+use crate::tcp::PathFacts;
 
 /// A connection that showed a good ticket, on its way to its session.
 pub(super) struct Attached {
@@ -87,6 +88,11 @@ impl DataLinks {
         let closing =
             self.links.iter().filter_map(|link| link.closing.map(|since| since.plus(limit).plus(Micros(1))));
         self.links.iter().filter_map(|link| link.out.stuck_at(limit)).chain(closing).min()
+    }
+
+    /// What the kernel knows of each.
+    pub(super) fn path_facts(&self) -> impl Iterator<Item = PathFacts> {
+        self.links.iter().filter_map(|link| link.socket.get_ref().0.path_facts())
     }
 
     /// Moves bytes on all connections; waits for ever where there is none. Nothing is lost when the wait is given up.

@@ -11,6 +11,7 @@ use tokio_rustls::server::TlsStream;
 use super::accept::Counted;
 use super::inbound;
 use super::outbound::{Outbound, Taken};
+use crate::tcp::PathFacts;
 
 /// A connection after its handshake.
 pub(super) struct Link {
@@ -45,6 +46,10 @@ impl Link {
     /// The round trip of the path, as the kernel measured it.
     pub(super) fn round_trip(&self) -> Option<Micros> {
         self.stream.get_ref().0.round_trip()
+    }
+
+    pub(super) fn path_facts(&self) -> Option<PathFacts> {
+        self.stream.get_ref().0.path_facts()
     }
 
     /// Ends the TLS stream and the connection.

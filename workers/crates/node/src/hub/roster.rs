@@ -21,6 +21,7 @@ use super::reading::Wanted;
 use super::strangers::Strangers;
 use super::{lock, pace};
 use crate::lines::{EnrolAnswer, SiteLine, SubscriptionLine};
+use crate::tcp::PathFacts;
 
 /// Sites, sessions and open questions.
 pub(super) struct Roster {
@@ -109,6 +110,8 @@ pub(super) struct Status {
     /// Multicast legs the site was told to join and not told to leave.
     pub(super) offered: BTreeMap<FeedName, LegId>,
     pub(super) streams: StreamStatus,
+    /// Of its connections together, a few seconds old.
+    pub(super) path: Option<PathFacts>,
     /// Multicast legs the site hears.
     pub(super) joined: BTreeMap<FeedName, LegId>,
 }

@@ -234,6 +234,7 @@ fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> Sessi
         clock_offset_us: status.clock.map(|clock| clock.offset_us),
         clock_bound_us: status.clock.map(|clock| clock.bound_us),
         round_trip_us: status.clock.map(|clock| clock.round_trip_us),
+        path: status.path.clone(),
         data_connections: status.streams.open,
         data_connections_planned: status.streams.planned,
         data_connections_reason: status.streams.reason.clone(),

@@ -6,6 +6,7 @@ use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros
 use serde::Serialize;
 
 use super::CircuitTraffic;
+use crate::tcp::PathFacts;
 
 /// Something nobody asked for.
 #[derive(Debug, Serialize)]
@@ -120,6 +121,8 @@ pub(crate) struct SessionTraffic {
     pub(crate) clock_offset_us: Option<i64>,
     pub(crate) clock_bound_us: Option<u64>,
     pub(crate) round_trip_us: Option<u64>,
+    /// What the kernel knows of the session's connections together.
+    pub(crate) path: Option<PathFacts>,
     /// Those that stand, how many there are to be, and why.
     pub(crate) data_connections: usize,
     pub(crate) data_connections_planned: usize,

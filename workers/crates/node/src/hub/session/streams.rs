@@ -9,6 +9,7 @@ use crate::hub::lock;
 use crate::hub::outbound::OUT_LIMIT_BYTES;
 use crate::hub::pace::pace_bps;
 use crate::hub::stream_policy::{Measured, Setting, StreamPolicy};
+use crate::tcp::PathFacts;
 
 /// What a session keeps of its data connections; a site without any costs no more than this.
 #[derive(Default)]
@@ -20,6 +21,8 @@ pub(super) struct Streams {
     sent_bytes: u64,
     /// The path of their own, if they have one.
     path: Option<StreamPath>,
+    /// When to ask the kernel of the connections again.
+    ask_at: Micros,
 }
 
 impl Streams {
@@ -77,6 +80,7 @@ impl Session {
     /// Looks, if it is time; true if the machine was told something.
     pub(super) fn look_at_streams(&mut self, link: &Link) -> bool {
         let now = self.hub.clock.monotonic();
+        self.ask_kernel(now, link);
         if let Some(stream) = self.streams.links.stuck(now, LIVENESS_LIMIT) {
             self.streams.links.drop_link(stream);
             let reason = "the site did not read what was sent to it".to_owned();
@@ -153,6 +157,14 @@ impl Session {
         }
     }
 
+    /// Asks the kernel, if it is time. The agent is told with the next change, or in its turn: no line is due to this alone.
+    fn ask_kernel(&mut self, now: Micros, link: &Link) {
+        let Some(member) = self.member.as_ref().filter(|_| self.streams.ask_at <= now) else { return };
+        let every = link.path_facts().into_iter().chain(self.streams.links.path_facts());
+        lock(&member.handle.status).path = every.reduce(PathFacts::with);
+        self.streams.ask_at = now.plus(BETWEEN_QUESTIONS);
+    }
+
     fn setting(&self, site: &SiteName) -> Setting {
         let pinned = self.hub.roster.site(site).and_then(|line| line.data_connections);
         Setting::of(pinned, self.hub.start.data_connections)
@@ -210,3 +222,6 @@ fn path(clock: Option<Micros>, kernel: Option<Micros>) -> Option<Micros> {
 
 /// The version of the session from which on sites know data connections.
 const KNOWN_SINCE: u16 = 2;
+
+/// The clock exchange wakes a session as often.
+const BETWEEN_QUESTIONS: Micros = Micros(5_000_000);

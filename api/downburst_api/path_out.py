@@ -1,0 +1,55 @@
+"""The way to a site as the api tells it; units are in the names, null is what nobody has measured yet."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from downburst.circuits import Circuit, Direction, Measured
+from downburst.model import Site
+from downburst.path_facts import KnownPath
+
+
+def path_out(
+    site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured]
+) -> dict[str, Any]:
+    """Everything that a choice of transport rests on."""
+    tcp = known.tcp
+    return {
+        "site": site.name,
+        "seen_at": known.at.isoformat() if known.at else None,
+        "round_trip_ms": _ms(known.least_round_trip_us),
+        "clock_bound_ms": _ms(known.clock_bound_us),
+        "loss": known.loss,
+        "rate_bps": tcp.rate_bps if tcp else None,
+        "rate_is_lower_bound": tcp.is_lower_bound if tcp else None,
+        "congestion_control": tcp.congestion if tcp else None,
+        "access_rate_bps": site.access_rate_bps,
+        "multicast": _multicast(site, known),
+        "circuits": [_circuit(circuit, measured) for circuit in circuits],
+    }
+
+
+def _multicast(site: Site, known: KnownPath) -> dict[str, Any]:
+    """`heard` and `not-heard` were tried with a group of a feed."""
+    tried = known.group
+    if not site.multicast:
+        return {"state": "not-allowed", "feed": None, "at": None, "reason": "the operator serves it by unicast"}
+    if tried is None:
+        return {"state": "not-tried", "feed": None, "at": None, "reason": "no feed of it had a group yet"}
+    state = "heard" if tried.heard else "not-heard"
+    return {"state": state, "feed": tried.feed, "at": tried.at.isoformat(), "reason": tried.reason}
+
+
+def _circuit(circuit: Circuit, measured: Sequence[Measured]) -> dict[str, Any]:
+    of_it = (row for row in measured if row.circuit == circuit.number and row.direction is Direction.OUT)
+    found = next(of_it, None)
+    return {
+        "circuit": circuit.number,
+        "state": circuit.state,
+        "rate_bps": circuit.rate_out_bps,
+        "measured_bps": found.rate_bps if found else None,
+        "enough": found.enough if found else None,
+    }
+
+
+def _ms(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / 1e3

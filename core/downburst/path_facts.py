@@ -1,0 +1,109 @@
+"""What is known of the way to each site: by the kernel, by the clock exchange and by groups that were tried."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from downburst.clock import from_us
+from downburst.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTried:
+    """How it went when a site was last told to hear a group: the only probe that tells of the site's own network."""
+
+    heard: bool
+    feed: str
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPath:
+    """What was seen of the way to a site; it outlives the session."""
+
+    at: datetime | None = None
+    """When the site was last told of."""
+    round_trip_us: int | None = None
+    """Of the clock exchange: processors and buffers on both sides are in it."""
+    clock_bound_us: int | None = None
+    tcp: TcpPath | None = None
+    sent_segments: float = 0.0
+    resent_segments: float = 0.0
+    """Of late: what is longer ago weighs less."""
+    group: GroupTried | None = None
+
+    @property
+    def least_round_trip_us(self) -> int | None:
+        """The shorter of what kernel and clock say."""
+        known = [self.round_trip_us, self.tcp.least_round_trip_us if self.tcp else None]
+        return min((value for value in known if value is not None), default=None)
+
+    @property
+    def loss(self) -> float | None:
+        """The share of segments that were sent again; None before there were enough to tell."""
+        if self.sent_segments < TELLING_SEGMENTS:
+            return None
+        return min(self.resent_segments / self.sent_segments, 1.0)
+
+
+class PathWatch:
+    """Follows sessions and legs; bounded by the number of sites."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, KnownPath] = {}
+
+    def of(self, site: str) -> KnownPath:
+        """What is known of a site; nothing of one that was never connected."""
+        return self._known.get(site, KnownPath())
+
+    def forget(self, site: str) -> None:
+        """Lets go of a site that was removed."""
+        self._known.pop(site, None)
+
+    def traffic(self, event: TrafficSeen) -> None:
+        """Takes what sessions told."""
+        at = from_us(event.to_us)
+        for session in event.sessions:
+            self._known[session.site] = _seen(self.of(session.site), session, at)
+
+    def leg(self, event: LegChanged) -> None:
+        """A site that joined hears groups; one that never heard, or could not keep up, does not."""
+        if event.state == "left":
+            return
+        tried = GroupTried(event.state == "joined", event.feed, event.at, _why(event))
+        self._known[event.site] = replace(self.of(event.site), group=tried)
+
+
+def _seen(before: KnownPath, session: SessionTraffic, at: datetime) -> KnownPath:
+    sent, resent = _since(before.tcp, session.path)
+    fading = 0.5 ** (sent / HALF_LIFE_SEGMENTS)
+    return KnownPath(
+        at=at,
+        round_trip_us=session.round_trip_us,
+        clock_bound_us=session.clock_bound_us,
+        tcp=session.path or before.tcp,
+        sent_segments=before.sent_segments * fading + sent,
+        resent_segments=before.resent_segments * fading + resent,
+        group=before.group,
+    )
+
+
+def _since(before: TcpPath | None, now: TcpPath | None) -> tuple[int, int]:
+    """Segments since the last telling; connections that began or ended make the counts begin anew."""
+    if now is None:
+        return 0, 0
+    steps = [] if before is None else [now.sent_segments - before.sent_segments]
+    steps += [] if before is None else [now.resent_segments - before.resent_segments]
+    if not steps or min(steps) < 0:
+        return now.sent_segments, now.resent_segments
+    return steps[0], steps[1]
+
+
+def _why(event: LegChanged) -> str:
+    return event.reason or WHY.get(event.state, "")
+
+
+WHY = {"never-heard": "nothing of the group came", "too-slow": "it could not keep up"}
+TELLING_SEGMENTS = 1_000
+HALF_LIFE_SEGMENTS = 50_000
+"""Some 70 MB: a busy feed's minute."""

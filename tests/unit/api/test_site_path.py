@@ -1,0 +1,39 @@
+"""What the api tells of the way to a site."""
+
+from downburst.clock import FakeClock, to_us
+from downburst.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
+from unit.api.conftest import Asked
+
+
+async def test_what_nobody_measured_is_null_and_never_a_guess(hub: Asked) -> None:
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu", "access_rate_bps": 5e7})
+    told = await hub.ask("GET", "/v1/sites/a.edu/path")
+    assert told.pop("multicast") == {
+        "state": "not-tried",
+        "feed": None,
+        "at": None,
+        "reason": "no feed of it had a group yet",
+    }
+    assert (told.pop("site"), told.pop("access_rate_bps"), told.pop("circuits")) == ("a.edu", 5e7, [])
+    assert set(told.values()) == {None}
+    await hub.problem("GET", "/v1/sites/b.edu/path", 404, "not-found")
+
+
+async def test_what_was_measured_and_tried_is_told_with_its_time(hub: Asked, clock: FakeClock) -> None:
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu"})
+    path = TcpPath(70_000, 10_000, 50, 24_000_000, is_lower_bound=True, congestion="cubic")
+    session = SessionTraffic("a.edu", 5, 400, 90_000, (), path=path)
+    at_us = to_us(clock.now())
+    hub.runtime.live.apply(TrafficSeen(at_us - 1_000_000, at_us, (), (), (session,), 0))
+    hub.runtime.live.apply(LegChanged("NGRID", 8, "a.edu", "never-heard", clock.now(), reason="no querier"))
+    told = await hub.ask("GET", "/v1/sites/a.edu/path")
+    assert (told["seen_at"], told["round_trip_ms"], told["clock_bound_ms"]) == (clock.now().isoformat(), 70.0, 0.4)
+    assert (told["loss"], told["rate_bps"], told["rate_is_lower_bound"]) == (0.005, 24_000_000, True)
+    assert told["congestion_control"] == "cubic"
+    tried = told["multicast"]
+    assert (tried["state"], tried["feed"], tried["reason"]) == ("not-heard", "NGRID", "no querier")
+    assert tried["at"] == clock.now().isoformat()
+    await hub.ask("DELETE", "/v1/sites/a.edu", 204)
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu", "multicast": False})
+    told = await hub.ask("GET", "/v1/sites/a.edu/path")
+    assert (told["rate_bps"], told["multicast"]["state"]) == (None, "not-allowed")
