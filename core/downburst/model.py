@@ -273,6 +273,12 @@ class Candidate:
     predicted_p95_ms: float | None = None
     predicted_p99_ms: float | None = None
     predicted_max_ms: float | None = None
+    reserved_bps: float | None = None
+    """Rates of circuits over the time that they would be up."""
+    price_bps: float | None = None
+    """What egress, circuits and unwanted bytes cost, as bits per second of egress."""
+    score_bps: float | None = None
+    """The price, and what it costs that the objective is missed; the lowest is best."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,12 @@ class CircuitSettings(_Section):
     )
 
 
+class FeedScheduling(_Section):
+    """What the scheduler does differently for one feed."""
+
+    dry_run: bool | None = Field(default=None, description="As `scheduler.dry_run`, for this feed.")
+
+
 class SchedulerSettings(_Section):
     """When the scheduler decides; times are divided by `time_scale`."""
 
@@ -131,6 +137,37 @@ class SchedulerSettings(_Section):
     min_gain: float = Field(
         default=0.2, ge=0, lt=1, description="Share of egress a change must save. Below it, measuring error decides."
     )
+    changes_per_day: int = Field(
+        default=8,
+        ge=0,
+        description="Changes of transport that a feed may make by figures in a day; two of them are kept for missed "
+        "objectives. Day and night, and a step or two.",
+    )
+    dry_run: bool = Field(
+        default=False, description="Whether changes are only said and stored, not made. Pins and fallbacks are made."
+    )
+    circuit_cost: float = Field(
+        default=1.0,
+        ge=0,
+        description="What a bit per second of a circuit costs while it is up, against one of egress. At 1 an hour of "
+        "1 Gb/s is worth 450 GB.",
+    )
+    unwanted_cost: float = Field(
+        default=0.5,
+        ge=0,
+        description="What a byte costs that a group brings to a site which does not want it, against one of egress.",
+    )
+    miss_cost_bps: float = Field(
+        default=1e12,
+        gt=0,
+        description="What a latency of twice the objective costs, as bits per second of egress. Before any egress.",
+    )
+    feeds: dict[str, FeedScheduling] = Field(default={}, description="For feeds by name: dry_run where it differs.")
+
+    def dry_run_of(self, feed: str) -> bool:
+        """Whether changes of this feed are only said."""
+        own = self.feeds.get(feed)
+        return self.dry_run if own is None or own.dry_run is None else own.dry_run
 
 
 class WatchRule(_Section):

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 from downburst.clock import to_us
 from downburst.ledger import Book
-from downburst.model import LatencyKind, Plan, SketchRow
+from downburst.model import LatencyKind, Plan, SketchRow, Transport
 from downburst.sketch import LatencySketch
+from downburst_scheduler.calibration import Quantiles
 
 
 def with_measurement(book: Book, plan: Plan, *, now: datetime) -> Plan | None:
@@ -15,6 +16,21 @@ def with_measurement(book: Book, plan: Plan, *, now: datetime) -> Plan | None:
     first_minute = max(to_us(plan.made_at), to_us(now - LOOKED_BACK)) // 60_000_000
     rows = book.latency.rows(since_minute=first_minute, feed=plan.feed, kind=LatencyKind.DISTRIBUTION)
     return compared(plan, rows)
+
+
+def latencies_by_transport(book: Book, plan: Plan, *, now: datetime, window_s: float) -> dict[Transport, Quantiles]:
+    """What the plan's legs delivered in the window, minutes of the plan alone, where it is telling."""
+    since = max(to_us(plan.made_at) // 60_000_000 + 1, to_us(now - timedelta(seconds=window_s)) // 60_000_000)
+    found = {}
+    for transport in {leg.transport for leg in plan.legs}:
+        rows = book.latency.rows(
+            since_minute=since, feed=plan.feed, transport=transport, kind=LatencyKind.DISTRIBUTION
+        )
+        measured = LatencySketch.of_rows(rows)
+        p50_ms, p99_ms = measured.quantile_ms(0.5), measured.quantile_ms(0.99)
+        if measured.count >= TELLING_PAIRS and p50_ms is not None and p99_ms is not None:
+            found[transport] = Quantiles(p50_ms, p99_ms)
+    return found
 
 
 def compared(plan: Plan, rows: Iterable[SketchRow]) -> Plan | None:
@@ -48,3 +64,5 @@ def _inverse(ratio: object) -> float | None:
 
 
 LOOKED_BACK = timedelta(hours=1)
+TELLING_PAIRS = 100
+"""Products and sites: fewer have no 99th percentile."""

@@ -1,27 +1,43 @@
 """The legs of a plan: the feed's own unicast leg, and a group whose address follows from the number of its leg."""
 
+from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network
 
 from downburst.model import Leg, Transport
 from downburst.settings import MulticastSettings
-from downburst_scheduler.options import Option
+from downburst_scheduler.models.candidates import Evaluated
+from downburst_scheduler.models.parts import Part
 
 
 def legs_of(
-    chosen: Option, *, unicast_leg: int, group: Leg | None, circuit_leg: int | None = None
+    chosen: Evaluated, *, unicast_leg: int, groups: Sequence[Leg] = (), circuit_leg: int | None = None
 ) -> tuple[Leg, ...]:
-    """The legs that carry out a choice; `group` is the multicast leg to fill, where there is one."""
+    """The legs that carry out a choice; `groups` are the multicast legs to fill, in the order of the choice's own."""
     legs = []
-    if chosen.unicast_sites or not (chosen.multicast_sites or chosen.circuit_sites):
+    if chosen.unicast_sites or not (chosen.groups or chosen.circuit_sites):
         legs.append(Leg(unicast_leg, Transport.UNICAST, tuple(sorted(chosen.unicast_sites))))
-    if chosen.multicast_sites and group is not None:
-        sites = tuple(sorted(chosen.multicast_sites))
+    for part, group in zip(chosen.groups, groups, strict=False):
+        sites = tuple(sorted(part.sites))
         legs.append(Leg(group.leg, Transport.MULTICAST, sites, group.group, group.port, group.rate_bps))
     if chosen.circuit_sites and circuit_leg is not None:
         circuits = tuple(sorted(chosen.circuit_sites))
         names = tuple(site for site, _ in circuits)
         legs.append(Leg(circuit_leg, Transport.STATIC_CIRCUIT, names, circuits=circuits))
     return tuple(legs)
+
+
+def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]:
+    """For each group the standing leg that most of its sites hear already; None where it needs one of its own."""
+    free, found = list(standing), []
+    for part in parts:
+        shared = [(len(set(part.sites).intersection(leg.sites)), leg) for leg in free]
+        most, leg = max(shared, key=lambda one: one[0], default=(0, None))
+        # A single group is the same one whoever joins and leaves.
+        taken = leg if leg is not None and (most or len(parts) == len(standing) == 1) else None
+        if taken is not None:
+            free.remove(taken)
+        found.append(taken)
+    return found
 
 
 def group_leg(leg: int, settings: MulticastSettings, *, rate_bps: int) -> Leg:

@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 
 from downburst.events import LegChanged, SessionTraffic
 from downburst.model import Settled, Site, Subscription
-from downburst_scheduler.options import SiteInput
-from downburst_scheduler.queueing import Path
+from downburst_scheduler.models.situation import SiteFacts
 
 
 class SitePaths:
@@ -47,14 +46,16 @@ class SitePaths:
 
     def site(
         self, site: Site, feed: str, wishes: Iterable[Subscription], *, now: datetime, in_group: bool
-    ) -> SiteInput:
+    ) -> SiteFacts:
         """What a decision about `feed` must know of a site."""
-        path = Path(
+        return SiteFacts(
+            name=site.name,
             round_trip_s=self._round_trip_s.get(site.name, 0.0),
             access_bps=_access_bps(site, now.hour),
             share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
+            no_multicast=self._no_multicast(site, now),
+            in_group=in_group,
         )
-        return SiteInput(site.name, path, self._no_multicast(site, now), in_group=in_group)
 
     def _no_multicast(self, site: Site, now: datetime) -> str | None:
         if not site.multicast:

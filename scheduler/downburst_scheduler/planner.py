@@ -1,16 +1,19 @@
-"""The choice of a transport for one feed: the cheapest egress that meets the objective, or the fastest if none does.
+"""The choice of a transport for one feed: what the models find best, and when it is worth to change to it.
 
 A pure function of what was measured and of the memory it gave back the last time. It changes only when the gain is
-worth it, several looks in a row agree and the last change is long enough ago; what has become impossible is left at
-once. A transport is moved to on grounds of price only if it meets the objective with room to spare, so that a
-latency near the objective moves nobody to and fro.
+worth it, several looks in a row agree, the last change is long enough ago and the day's budget of changes is not
+spent; an objective that is missed does not wait for the last change. What can't be carried out any more, because a
+group or circuit died, is left at once and costs nothing of the budget. A transport is moved to on grounds of price
+only if it meets the objective with room to spare, so that a latency near the objective moves nobody to and fro.
 """
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from downburst.model import Candidate, Pin, Transport
-from downburst_scheduler.options import HubInput, Option, SiteInput, options
+from downburst_scheduler.models.candidates import Evaluated, Situation, best_of, evaluate
+from downburst_scheduler.models.flips import Flip, flip
+from downburst_scheduler.models.parts import asked_of
 from downburst_scheduler.traffic import Arrivals
 
 
@@ -23,7 +26,11 @@ class Because(StrEnum):
     CHEAPEST = "cheapest"
     FASTEST = "fastest"
     LEAST_BAD = "least-bad"
+    FALLBACK = "fallback"
     WAITING = "waiting"
+    SPENT = "budget-spent"
+    MISTRUSTED = "mistrusted"
+    WOULD = "would-change"
     PINNED = "pinned"
     PIN_INFEASIBLE = "pin-infeasible"
 
@@ -35,6 +42,11 @@ class Rules:
     min_gain: float = 0.2
     agreeing_windows: int = 3
     dwell_s: float = 300.0
+    changes_per_day: int = 8
+    """Of these two are kept for the case that the objective is missed."""
+    day_s: float = 86_400.0
+    dry_run: bool = False
+    """Whether changes are only said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,8 @@ class Memory:
     """When the transport was chosen on measured grounds; None while the feed is only being started."""
     favourite: Transport | None = None
     agreeing: int = 0
+    changed_at_s: tuple[float, ...] = ()
+    """The changes by figures of the last day, no more than the budget allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +67,34 @@ class Question:
     """All that a decision depends on."""
 
     arrivals: Arrivals
-    sites: tuple[SiteInput, ...]
-    hub: HubInput
-    objective_ms: float
+    situation: Situation
     now_s: float
     memory: Memory = Memory()
     rules: Rules = field(default_factory=Rules)
     pin: Pin | None = None
     look: bool = True
     """Whether this is one of the regular looks, which are counted; False when something else asks in between."""
+    mistrust: str | None = None
+    """Why the predictions are not to be acted upon; None while they are."""
+
+    @property
+    def sites(self) -> int:
+        """How many take the feed."""
+        return len(self.situation.sites)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The transport for a feed and everything that explains it."""
 
-    chosen: Option
-    options: tuple[Option, ...]
+    chosen: Evaluated
+    options: tuple[Evaluated, ...]
     because: Because
     memory: Memory
-    favourite: Option | None = None
+    favourite: Evaluated | None = None
     """What would be chosen if changes cost nothing, while it differs from the choice."""
+    left: Transport | None = None
+    """What a fallback leaves."""
 
     @property
     def transport(self) -> Transport:
@@ -82,18 +103,21 @@ class Decision:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The options as they are kept in a plan."""
-        return tuple(_candidate(option) for option in self.options)
+        """The options as they are kept in a plan: the chosen one, the others by their score, then what can't be."""
+        ranked = sorted(
+            self.options, key=lambda one: (one is not self.chosen, not one.feasible, not one.outcome, one.score_bps)
+        )
+        return tuple(_candidate(option) for option in ranked)
 
-    def option(self, transport: Transport) -> Option:
+    def option(self, transport: Transport) -> Evaluated:
         """What was found about a transport."""
-        return next(option for option in self.options if option.transport == transport)
+        return _of(self.options, transport)
 
 
 def decide(question: Question) -> Decision:
     """The decision for one feed at one moment."""
     insists = question.pin is not None and question.pin.transport == Transport.MULTICAST
-    found = options(question.arrivals, question.sites, replace(question.hub, insists=insists))
+    found = evaluate(asked_of(question.arrivals, replace(question.situation, insists_on_multicast=insists)))
     if question.pin is not None and question.sites:
         return _pinned(question, found, question.pin)
     if not question.sites:
@@ -103,7 +127,13 @@ def decide(question: Question) -> Decision:
     return _weighed(question, found)
 
 
-def _pinned(question: Question, found: tuple[Option, ...], pin: Pin) -> Decision:
+def flip_of(question: Question, decision: Decision) -> Flip | None:
+    """The one input whose change would flip a choice that was made by figures."""
+    after = replace(question, memory=decision.memory)
+    return flip(question.arrivals, question.situation, lambda found: _preferred(after, tuple(found)).transport)
+
+
+def _pinned(question: Question, found: tuple[Evaluated, ...], pin: Pin) -> Decision:
     wanted = _of(found, pin.transport)
     if wanted.feasible:
         return _settled(question, found, wanted, Because.PINNED)
@@ -112,88 +142,103 @@ def _pinned(question: Question, found: tuple[Option, ...], pin: Pin) -> Decision
     return _settled(question, found, kept, Because.PIN_INFEASIBLE)
 
 
-def _without_traffic(question: Question, found: tuple[Option, ...]) -> Decision:
+def _without_traffic(question: Question, found: tuple[Evaluated, ...]) -> Decision:
     standing = _of(found, question.memory.transport)
-    if question.memory.chosen_at_s is None or not standing.feasible:
+    if question.memory.chosen_at_s is None or not standing.parts:
         unicast = _of(found, Transport.UNICAST)
-        memory = Memory(transport=unicast.transport)
+        memory = Memory(transport=unicast.transport, changed_at_s=question.memory.changed_at_s)
         return Decision(unicast, found, Because.NO_TRAFFIC, memory)
     memory = replace(question.memory, favourite=None, agreeing=0)
     return Decision(standing, found, Because.QUIET, memory)
 
 
-def _weighed(question: Question, found: tuple[Option, ...]) -> Decision:
-    feasible = [option for option in found if option.feasible]
-    standing = _of(found, question.memory.transport)
-    if not feasible:
-        least = min((option for option in found if option.prediction), key=lambda option: option.price_bps)
-        return _settled(question, found, least, Because.LEAST_BAD)
-    best, because = _best(question, feasible, standing)
-    if best.transport == standing.transport or not standing.feasible:
-        return _settled(question, found, best, because)
-    if not _worth_it(question, standing, best):
-        held = Because.CHEAPEST if _meets(question, standing) else Because.FASTEST
-        return _settled(question, found, standing, held)
-    return _patient(question, found, standing, best)
+def _weighed(question: Question, found: tuple[Evaluated, ...]) -> Decision:
+    standing, preferred = _of(found, question.memory.transport), _preferred(question, found)
+    if preferred is standing:
+        return _settled(question, found, standing, _because(question, standing))
+    if not standing.parts:
+        return replace(_settled(question, found, preferred, Because.FALLBACK), left=standing.transport)
+    agreeing = _agreeing(question, preferred)
+    held = _held(question, standing, preferred, agreeing)
+    if held is None:
+        return _settled(question, found, preferred, _because(question, preferred))
+    memory = replace(question.memory, favourite=preferred.transport, agreeing=agreeing)
+    return Decision(standing, found, held, memory, favourite=preferred)
 
 
-def _best(question: Question, feasible: list[Option], standing: Option) -> tuple[Option, Because]:
-    """Equal prices and latencies leave the feed where it is."""
-    room = 1 - question.rules.min_gain
-    meeting = [
-        option
-        for option in feasible
-        if option.p99_ms <= question.objective_ms * (1 if option.transport == standing.transport else room)
-    ]
-    if meeting:
-        return min(meeting, key=lambda option: (option.price_bps, option is not standing)), Because.CHEAPEST
-    fastest = min(feasible, key=lambda option: (option.p99_ms, option is not standing))
-    return fastest, Because.CHEAPEST if _meets(question, fastest) else Because.FASTEST
+def _preferred(question: Question, found: tuple[Evaluated, ...]) -> Evaluated:
+    """What the feed should go by if only gains counted; one that is just being started has nothing to stay with."""
+    objective, memory = question.situation.objective, question.memory
+    if memory.chosen_at_s is None:
+        return best_of(found, objective)
+    standing = _of(found, memory.transport)
+    best = best_of(found, objective, standing=memory.transport, room=question.rules.min_gain)
+    worth = not standing.feasible or _worth_it(question, standing, best)
+    return best if best is standing or worth else standing
 
 
-def _worth_it(question: Question, standing: Option, best: Option) -> bool:
+def _worth_it(question: Question, standing: Evaluated, best: Evaluated) -> bool:
     room = 1 - question.rules.min_gain
     if _meets(question, standing):
         return best.price_bps < standing.price_bps * room
-    return best.p99_ms < standing.p99_ms * room
+    return (best.late_s or 0.0) < (standing.late_s or 0.0) * room
 
 
-def _patient(question: Question, found: tuple[Option, ...], standing: Option, best: Option) -> Decision:
+def _agreeing(question: Question, preferred: Evaluated) -> int:
+    before = question.memory
+    counted = (before.agreeing if before.favourite == preferred.transport else 0) + question.look
+    return min(counted, question.rules.agreeing_windows)
+
+
+def _held(question: Question, standing: Evaluated, preferred: Evaluated, agreeing: int) -> Because | None:
+    """What keeps the feed from changing; None if nothing does."""
     before, rules = question.memory, question.rules
-    agreeing = (before.agreeing if before.favourite == best.transport else 0) + question.look
+    urgent = not standing.feasible or (_meets(question, preferred) and not _meets(question, standing))
     rested = before.chosen_at_s is None or question.now_s - before.chosen_at_s >= rules.dwell_s
-    if agreeing >= rules.agreeing_windows and rested:
-        because = Because.CHEAPEST if _meets(question, best) else Because.FASTEST
-        return _settled(question, found, best, because)
-    memory = replace(before, favourite=best.transport, agreeing=agreeing)
-    return Decision(standing, found, Because.WAITING, memory, favourite=best)
+    if question.mistrust is not None:
+        return Because.MISTRUSTED
+    if agreeing < rules.agreeing_windows or not (rested or urgent):
+        return Because.WAITING
+    kept = 0 if urgent else min(KEPT_FOR_MISSES, rules.changes_per_day // 2)
+    if len(_today(question)) >= rules.changes_per_day - kept and before.chosen_at_s is not None:
+        return Because.SPENT
+    return Because.WOULD if rules.dry_run else None
 
 
-def _settled(question: Question, found: tuple[Option, ...], chosen: Option, because: Because) -> Decision:
+def _settled(question: Question, found: tuple[Evaluated, ...], chosen: Evaluated, because: Because) -> Decision:
     before = question.memory
     changed = chosen.transport != before.transport
     measured = len(question.arrivals.at_s) > 0 and bool(question.sites)
     chosen_at_s = question.now_s if changed else before.chosen_at_s
-    if chosen_at_s is None and measured and _is_final(because):
+    if chosen_at_s is None and measured and because in (*BY_FIGURES, Because.PINNED):
         # The first measured choice of the starting transport is no change that another one would have to wait for.
         chosen_at_s = question.now_s - question.rules.dwell_s
-    return Decision(chosen, found, because, Memory(transport=chosen.transport, chosen_at_s=chosen_at_s))
+    today = _today(question)
+    if changed and because in BY_FIGURES and before.chosen_at_s is not None:
+        today = (*today, question.now_s)
+    return Decision(chosen, found, because, Memory(chosen.transport, chosen_at_s, changed_at_s=today))
 
 
-def _is_final(because: Because) -> bool:
-    return because in (Because.CHEAPEST, Because.FASTEST, Because.LEAST_BAD, Because.PINNED)
+def _today(question: Question) -> tuple[float, ...]:
+    return tuple(at_s for at_s in question.memory.changed_at_s if question.now_s - at_s < question.rules.day_s)
 
 
-def _meets(question: Question, option: Option) -> bool:
-    return option.feasible and option.p99_ms <= question.objective_ms
+def _because(question: Question, chosen: Evaluated) -> Because:
+    if not chosen.feasible:
+        return Because.LEAST_BAD
+    return Because.CHEAPEST if _meets(question, chosen) else Because.FASTEST
 
 
-def _of(found: tuple[Option, ...], transport: Transport) -> Option:
+def _meets(question: Question, option: Evaluated) -> bool:
+    return option.feasible and (option.late_s or 0.0) <= question.situation.objective.latency_s
+
+
+def _of(found: tuple[Evaluated, ...], transport: Transport) -> Evaluated:
     return next(option for option in found if option.transport == transport)
 
 
-def _candidate(option: Option) -> Candidate:
-    shown = option.prediction
+def _candidate(option: Evaluated) -> Candidate:
+    shown = option.outcome
     if shown is None:
         return Candidate(option.transport, option.feasible, option.reason)
     return Candidate(
@@ -202,8 +247,15 @@ def _candidate(option: Option) -> Candidate:
         reason=option.reason,
         egress_bps=shown.egress_bps,
         peak_egress_bps=shown.peak_egress_bps,
-        predicted_p50_ms=shown.p50_ms,
-        predicted_p95_ms=shown.p95_ms,
-        predicted_p99_ms=shown.p99_ms,
-        predicted_max_ms=shown.max_ms,
+        predicted_p50_ms=option.quantile_ms(0.5),
+        predicted_p95_ms=option.quantile_ms(0.95),
+        predicted_p99_ms=option.quantile_ms(0.99),
+        predicted_max_ms=option.quantile_ms(1.0),
+        reserved_bps=shown.reserved_bps,
+        price_bps=option.price_bps,
+        score_bps=option.score_bps,
     )
+
+
+BY_FIGURES = (Because.CHEAPEST, Because.FASTEST, Because.LEAST_BAD)
+KEPT_FOR_MISSES = 2

@@ -1,9 +1,11 @@
 """The reason of a plan in one sentence with figures, true to the decision it explains."""
 
 from downburst.model import Transport
-from downburst_scheduler.options import NO_CIRCUITS, NONE_ON_DEMAND, Option, megabits
+from downburst_scheduler.models.candidates import Evaluated
+from downburst_scheduler.models.flips import Flip
 from downburst_scheduler.planner import Because, Decision, Question
 from downburst_scheduler.traffic import TrafficStatistics
+from downburst_scheduler.words import duration, megabits, sites_of
 
 Figure = float | str | bool | None
 
@@ -14,17 +16,16 @@ def reason(question: Question, decision: Decision) -> str:
     multicast = decision.option(Transport.MULTICAST)
     if question.sites and not multicast.feasible and decision.because != Because.PIN_INFEASIBLE:
         parts.append(f"multicast is not possible: {multicast.reason}")
-    parts.append(_without_circuits(decision))
-    parts = [part for part in parts if part]
-    return "; ".join(parts)
+    parts += [_without_circuits(decision), question.mistrust or ""]
+    return "; ".join(part for part in parts if part)
 
 
 def _without_circuits(decision: Decision) -> str:
-    static = decision.option(Transport.STATIC_CIRCUIT)
+    static, dynamic = decision.option(Transport.STATIC_CIRCUIT), decision.option(Transport.DYNAMIC_CIRCUIT)
     if static.feasible:
         return ""
-    if static.reason == NO_CIRCUITS:
-        return f"static-circuit and dynamic-circuit are not available: {NO_CIRCUITS}, and {NONE_ON_DEMAND}"
+    if not static.parts and static.reason == NO_CIRCUITS:
+        return f"static-circuit and dynamic-circuit are not available: {NO_CIRCUITS}, and {dynamic.reason}"
     return f"static-circuit is not possible: {static.reason}"
 
 
@@ -32,27 +33,44 @@ def figures(question: Question, decision: Decision, traffic: TrafficStatistics) 
     """What a plan rests on, by name; units are in the names."""
     shown: dict[str, Figure] = {
         "because": decision.because.value,
-        "fan_out": len(question.sites),
-        "objective_ms": question.objective_ms,
+        "fan_out": question.sites,
+        "objective_ms": question.situation.objective.latency_s * 1e3,
         "window_s": traffic.span_s,
         "products": traffic.products,
         "mean_bps": traffic.mean_bps,
         "silent_share": traffic.silent_share,
-        "free_egress_bps": question.hub.egress_bps,
-        "repair_share": question.hub.repair_share,
+        "free_egress_bps": question.situation.egress_bps,
+        "repair_share": question.situation.group_loss,
+        "mistrusted": question.mistrust is not None,
+        "dry_run": question.rules.dry_run,
+        "changes_today": len(decision.memory.changed_at_s),
+        "would_be": decision.favourite.transport.value
+        if decision.because is Because.WOULD and decision.favourite
+        else None,
     }
     for width, seen in traffic.widths.items():
         shown[f"peak_{width}s_bps"] = seen.peak_bps
         shown[f"peak_to_mean_{width}s"] = seen.peak_to_mean
         shown[f"dispersion_{width}s"] = seen.dispersion
     for option in decision.options:
-        if option.prediction is not None:
-            shown[f"{option.transport}_egress_bps"] = option.prediction.egress_bps
-    predicted = decision.chosen.prediction
-    if predicted is not None:
-        for name in ("p50_ms", "p95_ms", "p99_ms", "max_ms"):
-            shown[f"predicted_{name}"] = getattr(predicted, name)
+        if option.outcome is not None:
+            shown[f"{option.transport}_egress_bps"] = option.outcome.egress_bps
+    if decision.chosen.outcome is not None:
+        for name, share in (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("max_ms", 1.0)):
+            shown[f"predicted_{name}"] = decision.chosen.quantile_ms(share)
     return shown
+
+
+def flip_figures(flipped: Flip | None) -> dict[str, Figure]:
+    """The one input whose change would flip the choice; an empty sentence says that none would."""
+    if flipped is None:
+        return {"flip": ""}
+    return {
+        "flip": f"it would be {flipped.sentence}",
+        "flip_input": flipped.name,
+        "flip_now": flipped.now,
+        "flip_then": flipped.then,
+    }
 
 
 def _main(question: Question, decision: Decision) -> str:
@@ -61,13 +79,18 @@ def _main(question: Question, decision: Decision) -> str:
         case Because.NO_SITES:
             said = "no site subscribes to the feed"
         case Because.NO_TRAFFIC:
-            said = f"no traffic measured yet, {_sites(len(question.sites))} to serve"
+            said = f"no traffic measured yet, {sites_of(question.sites)} to serve"
         case Because.QUIET:
             said = f"no product came {_since(question)}, so it stays as it was chosen"
         case Because.PINNED | Because.PIN_INFEASIBLE:
             said = _joined(_pinned(question, decision), figures)
-        case Because.WAITING:
-            said = _joined(figures, _waiting(question, decision))
+        case Because.WAITING | Because.SPENT | Because.WOULD | Because.MISTRUSTED:
+            said = _joined(figures, _held(question, decision))
+        case Because.FALLBACK:
+            left = decision.option(decision.left) if decision.left is not None else None
+            said = _joined(
+                f"fallback, {left.transport} is not possible any more ({left.reason})" if left else "", figures
+            )
         case Because.LEAST_BAD:
             said = f"no transport fits into the egress and this one needs least: {figures}"
         case _:
@@ -92,32 +115,34 @@ def _pinned(question: Question, decision: Decision) -> str:
 
 def _figures(question: Question, decision: Decision) -> str:
     chosen = decision.chosen
-    if chosen.prediction is None:
+    if chosen.outcome is None:
         return chosen.reason
-    latency = f"predicted p99 {duration(chosen.p99_ms)} {_against(question, chosen)}"
+    p99_ms, limit_ms = chosen.quantile_ms(0.99), question.situation.objective.latency_s * 1e3
+    kept = "within the objective of" if p99_ms <= limit_ms else "over the objective of"
+    latency = f"predicted p99 {duration(p99_ms)} {kept} {duration(limit_ms)}"
     return f"{_cost(question, decision)}, {latency}{_rest(chosen)}"
 
 
 def _cost(question: Question, decision: Decision) -> str:
     unicast, multicast = decision.option(Transport.UNICAST), decision.option(Transport.MULTICAST)
-    who = _sites(len(question.sites))
-    if unicast.prediction is None:
+    who = sites_of(question.sites)
+    if unicast.outcome is None:
         return f"{who}"
-    copies_bps = unicast.prediction.egress_bps
-    if multicast.prediction is None:
-        return f"{who} {'costs' if len(question.sites) == 1 else 'cost'} {megabits(copies_bps)}"
-    group_bps = multicast.prediction.egress_bps
+    copies_bps = unicast.outcome.egress_bps
+    if multicast.outcome is None:
+        return f"{who} {'costs' if question.sites == 1 else 'cost'} {megabits(copies_bps)}"
+    group_bps = multicast.outcome.egress_bps
     cost = f"{who} would cost {megabits(copies_bps)} by unicast and {megabits(group_bps)} by multicast"
     if group_bps < copies_bps:
         cost += f" ({copies_bps / group_bps:.1f} times less)"
     return cost + _why_not_cheaper(question, decision, multicast)
 
 
-def _why_not_cheaper(question: Question, decision: Decision, multicast: Option) -> str:
+def _why_not_cheaper(question: Question, decision: Decision, multicast: Evaluated) -> str:
     """Unicast beside a group that sends less must say why."""
     unicast = decision.option(Transport.UNICAST)
     weighs = decision.because in (Because.CHEAPEST, Because.FASTEST) and multicast.feasible
-    if not weighs or decision.transport != Transport.UNICAST or unicast.prediction is None:
+    if not weighs or decision.transport != Transport.UNICAST:
         return ""
     if multicast.price_bps >= unicast.price_bps * (1 - question.rules.min_gain):
         reserve = megabits(question.arrivals.mean_bps)
@@ -125,45 +150,36 @@ def _why_not_cheaper(question: Question, decision: Decision, multicast: Option) 
         return (
             f", where a group keeps {reserve} in reserve for a site that stops hearing it and so gains under {needed}"
         )
-    return f" with a predicted p99 of {duration(multicast.p99_ms)}"
+    return f" with a predicted p99 of {duration(multicast.quantile_ms(0.99))}"
 
 
-def _waiting(question: Question, decision: Decision) -> str:
+def _held(question: Question, decision: Decision) -> str:
     if decision.favourite is None:
         return ""
     rules, memory = question.rules, decision.memory
     name = decision.favourite.transport
+    if decision.because is Because.SPENT:
+        spent = f"{len(memory.changed_at_s)} of {rules.changes_per_day}"
+        return f"{name} is favoured, but {spent} changes of the day are made"
+    if decision.because is Because.WOULD:
+        return f"dry run: it would change to {name} ({decision.favourite.reason})"
+    if decision.because is Because.MISTRUSTED:
+        return f"{name} is favoured"
     if memory.agreeing < rules.agreeing_windows:
         return f"{name} is favoured in {memory.agreeing} of {rules.agreeing_windows} looks in a row"
     return f"{name} is favoured and follows when the last change is {duration(rules.dwell_s * 1e3)} ago"
 
 
-def _against(question: Question, chosen: Option) -> str:
-    limit = duration(question.objective_ms)
-    return (
-        f"within the objective of {limit}"
-        if chosen.p99_ms <= question.objective_ms
-        else f"over the {limit} objective"
-    )
-
-
-def _rest(chosen: Option) -> str:
-    if chosen.transport == Transport.STATIC_CIRCUIT:
+def _rest(chosen: Evaluated) -> str:
+    if chosen.transport in (Transport.STATIC_CIRCUIT, Transport.DYNAMIC_CIRCUIT):
         return f", {chosen.reason}"
-    return f", {chosen.reason}" if chosen.transport == Transport.MULTICAST and chosen.unicast_sites else ""
+    several = len(chosen.groups) > 1 or bool(chosen.groups and chosen.unicast_sites)
+    return f", {chosen.reason}" if several else ""
 
 
 def _joined(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _sites(count: int) -> str:
-    return "1 site" if count == 1 else f"{count} sites"
-
-
-def duration(milliseconds: float) -> str:
-    """A duration for people: milliseconds below 0.1 s, seconds above."""
-    if milliseconds < 100:
-        return f"{milliseconds:.3g} ms"
-    seconds = milliseconds / 1e3
-    return f"{seconds:.0f} s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.2f} s"
+NO_CIRCUITS = "no circuit is reserved to its sites"
+NONE_ON_DEMAND = "this version makes no circuits on demand"

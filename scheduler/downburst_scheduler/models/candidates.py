@@ -1,50 +1,26 @@
 """Every transport for one feed under stated offers: feasible or why not, what it would do, and which one is best.
 
 What the egress, the offers or the paths rule out is discarded with the figure that rules it out. Of the others the
-cheapest that meets the objective is best, or the one that misses it least. A price is in bits per second: egress of
-the hub, rates of circuits while they are up, and for a group one copy in reserve for a site that stops hearing it.
+one with the lowest score is best, which is the cheapest that meets the objective, or the one that misses it least. A
+price is in bits per second: egress of the hub, rates of circuits while they are up, what a group brings to those
+who don't want it, and for a group one copy in reserve for a site that stops hearing it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from downburst.model import Transport
-from downburst_scheduler.models import transports
-from downburst_scheduler.models.grouping import ROOM
-from downburst_scheduler.models.queues import Order
-from downburst_scheduler.models.rates import PathFacts, connection_bps
-from downburst_scheduler.models.repair import Repair, repair_share
-from downburst_scheduler.models.sizing import Objective, least_rate
-from downburst_scheduler.models.transports import Outcome, peak_minute_bps, releases
-from downburst_scheduler.options import megabits
+from downburst_scheduler.models.groups import grouped_sites
+from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits
+from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
+from downburst_scheduler.models.rates import connection_bps
+from downburst_scheduler.models.situation import Calibration, CircuitOffers, Costs, SiteFacts, Situation
+from downburst_scheduler.models.sizing import Objective
+from downburst_scheduler.models.transports import Outcome, dynamic_circuit, releases, static_circuit, together
 from downburst_scheduler.traffic import Arrivals
+from downburst_scheduler.words import megabits, sites_of, some
 
-
-@dataclass(frozen=True, slots=True)
-class CircuitOffers:
-    """What providers have for this hub."""
-
-    point_to_point: bool = False
-    multipoint: bool = False
-    setup_s: float = 60.0
-    hold_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """Everything about the hub and the sites that a comparison depends on."""
-
-    sites: Sequence[PathFacts] = ()
-    egress_bps: float = 1e9
-    multicast: bool = True
-    """Whether the network carries groups to the sites without a circuit."""
-    multicast_rate_bps: float = 400e6
-    repair: Repair = Repair.CODED
-    order: Order = Order.ROUND_ROBIN
-    circuits: CircuitOffers = field(default_factory=CircuitOffers)
-    objective: Objective = field(default_factory=Objective)
-    circuit_price: float = 1.0
-    """A bit per second of a circuit against one of egress."""
+__all__ = ["CircuitOffers", "Comparison", "Costs", "Evaluated", "Situation", "best_of", "compare", "evaluate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +30,44 @@ class Evaluated:
     transport: Transport
     feasible: bool
     reason: str
+    parts: tuple[Part, ...] = ()
+    """Which sites would be served how."""
     outcome: Outcome | None = None
     rate_bps: float | None = None
     price_bps: float = 0.0
+    """What it costs, in bits per second of egress."""
     late_s: float | None = None
-    """The objective's quantile of the latency."""
+    """The objective's quantile of the latency, calibrated."""
+    score_bps: float = 0.0
+    """The price, and what it costs that the objective is missed."""
+    calibration: Calibration = field(default_factory=Calibration)
+
+    def quantile_ms(self, share: float) -> float:
+        """A quantile of the predicted latency; zero where nothing is predicted."""
+        if self.outcome is None:
+            return 0.0
+        return self.outcome.latencies.quantile_s(share) * 1e3 * self.calibration.at(share)
+
+    @property
+    def groups(self) -> tuple[Part, ...]:
+        """The parts that go by multicast."""
+        return tuple(part for part in self.parts if part.transport is Transport.MULTICAST)
+
+    @property
+    def unicast_sites(self) -> tuple[str, ...]:
+        """Who gets a copy over the routed path."""
+        return tuple(site for part in self.parts if part.transport is Transport.UNICAST for site in part.sites)
+
+    @property
+    def circuit_sites(self) -> tuple[tuple[str, int], ...]:
+        """Who is served by a reserved circuit, each with its number."""
+        return tuple(one for part in self.parts for one in part.circuits)
+
+    @property
+    def routed_bps(self) -> float:
+        """What leaves by the hub's routed port."""
+        routed = (part for part in self.parts if part.transport in (Transport.UNICAST, Transport.MULTICAST))
+        return sum(part.outcome.egress_bps for part in routed if part.outcome is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,127 +81,258 @@ class Comparison:
 
 def compare(arrivals: Arrivals, situation: Situation) -> Comparison:
     """Evaluates every transport and says which is best and why the others are not."""
-    found = (
-        _unicast(arrivals, situation),
-        _multicast(arrivals, situation),
-        _static(arrivals, situation),
-        _dynamic(arrivals, situation),
-    )
-    best = _best(found, situation.objective)
+    found = evaluate(asked_of(arrivals, situation))
+    best = best_of(found, situation.objective)
     return Comparison(found, best, _sentence(found, best, situation))
 
 
-def _unicast(arrivals: Arrivals, situation: Situation) -> Evaluated:
-    outcome = transports.unicast(arrivals, situation.sites, egress_bps=situation.egress_bps, order=situation.order)
-    slow = [site for site in situation.sites if connection_bps(site) < arrivals.mean_bps * site.share]
-    refusal = None
-    if outcome.peak_egress_bps > situation.egress_bps:
-        need, have = megabits(outcome.peak_egress_bps), megabits(situation.egress_bps)
-        refusal = f"it needs {need} in the busiest minute and the hub has {have}"
-    elif slow:
-        worst = min(slow, key=connection_bps)
-        refusal = (
-            f"{_sites(len(slow))} can't take {megabits(arrivals.mean_bps)}: {worst.round_trip_s * 1e3:.0f} ms and "
-            f"{worst.loss:.2%} of loss leave {worst.congestion} {megabits(connection_bps(worst))}"
-        )
-    reason = f"a copy to each of {_sites(len(situation.sites))}"
-    return _judged(Transport.UNICAST, outcome, situation, refusal, reason, price_bps=outcome.egress_bps)
+def evaluate(asked: Asked) -> tuple[Evaluated, ...]:
+    """Every transport; without arrivals or sites there are no figures."""
+    unicast = _unicast(asked)
+    return (unicast, _multicast(asked, unicast), _static(asked), _dynamic(asked))
 
 
-def _multicast(arrivals: Arrivals, situation: Situation) -> Evaluated:
+def best_of(
+    found: Sequence[Evaluated], objective: Objective, *, standing: Transport | None = None, room: float = 0.0
+) -> Evaluated:
+    """The lowest score; others than the standing transport must meet the objective with room to spare.
+
+    What scores the same leaves the feed where it is.
+    """
+    feasible = [one for one in found if one.feasible]
+    if not feasible:
+        return min((one for one in found if one.outcome or one.parts), key=lambda one: one.price_bps)
+
+    def rank(one: Evaluated) -> tuple[bool, float, bool]:
+        stands = standing in (None, one.transport)
+        tight = one.late_s is not None and one.late_s > objective.latency_s * (1 if stands else 1 - room)
+        return tight and _somebody_meets(feasible, objective), one.score_bps, one.transport != standing
+
+    return min(feasible, key=rank)
+
+
+def _somebody_meets(feasible: Sequence[Evaluated], objective: Objective) -> bool:
+    return any(one.late_s is not None and one.late_s <= objective.latency_s for one in feasible)
+
+
+def _unicast(asked: Asked) -> Evaluated:
+    situation, count = asked.situation, count_of(asked.served)
+    part = copies(asked, asked.served, egress_bps=situation.egress_bps)
+    reason = f"a copy to each of {sites_of(count)}" if count != 1 else "one copy to the only site"
+    if part.outcome is None:
+        return Evaluated(Transport.UNICAST, feasible=True, reason=reason, parts=(part,))
+    slow = [one for one in asked.served if connection_bps(one.facts) < asked.mean_bps * one.facts.share]
+    refusal = _overload(part.outcome, situation) or (_too_slow(asked, slow) if slow else None)
+    return _judged(asked, Transport.UNICAST, (part,), refusal, reason, price_bps=part.outcome.egress_bps)
+
+
+def _multicast(asked: Asked, unicast: Evaluated) -> Evaluated:
+    situation = asked.situation
     circuit = not situation.multicast
+    if situation.no_multicast is not None:
+        return _refused(Transport.MULTICAST, situation.no_multicast)
     if circuit and not situation.circuits.multipoint:
         return _refused(Transport.MULTICAST, "no network carries groups and no multipoint circuit is offered")
-    if len(situation.sites) < SMALLEST_GROUP:
-        return _refused(Transport.MULTICAST, f"a group needs at least {SMALLEST_GROUP} sites")
-    rate_bps = min(situation.multicast_rate_bps, GROUP_SHARE_OF_EGRESS * situation.egress_bps)
-    if circuit:
-        again = repair_share(arrivals.size_bytes, [site.loss for site in situation.sites], situation.repair)
-        rate_bps = min(rate_bps, _circuit_bps(arrivals, situation) * (1 + float(again.max(initial=0.0))))
-    outcome = transports.multicast(
-        arrivals, situation.sites, rate_bps=rate_bps, repair=situation.repair, reserved=circuit
-    )
-    refusal = None
-    if outcome.utilisation is not None and outcome.utilisation > 1:
-        pace = megabits(outcome.egress_bps / outcome.utilisation)
-        refusal = f"it carries {megabits(outcome.egress_bps)} on average and can go no faster than {pace}"
-    reason = f"one copy for {_sites(len(situation.sites))}" + (" on a multipoint circuit" if circuit else "")
-    sent_bps = outcome.reserved_bps * situation.circuit_price if circuit else outcome.egress_bps
-    price_bps = sent_bps + arrivals.mean_bps
-    return _judged(Transport.MULTICAST, outcome, situation, refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
+    able = [one for one in asked.served if one.facts.no_multicast is None]
+    if count_of(able) < SMALLEST_GROUP:
+        return _refused(Transport.MULTICAST, _too_few(asked, able))
+    limit_bps = asked.circuit_bps if circuit else None
+    wanting = [one for one in able if asked.why_alone(one) is None]
+    insists = situation.insists_on_multicast or not unicast.feasible
+    tried = [wanting, able] if insists else [wanting]
+    found = [_grouped(asked, some_, limit_bps) for some_ in tried if count_of(some_) >= SMALLEST_GROUP]
+    if found:
+        return next((one for one in found if one.feasible), found[-1])
+    # Those who want little would throw away most of what a group brings them, so nobody gains by their joining.
+    why = some([reason for one in able if (reason := asked.why_alone(one)) is not None])
+    gaining = f"only {count_of(wanting):g} of {sites_of(count_of(able))} would gain by a group"
+    return _refused(Transport.MULTICAST, f"{gaining} ({why})")
 
 
-def _static(arrivals: Arrivals, situation: Situation) -> Evaluated:
-    if not situation.circuits.point_to_point:
-        return _refused(Transport.STATIC_CIRCUIT, "no point-to-point circuits are offered")
-    rate_bps = _circuit_bps(arrivals, situation)
-    outcome = transports.static_circuit(arrivals, situation.sites, rate_bps=rate_bps)
-    used = outcome.utilisation or 0.0
+def _grouped(asked: Asked, members: Sequence[Alike], limit_bps: float | None) -> Evaluated:
+    """One group at the pace of its slowest member; several where that misses the objective."""
+    one = _of_groups(asked, grouped_sites(asked, members, limit_bps=limit_bps), limit_bps)
+    objective = asked.situation.objective
+    if one.outcome is None or limit_bps is not None or (one.feasible and (one.late_s or 0) <= objective.latency_s):
+        return one
+    several = grouped_sites(asked, members, limit_bps=None, most=asked.situation.largest_groups)
+    if len(several) < 2 or not all(several):
+        return one
+    other = _of_groups(asked, several, None)
+    return min((one, other), key=lambda found: (not found.feasible, found.score_bps))
+
+
+def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) -> Evaluated:
+    situation = asked.situation
+    inside = {site for part in groups for site in part.sites}
+    rest = [one for one in asked.served if not inside.issuperset(one.names)]
+    left_bps = left_beside(situation, sum(part.rate_bps or 0.0 for part in groups))
+    parts = (*groups, copies(asked, rest, egress_bps=left_bps)) if rest else tuple(groups)
+    reason = _partition(asked, groups, rest, circuit=limit_bps is not None)
+    sent = [part.outcome for part in parts if part.outcome is not None]
+    if not sent:
+        return Evaluated(Transport.MULTICAST, feasible=True, reason=reason, parts=parts)
+    whole = together(sent)
+    narrow = next((part for part in groups if part.outcome and (part.outcome.utilisation or 0) > 1), None)
     refusal = None
+    if narrow is not None and narrow.outcome is not None:
+        pace = megabits(narrow.rate_bps or 0.0)
+        refusal = f"it carries {megabits(narrow.outcome.egress_bps)} on average and can go no faster than {pace}"
+    elif limit_bps is None:
+        refusal = _overload(whole, situation)
+    members = [one for one in asked.served if inside.issuperset(one.names)]
+    unwanted_bps = sum(asked.mean_bps * (1 - one.facts.share) * one.facts.count for one in members)
+    circuit_bps = whole.reserved_bps * situation.costs.circuit
+    copied_bps = sum(part.outcome.egress_bps for part in parts[len(groups) :] if part.outcome)
+    paid_bps = circuit_bps + copied_bps if limit_bps is not None else whole.egress_bps
+    price_bps = paid_bps + asked.mean_bps + unwanted_bps * situation.costs.unwanted
+    rate_bps = max(part.rate_bps or 0.0 for part in groups)
+    return _judged(asked, Transport.MULTICAST, parts, refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
+
+
+def _static(asked: Asked) -> Evaluated:
+    if any(one.facts.circuit is not None for one in asked.served):
+        return _reserved(asked)
+    bad = [site.no_circuit for site in members_of(asked.served) if site.no_circuit is not None]
+    if bad:
+        return _refused(Transport.STATIC_CIRCUIT, f"no circuit can be used ({some(bad, separator='; ')})")
+    if not asked.situation.circuits.point_to_point or not asked.figures:
+        return _refused(Transport.STATIC_CIRCUIT, asked.situation.circuits.none)
+    rate_bps = asked.circuit_bps
+    outcome = static_circuit(asked.arrivals, asked.paths, rate_bps=rate_bps)
+    used, refusal = outcome.utilisation or 0.0, None
     if used < LEAST_UTILISATION:
         refusal = f"a circuit of {megabits(rate_bps)} would be {used:.1%} used, under {LEAST_UTILISATION:.0%}"
-    reason = f"{_sites(len(situation.sites))} with {megabits(rate_bps)} each, {used:.0%} used"
-    price_bps = outcome.reserved_bps * situation.circuit_price
-    return _judged(
-        Transport.STATIC_CIRCUIT, outcome, situation, refusal, reason, price_bps=price_bps, rate_bps=rate_bps
-    )
+    reason = f"{sites_of(count_of(asked.served))} with {megabits(rate_bps)} each, {used:.0%} used"
+    part = Part(Transport.STATIC_CIRCUIT, names_of(asked.served), outcome, rate_bps)
+    price_bps = outcome.reserved_bps * asked.situation.costs.circuit
+    return _judged(asked, Transport.STATIC_CIRCUIT, (part,), refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
 
 
-def _dynamic(arrivals: Arrivals, situation: Situation) -> Evaluated:
-    offers = situation.circuits
-    if not offers.point_to_point:
-        return _refused(Transport.DYNAMIC_CIRCUIT, "no point-to-point circuits are offered")
-    freed = releases(arrivals, setup_s=offers.setup_s, hold_s=offers.hold_s)
-    rate_bps = _circuit_bps(arrivals, situation)
-    outcome = transports.dynamic_circuit(
-        arrivals, situation.sites, rate_bps=rate_bps, setup_s=offers.setup_s, hold_s=offers.hold_s
+def _reserved(asked: Asked) -> Evaluated:
+    """One circuit to each site that has one wide enough; the others get copies over the routed path."""
+    having = [one for one in asked.served if one.facts.circuit is not None]
+    served = [one for one in having if not asked.too_narrow(one)]
+    if not served:
+        return _refused(Transport.STATIC_CIRCUIT, _too_narrow(asked, having[0].facts))
+    inside = set(names_of(served))
+    rest = [one for one in asked.served if one.names[0] not in inside]
+    parts = on_circuits(asked, served)
+    if rest:
+        parts = (*parts, copies(asked, rest, egress_bps=asked.situation.egress_bps))
+    reason = _circuits(asked, served, rest)
+    sent = [part.outcome for part in parts if part.outcome is not None]
+    if not sent:
+        return Evaluated(Transport.STATIC_CIRCUIT, feasible=True, reason=reason, parts=parts)
+    whole = together(sent)
+    routed = parts[-1].outcome if rest else None
+    refusal = _overload(routed, asked.situation) if routed is not None else None
+    # Circuits that stand are paid for whoever rides on them, so riding costs what it carries.
+    return _judged(asked, Transport.STATIC_CIRCUIT, parts, refusal, reason, price_bps=whole.egress_bps)
+
+
+def _dynamic(asked: Asked) -> Evaluated:
+    offers = asked.situation.circuits
+    if not offers.point_to_point or not asked.figures:
+        return _refused(Transport.DYNAMIC_CIRCUIT, offers.not_on_demand or offers.none)
+    freed = releases(asked.arrivals, setup_s=offers.setup_s, hold_s=offers.hold_s)
+    rate_bps = asked.circuit_bps
+    outcome = dynamic_circuit(
+        asked.arrivals, asked.paths, rate_bps=rate_bps, setup_s=offers.setup_s, hold_s=offers.hold_s
     )
-    refusal = None
+    refusal = offers.not_on_demand
     if freed.releases == 0:
         refusal = f"no silence is longer than {freed.hold_s:g} s, so a circuit would never be given back"
     elif freed.share_of_time < LEAST_RELEASED:
         refusal = f"silences over {freed.hold_s:g} s would give back {freed.share_of_time:.1%} of the time only"
     reason = f"{freed.releases} releases give back {freed.share_of_time:.0%} of the time"
-    price_bps = outcome.reserved_bps * situation.circuit_price
-    return _judged(
-        Transport.DYNAMIC_CIRCUIT, outcome, situation, refusal, reason, price_bps=price_bps, rate_bps=rate_bps
-    )
+    part = Part(Transport.DYNAMIC_CIRCUIT, names_of(asked.served), outcome, rate_bps)
+    price_bps = outcome.reserved_bps * asked.situation.costs.circuit
+    return _judged(asked, Transport.DYNAMIC_CIRCUIT, (part,), refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
 
 
 def _judged(  # noqa: PLR0913 (what is known of a candidate)
+    asked: Asked,
     transport: Transport,
-    outcome: Outcome,
-    situation: Situation,
+    parts: tuple[Part, ...],
     refusal: str | None,
     reason: str,
     *,
     price_bps: float,
     rate_bps: float | None = None,
 ) -> Evaluated:
-    late_s = outcome.latencies.quantile_s(situation.objective.share)
-    return Evaluated(transport, refusal is None, refusal or reason, outcome, rate_bps, price_bps, late_s)
+    outcome = together([part.outcome for part in parts if part.outcome is not None])
+    situation = asked.situation
+    objective = situation.objective
+    calibration = situation.calibration.get(transport, Calibration())
+    late_s = outcome.latencies.quantile_s(objective.share) * calibration.at(objective.share)
+    missed = max(late_s / objective.latency_s - 1, 0.0)
+    put_out = asked.put_out_sentence
+    return Evaluated(
+        transport=transport,
+        feasible=refusal is None,
+        reason=(refusal or reason) + (f"; {put_out}" if put_out else ""),
+        parts=asked.with_put_out(parts),
+        outcome=outcome,
+        rate_bps=rate_bps,
+        price_bps=price_bps,
+        late_s=late_s,
+        score_bps=price_bps + missed * situation.costs.miss_bps,
+        calibration=calibration,
+    )
 
 
 def _refused(transport: Transport, why: str) -> Evaluated:
     return Evaluated(transport, feasible=False, reason=why)
 
 
-def _circuit_bps(arrivals: Arrivals, situation: Situation) -> float:
-    """What a circuit is asked for: the busiest minute, room over the mean, or more where the objective wants it."""
-    objective = situation.objective
-    away_s = max((site.round_trip_s for site in situation.sites), default=0.0) / 2
-    least = least_rate(arrivals, Objective(objective.share, objective.latency_s * SURELY), away_s=away_s)
-    return max(peak_minute_bps(arrivals), arrivals.mean_bps * ROOM, least.rate_bps if least else 0.0)
+def _overload(sent: Outcome, situation: Situation) -> str | None:
+    if sent.peak_egress_bps <= situation.egress_bps:
+        return None
+    need, have = megabits(sent.peak_egress_bps), megabits(situation.egress_bps)
+    return f"it needs {need} in the busiest minute and the hub has {have}"
 
 
-def _best(found: Sequence[Evaluated], objective: Objective) -> Evaluated:
-    feasible = [one for one in found if one.feasible]
-    meeting = [one for one in feasible if one.late_s is not None and one.late_s <= objective.latency_s]
-    if meeting:
-        return min(meeting, key=lambda one: one.price_bps)
-    if feasible:
-        return min(feasible, key=lambda one: one.late_s or 0.0)
-    return min((one for one in found if one.outcome), key=lambda one: one.price_bps)
+def _too_slow(asked: Asked, slow: Sequence[Alike]) -> str:
+    worst = min(slow, key=lambda one: connection_bps(one.facts)).facts
+    path = f"{worst.round_trip_s * 1e3:.0f} ms and {worst.loss:.2%} of loss leave {worst.congestion}"
+    who = sites_of(count_of(slow))
+    return f"{who} can't take {megabits(asked.mean_bps)}: {path} {megabits(connection_bps(worst))}"
+
+
+def _too_few(asked: Asked, able: Sequence[Alike]) -> str:
+    count = count_of(able)
+    there = {0: "is none", 1: "is 1"}.get(round(count), f"are {count:g}")
+    unable = [site.no_multicast for site in members_of(asked.served) if site.no_multicast is not None]
+    why = f" ({some(unable)})" if unable else ""
+    return f"a group needs at least {SMALLEST_GROUP} sites that can join and there {there}{why}"
+
+
+def _partition(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, circuit: bool) -> str:
+    counts = [len(part.sites) for part in groups]
+    said = f"one group of {counts[0]} sites" if len(counts) == 1 else f"groups of {', '.join(map(str, counts))} sites"
+    said += " on a multipoint circuit" if circuit else ""
+    if not rest:
+        return said
+    why = [reason for one in rest for site in one.members if (reason := site.no_multicast or asked.why_alone(one))]
+    return f"{said}, {sites_of(count_of(rest))} by unicast" + (f" ({some(why)})" if why else "")
+
+
+def _circuits(asked: Asked, served: Sequence[Alike], rest: Sequence[Alike]) -> str:
+    numbers = [site.circuit.circuit for site in members_of(served) if site.circuit is not None]
+    count = f"{len(numbers)} circuits" if len(numbers) != 1 else f"circuit {numbers[0]}"
+    if not rest:
+        return count
+    why = [site.no_circuit for site in members_of(rest) if site.no_circuit is not None]
+    why += [_too_narrow(asked, one.facts) for one in rest if one.facts.circuit is not None]
+    told = f" ({some(why, separator='; ')})" if why else ""
+    return f"{count}, {sites_of(count_of(rest))} by unicast{told}"
+
+
+def _too_narrow(asked: Asked, site: SiteFacts) -> str:
+    rate = megabits(site.circuit.payload_bps if site.circuit else 0.0)
+    mean = megabits(asked.mean_bps * site.share)
+    return f"{site.name} takes {mean} on average and its circuit has {rate} left for products"
 
 
 def _sentence(found: Sequence[Evaluated], best: Evaluated, situation: Situation) -> str:
@@ -201,11 +341,12 @@ def _sentence(found: Sequence[Evaluated], best: Evaluated, situation: Situation)
     kept = "within" if late_s <= objective.latency_s else "over"
     figures = f"p{100 * objective.share:g} {late_s:.3g} s, {kept} the objective of {objective.latency_s:g} s"
     chosen = best.reason if best.feasible else f"nothing is feasible and it asks for least ({best.reason})"
-    others = [f"{one.transport}: {_against(one, best, objective)}" for one in found if one is not best]
+    others = [f"{one.transport}: {against(one, best, objective)}" for one in found if one is not best]
     return f"{best.transport}: {chosen}, {figures}; not {'; not '.join(others)}"
 
 
-def _against(one: Evaluated, best: Evaluated, objective: Objective) -> str:
+def against(one: Evaluated, best: Evaluated, objective: Objective) -> str:
+    """Why a candidate is not the best one."""
     if not one.feasible:
         return one.reason
     if one.late_s is not None and one.late_s > objective.latency_s:
@@ -213,14 +354,7 @@ def _against(one: Evaluated, best: Evaluated, objective: Objective) -> str:
     return f"it costs {megabits(one.price_bps)} against {megabits(best.price_bps)}"
 
 
-def _sites(count: int) -> str:
-    return "1 site" if count == 1 else f"{count} sites"
-
-
-SURELY = 0.98
-"""Predictions are kept to one per cent, and a circuit that just misses is no use."""
 SMALLEST_GROUP = 2
-GROUP_SHARE_OF_EGRESS = 0.9
 LEAST_UTILISATION = 0.2
 """A circuit that stands four fifths empty is somebody else's capacity."""
 LEAST_RELEASED = 0.05

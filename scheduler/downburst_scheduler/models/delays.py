@@ -4,7 +4,7 @@ A distribution is kept by magnitude and by how many round trips the product pays
 a site of another distance costs some thousand steps instead of one per product.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,13 +44,24 @@ class Latencies:
     sites: tuple[LogHistogram, ...] = field(repr=False)
 
     @classmethod
-    def of_sites(cls, sites: Iterable[LogHistogram]) -> "Latencies":
-        """Each site weighs as much as it has products."""
+    def of_sites(cls, sites: Iterable[LogHistogram], counts: Iterable[float] | None = None) -> "Latencies":
+        """Each site weighs as much as it has products, and as often as it is counted."""
         every = tuple(sites)
+        weights: dict[int, float] = {}
+        for one, count in zip(every, counts or [1.0] * len(every), strict=True):
+            weights[id(one)] = weights.get(id(one), 0.0) + count
         together = LogHistogram()
         for one in {id(one): one for one in every}.values():
-            together.merge(one, weight=sum(other is one for other in every))
+            together.merge(one, weight=weights[id(one)])
         return cls(together, every)
+
+    @classmethod
+    def together_of(cls, parts: Sequence["Latencies"]) -> "Latencies":
+        """Of sites that are served in several ways."""
+        together = LogHistogram()
+        for part in parts:
+            together.merge(part.together)
+        return cls(together, tuple(site for part in parts for site in part.sites))
 
     def quantile_s(self, share: float) -> float:
         """Over products and sites."""

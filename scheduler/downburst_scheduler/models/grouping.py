@@ -75,7 +75,7 @@ def partition(receivers: Sequence[Receiver], size_bytes: float, rules: GroupingR
         if one.rate_bps < rules.mean_bps * one.share * ROOM
     }
     staying = [one for one in receivers if one.site not in put_out]
-    alone = {one.site: reason for one in staying if (reason := _why_alone(one, rules)) is not None}
+    alone = {one.site: reason for one in staying if (reason := why_alone(one, rules)) is not None}
     together = sorted((one for one in staying if one.site not in alone), key=lambda one: one.rate_bps)
     reserved_bps = sum(min(one.rate_bps, one.share * rules.mean_bps * ROOM) for one in staying if one.site in alone)
     groups = grouped(together, size_bytes, replace_egress(rules, rules.egress_bps - reserved_bps))
@@ -89,6 +89,19 @@ def partition(receivers: Sequence[Receiver], size_bytes: float, rules: GroupingR
         mean_latency_s=total_s / weights if weights else 0.0,
         egress_bps=sum(group.rate_bps for group in groups) + reserved_bps,
     )
+
+
+def why_alone(one: Receiver, rules: GroupingRules) -> str | None:
+    """Why a site is better served by a copy of its own; None where it may be in a group."""
+    if not one.entitled:
+        return f"{one.site} may not have all that a group would carry"
+    if not one.reachable:
+        return f"{one.site} hears no group"
+    if one.share < (1 - one.share) * rules.unwanted_byte_cost:
+        return f"{one.site} wants {one.share:.0%} of the feed and would throw the rest away"
+    if one.rate_bps < rules.mean_bps * ROOM:
+        return f"{one.site} can take its part of {_mega(rules.mean_bps)} only"
+    return None
 
 
 def replace_egress(rules: GroupingRules, egress_bps: float) -> GroupingRules:
@@ -163,18 +176,6 @@ def _neighbours(ends: tuple[int, ...], largest_groups: int) -> Iterator[tuple[in
         several = sum(end - start > 1 for start, end in pairwise((0, *found)))
         if several <= largest_groups:
             yield found
-
-
-def _why_alone(one: Receiver, rules: GroupingRules) -> str | None:
-    if not one.entitled:
-        return f"{one.site} may not have all that a group would carry"
-    if not one.reachable:
-        return f"{one.site} hears no group"
-    if one.share < (1 - one.share) * rules.unwanted_byte_cost:
-        return f"{one.site} wants {one.share:.0%} of the feed and would throw the rest away"
-    if one.rate_bps < rules.mean_bps * ROOM:
-        return f"{one.site} can take its part of {_mega(rules.mean_bps)} only"
-    return None
 
 
 def _cheapest(

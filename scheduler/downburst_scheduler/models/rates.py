@@ -31,6 +31,8 @@ class PathFacts:
     connections: int = 1
     share: float = 1.0
     """Share of the feed's bytes that the site's patterns take."""
+    count: float = 1
+    """How many sites it stands for, all alike."""
 
 
 def connection_bps(path: PathFacts) -> float:

@@ -5,6 +5,7 @@ repairs a different loss at each receiver, so that the receiver who lost most se
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -92,9 +93,9 @@ def _expected_most(blocks: int, losses: tuple[float, ...]) -> float:
     """The sum over k of the probability that somebody lost more than k."""
     limit = _surely_less(blocks, losses[-1], len(losses))
     logs = np.zeros(limit)
-    for loss in losses:
+    for loss, receivers in Counter(losses).items():
         if loss > 0:
-            logs += np.log(np.clip(_binomial_cdf(blocks, loss, limit), 1e-300, 1.0))
+            logs += receivers * np.log(np.clip(_binomial_cdf(blocks, loss, limit), 1e-300, 1.0))
     return float((1 - np.exp(logs)).sum())
 
 

@@ -61,9 +61,9 @@ def unicast(
         if place not in found:
             found[place] = delays[key].at_site(site.round_trip_s)
         latencies.append(found[place])
-    copies = sum(site.share for site in sites)
+    copies = sum(site.share * site.count for site in sites)
     return Outcome(
-        latencies=Latencies.of_sites(latencies),
+        latencies=Latencies.of_sites(latencies, [site.count for site in sites]),
         egress_bps=arrivals.mean_bps * copies,
         peak_egress_bps=peak_minute_bps(arrivals) * copies,
         buffer_bytes=_longest_queue(arrivals, min(rates, default=math.inf)),
@@ -106,7 +106,7 @@ def multicast(
 ) -> Outcome:
     """One copy to a group at a rate that the slowest member can take, and repair of what members lost."""
     rate_bps = min([rate_bps, *(site.access_bps for site in sites if site.access_bps)])
-    losses = [site.loss for site in sites]
+    losses = [site.loss for site in sites for _ in range(max(round(site.count), 1))]
     again = repair_share(arrivals.size_bytes, losses, repair)
     first_s = arrivals.size_bytes * 8 / rate_bps
     repair_s = again * arrivals.size_bytes * 8 / (repair_bps or rate_bps)
@@ -121,7 +121,9 @@ def multicast(
     repaired = float((again * arrivals.size_bytes).sum() / max(arrivals.size_bytes.sum(), 1.0))
     mean_bps, peak_bps = arrivals.mean_bps * (1 + repaired), peak_minute_bps(arrivals) * (1 + repaired)
     return Outcome(
-        latencies=Latencies.of_sites(found[site.round_trip_s, site.loss] for site in sites),
+        latencies=Latencies.of_sites(
+            [found[site.round_trip_s, site.loss] for site in sites], [site.count for site in sites]
+        ),
         egress_bps=mean_bps,
         peak_egress_bps=peak_bps,
         repair_share=repaired,
@@ -152,16 +154,34 @@ def relayed(
     )
 
 
+def together(parts: Sequence[Outcome]) -> Outcome:
+    """Sites of one feed that are served in several ways at the same time."""
+    if len(parts) == 1:
+        return parts[0]
+    sent_bps = sum(part.egress_bps for part in parts)
+    used = [part.utilisation for part in parts if part.utilisation is not None]
+    return Outcome(
+        latencies=Latencies.together_of([part.latencies for part in parts]),
+        egress_bps=sent_bps,
+        peak_egress_bps=sum(part.peak_egress_bps for part in parts),
+        repair_share=sum(part.repair_share * part.egress_bps for part in parts) / sent_bps if sent_bps else 0.0,
+        reserved_bps=sum(part.reserved_bps for part in parts),
+        utilisation=max(used, default=None),
+        buffer_bytes=max(part.buffer_bytes for part in parts),
+        setups=sum(part.setups for part in parts),
+    )
+
+
 def fair_rates_bps(sites: Sequence[PathFacts], egress_bps: float) -> list[float]:
     """Max-min fair shares of the egress, by what each site takes of the feed."""
     rates = [0.0] * len(sites)
-    left_bps, weight = egress_bps, sum(site.share for site in sites)
+    left_bps, weight = egress_bps, sum(site.share * site.count for site in sites)
     limits = [connection_bps(site) for site in sites]
     for index in sorted(range(len(sites)), key=lambda one: limits[one] / max(sites[one].share, 1e-12)):
         fair_bps = left_bps * sites[index].share / weight if weight > 0 else left_bps
         rates[index] = min(fair_bps, limits[index])
-        left_bps -= rates[index]
-        weight -= sites[index].share
+        left_bps -= rates[index] * sites[index].count
+        weight -= sites[index].share * sites[index].count
     return rates
 
 
@@ -252,14 +272,17 @@ def _circuit_delays(arrivals: Arrivals, service_s: Floats, rate_bps: float) -> t
 def _circuits(arrivals: Arrivals, sites: Sequence[PathFacts], delays: Delays, use: _Use) -> Outcome:
     by_distance = {site.round_trip_s: delays.at_site(site.round_trip_s) for site in sites}
     up_share = use.up_s / arrivals.span_s if arrivals.span_s else 1.0
+    count = sum(site.count for site in sites)
     return Outcome(
-        latencies=Latencies.of_sites(by_distance[site.round_trip_s] for site in sites),
-        egress_bps=arrivals.mean_bps * len(sites),
-        peak_egress_bps=peak_minute_bps(arrivals) * len(sites),
-        reserved_bps=use.rate_bps * len(sites) * up_share,
+        latencies=Latencies.of_sites(
+            [by_distance[site.round_trip_s] for site in sites], [site.count for site in sites]
+        ),
+        egress_bps=arrivals.mean_bps * count,
+        peak_egress_bps=peak_minute_bps(arrivals) * count,
+        reserved_bps=use.rate_bps * count * up_share,
         utilisation=arrivals.mean_bps / (use.rate_bps * up_share) if up_share else None,
         buffer_bytes=use.buffer_bytes,
-        setups=use.setups * len(sites),
+        setups=use.setups * round(count),
     )
 
 

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from downburst.trace import parse
+from downburst_scheduler.models.queues import Order
+from downburst_scheduler.models.situation import CircuitOffers, SiteFacts, Situation
+from downburst_scheduler.sentences import NO_CIRCUITS, NONE_ON_DEMAND
 from downburst_scheduler.traffic import Arrivals
 
 
@@ -23,6 +26,18 @@ def steady(*, products: int = 600, size_bytes: float = 100_000, every_s: float =
     return Arrivals(
         np.arange(products, dtype=np.float64) * every_s, np.full(products, float(size_bytes)), products * every_s
     )
+
+
+def sites(count: int, **path: float) -> tuple[SiteFacts, ...]:
+    """So many sites with the same path."""
+    return tuple(SiteFacts(name=f"site-{number}", **path) for number in range(1, count + 1))  # type: ignore[arg-type]
+
+
+def live(*wanted: SiteFacts, **other: object) -> Situation:
+    """What a hub knows that has no circuits on offer."""
+    offers = CircuitOffers(none=NO_CIRCUITS, not_on_demand=NONE_ON_DEMAND)
+    given = {"headers": True, "order": Order.FIRST_COME, "circuits": offers} | other
+    return Situation(sites=wanted, **given)  # type: ignore[arg-type]
 
 
 def shared_data() -> Path:

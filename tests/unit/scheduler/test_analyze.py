@@ -47,14 +47,14 @@ def test_tables_end_in_the_sentence(trace: Path) -> None:
     assert code == 0
     assert "products, volume, span" in out
     assert "silence longer than" in out
-    assert out.splitlines()[-1].startswith("multicast: one copy for 5 sites, p99")
+    assert out.splitlines()[-1].startswith("multicast: one group of 5 sites, p99")
     assert "not unicast: it costs" in out.splitlines()[-1]
 
 
 def test_json_holds_the_figures_the_candidates_and_the_choice(trace: Path) -> None:
     found = document(trace, "--sites", 5)
     assert found["transport"] == "multicast"
-    assert found["reason"].startswith("multicast: one copy for 5 sites")
+    assert found["reason"].startswith("multicast: one group of 5 sites")
     assert found["traffic"]["products"] == 120
     assert [one["feasible"] for one in found["candidates"]] == [True, True, False, False]
     assert found["candidates"][0]["predicted"]["egress_bps"] == pytest.approx(5 * 1.61e6, rel=0.01)

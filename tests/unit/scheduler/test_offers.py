@@ -7,13 +7,14 @@ import pytest
 from downburst.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
 from downburst.model import Leg, Transport
 from downburst_scheduler.legs import legs_of
+from downburst_scheduler.models.candidates import Evaluated, compare
+from downburst_scheduler.models.situation import SiteFacts
+from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.offers import CircuitOffer, CircuitOffers, without
-from downburst_scheduler.options import NO_CIRCUITS, HubInput, Option, SiteInput, options
-from downburst_scheduler.planner import Because, Question, Rules, decide
-from downburst_scheduler.queueing import Path
-from downburst_scheduler.sentences import reason
+from downburst_scheduler.planner import Because, Memory, Question, Rules, decide
+from downburst_scheduler.sentences import NO_CIRCUITS, reason
 from factories import SOME_TIME
-from unit.scheduler.feeds import steady
+from unit.scheduler.feeds import live, steady
 
 M = 1_000_000
 ENDS = (CircuitEnd("hub-eth0"), CircuitEnd("a-eth1", "a"), CircuitEnd("b-eth1", "b"))
@@ -24,13 +25,21 @@ def row(site: str = "a", rate: int = 450, circuit: int = 17, **other: str) -> Me
     return Measured(circuit, site, Direction.OUT, SOME_TIME, rate * M, 500 * M, **other)  # type: ignore[arg-type]
 
 
-def static(*sites: SiteInput, hub: HubInput | None = None) -> Option:
-    found = options(steady(), sites, hub or HubInput())
-    return next(option for option in found if option.transport is Transport.STATIC_CIRCUIT)
+def candidate(transport: Transport, *sites: SiteFacts, egress_bps: float = 1e9) -> Evaluated:
+    found = compare(steady(), live(*sites, egress_bps=egress_bps)).candidates
+    return next(one for one in found if one.transport is transport)
 
 
-def on_circuit(name: str, rate: int = 450, **path: float) -> SiteInput:
-    return SiteInput(name, Path(**path), circuit=CircuitOffer(17, rate * M))
+def static(*sites: SiteFacts, egress_bps: float = 1e9) -> Evaluated:
+    return candidate(Transport.STATIC_CIRCUIT, *sites, egress_bps=egress_bps)
+
+
+def site(name: str, **other: object) -> SiteFacts:
+    return SiteFacts(name=name, **other)  # type: ignore[arg-type]
+
+
+def on_circuit(name: str, rate: int = 450) -> SiteFacts:
+    return site(name, circuit=CircuitOffer(17, rate * M))
 
 
 def test_a_circuit_is_offered_at_its_measured_rate() -> None:
@@ -73,71 +82,72 @@ def test_other_feeds_leave_less_and_never_nothing() -> None:
 
 
 def test_without_circuits_the_option_says_why() -> None:
-    assert static(SiteInput("a")).reason == NO_CIRCUITS
-    bad = SiteInput("a", no_circuit="a: circuit 17 is down: cut")
-    assert static(bad, SiteInput("b")).reason == "no circuit can be used (a: circuit 17 is down: cut)"
+    assert static(site("a")).reason == NO_CIRCUITS
+    bad = site("a", no_circuit="a: circuit 17 is down: cut")
+    assert static(bad, site("b")).reason == "no circuit can be used (a: circuit 17 is down: cut)"
 
 
 def test_circuits_serve_those_who_have_one_and_the_rest_gets_copies() -> None:
-    option = static(on_circuit("a"), SiteInput("b"), on_circuit("c"))
+    option = static(on_circuit("a"), site("b"), on_circuit("c"))
     assert (option.feasible, option.circuit_sites, option.unicast_sites) == (True, (("a", 17), ("c", 17)), ("b",))
     assert option.reason == "2 circuits, 1 site by unicast"
 
 
-def test_a_circuit_that_is_narrower_than_the_feed_is_infeasible() -> None:
-    option = static(on_circuit("a", rate=0))
+def test_a_circuit_that_is_narrower_than_the_feed_is_no_use() -> None:
+    option = static(on_circuit("a", rate=1))
     assert not option.feasible
     assert "on average and its circuit has" in option.reason
 
 
+def test_who_has_a_narrow_circuit_gets_copies_beside_those_who_ride() -> None:
+    option = static(on_circuit("a", rate=1), on_circuit("b"))
+    assert (option.circuit_sites, option.unicast_sites) == ((("b", 17),), ("a",))
+    assert option.reason.startswith("circuit 17, 1 site by unicast (a takes 1.60 Mb/s on average and its circuit has")
+
+
 def test_the_prediction_is_that_of_the_circuit_not_of_the_crowded_hub() -> None:
     """What is reserved is not shared with other feeds."""
-    crowded = HubInput(egress_bps=20e6)
-    own = static(on_circuit("a", rate=100), hub=crowded).prediction
-    routed = next(one for one in options(steady(), [SiteInput("a")], crowded) if one.transport is Transport.UNICAST)
-    assert own is not None
-    assert routed.prediction is not None
-    assert own.p99_ms < routed.prediction.p99_ms
+    own = static(on_circuit("a", rate=100), egress_bps=20e6)
+    routed = candidate(Transport.UNICAST, site("a"), egress_bps=20e6)
+    assert 0 < own.quantile_ms(0.99) < routed.quantile_ms(0.99)
 
 
-def question(*sites: SiteInput, objective_ms: float, hub: HubInput | None = None) -> Question:
-    rules = Rules(agreeing_windows=1, dwell_s=0)
-    return Question(steady(), sites, hub or HubInput(), objective_ms, now_s=0.0, rules=rules)
+def question(*sites: SiteFacts, memory: Memory, objective_s: float = 60.0, egress_bps: float = 1e9) -> Question:
+    situation = live(*sites, objective=Objective(0.99, objective_s), egress_bps=egress_bps)
+    return Question(steady(), situation, now_s=0.0, memory=memory, rules=Rules(agreeing_windows=1, dwell_s=0))
 
 
-def test_a_circuit_is_chosen_where_the_routed_path_misses_the_objective_and_left_when_it_dies() -> None:
-    slow = Path(access_bps=200_000.0)
-    routed = SiteInput("a", slow)
-    probe = question(routed, objective_ms=100_000)
-    unicast_ms = decide(probe).option(Transport.UNICAST).p99_ms
-    wide = replace(on_circuit("a"), path=Path())
-    asked = question(wide, objective_ms=unicast_ms, hub=HubInput(egress_bps=200_000.0))
-    decision = decide(asked)
-    assert decision.option(Transport.STATIC_CIRCUIT).p99_ms < decision.option(Transport.UNICAST).p99_ms
-    gone = replace(wide, circuit=None, no_circuit="a: circuit 17 is down: cut")
-    again = replace(
-        asked, sites=(gone,), memory=replace(asked.memory, transport=Transport.STATIC_CIRCUIT), look=False
-    )
-    left = decide(again)
-    assert left.transport is not Transport.STATIC_CIRCUIT
-    assert left.because is not Because.WAITING
-    assert "static-circuit is not possible: no circuit can be used (a: circuit 17 is down: cut)" in reason(
-        again, left
-    )
+STARTED = Memory(chosen_at_s=-1e9)
+RIDING = Memory(Transport.STATIC_CIRCUIT, chosen_at_s=-1e9)
+
+
+def test_a_circuit_is_chosen_where_the_routed_port_is_full() -> None:
+    decision = decide(question(on_circuit("a"), memory=STARTED, egress_bps=1e6))
+    assert (decision.transport, decision.because) == (Transport.STATIC_CIRCUIT, Because.CHEAPEST)
+    assert "the hub has 1.00 Mb/s" in decision.option(Transport.UNICAST).reason
+
+
+def test_a_circuit_that_dies_is_left_at_once_and_no_change_is_counted() -> None:
+    patient = Rules(agreeing_windows=99, dwell_s=1e9, changes_per_day=0, dry_run=True)
+    gone = site("a", no_circuit="a: circuit 17 is down: cut")
+    asked = replace(question(gone, memory=RIDING), rules=patient, look=False, mistrust="its predictions are wrong")
+    left = decide(asked)
+    assert (left.transport, left.because, left.memory.changed_at_s) == (Transport.UNICAST, Because.FALLBACK, ())
+    why = "fallback, static-circuit is not possible any more (no circuit can be used (a: circuit 17 is down: cut))"
+    assert why in reason(asked, left)
 
 
 def test_at_an_equal_price_a_feed_stays_where_it_is() -> None:
-    asked = question(on_circuit("a"), objective_ms=60_000)
-    assert decide(asked).transport is Transport.UNICAST
-    riding = replace(asked, memory=replace(asked.memory, transport=Transport.STATIC_CIRCUIT))
+    assert decide(question(on_circuit("a"), memory=STARTED)).transport is Transport.UNICAST
+    riding = question(on_circuit("a"), memory=RIDING)
     assert decide(riding).transport is Transport.STATIC_CIRCUIT
     assert "circuit 17" in reason(riding, decide(riding))
 
 
 def test_the_leg_names_the_circuit_of_each_site() -> None:
-    option = static(on_circuit("c"), SiteInput("b"), on_circuit("a"))
-    unicast, riding = legs_of(option, unicast_leg=7, group=None, circuit_leg=9)
+    option = static(on_circuit("c"), site("b"), on_circuit("a"))
+    unicast, riding = legs_of(option, unicast_leg=7, circuit_leg=9)
     assert unicast == Leg(7, Transport.UNICAST, ("b",))
     assert riding == Leg(9, Transport.STATIC_CIRCUIT, ("a", "c"), circuits=(("a", 17), ("c", 17)))
-    alone = legs_of(static(on_circuit("a")), unicast_leg=7, group=None, circuit_leg=9)
+    alone = legs_of(static(on_circuit("a")), unicast_leg=7, circuit_leg=9)
     assert [leg.leg for leg in alone] == [9]

@@ -7,7 +7,7 @@ import pytest
 
 from downburst.events import LegChanged, SessionTraffic
 from downburst.model import Settled, Site, Subscription
-from downburst_scheduler.options import SiteInput
+from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.paths import MatchShares, SitePaths
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -17,7 +17,7 @@ KEY = ("unl.edu", "NGRID")
 
 def known(
     paths: SitePaths, site: Site | None = None, wishes: list[Subscription] | None = None, *, at: datetime = NOON
-) -> SiteInput:
+) -> SiteFacts:
     return paths.site(site or Site("unl.edu"), "NGRID", PART if wishes is None else wishes, now=at, in_group=False)
 
 
@@ -33,7 +33,7 @@ def stored(size_bytes: int, epoch: str = "a1") -> Settled:
 
 def test_nothing_is_assumed_of_an_unknown_site() -> None:
     site = known(SitePaths(timedelta(minutes=30)))
-    assert (site.path.round_trip_s, site.path.access_bps, site.path.share, site.no_multicast) == (
+    assert (site.round_trip_s, site.access_bps, site.share, site.no_multicast) == (
         0.0,
         None,
         1.0,
@@ -45,15 +45,15 @@ def test_the_newest_round_trip_counts_and_a_missing_one_changes_nothing() -> Non
     paths = SitePaths(timedelta(minutes=30))
     for round_trip_us in (80_000, 70_000, None):
         paths.sessions_seen([SessionTraffic("unl.edu", None, None, round_trip_us, ())])
-    assert known(paths).path.round_trip_s == 0.07
+    assert known(paths).round_trip_s == 0.07
 
 
 def test_the_lower_of_access_rate_and_the_hours_ceiling_holds() -> None:
     by_hour = tuple([100.0] * 12 + [20.0] + [0.0] * 11)
     site = Site("unl.edu", access_rate_bps=50e6, ceiling_mbps_by_hour=by_hour)
     paths = SitePaths(timedelta(minutes=30))
-    assert known(paths, site).path.access_bps == 20e6
-    assert known(paths, site, at=NOON - timedelta(hours=1)).path.access_bps == 50e6
+    assert known(paths, site).access_bps == 20e6
+    assert known(paths, site, at=NOON - timedelta(hours=1)).access_bps == 50e6
 
 
 def test_a_site_that_heard_no_group_is_tried_again_after_the_retry_time() -> None:
@@ -91,9 +91,9 @@ def test_a_pattern_for_everything_needs_no_measurement(pattern: str, not_pattern
     paths.settled([stored(0)], caught_up=frozenset([KEY]))
     paths.arrived("NGRID", 4_000_000)
     paths.settled([stored(1_000_000)], caught_up=frozenset([KEY]))
-    assert known(paths, wishes=wishes).path.share == share
+    assert known(paths, wishes=wishes).share == share
     paths.keep([])
-    assert known(paths, wishes=wishes).path.share == 1.0
+    assert known(paths, wishes=wishes).share == 1.0
 
 
 def test_a_share_is_measured_only_while_the_site_keeps_up() -> None:

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from downburst.model import Pin, Transport
-from downburst_scheduler.options import HubInput, SiteInput
+from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.planner import Because, Decision, Memory, Question, Rules, decide
-from downburst_scheduler.queueing import Path
-from downburst_scheduler.sentences import duration, figures, reason
+from downburst_scheduler.sentences import figures, reason
 from downburst_scheduler.traffic import Arrivals, statistics_of
-from unit.scheduler.feeds import ngrid_hour, steady
+from downburst_scheduler.words import duration
+from unit.scheduler.feeds import live, ngrid_hour, sites, steady
 
 NO_CIRCUITS = (
     "static-circuit and dynamic-circuit are not available: no circuit is reserved to its sites, "
@@ -23,14 +23,15 @@ NO_CIRCUITS = (
 AT_ONCE = Rules(agreeing_windows=1, dwell_s=0)
 
 
-def sites(count: int, **path: float) -> tuple[SiteInput, ...]:
-    return tuple(SiteInput(f"site-{number}", Path(**path)) for number in range(1, count + 1))
-
-
-def question(fan_out: int = 5, played: Arrivals | None = None, **other: object) -> Question:
-    given_ = {"hub": HubInput(), "objective_ms": 5_000.0, "now_s": 0.0, "rules": AT_ONCE} | other
-    arrivals = steady() if played is None else played
-    return Question(arrivals=arrivals, sites=sites(fan_out, round_trip_s=0.02), **given_)  # type: ignore[arg-type]
+def question(
+    fan_out: int = 5, played: Arrivals | None = None, objective_ms: float = 5_000.0, **other: object
+) -> Question:
+    """Sites at 20 ms; what belongs to the situation goes there."""
+    of_planner = {name: other.pop(name) for name in tuple(other) if name in Question.__dataclass_fields__}
+    given_ = {"now_s": 0.0, "rules": AT_ONCE} | of_planner
+    objective = Objective(0.99, objective_ms / 1e3)
+    situation = live(*sites(fan_out, round_trip_s=0.02), objective=objective, **other)
+    return Question(arrivals=steady() if played is None else played, situation=situation, **given_)  # type: ignore[arg-type]
 
 
 def pin(transport: Transport) -> Pin:
@@ -52,7 +53,7 @@ def test_example_7_conduit_to_104_sites_over_a_gigabit_goes_by_multicast() -> No
     asked = question(104, conduit)
     decision = decide(asked)
     assert decision.transport == Transport.MULTICAST
-    unicast = decision.option(Transport.UNICAST).prediction
+    unicast = decision.option(Transport.UNICAST).outcome
     assert unicast is not None
     assert unicast.egress_bps == pytest.approx(578e6, rel=0.01)
     assert NO_CIRCUITS in reason(asked, decision)
@@ -94,29 +95,46 @@ def test_if_nothing_meets_the_objective_the_fastest_is_taken() -> None:
     asked = question(5, objective_ms=1.0)
     decision = decide(asked)
     assert decision.because == Because.FASTEST
-    assert "over the 1 ms objective" in reason(asked, decision)
-    fastest = min(option.p99_ms for option in decision.options if option.feasible)
-    assert decision.chosen.p99_ms == fastest
+    assert "over the objective of 1 ms" in reason(asked, decision)
+    fastest = min(option.quantile_ms(0.99) for option in decision.options if option.feasible)
+    assert decision.chosen.quantile_ms(0.99) == fastest
 
 
 def test_an_objective_that_only_copies_meet_is_worth_their_price() -> None:
     """A group is paced; three copies over a wide port are sooner there."""
-    hub = HubInput(egress_bps=10e9, multicast_rate_bps=5e6)
-    decision = decide(question(3, hub=hub, objective_ms=100.0, memory=Memory(Transport.MULTICAST, chosen_at_s=-1e9)))
-    assert decision.option(Transport.MULTICAST).p99_ms > 100 > decision.option(Transport.UNICAST).p99_ms
+    decision = decide(
+        question(
+            3,
+            egress_bps=10e9,
+            multicast_rate_bps=5e6,
+            objective_ms=100.0,
+            memory=Memory(Transport.MULTICAST, chosen_at_s=-1e9),
+        )
+    )
+    assert (
+        decision.option(Transport.MULTICAST).quantile_ms(0.99)
+        > 100
+        > decision.option(Transport.UNICAST).quantile_ms(0.99)
+    )
     assert (decision.transport, decision.because) == (Transport.UNICAST, Because.CHEAPEST)
 
 
 def test_a_cheaper_transport_that_only_just_meets_the_objective_is_left_alone() -> None:
     """A p99 of nine tenths of the objective would be over it at the next burst."""
-    narrow = HubInput(multicast_rate_bps=5e6)
-    p99_ms = decide(question(5, hub=narrow)).option(Transport.MULTICAST).p99_ms
-    assert decide(question(5, hub=narrow, objective_ms=p99_ms / 0.9)).transport == Transport.UNICAST
-    assert decide(question(5, hub=narrow, objective_ms=p99_ms / 0.7)).transport == Transport.MULTICAST
+    standing = Memory(chosen_at_s=-1e9)
+    p99_ms = decide(question(5, multicast_rate_bps=5e6)).option(Transport.MULTICAST).quantile_ms(0.99)
+    assert (
+        decide(question(5, multicast_rate_bps=5e6, memory=standing, objective_ms=p99_ms / 0.9)).transport
+        == Transport.UNICAST
+    )
+    assert (
+        decide(question(5, multicast_rate_bps=5e6, memory=standing, objective_ms=p99_ms / 0.7)).transport
+        == Transport.MULTICAST
+    )
 
 
 def test_if_nothing_fits_the_least_is_sent() -> None:
-    decision = decide(question(5, hub=HubInput(egress_bps=1e6, multicast_rate_bps=9e5)))
+    decision = decide(question(5, egress_bps=1e6, multicast_rate_bps=9e5))
     assert (decision.transport, decision.because) == (Transport.MULTICAST, Because.LEAST_BAD)
 
 
@@ -190,7 +208,7 @@ def test_a_change_waits_for_the_dwell_of_the_one_before() -> None:
 def test_a_site_more_joins_the_group_without_patience() -> None:
     memory = Memory(Transport.MULTICAST, chosen_at_s=0.0)
     decision = decide(question(6, rules=Rules(agreeing_windows=99, dwell_s=1e9), memory=memory))
-    assert "site-6" in decision.chosen.multicast_sites
+    assert "site-6" in decision.chosen.groups[0].sites
 
 
 def test_two_members_that_are_left_stay_a_group() -> None:
@@ -215,9 +233,16 @@ def test_changes_for_a_gain_are_never_nearer_than_the_dwell(
     memory, changes = Memory(), list[float]()
     for number, (load, fan_out, repair_share, loud) in enumerate(seen):
         played = steady(products=60, size_bytes=100_000 * load) if loud else Arrivals(np.empty(0), np.empty(0), 30.0)
-        hub = HubInput(egress_bps=20e6, multicast_rate_bps=10e6, repair_share=repair_share)
         asked = question(
-            fan_out, played, hub=hub, objective_ms=objective_ms, now_s=number * 10.0, memory=memory, rules=rules
+            fan_out,
+            played,
+            egress_bps=20e6,
+            multicast_rate_bps=10e6,
+            group_loss=repair_share,
+            objective_ms=objective_ms,
+            now_s=number * 10.0,
+            memory=memory,
+            rules=rules,
         )
         decision = decide(asked)
         standing = decision.option(memory.transport)
@@ -236,10 +261,9 @@ def test_noise_around_one_state_makes_at_most_one_change(
     memory, changes = Memory(), 0
     for number, load in enumerate(loads):
         played = steady(products=60, size_bytes=100_000 * load)
-        hub = HubInput(egress_bps=100e6, multicast_rate_bps=50e6)
         asked = question(
-            fan_out, played, hub=hub, objective_ms=objective_ms, now_s=number * 10.0, memory=memory,
-            rules=Rules(agreeing_windows=3, dwell_s=0),
+            fan_out, played, egress_bps=100e6, multicast_rate_bps=50e6, objective_ms=objective_ms,
+            now_s=number * 10.0, memory=memory, rules=Rules(agreeing_windows=3, dwell_s=0),
         )  # fmt: skip
         decision = decide(asked)
         changes += decision.transport != memory.transport

@@ -9,10 +9,9 @@ from downburst.cli.analysis.plots import Axis, Line, Points, plot
 from downburst.cli.analysis.tables import volume
 from downburst_scheduler.histograms import Floats
 from downburst_scheduler.models.candidates import Evaluated, Situation
-from downburst_scheduler.options import megabits
-from downburst_scheduler.sentences import duration
 from downburst_scheduler.study import ProductStudy
 from downburst_scheduler.traffic import Arrivals
+from downburst_scheduler.words import duration, megabits
 
 
 def page(name: str, study: ProductStudy, situation: Situation) -> str:

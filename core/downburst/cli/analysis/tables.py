@@ -5,10 +5,9 @@ from rich.table import Table
 
 from downburst_scheduler.models.candidates import Comparison, Situation
 from downburst_scheduler.models.grouping import Partition
-from downburst_scheduler.options import megabits
-from downburst_scheduler.sentences import duration
 from downburst_scheduler.sessions import SessionFigures, Suitability
 from downburst_scheduler.study import ProductStudy, ReportedFeed
+from downburst_scheduler.words import duration, megabits
 
 
 def print_products(console: Console, study: ProductStudy, situation: Situation) -> None:

@@ -1,0 +1,106 @@
+"""Measured over predicted latencies of one feed: by what predictions are multiplied, and when not to trust them.
+
+Each review compares the latencies of the last minutes with what the models say of the arrivals of that time, for
+every transport that served sites. The median of the last reviews is the factor. A feed whose ratio stays outside
+`TRUSTED` is not moved by predictions until it is back inside or somebody acts.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from downburst.model import Transport
+from downburst_scheduler.models.situation import Calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Of a latency."""
+
+    p50_ms: float
+    p99_ms: float
+
+    def over(self, predicted: "Quantiles", *, floor_ms: float) -> "Ratio":
+        """How many times as large as predicted; what is below the floor moves no decision and counts as the floor."""
+        return Ratio(
+            max(self.p50_ms, floor_ms) / max(predicted.p50_ms, floor_ms),
+            max(self.p99_ms, floor_ms) / max(predicted.p99_ms, floor_ms),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Measured over predicted."""
+
+    p50: float
+    p99: float
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the tail, which objectives are about, is about right."""
+        return TRUSTED[0] <= self.p99 <= TRUSTED[1]
+
+
+class FeedCalibration:
+    """The ratios of one feed's transports; bounded."""
+
+    def __init__(self) -> None:
+        self._ratios: dict[Transport, deque[Ratio]] = {}
+        self._outside: dict[Transport, int] = {}
+
+    def add(self, transport: Transport, ratio: Ratio) -> None:
+        """Takes one review."""
+        self._ratios.setdefault(transport, deque(maxlen=KEPT)).append(ratio)
+        self._outside[transport] = 0 if ratio.trusted else self._outside.get(transport, 0) + 1
+
+    def factors(self) -> Mapping[Transport, Calibration]:
+        """For the transports that were reviewed often enough; never more than what is trusted."""
+        enough = {name: ratios for name, ratios in self._ratios.items() if len(ratios) >= FEWEST}
+        return {
+            name: Calibration(_within(median(one.p50 for one in ratios)), _within(median(one.p99 for one in ratios)))
+            for name, ratios in enough.items()
+        }
+
+    def mistrust(self, transport: Transport) -> str | None:
+        """Why what is predicted of a transport is not to be acted upon; None while it is."""
+        if self._outside.get(transport, 0) < FEWEST:
+            return None
+        ratio = median(one.p99 for one in list(self._ratios[transport])[-FEWEST:])
+        return (
+            f"the p99 measured by {transport} is {ratio:.2g} times the predicted one, outside {TRUSTED[0]:g} to "
+            f"{TRUSTED[1]:g}, so it does not change by itself until that is over or somebody pins or unpins it"
+        )
+
+    def forget(self) -> None:
+        """Begins anew: somebody acted."""
+        self._ratios.clear()
+        self._outside.clear()
+
+    def figures(self) -> dict[str, float | str | bool | None]:
+        """The factors as they are kept with a plan."""
+        shown: dict[str, float | str | bool | None] = {}
+        for name, factor in self.factors().items():
+            shown |= {f"calibration_{name}_p50": factor.p50, f"calibration_{name}_p99": factor.p99}
+        return shown
+
+    @classmethod
+    def resumed(cls, figures: Mapping[str, object]) -> "FeedCalibration":
+        """Goes on from the factors of a plan."""
+        made = cls()
+        for transport in Transport:
+            p50, p99 = figures.get(f"calibration_{transport}_p50"), figures.get(f"calibration_{transport}_p99")
+            if isinstance(p50, (int, float)) and isinstance(p99, (int, float)):
+                made._ratios[transport] = deque([Ratio(p50, p99)] * FEWEST, maxlen=KEPT)
+        return made
+
+
+def _within(ratio: float) -> float:
+    return min(max(ratio, TRUSTED[0]), TRUSTED[1])
+
+
+TRUSTED = (0.5, 2.0)
+KEPT = 31
+"""Reviews: half an hour of minutes, so that an hour of the day which differs is followed."""
+FEWEST = 5
+"""Reviews in a row that make a factor, or a doubt."""

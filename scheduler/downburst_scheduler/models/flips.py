@@ -1,0 +1,165 @@
+"""The one input whose change would flip a choice: the one that needs to change least, found by asking again.
+
+All inputs are taken a little larger and smaller, then more so, until one changes the answer; that change is halved
+(on a scale of ratios) until it is known to some per cent.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from downburst.model import Transport
+from downburst_scheduler.models.candidates import Evaluated, evaluate
+from downburst_scheduler.models.parts import Asked, asked_of
+from downburst_scheduler.models.population import Alike, alike, count_of, outlined, scaled
+from downburst_scheduler.models.situation import Situation
+from downburst_scheduler.models.sizing import Objective
+from downburst_scheduler.traffic import Arrivals
+from downburst_scheduler.words import duration, megabits, sites_of
+
+Prefer = Callable[[Sequence[Evaluated]], Transport]
+"""Which transport is chosen of those that were evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """An input, what it is, and at which value another transport is chosen."""
+
+    name: str
+    now: float
+    then: float
+    transport: Transport
+    sentence: str
+
+
+def flip(arrivals: Arrivals, situation: Situation, prefer: Prefer) -> Flip | None:
+    """The nearest change that flips the choice; None if no single input does within a factor of ten."""
+    base = _Base(arrivals, situation, outlined(alike(situation.sites, most=KINDS_OF_SITES)))
+    chosen = prefer(evaluate(base.asked))
+    inputs = [one for one in _inputs(base) if one.now > 0 and math.isfinite(one.now)]
+    for near, far in pairwise(FACTORS):
+        found = [_between(one, near, far, chosen, prefer) for one in inputs]
+        flips = [one for one in found if one is not None]
+        if flips:
+            return min(flips, key=lambda one: abs(math.log(one.then / one.now)))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What is asked, with one input or another changed."""
+
+    arrivals: Arrivals
+    situation: Situation
+    population: tuple[Alike, ...]
+
+    @property
+    def asked(self) -> Asked:
+        return asked_of(self.arrivals, self.situation, self.population)
+
+    def louder(self, factor: float) -> "_Base":
+        return replace(self, arrivals=replace(self.arrivals, size_bytes=self.arrivals.size_bytes * factor))
+
+    def with_sites(self, factor: float) -> "_Base":
+        return replace(self, population=scaled(self.population, factor))
+
+    def with_egress(self, factor: float) -> "_Base":
+        return self._under(replace(self.situation, egress_bps=self.situation.egress_bps * factor))
+
+    def laxer(self, factor: float) -> "_Base":
+        objective = self.situation.objective
+        return self._under(
+            replace(self.situation, objective=Objective(objective.share, objective.latency_s * factor))
+        )
+
+    def paced(self, factor: float) -> "_Base":
+        rate_bps = self.situation.multicast_rate_bps * factor
+        return self._under(replace(self.situation, multicast_rate_bps=rate_bps))
+
+    def lossier(self, factor: float) -> "_Base":
+        def more(one: Alike) -> Alike:
+            return replace(one, facts=replace(one.facts, loss=min(one.facts.loss * factor, MOST_LOSS)))
+
+        return replace(self, population=tuple(more(one) for one in self.population))
+
+    def dearer(self, factor: float) -> "_Base":
+        costs = self.situation.costs
+        return self._under(replace(self.situation, costs=replace(costs, circuit=costs.circuit * factor)))
+
+    def _under(self, situation: Situation) -> "_Base":
+        return replace(self, situation=situation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """An input that can be scaled."""
+
+    name: str
+    now: float
+    scaled: Callable[[float], _Base]
+    said: Callable[[float], str]
+    whole: bool = False
+    """Whether it comes in whole numbers only."""
+
+
+def _inputs(base: _Base) -> Iterator[_Input]:
+    situation, objective = base.situation, base.situation.objective
+    yield _Input("traffic", base.arrivals.mean_bps, base.louder, lambda at: f"{megabits(at)} of traffic")
+    yield _Input("sites", count_of(base.population), base.with_sites, sites_of, whole=True)
+    yield _Input("egress", situation.egress_bps, base.with_egress, lambda at: f"{megabits(at)} of free egress")
+    yield _Input("objective", objective.latency_s, base.laxer, lambda at: f"an objective of {duration(at * 1e3)}")
+    yield _Input("group rate", situation.multicast_rate_bps, base.paced, lambda at: f"groups at {megabits(at)}")
+    loss = max((one.facts.loss for one in base.population), default=0.0)
+    yield _Input("loss", loss, base.lossier, lambda at: f"a loss of {at:.2%}")
+    price = situation.costs.circuit
+    yield _Input("circuit cost", price, base.dearer, lambda at: f"circuits at {at:.2f} times the cost of egress")
+
+
+def _between(one: _Input, near: float, far: float, chosen: Transport, prefer: Prefer) -> Flip | None:
+    """The smaller of the changes up and down that lie between these factors."""
+
+    def answer(factor: float) -> Transport:
+        return prefer(evaluate(one.scaled(_whole(one, factor)).asked))
+
+    found = [_halved(answer, chosen, near, far), _halved(answer, chosen, 1 / near, 1 / far)]
+    changes = [change for change in found if change is not None]
+    if not changes:
+        return None
+    factor, transport = min(changes, key=lambda change: abs(math.log(change[0])))
+    then = one.now * _whole(one, factor)
+    return Flip(one.name, one.now, then, transport, f"{transport} at {one.said(then)} instead of {one.said(one.now)}")
+
+
+def _halved(
+    answer: Callable[[float], Transport], chosen: Transport, near: float, far: float
+) -> tuple[float, Transport] | None:
+    """The least factor that was found to give another answer, and the answer; None if the far one gives the same."""
+    low, high, other = math.log(near), math.log(far), answer(far)
+    if other is chosen:
+        return None
+    while abs(high - low) > math.log(PRECISION):
+        middle = (low + high) / 2
+        found = answer(math.exp(middle))
+        if found is chosen:
+            low = middle
+        else:
+            high, other = middle, found
+    return math.exp(high), other
+
+
+def _whole(one: _Input, factor: float) -> float:
+    """More sites are rounded up and fewer down, so that a number is named that does flip it."""
+    if not one.whole:
+        return factor
+    count = math.ceil(one.now * factor - 1e-9) if factor > 1 else math.floor(one.now * factor + 1e-9)
+    return max(count, 1) / one.now
+
+
+FACTORS = (1.0, 1.2, 2.0, 10.0)
+"""How far inputs are changed before the next ones are tried; what is farther away is of no interest."""
+PRECISION = 1.05
+KINDS_OF_SITES = 8
+"""A flip is a hint, and asking is what costs."""
+MOST_LOSS = 0.5
+"""Of packets; beyond that no transport is of use."""

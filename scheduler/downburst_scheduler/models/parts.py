@@ -1,0 +1,155 @@
+"""Parts of a plan: some of a feed's sites, served in one way, and what that would do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from downburst.model import Transport
+from downburst_scheduler.models.grouping import ROOM, GroupingRules, Receiver, why_alone
+from downburst_scheduler.models.population import Alike, alike, count_of, names_of
+from downburst_scheduler.models.rates import PathFacts
+from downburst_scheduler.models.situation import MULTICAST_OVERHEAD, UNICAST_OVERHEAD, Overhead, Situation
+from downburst_scheduler.models.sizing import Objective, least_rate
+from downburst_scheduler.models.transports import Outcome, peak_minute_bps, static_circuit, together, unicast
+from downburst_scheduler.traffic import Arrivals
+from downburst_scheduler.words import megabits, sites_of
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Sites that are served in one way."""
+
+    transport: Transport
+    sites: tuple[str, ...]
+    outcome: Outcome | None = None
+    rate_bps: float | None = None
+    limited: bool = False
+    """Whether a member's line sets the pace of a group."""
+    circuits: tuple[tuple[str, int], ...] = ()
+    """For reserved circuits the number of each site's own."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A comparison's input, with what several candidates need of it."""
+
+    arrivals: Arrivals
+    situation: Situation
+    served: tuple[Alike, ...]
+    """Whom the choice is about."""
+    put_out: tuple[Alike, ...] = ()
+    """Whose lines can't take the feed: they get copies, fall behind by any transport, and don't count."""
+
+    @cached_property
+    def figures(self) -> bool:
+        """Whether there is anything to play."""
+        return bool(self.served) and len(self.arrivals.at_s) > 0
+
+    @cached_property
+    def mean_bps(self) -> float:
+        """Of the products."""
+        return self.arrivals.mean_bps
+
+    @cached_property
+    def paths(self) -> list[PathFacts]:
+        """Of those whom the choice is about."""
+        return [one.facts for one in self.served]
+
+    @cached_property
+    def circuit_bps(self) -> float:
+        """What a circuit is asked for: the busiest minute, room over the mean, more if the objective needs it."""
+        objective = self.situation.objective
+        away_s = max((site.round_trip_s for site in self.paths), default=0.0) / 2
+        least = least_rate(self.arrivals, Objective(objective.share, objective.latency_s * SURELY), away_s=away_s)
+        return max(peak_minute_bps(self.arrivals), self.mean_bps * ROOM, least.rate_bps if least else 0.0)
+
+    @cached_property
+    def for_copies(self) -> Arrivals:
+        """The arrivals as they are sent by unicast."""
+        return self._framed(UNICAST_OVERHEAD)
+
+    @cached_property
+    def for_groups(self) -> Arrivals:
+        """The arrivals as they are sent by multicast."""
+        return self._framed(MULTICAST_OVERHEAD)
+
+    @cached_property
+    def put_out_sentence(self) -> str:
+        """Who is put out, and why."""
+        if not self.put_out:
+            return ""
+        slowest = min(self.put_out, key=lambda one: one.facts.access_bps or 0.0)
+        takes = megabits(slowest.facts.access_bps or 0.0)
+        who = slowest.names[0] if count_of(self.put_out) == 1 else f"{sites_of(count_of(self.put_out))}"
+        return f"{who} can take {takes} and falls behind by any transport"
+
+    def with_put_out(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """The parts with copies for those who are put out."""
+        return (*parts, Part(Transport.UNICAST, names_of(self.put_out))) if self.put_out else parts
+
+    def why_alone(self, one: Alike) -> str | None:
+        """Why these sites are better served by copies; a member leaves later than an outsider would join."""
+        cost = self.situation.costs.unwanted * (MEMBERS_STAY if one.facts.in_group else 1.0)
+        rate_bps = min(one.facts.access_bps or self.situation.multicast_rate_bps, self.situation.multicast_rate_bps)
+        rules = GroupingRules(
+            mean_bps=0.0 if one.facts.access_bps is None else self.mean_bps, unwanted_byte_cost=cost
+        )
+        return why_alone(Receiver(one.names[0], rate_bps, one.facts.share), rules)
+
+    def too_narrow(self, one: Alike) -> bool:
+        """Whether the circuit of these sites carries less than what they take on average."""
+        circuit = one.facts.circuit
+        return circuit is not None and self.mean_bps * one.facts.share >= circuit.payload_bps
+
+    def _framed(self, overhead: Overhead) -> Arrivals:
+        if not self.situation.headers or not self.figures:
+            return self.arrivals
+        return replace(self.arrivals, size_bytes=overhead.on(self.arrivals.size_bytes))
+
+
+def asked_of(arrivals: Arrivals, situation: Situation, population: tuple[Alike, ...] | None = None) -> Asked:
+    """The question, with those put out whom no transport helps."""
+    every = alike(situation.sites) if population is None else population
+    mean_bps = arrivals.mean_bps
+    hopeless = tuple(
+        one for one in every if one.facts.access_bps and one.facts.access_bps < mean_bps * one.facts.share
+    )
+    if len(hopeless) == len(every):
+        return Asked(arrivals, situation, every)
+    return Asked(arrivals, situation, tuple(one for one in every if one not in hopeless), hopeless)
+
+
+def copies(asked: Asked, some: Sequence[Alike], *, egress_bps: float) -> Part:
+    """A copy to each of these sites over the routed path."""
+    part = Part(Transport.UNICAST, names_of(some))
+    if not asked.figures or not some:
+        return part
+    paths = [one.facts for one in some]
+    return replace(part, outcome=unicast(asked.for_copies, paths, egress_bps=egress_bps, order=asked.situation.order))
+
+
+def on_circuits(asked: Asked, some: Sequence[Alike]) -> tuple[Part, ...]:
+    """Each of these sites on the circuit that is reserved to it."""
+    circuits = tuple((site.name, site.circuit.circuit) for one in some for site in one.members if site.circuit)
+    part = Part(Transport.STATIC_CIRCUIT, names_of(some), circuits=circuits)
+    if not asked.figures:
+        return (part,)
+    by_rate: dict[float, list[PathFacts]] = {}
+    for one in some:
+        if one.facts.circuit is not None:
+            by_rate.setdefault(one.facts.circuit.payload_bps, []).append(one.facts)
+    played = [static_circuit(asked.for_copies, paths, rate_bps=rate_bps) for rate_bps, paths in by_rate.items()]
+    return (replace(part, outcome=together(played), rate_bps=max(by_rate)),)
+
+
+def left_beside(situation: Situation, paced_bps: float) -> float:
+    """What groups of this pace leave of the egress for copies."""
+    return max(situation.egress_bps - paced_bps, (1 - GROUP_SHARE_OF_EGRESS) * situation.egress_bps)
+
+
+SURELY = 0.98
+"""Predictions are kept to one per cent, and a circuit that just misses is no use."""
+GROUP_SHARE_OF_EGRESS = 0.9
+"""A group paced at more than this share of what is free would starve everything else."""
+MEMBERS_STAY = 0.5
+"""A member stays until what it throws away costs twice as much as would keep it from joining."""

@@ -1,0 +1,191 @@
+"""What the loop knows of each feed and of the configuration, and how fast it works."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Self
+
+from downburst.events import LegTraffic
+from downburst.ledger import Book
+from downburst.model import Feed, Leg, Pin, Plan, Site, Subscription, Transport
+from downburst.settings import Settings
+from downburst_scheduler.calibration import FeedCalibration, Quantiles
+from downburst_scheduler.models.delays import Latencies
+from downburst_scheduler.offers import CircuitOffers
+from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Memory, Question, Rules
+from downburst_scheduler.traffic import FeedWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The settings' times in real seconds."""
+
+    step_s: float
+    window_s: float
+    review_s: float
+    rules: Rules
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Pace":
+        """As the settings have it."""
+        wanted, scale = settings.scheduler, settings.time_scale
+        rules = Rules(
+            wanted.min_gain,
+            wanted.agreeing_windows,
+            wanted.dwell_s / scale,
+            changes_per_day=wanted.changes_per_day,
+            day_s=DAY_S / scale,
+        )
+        window_s = max(wanted.window_s / scale, SHORTEST_WINDOW_S)
+        return cls(max(wanted.step_s / scale, 1.0), window_s, max(60 / scale, 1.0), rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The configuration as the ledger has it."""
+
+    feeds: Mapping[str, Feed] = field(default_factory=dict)
+    sites: Mapping[str, Site] = field(default_factory=dict)
+    subscribers: Mapping[str, Sequence[tuple[Site, list[Subscription]]]] = field(default_factory=dict)
+    """By feed: sites that want it, may take it and are active, with what they want."""
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    circuits: CircuitOffers = field(default_factory=CircuitOffers)
+
+    @classmethod
+    def of(cls, book: Book) -> "Known":
+        """As the ledger has it now."""
+        sites = {site.name: site for site in book.sites.all()}
+        return cls(
+            feeds={feed.name: feed for feed in book.feeds.all()},
+            sites=sites,
+            subscribers=_subscribers(sites, book.subscriptions.all()),
+            pins=book.pins.all(),
+            circuits=CircuitOffers(book.circuits.begun(), book.circuits.measurements()),
+        )
+
+
+@dataclass(slots=True)
+class Repairs:
+    """Repair over product bytes of a feed's groups; old counts fade."""
+
+    sent_bytes: float = 0.0
+    repair_bytes: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """Zero until enough was sent to tell."""
+        return min(self.repair_bytes / self.sent_bytes, 1.0) if self.sent_bytes >= TELLING_BYTES else 0.0
+
+    def add(self, leg: LegTraffic) -> None:
+        """Counts what a leg sent in a second."""
+        if leg.transport is Transport.MULTICAST and (leg.product_bytes or leg.repair_bytes):
+            self.sent_bytes = self.sent_bytes * FADING + leg.product_bytes
+            self.repair_bytes = self.repair_bytes * FADING + leg.repair_bytes
+
+
+@dataclass(slots=True)
+class FeedState:
+    """One feed from look to look; what must survive a restart lies in its plans."""
+
+    window: FeedWindow
+    memory: Memory = field(default_factory=Memory)
+    plan: Plan | None = None
+    because: Because | None = None
+    unexplained: tuple[Question, Decision] | None = None
+    """What the plan was made of, until it is known what would flip it."""
+    mistrusted: bool = False
+    groups: tuple[Leg, ...] = ()
+    circuit_leg: int | None = None
+    repairs: Repairs = field(default_factory=Repairs)
+    calibration: FeedCalibration = field(default_factory=FeedCalibration)
+    predicted: Mapping[Transport, Quantiles] = field(default_factory=dict)
+    """What the models say of the arrivals of the window for each transport in use, not calibrated."""
+    egress_bps: float = 0.0
+    """What it takes of the routed port on average."""
+    mean_bps: float = 0.0
+
+    @classmethod
+    def resumed(cls, history: Sequence[Plan], *, pace: Pace, now_s: float, age_s: Mapping[int, float]) -> Self:
+        """Goes on from the plans of an earlier run, newest first; ages are by version."""
+        plan = history[0]
+        rides = next((leg for leg in plan.legs if leg.transport is Transport.STATIC_CIRCUIT), None)
+        standing = Transport.MULTICAST if groups_of(plan) else Transport.UNICAST
+        known = _because(plan)
+        memory = Memory(
+            transport=Transport.STATIC_CIRCUIT if rides else standing,
+            chosen_at_s=None if known in (None, *STARTING) else now_s - max(age_s[plan.version], 0.0),
+            changed_at_s=tuple(now_s - age_s[one.version] for one in reversed(_changes(history))),
+        )
+        return cls(
+            FeedWindow(pace.window_s),
+            memory,
+            plan,
+            known,
+            mistrusted=plan.figures.get("mistrusted") is True,
+            circuit_leg=rides.leg if rides else None,
+            calibration=FeedCalibration.resumed(plan.figures),
+        )
+
+    def decided(self, decision: Decision, mean_bps: float) -> None:
+        """Takes what the decision says of traffic and latencies."""
+        self.memory = decision.memory
+        self.egress_bps, self.mean_bps = decision.chosen.routed_bps, mean_bps
+        by_transport: dict[Transport, list[Latencies]] = {}
+        for part in decision.chosen.parts:
+            if part.outcome is not None:
+                by_transport.setdefault(part.transport, []).append(part.outcome.latencies)
+        self.predicted = {
+            transport: _quantiles(Latencies.together_of(latencies)) for transport, latencies in by_transport.items()
+        }
+
+    def used_bps(self, site: str) -> float:
+        """What the feed takes of the site's circuit on average."""
+        legs = [leg for leg in self.plan.legs if leg.transport is Transport.STATIC_CIRCUIT] if self.plan else []
+        return self.mean_bps if any(site in leg.sites for leg in legs) else 0.0
+
+
+def groups_of(plan: Plan | None) -> list[Leg]:
+    """The multicast legs of a plan."""
+    return [leg for leg in plan.legs if leg.transport is Transport.MULTICAST] if plan else []
+
+
+def _quantiles(latencies: Latencies) -> Quantiles:
+    return Quantiles(latencies.quantile_s(0.5) * 1e3, latencies.quantile_s(0.99) * 1e3)
+
+
+def _subscribers(
+    sites: Mapping[str, Site], wishes: Iterable[Subscription]
+) -> dict[str, list[tuple[Site, list[Subscription]]]]:
+    found: dict[str, dict[str, list[Subscription]]] = {}
+    for wish in wishes:
+        site = sites.get(wish.site)
+        if site is not None and site.active and site.may_take(wish.feed):
+            found.setdefault(wish.feed, {}).setdefault(wish.site, []).append(wish)
+    return {
+        feed: [(sites[name], wanted) for name, wanted in sorted(by_site.items())] for feed, by_site in found.items()
+    }
+
+
+def _because(plan: Plan) -> Because | None:
+    because = plan.figures.get("because")
+    return Because(because) if because in tuple(Because) else None
+
+
+def _changes(history: Sequence[Plan]) -> list[Plan]:
+    """The plans that changed the transport by figures, newest first; a start is no change."""
+    pairs = pairwise(history)
+    return [
+        plan
+        for plan, before in pairs
+        if plan.transport is not before.transport
+        and _because(plan) in BY_FIGURES
+        and _because(before) not in STARTING
+    ]
+
+
+STARTING = (Because.NO_SITES, Because.NO_TRAFFIC)
+SHORTEST_WINDOW_S = 5.0
+DAY_S = 86_400.0
+TELLING_BYTES = 1_000_000
+FADING = 0.99
+"""Per second with traffic: counts of a minute and a half ago weigh a third."""
