@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,8 @@ from downburst.cli.analysis import quantities
 from downburst.cli.analysis.document import product_document, report_document, transfer_document
 from downburst.cli.analysis.page import page
 from downburst.cli.analysis.tables import print_products, print_reports, print_transfers
+from downburst.cli.analysis.variance import print_variance
+from downburst.counters import counters
 from downburst.errors import BadInput, DownburstError
 from downburst.recordings import Kind, Recording, recording
 from downburst_scheduler.models.candidates import CircuitOffers, Situation
@@ -23,6 +26,7 @@ from downburst_scheduler.models.rates import CongestionControl, PathFacts
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.sessions import SessionStudy
 from downburst_scheduler.study import study_products, study_reports
+from downburst_scheduler.variance import VarianceStudy
 
 
 def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
@@ -46,6 +50,9 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     setup_delay: Annotated[str, typer.Option(help="Until a circuit that was asked for is there.")] = "60s",
     hold: Annotated[str, typer.Option(help="Silence after which a dynamic circuit is given back.")] = "60s",
     gap: Annotated[str, typer.Option(help="Longest silence inside a session.")] = "60s",
+    counters_file: Annotated[
+        Path | None, typer.Option("--counters", help="CSV of a host's counters, beside a log of transfers.")
+    ] = None,
     sort: Annotated[bool, typer.Option("--sort", help="Put the file in order of time first.")] = False,
     columns: Annotated[str, typer.Option(help="Columns of a CSV file without a header: size,time_ms.")] = "",
     html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
@@ -57,6 +64,11 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     transfers (start, duration_s, size_bytes, peer) for sessions, or rtstats lines for latencies.
 
     Example: downburst analyze ngrid-20150615T00-1h.txt --sites 8
+
+    Of a log of transfers it also tells what their throughput depends on: each factor with the share of the variance
+    that it explains, those of `--counters` as well (time, then columns of numbers; net_... are of the network).
+
+    Example: downburst analyze gridftp.csv --counters host.csv
 
     Example: downburst analyze conduit.csv.gz --sites 104 --circuits both --no-multicast --html report.html
     """
@@ -78,7 +90,8 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
             circuits=offers,
             objective=quantities.objective(objective),
         )
-        view = _View(file, situation, quantities.duration_s(gap), sort=sort, html=html, as_json=as_json)
+        options = _Options(quantities.duration_s(gap), counters_file, html, sort=sort, as_json=as_json)
+        view = _View(file, situation, options)
         with _progress() as (share, step), recording(file, columns=columns or None, progress=share) as found:
             show = view.of(found, step)
         show()
@@ -87,18 +100,24 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
         raise typer.Exit(error.exit_code) from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What is wanted beside the situation."""
+
+    gap_s: float
+    counters: Path | None
+    html: Path | None
+    sort: bool
+    as_json: bool
+
+
 class _View:
     """Studies a recording by its kind and gives what shows the result."""
 
-    def __init__(
-        self, file: Path, situation: Situation, gap_s: float, *, sort: bool, html: Path | None, as_json: bool
-    ) -> None:
+    def __init__(self, file: Path, situation: Situation, options: _Options) -> None:
         self._file = file
         self._situation = situation
-        self._gap_s = gap_s
-        self._sort = sort
-        self._html = html
-        self._json = as_json
+        self._options = options
 
     def of(self, found: Recording, step: Callable[[str], None]) -> Callable[[], None]:
         """The study of a recording, ready to be shown when the progress bar is gone."""
@@ -107,23 +126,31 @@ class _View:
         if found.kind is Kind.REPORTS:
             reported = study_reports(found.reports())
             return self._shown(report_document(self._file, reported), lambda: print_reports(_console(), reported))
-        pieces = found.products(sort=self._sort)
-        studied = study_products(pieces, self._situation, name=self._file.name, gap_s=self._gap_s, step=step)
-        if self._html is not None:
+        pieces = found.products(sort=self._options.sort)
+        studied = study_products(pieces, self._situation, name=self._file.name, gap_s=self._options.gap_s, step=step)
+        if self._options.html is not None:
             step("drawing")
-            _write(self._html, page(self._file.name, studied, self._situation))
+            _write(self._options.html, page(self._file.name, studied, self._situation))
         document = product_document(self._file, studied, self._situation)
         return self._shown(document, lambda: print_products(_console(), studied, self._situation))
 
     def _transfers(self, found: Recording) -> Callable[[], None]:
-        seen = SessionStudy(gap_s=self._gap_s)
-        transfers = found.transfers()
-        seen.take(sorted(transfers, key=lambda one: one.start_us) if self._sort else transfers)
+        seen, varying = SessionStudy(gap_s=self._options.gap_s), VarianceStudy()
+        beside = counters(self._options.counters) if self._options.counters else None
+        transfers = varying.passing(found.transfers())
+        seen.take(sorted(transfers, key=lambda one: one.start_us) if self._options.sort else transfers)
         figures = seen.figures(sorted({self._situation.circuits.setup_s, 60.0, 1.0, 0.05}, reverse=True))
-        return self._shown(transfer_document(self._file, figures), lambda: print_transfers(_console(), figures))
+        depends = varying.figures(beside)
+
+        def tables() -> None:
+            print_transfers(_console(), figures)
+            if depends is not None:
+                print_variance(_console(), depends)
+
+        return self._shown(transfer_document(self._file, figures, depends), tables)
 
     def _shown(self, document: dict[str, Any], tables: Callable[[], None]) -> Callable[[], None]:
-        return (lambda: typer.echo(json.dumps(document, indent=1))) if self._json else tables
+        return (lambda: typer.echo(json.dumps(document, indent=1))) if self._options.as_json else tables
 
 
 def _offers(circuits: str, setup_delay: str, hold: str) -> CircuitOffers:

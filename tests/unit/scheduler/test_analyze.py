@@ -145,6 +145,21 @@ def test_a_log_of_transfers_gives_sessions(tmp_path: Path) -> None:
     assert run(log, "--sort")[0] == 0
 
 
+def test_a_log_of_transfers_tells_what_throughput_depends_on(tmp_path: Path) -> None:
+    log, host = tmp_path / "gridftp.csv", tmp_path / "host.csv"
+    slow = [n // 6 % 3 == 0 for n in range(120)]
+    rows = "".join(f"{n * 10},{5 if slow[n] else 1},100000000,a\n" for n in range(120))
+    log.write_text(f"start_s,duration_s,size_bytes,peer\n{rows}")
+    host.write_text("time_s,iowait\n" + "".join(f"{n * 10},{0.9 if slow[n] else 0.1}\n" for n in range(120)))
+    assert document(log)["throughput"]["transfers"] == 120
+    found = document(log, "--counters", host)["throughput"]
+    assert found["factors"][0]["name"] == "iowait"
+    assert found["factors"][0]["explained"] > 0.95
+    out = run(log, "--counters", host)[1]
+    assert out.rstrip().endswith("so nothing says that a circuit would help.")
+    assert run(log, "--counters", tmp_path / "none.csv")[0] == 2
+
+
 def test_reports_give_latencies_by_feed() -> None:
     recorded = shared_data() / "traces" / "rtstats-20160929.txt"
     feeds = {one["feed"]: one for one in document(recorded)["feeds"]}

@@ -9,6 +9,7 @@ from downburst_scheduler.models.candidates import Evaluated, Situation
 from downburst_scheduler.models.transports import Outcome
 from downburst_scheduler.sessions import SessionFigures
 from downburst_scheduler.study import ProductStudy, ReportedFeed
+from downburst_scheduler.variance import VarianceFigures
 
 
 def product_document(file: Path, study: ProductStudy, situation: Situation) -> dict[str, Any]:
@@ -30,9 +31,10 @@ def product_document(file: Path, study: ProductStudy, situation: Situation) -> d
     }
 
 
-def transfer_document(file: Path, figures: SessionFigures) -> dict[str, Any]:
-    """Of a log of transfers."""
-    return {"file": str(file), "kind": "transfers", "sessions": asdict(figures)}
+def transfer_document(file: Path, figures: SessionFigures, variance: VarianceFigures | None) -> dict[str, Any]:
+    """Of a log of transfers; too few say nothing of what varies."""
+    throughput = asdict(variance) if variance else None
+    return {"file": str(file), "kind": "transfers", "sessions": asdict(figures), "throughput": throughput}
 
 
 def report_document(file: Path, feeds: tuple[ReportedFeed, ...]) -> dict[str, Any]:
