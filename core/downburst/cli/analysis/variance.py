@@ -3,8 +3,8 @@
 from rich.console import Console
 from rich.table import Table
 
-from downburst_scheduler.options import megabits
 from downburst_scheduler.variance import VarianceFigures
+from downburst_scheduler.words import megabits
 
 
 def print_variance(console: Console, found: VarianceFigures) -> None:
