@@ -249,7 +249,7 @@ impl Downstream {
             Status::ProgramMismatch { low, high }
                 if self.version == Version::Six && (low..=high).contains(&5) =>
             {
-                self.lose(Ending::from(status), now.monotonic);
+                self.lose(Ending::OlderVersion, now.monotonic);
                 self.version = Version::Five;
                 Ok(())
             }

@@ -33,6 +33,9 @@ pub enum Ending {
     /// The request goes on in the other mode.
     #[error("the request is made anew in the other mode")]
     Shifted,
+    /// The peer speaks an older version only: it is asked again, in that one.
+    #[error("the peer speaks version 5 and is asked again in it")]
+    OlderVersion,
     /// The pusher has said all.
     #[error("everything was sent")]
     Done,

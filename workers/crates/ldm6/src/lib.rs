@@ -1,8 +1,8 @@
 //! The LDM-6 protocol, both roles, without sockets.
 //!
 //! [`Downstream`] asks an upstream LDM for products (FEEDME) or for their descriptions (NOTIFYME) and goes on across connections;
-//! [`Upstream`] serves one connection of a downstream LDM, or takes what is pushed to it (HIYA); [`Pusher`] pushes.
-//! All three are machines without sockets, clock, disk or threads. Products pass in pieces, so that none of them is ever
+//! [`Upstream`] serves one connection of a downstream LDM, or takes what is pushed to it (HIYA); [`Pusher`] pushes, and
+//! [`Probe`] asks whether anybody answers. All are machines without sockets, clock, disk or threads. Products pass in pieces, so that none of them is ever
 //! held as a whole. `docs/protocol-ldm6.md` says what is implemented, with the limits.
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod ending;
 mod feed_type;
 mod giver;
 mod listener;
+mod probe;
 mod product;
 mod pusher;
 mod record;
@@ -34,6 +35,7 @@ pub use downstream::{
 pub use ending::Ending;
 pub use feed_type::{FeedType, FeedTypeError};
 pub use giver::Want;
+pub use probe::{Probe, ProbeInput, ProbeOutput};
 pub use product::{Ident, LdmOrigin, PatternText, ProductInfo, Signature};
 pub use pusher::{Pusher, PusherConfig, PusherInput, PusherOutput};
 pub use shift::{Mode, Shift};

@@ -141,6 +141,27 @@ fn descriptions() {
 }
 
 #[test]
+fn a_probe_asks_in_the_older_version_where_the_newer_is_refused() {
+    let asked = |probe: &mut Probe| match probe.poll(at(0.0)) {
+        Some(ProbeOutput::Send(bytes)) => bytes.to_vec(),
+        other => panic!("{other:?}"),
+    };
+    let mut probe = Probe::new(at(0.0), 0x22);
+    assert_eq!(asked(&mut probe), golden("nullproc"));
+    probe.handle(at(0.0), ProbeInput::Received(golden("nullproc-reply").into()));
+    assert_eq!(probe.poll(at(0.0)), Some(ProbeOutput::Answers(Version::Six)));
+    assert_eq!(probe.deadline(), None);
+
+    let mut probe = Probe::new(at(0.0), 0x11);
+    asked(&mut probe);
+    probe.handle(at(0.0), ProbeInput::Received(golden("program-mismatch").into()));
+    let again = asked(&mut probe);
+    assert_eq!((again[7], again[23]), (0x12, 5));
+    assert_eq!(probe.poll(at(59.9)), None);
+    assert_eq!(probe.poll(at(60.0)), Some(ProbeOutput::Ended(Ending::Unanswered(60))));
+}
+
+#[test]
 fn pushes_and_probes() {
     let class = ProductClass {
         from: Timestamp { seconds: 0x6b01_190d, micros: 0xe_eca4 },

@@ -11,6 +11,7 @@ mod clock;
 mod disk;
 mod file_names;
 pub mod hub;
+pub mod ldm_tools;
 mod lines;
 pub mod log_tools;
 pub mod reconnect;

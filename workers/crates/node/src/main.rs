@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use downburst_node::ldm_tools::LdmTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
 use tokio::runtime::Builder;
@@ -42,6 +43,9 @@ enum Role {
     /// Look into the product logs of a hub or a site; nothing is changed, and a running node is not disturbed.
     #[command(subcommand)]
     Log(LogTool),
+    /// Ask LDM servers, as ldmping and notifyme do.
+    #[command(subcommand)]
+    Ldm(LdmTool),
     /// What this host can do for circuits.
     #[command(subcommand)]
     Circuits(CircuitTool),
@@ -137,6 +141,7 @@ fn main() -> ExitCode {
         Role::SiteControl(arguments) => site_control(arguments),
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
+        Role::Ldm(tool) => downburst_node::ldm_tools::run(&tool),
         Role::Log(tool) => downburst_node::log_tools::run(&tool),
     }
 }

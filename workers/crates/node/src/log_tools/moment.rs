@@ -15,7 +15,7 @@ pub(crate) fn log_time(moment: WallMicros) -> String {
 }
 
 /// A creation time as LDM prints it: `20260131120000.250`.
-pub(super) fn creation_time(moment: WallMicros) -> String {
+pub(crate) fn creation_time(moment: WallMicros) -> String {
     let Civil { year, month, day, hour, minute, second, micros } = civil(moment);
     format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}.{:03}", micros / 1_000)
 }

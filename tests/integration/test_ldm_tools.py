@@ -1,0 +1,80 @@
+"""`downburst-node ldm`: the node's tools against a peer that speaks LDM on its own, over TCP."""
+
+import json
+import socket
+import subprocess
+
+import pytest
+
+from kit.ldm_peer import NOTIFYME, NULLPROC, ldm_peer
+from kit.node import node_binary
+
+
+def tool(*arguments: str, code: int = 0) -> tuple[str, str]:
+    """Runs a tool that must end with ``code``."""
+    done = subprocess.run([node_binary(), "ldm", *arguments], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout, done.stderr
+
+
+def test_ping_tells_that_a_server_answers_and_how_fast() -> None:
+    with ldm_peer({NULLPROC: "nullproc-reply"}) as peer:
+        told = json.loads(tool("ping", "--json", peer.address)[0])
+        shown, _ = tool("ping", peer.address)
+    assert (told["version"], peer.heard) == (6, [(6, NULLPROC)] * 2)
+    assert 0 < told["answer_us"] < 60_000_000
+    assert shown.startswith(f"{peer.address} answers LDM 6: connected in ")
+
+
+def test_ping_asks_an_older_server_in_its_version() -> None:
+    with ldm_peer({NULLPROC: "5:nullproc-reply"}) as peer:
+        assert json.loads(tool("ping", "--json", peer.address)[0])["version"] == 5
+    assert peer.heard == [(6, NULLPROC), (5, NULLPROC)]
+
+
+def test_ping_says_why_a_server_does_not_answer() -> None:
+    with ldm_peer({}) as peer:
+        assert "does not answer as LDM: the connection was closed" in tool("ping", peer.address, code=1)[1]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert "did not answer within 0.3 s" in tool("ping", "--timeout", "0.3", address, code=1)[1]
+    assert "can't be reached" in tool("ping", address, code=1)[1]
+    assert "--timeout takes" in tool("ping", "--timeout", "0", address, code=2)[1]
+
+
+def test_notify_prints_what_a_server_gets() -> None:
+    with ldm_peer({NOTIFYME: "feed-ok"}, ["nullproc", "notification", "notification", "notification"]) as peer:
+        shown, _ = tool("notify", peer.address, "--since", "999999999", "-n", "2", "--json")
+        plain, _ = tool("notify", peer.address, "--since", "999999999", "-n", "1")
+    first, second = [json.loads(line) for line in shown.splitlines()]
+    assert first == second
+    assert first == {
+        "feed": "EXP",
+        "id": "s/00000",
+        "size": 2000,
+        "created_us": 0x6B01190D * 1_000_000 + 0x000EECA4,
+        "origin": "ldm-up.test.org_v_127.0.0.1",
+        "sequence": 0,
+        "signature": "a5" * 16,
+    }
+    assert plain.split()[1:] == ["2000", "20261121040741.978", "EXP", "000", "s/00000"]
+    assert peer.heard[:2] == [(6, NOTIFYME), (0, 0x22)], "the heartbeat is answered, the one-way calls are not"
+
+
+@pytest.mark.parametrize(
+    ("answer", "part"),
+    [
+        ("feed-denied", "ask its administrator for an ALLOW line"),
+        ("feed-bad-pattern", "can't use a pattern"),
+        ("not-allowed", "does not allow this host"),
+    ],
+)
+def test_notify_says_why_a_server_refuses(answer: str, part: str) -> None:
+    with ldm_peer({NOTIFYME: answer}) as peer:
+        assert part in tool("notify", peer.address, code=3)[1]
+
+
+def test_notify_refuses_what_can_not_be_asked() -> None:
+    assert "no feed is called NOPE" in tool("notify", "127.0.0.1:1", "--feed", "NOPE", code=2)[1]
+    assert "at character 1" in tool("notify", "127.0.0.1:1", "--pattern", "(", code=2)[1]
+    assert "can't be reached" in tool("notify", "127.0.0.1:1", code=1)[1]
