@@ -1,5 +1,7 @@
 """What is known of the way to each site: by the kernel, by the clock exchange and by groups that were tried."""
 
+import math
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -30,6 +32,8 @@ class KnownPath:
     sent_segments: float = 0.0
     resent_segments: float = 0.0
     """Of late: what is longer ago weighs less."""
+    connections: int = 1
+    """Those that carry products."""
     group: GroupTried | None = None
 
     @property
@@ -44,6 +48,12 @@ class KnownPath:
         if self.sent_segments < TELLING_SEGMENTS:
             return None
         return min(self.resent_segments / self.sent_segments, 1.0)
+
+    @property
+    def sure_loss(self) -> float:
+        """Loss less two standard deviations of its count: a segment or two that were sent again are no lossy path."""
+        surely = self.resent_segments - 2 * math.sqrt(self.resent_segments)
+        return min(max(surely, 0.0) / max(self.sent_segments, TELLING_SEGMENTS), 1.0)
 
 
 class PathWatch:
@@ -60,10 +70,17 @@ class PathWatch:
         """Lets go of a site that was removed."""
         self._known.pop(site, None)
 
+    def keep(self, sites: Container[str]) -> None:
+        """Lets go of every site but these."""
+        self._known = {site: known for site, known in self._known.items() if site in sites}
+
     def traffic(self, event: TrafficSeen) -> None:
+        """Takes what sessions told, and when."""
+        self.sessions(event.sessions, from_us(event.to_us))
+
+    def sessions(self, seen: Iterable[SessionTraffic], at: datetime | None = None) -> None:
         """Takes what sessions told."""
-        at = from_us(event.to_us)
-        for session in event.sessions:
+        for session in seen:
             self._known[session.site] = _seen(self.of(session.site), session, at)
 
     def leg(self, event: LegChanged) -> None:
@@ -74,16 +91,17 @@ class PathWatch:
         self._known[event.site] = replace(self.of(event.site), group=tried)
 
 
-def _seen(before: KnownPath, session: SessionTraffic, at: datetime) -> KnownPath:
+def _seen(before: KnownPath, session: SessionTraffic, at: datetime | None) -> KnownPath:
     sent, resent = _since(before.tcp, session.path)
     fading = 0.5 ** (sent / HALF_LIFE_SEGMENTS)
     return KnownPath(
         at=at,
-        round_trip_us=session.round_trip_us,
+        round_trip_us=before.round_trip_us if session.round_trip_us is None else session.round_trip_us,
         clock_bound_us=session.clock_bound_us,
         tcp=session.path or before.tcp,
         sent_segments=before.sent_segments * fading + sent,
         resent_segments=before.resent_segments * fading + resent,
+        connections=max(session.streams.open, 1) if session.streams else 1,
         group=before.group,
     )
 

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 
 from downburst.events import LegChanged, SessionTraffic
 from downburst.model import Settled, Site, Subscription
+from downburst.path_facts import KnownPath, PathWatch
+from downburst_scheduler.models.rates import CongestionControl
 from downburst_scheduler.models.situation import SiteFacts
 
 
@@ -13,15 +15,13 @@ class SitePaths:
 
     def __init__(self, retry: timedelta) -> None:
         self._retry = retry
-        self._round_trip_s: dict[str, float] = {}
+        self._watch = PathWatch()
         self._out_until: dict[str, tuple[datetime, str]] = {}
         self._shares = MatchShares()
 
     def sessions_seen(self, sessions: Iterable[SessionTraffic]) -> None:
-        """Takes the round trips of connected sites."""
-        for session in sessions:
-            if session.round_trip_us is not None:
-                self._round_trip_s[session.site] = session.round_trip_us / 1e6
+        """Takes what connected sites' sessions tell of their paths."""
+        self._watch.sessions(sessions)
 
     def leg_changed(self, event: LegChanged) -> None:
         """A site that never heard a group, or lost too much of one, is served by unicast for the retry time."""
@@ -40,7 +40,7 @@ class SitePaths:
     def keep(self, sites: Iterable[str]) -> None:
         """Forgets every site but these."""
         kept = set(sites)
-        self._round_trip_s = {site: value for site, value in self._round_trip_s.items() if site in kept}
+        self._watch.keep(kept)
         self._out_until = {site: out for site, out in self._out_until.items() if site in kept}
         self._shares.keep(kept)
 
@@ -48,9 +48,13 @@ class SitePaths:
         self, site: Site, feed: str, wishes: Iterable[Subscription], *, now: datetime, in_group: bool
     ) -> SiteFacts:
         """What a decision about `feed` must know of a site."""
+        path = self._watch.of(site.name)
         return SiteFacts(
             name=site.name,
-            round_trip_s=self._round_trip_s.get(site.name, 0.0),
+            round_trip_s=(path.least_round_trip_us or 0) / 1e6,
+            loss=path.sure_loss,
+            congestion=_congestion(path),
+            connections=path.connections,
             access_bps=_access_bps(site, now.hour),
             share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
             no_multicast=self._no_multicast(site, now),
@@ -113,6 +117,13 @@ class MatchShares:
                 arrived * FADING + arrived_bytes - start[1],
             )
             self._at_start[key] = (stored_bytes, arrived_bytes)
+
+
+def _congestion(path: KnownPath) -> CongestionControl:
+    """Of the kernel's many only those with a model; the kernel's own default stands for the others."""
+    name = path.tcp.congestion if path.tcp else ""
+    known = (control for control in CongestionControl if name.startswith(control))
+    return next(known, CongestionControl.CUBIC)
 
 
 def _access_bps(site: Site, hour: int) -> float | None:

@@ -42,7 +42,9 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
         CongestionControl, typer.Option(help="Of the hub's connections.")
     ] = CongestionControl.CUBIC,
     connections: Annotated[int, typer.Option(min=1, max=64, help="Connections per site.")] = 1,
-    order: Annotated[Order, typer.Option(help="In which unicast serves products.")] = Order.ROUND_ROBIN,
+    order: Annotated[
+        Order, typer.Option(help="In which unicast serves products; this hub as they come.")
+    ] = Order.FIRST_COME,
     multicast: Annotated[bool, typer.Option(help="Whether the network carries groups.")] = True,
     multicast_rate: Annotated[str, typer.Option(help="The fastest pace of a group.")] = "400M",
     repair: Annotated[Repair, typer.Option(help="How a group's losses are repaired.")] = Repair.CODED,

@@ -8,9 +8,10 @@ from downburst.model import Transport
 from downburst_scheduler.models.grouping import ROOM, GroupingRules, Receiver, why_alone
 from downburst_scheduler.models.population import Alike, alike, count_of, names_of
 from downburst_scheduler.models.rates import PathFacts
-from downburst_scheduler.models.situation import MULTICAST_OVERHEAD, UNICAST_OVERHEAD, Overhead, Situation
+from downburst_scheduler.models.situation import MULTICAST_OVERHEAD, UNICAST_OVERHEAD, Situation
 from downburst_scheduler.models.sizing import Objective, least_rate
 from downburst_scheduler.models.transports import Outcome, peak_minute_bps, static_circuit, together, unicast
+from downburst_scheduler.models.wire import Overhead
 from downburst_scheduler.traffic import Arrivals
 from downburst_scheduler.words import megabits, sites_of
 

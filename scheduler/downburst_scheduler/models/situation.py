@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from downburst.model import Transport
-from downburst_scheduler.histograms import Floats
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.sizing import Objective
+from downburst_scheduler.models.wire import Overhead
 from downburst_scheduler.offers import CircuitOffer
 
 
@@ -66,18 +66,6 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
-    """What a transport adds to product bytes, in UDP or TCP payload."""
-
-    share: float
-    per_product_bytes: float
-
-    def on(self, size_bytes: Floats) -> Floats:
-        """The bytes sent for products of these sizes."""
-        return size_bytes * (1 + self.share) + self.per_product_bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Situation:
     """Everything about the hub and the sites that a comparison depends on."""
 
@@ -98,7 +86,7 @@ class Situation:
     headers: bool = False
     """Whether what the protocols add to products counts."""
     repair: Repair = Repair.CODED
-    order: Order = Order.ROUND_ROBIN
+    order: Order = Order.FIRST_COME
     circuits: CircuitOffers = field(default_factory=CircuitOffers)
     objective: Objective = field(default_factory=Objective)
     costs: Costs = field(default_factory=Costs)
@@ -106,7 +94,7 @@ class Situation:
 
 
 UNICAST_OVERHEAD = Overhead(share=0.002, per_product_bytes=120)
-"""TLS records of 16 KiB and a header per product."""
+"""In TCP payload, as egress is counted: TLS records of 16 KiB and a header per product."""
 MULTICAST_OVERHEAD = Overhead(share=0.045, per_product_bytes=150)
 """Header and seal of each datagram, and the product's entry in the manifest."""
 TAIL = 0.9

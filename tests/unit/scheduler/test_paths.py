@@ -1,12 +1,14 @@
 """What the scheduler learns of sites: round trips, ceilings, groups that were not heard, shares of a feed."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import pytest
 
-from downburst.events import LegChanged, SessionTraffic
+from downburst.events import LegChanged, SessionTraffic, Streams, TcpPath
 from downburst.model import Settled, Site, Subscription
+from downburst_scheduler.models.rates import CongestionControl
 from downburst_scheduler.models.situation import SiteFacts
 from downburst_scheduler.paths import MatchShares, SitePaths
 
@@ -46,6 +48,22 @@ def test_the_newest_round_trip_counts_and_a_missing_one_changes_nothing() -> Non
     for round_trip_us in (80_000, 70_000, None):
         paths.sessions_seen([SessionTraffic("unl.edu", None, None, round_trip_us, ())])
     assert known(paths).round_trip_s == 0.07
+
+
+def test_loss_counts_only_as_far_as_it_is_sure_and_with_the_congestion_control() -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    tcp = TcpPath(70_000, 100_000, 3, 10_000_000, is_lower_bound=True, congestion="bbr3")
+    paths.sessions_seen([SessionTraffic("unl.edu", None, None, 90_000, (), path=tcp)])
+    seen = known(paths)
+    assert (seen.round_trip_s, seen.loss, seen.congestion) == (0.07, 0.0, CongestionControl.BBR)
+    lossy = replace(tcp, resent_segments=403, sent_segments=200_000, congestion="westwood")
+    streams = Streams(open=4, planned=4, reason="they help")
+    paths.sessions_seen([SessionTraffic("unl.edu", None, None, 90_000, (), streams, path=lossy)])
+    seen = known(paths)
+    assert seen.loss == pytest.approx(0.003, rel=0.1), "of late it was 0.4 %, before next to nothing"
+    assert (seen.congestion, seen.connections) == (CongestionControl.CUBIC, 4)
+    paths.keep([])
+    assert known(paths).loss == 0
 
 
 def test_the_lower_of_access_rate_and_the_hours_ceiling_holds() -> None:
