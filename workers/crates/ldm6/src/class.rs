@@ -141,8 +141,10 @@ const RESUME: &[u8] = b"SIG=";
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::Ident;
+    use crate::{Ident, LdmOrigin};
 
     fn class(specs: &[(&str, &str)]) -> ProductClass {
         let specs =
@@ -195,5 +197,77 @@ mod tests {
         assert!(matches!(Matcher::compile(&asked), Err(ClassError::Pattern(_))));
         asked.specs[0].pattern = PatternText::new(vec![0xff]).unwrap();
         assert!(matches!(Matcher::compile(&asked), Err(ClassError::Encoding)));
+    }
+
+    fn stamp() -> impl Strategy<Value = Timestamp> {
+        any::<(i32, i32)>().prop_map(|(seconds, micros)| Timestamp { seconds, micros })
+    }
+
+    fn bytes(limit: usize) -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(any::<u8>(), 0..=limit)
+    }
+
+    fn encoded(value: &impl Xdr) -> bytes::Bytes {
+        let mut out = BytesMut::new();
+        value.encode(&mut out);
+        out.freeze()
+    }
+
+    proptest! {
+        #[test]
+        fn classes_are_read_as_written(
+            from in stamp(),
+            to in stamp(),
+            specs in proptest::collection::vec((any::<u32>(), bytes(255)), 0..=32),
+        ) {
+            let spec = |(feeds, pattern)| ProductSpec {
+                feeds: FeedType::from_bits(feeds),
+                pattern: PatternText::new(pattern).unwrap(),
+            };
+            let class = ProductClass { from, to, specs: specs.into_iter().map(spec).collect() };
+            let whole = encoded(&class);
+            prop_assert_eq!(whole.len() % 4, 0);
+            let mut reader = Reader::new(whole.clone());
+            prop_assert_eq!(ProductClass::decode(&mut reader), Ok(class));
+            prop_assert!(reader.rest().is_empty());
+            let cut = whole.slice(..whole.len() - 1);
+            prop_assert_eq!(ProductClass::decode(&mut Reader::new(cut)), Err(Malformed::Short));
+        }
+
+        #[test]
+        fn descriptions_are_read_as_written(
+            arrival in stamp(),
+            signature: [u8; 16],
+            origin in bytes(64),
+            ident in bytes(255),
+            (feed, sequence, size) in any::<(u32, u32, u32)>(),
+        ) {
+            let info = ProductInfo {
+                arrival,
+                signature: Signature(signature),
+                origin: LdmOrigin::new(origin).unwrap(),
+                feed: FeedType::from_bits(feed),
+                sequence,
+                ident: Ident::new(ident).unwrap(),
+                size,
+            };
+            let mut reader = Reader::new(encoded(&info));
+            prop_assert_eq!(ProductInfo::decode(&mut reader), Ok(info));
+            prop_assert!(reader.rest().is_empty());
+        }
+
+        #[test]
+        fn any_signature_is_found_in_any_class(signature: [u8; 16], specs in 0_usize..32) {
+            let spec = ProductSpec::new(FeedType::ANY, ".*").unwrap();
+            let plain = ProductClass {
+                from: Timestamp::ZERO,
+                to: Timestamp::END_OF_TIME,
+                specs: vec![spec; specs],
+            };
+            let mut asked = plain.clone();
+            asked.put_resume(Signature(signature));
+            prop_assert_eq!(asked.take_resume(), Some(Signature(signature)));
+            prop_assert_eq!(asked, plain);
+        }
     }
 }

@@ -105,7 +105,7 @@ pub enum DownstreamEvent {
         mode: Mode,
         /// What is spoken.
         version: Version,
-        /// The upstream's number of the connection; none in version 5.
+        /// The upstream's number of the connection; 0 in version 5, which has none.
         id: u32,
     },
     /// The upstream allows this much of what was asked.

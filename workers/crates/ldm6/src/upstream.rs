@@ -54,9 +54,9 @@ pub enum UpstreamInput {
     Received(Bytes),
     /// The peer is gone.
     Disconnected,
-    /// The next product, in answer to [`Want::Product`]. One that the peer does not want costs nothing.
+    /// The next product, one for each [`Want::Product`]: more are passed over. One that the peer does not want costs nothing.
     Product(ProductInfo),
-    /// There is none for the moment; it may come later unasked.
+    /// There is none for the moment. The want stands: give the product when there is one.
     NoProduct,
     /// Bytes of the product that was wanted.
     Bytes(Bytes),
