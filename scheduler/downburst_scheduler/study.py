@@ -11,7 +11,6 @@ from downburst_scheduler.burstiness import Burstiness, FeedFigures
 from downburst_scheduler.histograms import Floats, LogHistogram
 from downburst_scheduler.models.candidates import Comparison, Situation, compare
 from downburst_scheduler.models.grouping import GroupingRules, Partition, Receiver, partition
-from downburst_scheduler.models.rates import connection_bps
 from downburst_scheduler.models.sizing import SizingStudy, study
 from downburst_scheduler.models.transports import Releases, peak_minute_bps, releases
 from downburst_scheduler.sessions import Session, Suitability, sessions_of_products, suitability
@@ -158,10 +157,12 @@ def _suitability(found: list[Session], arrivals: Arrivals, situation: Situation)
 
 
 def _groups(arrivals: Arrivals, situation: Situation) -> Partition | None:
+    """By what sites' lines carry beside repair: no congestion control slows a group down for one member's loss."""
     if not situation.sites:
         return None
+    most_bps = situation.multicast_rate_bps
     receivers = [
-        Receiver(f"site-{number}", min(connection_bps(site), situation.multicast_rate_bps), site.share)
+        Receiver(f"site-{number}", min(site.access_bps or most_bps, most_bps) * (1 - site.loss), site.share)
         for number, site in enumerate(situation.sites, start=1)
     ]
     rules = GroupingRules(egress_bps=situation.egress_bps, mean_bps=arrivals.mean_bps)

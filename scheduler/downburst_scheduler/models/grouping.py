@@ -129,7 +129,8 @@ def grouped(ordered: Sequence[Receiver], size_bytes: float, rules: GroupingRules
     seen: set[tuple[int, ...]] = set()
     for price in _prices(ordered, size_bytes):
         seen.update(_cheapest(ordered, size_bytes, price, rules.largest_groups))
-    best = min(sorted(seen), key=cost)
+    # Of partitions that are equally fast, the one that sends least: sites that are alike belong together.
+    best = min(sorted(seen), key=lambda ends: (float(f"{cost(ends):.9g}"), len(ends)))
     if len(ordered) <= TRIED_FURTHER:
         best = _improved(best, cost, rules.largest_groups)
     return divided(ordered, best, size_bytes, egress_bps)

@@ -28,6 +28,12 @@ def test_where_the_egress_is_short_the_fast_group_gets_what_is_left() -> None:
     assert found.mean_latency_s == pytest.approx(55.6, rel=0.001)
 
 
+def test_sites_that_are_alike_share_one_group() -> None:
+    found = partition([Receiver(f"s{n}", 400e6) for n in range(5)], 200e3, GroupingRules(egress_bps=1e9))
+    assert [len(group.sites) for group in found.groups] == [5]
+    assert found.egress_bps == 400e6
+
+
 def test_groups_of_one_are_unicast_and_need_no_group() -> None:
     found = partition(TWENTY[:3] + TWENTY[-1:], 125e6, GroupingRules(largest_groups=1, egress_bps=1e9))
     assert sum(len(group.sites) for group in found.groups) == 4

@@ -56,7 +56,7 @@ def _transports(candidates: Sequence[Evaluated]) -> str:
         late = [duration(seen.latencies.quantile_s(at) * 1e3) for at in (0.5, 0.99)] if seen else ["-", "-"]
         rates = [megabits(seen.egress_bps), megabits(seen.peak_egress_bps)] if seen else ["-", "-"]
         rows.append((one.transport, *late, *rates, ("" if one.feasible else "no: ") + one.reason))
-    return _table(("transport", "p50", "p99", "mean egress", "busiest minute", "feasible"), rows)
+    return _table(("transport", "p50", "p99", "mean egress", "busiest minute", "why, or why not"), rows)
 
 
 def _rate(arrivals: Arrivals) -> str:
@@ -71,13 +71,13 @@ def _rate(arrivals: Arrivals) -> str:
 def _sizes(arrivals: Arrivals) -> str:
     products, volumes = _above(arrivals.size_bytes)
     lines = [Line("products", products), Line("bytes they hold", volumes)]
-    return _plotted("Share larger than", lines, "bytes", "share", log_across=True)
+    return _plotted("Product sizes: share larger than", lines, "bytes", "share", log_across=True)
 
 
 def _silences(arrivals: Arrivals) -> str:
     gaps, time = _above(np.diff(arrivals.at_s))
     lines = [Line("gaps", gaps), Line("time they last", time)]
-    return _plotted("Share of silence longer than", lines, "seconds", "share", log_across=True)
+    return _plotted("Silence: share longer than", lines, "seconds", "share", log_across=True)
 
 
 def _latencies(candidates: Iterable[Evaluated], situation: Situation) -> str:
@@ -94,7 +94,9 @@ def _latencies(candidates: Iterable[Evaluated], situation: Situation) -> str:
     objective = situation.objective
     wanted = [(objective.latency_s, 1.0), (objective.latency_s, 1 - objective.share)]
     lines.append(Line("objective", wanted, dashed=True))
-    return _plotted("Share of deliveries later than", lines, "seconds", "share", log_across=True, log_up=True)
+    return _plotted(
+        "Predicted latency: share of deliveries later than", lines, "seconds", "share", log_across=True, log_up=True
+    )
 
 
 def _egress(study: ProductStudy, situation: Situation) -> str:
@@ -125,8 +127,15 @@ def _groups(study: ProductStudy) -> str:
         (_named(group.sites), str(len(group.sites)), megabits(group.rate_bps), duration(group.latency_s * 1e3))
         for group in study.groups.groups
     ]
-    rows += [(reason, "1", "-", "-") for reason in (*study.groups.alone.values(), *study.groups.put_out.values())]
-    return _table(("group by rate", "sites", "rate", "mean product"), rows)
+    rows = [*rows[:SHOWN_ROWS], *_more(len(rows))]
+    reasons = [(reason, "1", "-", "-") for reason in (*study.groups.alone.values(), *study.groups.put_out.values())]
+    return _table(
+        ("group by rate", "sites", "rate", "mean product takes"), [*rows, *reasons[:SHOWN_ROWS], *_more(len(reasons))]
+    )
+
+
+def _more(count: int) -> list[tuple[str, str, str, str]]:
+    return [(f"and {count - SHOWN_ROWS} more", "", "", "")] if count > SHOWN_ROWS else []
 
 
 def _named(sites: Sequence[str]) -> str:
@@ -164,6 +173,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 LEAST_OF_AN_HOUR_S = 60.0
+SHOWN_ROWS = 12
 STYLE = (
     ":root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;max-width:1340px;margin:2rem auto;"
     "padding:0 1rem}"

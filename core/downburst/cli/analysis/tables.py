@@ -127,8 +127,11 @@ def _groups(found: Partition) -> Table:
         table.add_row(name, str(len(group.sites)), megabits(group.rate_bps), duration(group.latency_s * 1e3))
     if len(found.groups) > SHOWN_GROUPS:
         table.add_row(f"and {len(found.groups) - SHOWN_GROUPS} more", "", "", "")
-    for reason in [*found.alone.values(), *found.put_out.values()][:SHOWN_GROUPS]:
+    reasons = [*found.alone.values(), *found.put_out.values()]
+    for reason in reasons[:SHOWN_GROUPS]:
         table.add_row(reason, "", "", "")
+    if len(reasons) > SHOWN_GROUPS:
+        table.add_row(f"and {len(reasons) - SHOWN_GROUPS} more", "", "", "")
     return table
 
 
