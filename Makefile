@@ -49,10 +49,10 @@ compose-smoke: ## Build the image, start docker-compose.yml and see a product ar
 bench: ## List the side-by-side measurements that exist
 	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"
 	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 2\"]   multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
-	@echo "make bench-circuits [OUT=file.json] [ARGS=\"--runs 5\"]   admission of circuits among ten thousand"
+	@echo "make bench-circuits [OUT=file.json] [ARGS=\"--runs 5\"]   circuits: admission, beside greedy flows, small buffers, set-up"
 	@echo "make bench-scheduler [OUT=file.json] [ARGS=\"--rows planning --runs 1\"]   cost of planning, predictions beside what was measured"
 
-bench-circuits: setup-test ## Measure the admission of circuits; OUT=file.json
+bench-circuits: setup-test ## Measure circuits, as root for all of it; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.circuits $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-scheduler: setup-test ## Measure planning rounds and predictions; OUT=file.json

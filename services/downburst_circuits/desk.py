@@ -140,10 +140,10 @@ class Desk:
         self._bus.publish(CircuitsChanged())
 
     async def _request(self, wanted: Circuit, *, dry_run: bool) -> CircuitAnswer:
-        before = await self._ledger.read(lambda book: book.circuits.of_request(wanted.request_id))
+        before, known = await self._register.asked_before(wanted)
         if before is not None:
             return CircuitAnswer(_same(before, wanted), done=False)
-        circuit = checked(wanted, await self._register.known())
+        circuit = checked(wanted, known)
         fitting = with_tags(circuit, self._fit(circuit))
         if dry_run:
             return CircuitAnswer(replace(fitting, state=CircuitState.REQUESTED), done=False)

@@ -25,7 +25,7 @@ from downburst.clock import Clock
 from downburst.errors import NotFound
 from downburst.events import CircuitsChanged, FaultSeen
 from downburst.ledger import Book, Ledger
-from downburst.model import Fault
+from downburst.model import Fault, Site
 from downburst_circuits.calendar import Calendar, Reservation
 from downburst_circuits.lifecycle import Happening, after
 from downburst_circuits.requests import Known, reservation_of
@@ -70,8 +70,19 @@ class Register:
         for circuit in circuits:
             self._remember(circuit)
 
+    async def asked_before(self, wanted: Circuit) -> tuple[Circuit | None, Known]:
+        """What the same request made before, and what a new one is checked against: the sites that it names."""
+        ports = (self.ports.get(end.port) for end in wanted.ends)
+        names = {end.site for end in wanted.ends} | {port.site for port in ports if port is not None}
+
+        def read(book: Book) -> tuple[Circuit | None, list[Site | None]]:
+            return book.circuits.of_request(wanted.request_id), [book.sites.find(name) for name in names if name]
+
+        before, found = await self._ledger.read(read)
+        return before, Known(self.ports, {site.name: site for site in found if site}, self._clock.now())
+
     async def known(self) -> Known:
-        """What a request is checked against at this moment."""
+        """All that there is at this moment."""
         sites = await self._ledger.read(lambda book: book.sites.all())
         return Known(self.ports, {site.name: site for site in sites}, self._clock.now())
 

@@ -26,10 +26,12 @@ class Bed:
         circuits: bool = True,
         rate_bps: int = 60_000_000,
         port: str = "eth0",
+        privileged: bool = True,
     ) -> None:
         self.rate_bps, self.port = rate_bps, port
         self.lab, self.directory = lab, directory
-        self.hub = HubNode(directory / "hub", listen="0.0.0.0:7370", prefix=lab.command("hub", []))
+        less = () if privileged else ("setpriv", "--bounding-set=-net_admin")
+        self.hub = HubNode(directory / "hub", listen="0.0.0.0:7370", prefix=lab.command("hub", less))
         self.before = {host: self.network(host) for host in ("hub", "far")}
         stack.callback(self.hub.stop)
         self.hub.start()
@@ -84,6 +86,14 @@ class Bed:
     def rate(self, direction: str = "out") -> Line:
         probe = {"rate_bps": self.rate_bps, "duration_ms": 600, "direction": direction}
         return dict(self.hub.do("circuit-probe", lease=17, site="far", kind="rate", **probe)["probe"])
+
+    def files(self) -> list[Path]:
+        """What stands at the site."""
+        return [path for path in (self.site.directory / "received").rglob("*") if path.is_file()]
+
+    def hub_log(self) -> str:
+        """What the hub's node said."""
+        return (self.hub.directory / "hub.log").read_text()
 
     def network(self, host: str) -> str:
         """All that circuits may change on a host."""

@@ -168,6 +168,34 @@ def test_products_ride_leave_a_dead_circuit_and_come_back(lab: Lab, stack: ExitS
     wait_for("what the circuit carried", lambda: bed.sent_by_circuit() > 3_000_000)
 
 
+def test_without_privilege_a_declared_circuit_is_kept_to_its_rate_by_pacing(
+    lab: Lab, stack: ExitStack, tmp_path: Path
+) -> None:
+    bed = Bed(lab, tmp_path, stack, rate_bps=30_000_000, privileged=False)
+    assert not bed.hub.do("circuit-host")["net_admin"]["able"]
+    made = bed.up()
+    assert (made["state"], made["ends"][0]["step"]) == ("failed", "privilege")
+    # Somebody else made this one: the ports themselves.
+    declared = bed.lease(driver="declared", vni=None)
+    for end, host in zip(declared["ends"], ("hub", "far"), strict=True):
+        end |= {"underlay": None, "address": f"{lab.address(host)}/24"}
+    assert bed.hub.do("circuit-up", circuit=declared)["state"] == "up"
+    assert bed.network("hub") == bed.before["hub"]
+    bed.ride()
+    wait_for("products on the circuit", lambda: "products go by a circuit" in bed.hub_log())
+    wait_for(
+        "a connection that is paced", lambda: "pacing_rate" in lab.output("hub", ["ss", "-Htni", "sport", "7370"])
+    )
+    bed.put("opens the way", 1_000_000)
+    bed.site.wait_received(1)
+    began_s = time.time()
+    bed.put("two seconds of it", 6_000_000)
+    bed.site.wait_received(2)
+    took_s = max(path.stat().st_mtime for path in bed.files()) - began_s
+    print(f"{6e6 * 8 / took_s / 1e6:.1f} Mb/s")
+    assert took_s > 6e6 * 8 / (0.95 * bed.rate_bps)
+
+
 def test_a_multicast_leg_leaves_by_a_circuit_at_its_rate(lab: Lab, stack: ExitStack, tmp_path: Path) -> None:
     bed = Bed(lab, tmp_path, stack)
     assert bed.up()["state"] == "up"
@@ -185,6 +213,5 @@ def test_a_multicast_leg_leaves_by_a_circuit_at_its_rate(lab: Lab, stack: ExitSt
 
 def longest_silence_s(bed: Bed, *, since_s: float) -> float:
     """The longest time without a product that came to stand at the site from a moment on, by the files' stamps."""
-    files = [path for path in (bed.site.directory / "received").rglob("*") if path.is_file()]
-    stood_s = sorted([since_s, *(path.stat().st_mtime for path in files)])
+    stood_s = sorted([since_s, *(path.stat().st_mtime for path in bed.files())])
     return max(after - before for before, after in pairwise(stood_s) if before >= since_s)

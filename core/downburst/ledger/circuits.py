@@ -85,15 +85,17 @@ class Circuits:
 
     def add(self, circuit: Circuit) -> Circuit:
         """Keeps a circuit under a number of its own, whatever number it carries."""
-        row = _row(circuit) | {"created_at": self._clock.now(), "since": self._clock.now()}
+        now = self._clock.now()
+        row = _row(circuit) | {"created_at": now, "since": now}
         del row["number"]
         key = self._connection.execute(insert(circuits).values(row)).inserted_primary_key
         if key is None:
             raise Failure("the ledger gave no number to a circuit; check the database")
         number = int(key[0])
-        self._put_ends(replace(circuit, number=number))
+        ends = [_end_row(number, position, end) for position, end in enumerate(circuit.ends)]
+        self._connection.execute(insert(circuit_ends), ends)
         self._forget_before(number - FINISHED_KEPT)
-        return self.one(number)
+        return replace(circuit, number=number, created_at=now, since=now)
 
     def save(self, circuit: Circuit) -> None:
         """Keeps what became of a circuit that is there."""
@@ -167,7 +169,7 @@ class Circuits:
 
     def _put_ends(self, circuit: Circuit) -> None:
         for position, end in enumerate(circuit.ends):
-            put(self._connection, circuit_ends, asdict(end) | {"circuit": circuit.number, "position": position})
+            put(self._connection, circuit_ends, _end_row(circuit.number, position, end))
 
     def _read(self, query: "Select[Any]") -> list[Circuit]:
         rows = list(self._connection.execute(query))
@@ -193,6 +195,10 @@ def _row(circuit: Circuit) -> dict[str, Any]:
     row = asdict(circuit)
     del row["ends"]
     return row
+
+
+def _end_row(circuit: int, position: int, end: CircuitEnd) -> dict[str, Any]:
+    return asdict(end) | {"circuit": circuit, "position": position}
 
 
 def _circuit(row: Row[Any], ends: tuple[CircuitEnd, ...]) -> Circuit:

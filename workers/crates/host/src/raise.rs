@@ -18,6 +18,8 @@ pub struct Raised {
     pub interface: String,
     /// Its number.
     pub index: u32,
+    /// True if the kernel keeps it to its rate. Where the node may not shape a declared circuit, those who send on it have to.
+    pub shaped: bool,
 }
 
 /// Makes the half, or completes what stands of it. A step that fails has those before it undone.
@@ -75,9 +77,10 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
             Way::Tunnel { .. } | Way::Tag(_) => self.tunnel(port.index)?,
         };
         self.done(Step::Tunnel)?;
-        if let Some(shape) = self.half.shape {
-            self.shape(port.index, index, shape)?;
-        }
+        let shaped = match self.half.shape {
+            Some(shape) => self.shape_if_permitted(port.index, index, shape)?,
+            None => false,
+        };
         self.done(Step::Shaping)?;
         self.address(index)?;
         self.done(Step::Address)?;
@@ -88,7 +91,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
             })?;
         }
         self.done(Step::Route)?;
-        Ok(Raised { interface: self.half.interface(), index })
+        Ok(Raised { interface: self.half.interface(), index, shaped })
     }
 
     fn done(&mut self, step: Step) -> Result<(), Stopped> {
@@ -189,6 +192,18 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
                 self.failed(Step::Tunnel, &refusal, &format!("making VLAN {tag} on {}", self.half.port), "8021q")
             }),
             _ => Ok(()),
+        }
+    }
+
+    /// False where the node may not: of a declared circuit nothing else has to be made, so it can do without.
+    fn shape_if_permitted(&mut self, port: u32, index: u32, shape: Shape) -> Result<bool, Stopped> {
+        match self.shape(port, index, shape) {
+            Err(Stopped::Failed(failure))
+                if failure.step == Step::Privilege && self.half.way == Way::Declared =>
+            {
+                Ok(false)
+            }
+            shaped => shaped.map(|()| true),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use downburst_model::Micros;
 use downburst_session::LIVENESS_LIMIT;
-use nix::{getsockopt_impl, sockopt_impl};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use serde::Serialize;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
@@ -21,6 +21,14 @@ pub fn prepare(stream: &TcpStream) {
     // A peer that acknowledges nothing for so long is dead to the session as well: its buffers go with the connection.
     let _ = socket.set_tcp_user_timeout(Some(Duration::from_micros(LIVENESS_LIMIT.0)));
     let _ = socket.set_tcp_notsent_lowat(NOT_SENT_LIMIT_BYTES);
+}
+
+/// Has the kernel send on a connection no faster than this, in bits per second of what TCP sends; needs no privilege.
+pub(crate) fn pace(stream: &TcpStream, rate_bps: u64) {
+    let bytes = usize::try_from(rate_bps / 8).unwrap_or(usize::MAX).max(1);
+    if let Err(error) = nix::sys::socket::setsockopt(stream, PacedRate, &bytes) {
+        tracing::warn!("a connection can't be paced: {error}; its circuit may get more than its rate");
+    }
 }
 
 /// The shortest round trip of the last minutes, as the kernel measured it from the first packet on: what waits in buffers and for a
@@ -115,6 +123,15 @@ sockopt_impl!(
     libc::IPPROTO_TCP,
     libc::TCP_INFO,
     [u8; DELIVERY_RATE.end]
+);
+
+sockopt_impl!(
+    /// The most that a connection sends, in bytes a second. TCP paces itself by it under any queueing discipline (Linux 4.13 and later).
+    PacedRate,
+    SetOnly,
+    libc::SOL_SOCKET,
+    libc::SO_MAX_PACING_RATE,
+    usize
 );
 
 /// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info`.

@@ -109,6 +109,11 @@ impl Counted {
         self.stream.local_addr().ok().map(|address| address.port())
     }
 
+    /// Has it send no faster than this.
+    pub(super) fn pace(&self, rate_bps: u64) {
+        tcp::pace(&self.stream, rate_bps);
+    }
+
     /// The round trip of the path, as the kernel measured it.
     pub(super) fn round_trip(&self) -> Option<Micros> {
         tcp::least_round_trip(&self.stream)

@@ -33,9 +33,19 @@ struct Circuit {
     secret: Ticket,
     endpoint: Endpoint,
     interface: String,
+    /// True if the kernel keeps this hub's end to its rate.
+    shaped: bool,
     ends: std::sync::Mutex<BTreeMap<SiteName, End>>,
     /// Changes whenever a site says how its end stands.
     said: channel::Sender<u64>,
+}
+
+/// What data connections to a site go by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) path: StreamPath,
+    /// What they may send together, where nobody else keeps the circuit to its rate.
+    pub(super) paced_bps: Option<u64>,
 }
 
 /// The end of a site.
@@ -97,13 +107,15 @@ impl Hub {
     }
 
     /// The path of a site's data connections: a circuit that a plan names and that answers.
-    pub(super) fn stream_path(&self, site: &SiteName) -> Option<StreamPath> {
+    pub(super) fn stream_path(&self, site: &SiteName) -> Option<Way> {
         let leases = lock(&self.plans).circuits_of(site);
         let circuit = leases.into_iter().filter_map(|lease| self.circuits.find(lease));
         let circuit = circuit.into_iter().find(|circuit| circuit.carries(site));
         let circuit = circuit?;
         let to = std::net::SocketAddr::new(circuit.lease.address.0, self.sites_port);
-        Some(StreamPath { to: to.to_string(), from: circuit.lease.address_of(site)?.to_string() })
+        let path = StreamPath { to: to.to_string(), from: circuit.lease.address_of(site)?.to_string() };
+        let paced = circuit.lease.is_shaped() && !circuit.shaped;
+        Some(Way { path, paced_bps: paced.then(|| circuit.lease.paced_bps()) })
     }
 
     /// Gives a multicast leg that names a circuit the circuit's interface and rate.

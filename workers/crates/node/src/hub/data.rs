@@ -56,6 +56,13 @@ impl DataLinks {
         }
     }
 
+    /// Has each connection send no faster than this.
+    pub(super) fn pace(&self, rate_bps: u64) {
+        for link in &self.links {
+            link.socket.get_ref().0.pace(rate_bps);
+        }
+    }
+
     /// Notes what the socket took.
     pub(super) fn taken(&mut self, now: Micros, stream: StreamId, taken: &Taken) {
         if let Some(link) = self.link(stream) {

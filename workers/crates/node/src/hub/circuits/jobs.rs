@@ -162,7 +162,7 @@ impl Hub {
         known: Option<&Arc<Circuit>>,
     ) -> Result<Arc<Circuit>, Trouble> {
         let half = lease.half(self.circuits.keeper.owner());
-        let Raised { interface, .. } = self.circuits.keeper.raise(half).await?;
+        let Raised { interface, shaped, .. } = self.circuits.keeper.raise(half).await?;
         let number = lease.line.lease;
         let secret = known.map_or_else(drawn, |known| Ok(known.secret.clone()))?;
         let endpoint =
@@ -176,6 +176,7 @@ impl Hub {
             secret,
             endpoint,
             interface,
+            shaped,
             ends: std::sync::Mutex::default(),
             said: channel::Sender::new(0),
         });

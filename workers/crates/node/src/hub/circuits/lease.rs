@@ -143,12 +143,17 @@ impl Lease {
         shaped.saturating_mul(PROBE_FRAME_BYTES.into()) / u64::from(self.probe_frame_bytes())
     }
 
+    /// What TCP may send into it of its shaped rate out, without the headers of full frames.
+    pub(super) fn paced_bps(&self) -> u64 {
+        self.rate_inside_bps().saturating_mul(FULL_PAYLOAD_BYTES) / FULL_FRAME_BYTES
+    }
+
     fn group(&self) -> Option<IpAddr> {
         self.line.group.filter(|_| self.line.replication == Some(Replication::Underlay))
     }
 
     /// A declared circuit with a soft cap is bounded by whoever made it.
-    fn is_shaped(&self) -> bool {
+    pub(super) fn is_shaped(&self) -> bool {
         self.line.driver == CircuitDriver::Linux || self.line.cap == Cap::Hard
     }
 
@@ -156,6 +161,10 @@ impl Lease {
         (rate_bps as f64 * self.line.shaped_share) as u64
     }
 }
+
+/// A full frame of TCP with time stamps, and what it carries.
+const FULL_FRAME_BYTES: u64 = 1_514;
+const FULL_PAYLOAD_BYTES: u64 = 1_448;
 
 /// Outer Ethernet, IP, UDP and VXLAN headers around a frame.
 const VXLAN_BYTES: u32 = 50;

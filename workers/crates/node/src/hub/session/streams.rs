@@ -21,6 +21,8 @@ pub(super) struct Streams {
     sent_bytes: u64,
     /// The path of their own, if they have one.
     path: Option<StreamPath>,
+    /// What they may send together on it, where nobody else keeps it to its rate.
+    paced_bps: Option<u64>,
     /// When to ask the kernel of the connections again.
     ask_at: Micros,
 }
@@ -48,7 +50,9 @@ impl Session {
     /// Data connections go by a circuit as long as one carries the site's legs and answers, else as the first connection does.
     pub(super) fn look_at_path(&mut self) {
         let Some(site) = self.member.as_ref().map(|member| member.site.clone()) else { return };
-        let path = self.hub.stream_path(&site);
+        let way = self.hub.stream_path(&site);
+        self.streams.paced_bps = way.as_ref().and_then(|way| way.paced_bps);
+        let path = way.map(|way| way.path);
         if path == self.streams.path || self.streams.policy.is_none() {
             return;
         }
@@ -109,6 +113,7 @@ impl Session {
     pub(super) fn attach(&mut self, attached: Attached) {
         let stream = attached.stream;
         self.streams.links.add(attached);
+        self.pace_streams();
         self.tell(HubInput::StreamOpened(stream));
         self.tell(HubInput::Room { stream, bytes: OUT_LIMIT_BYTES });
     }
@@ -210,7 +215,15 @@ impl Session {
         }
         self.streams.plan.clone_from(&plan);
         self.tell(HubInput::PlanStreams(plan));
+        self.pace_streams();
         true
+    }
+
+    /// Those on a circuit that the kernel does not shape share its rate evenly.
+    fn pace_streams(&self) {
+        if let Some(paced_bps) = self.streams.paced_bps {
+            self.streams.links.pace(paced_bps / self.streams.plan.len().max(1) as u64);
+        }
     }
 }
 
