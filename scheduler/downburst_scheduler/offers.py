@@ -42,13 +42,18 @@ class CircuitOffers:
     def _take(self, circuit: Circuit, site: str, row: Measured | None) -> None:
         """An end that was measured to carry enough is good whatever becomes of the circuit's other ends."""
         if circuit.state not in _USABLE or row is None or not row.enough:
-            reason = (row.sentence if row and circuit.state in _USABLE else "") or circuit.reason
-            why = f": {reason}" if reason else ""
-            self._refusals[site] = f"{site}: circuit {circuit.number} is {circuit.state}{why}"
+            self._refusals[site] = f"{site}: circuit {circuit.number} {_why_not(circuit, row)}"
             return
         known = self._offers.get(site)
         if known is None or known.rate_bps < row.rate_bps:
             self._offers[site] = CircuitOffer(circuit.number, row.rate_bps)
+
+
+def _why_not(circuit: Circuit, row: Measured | None) -> str:
+    reason = (row.sentence if row and circuit.state in _USABLE else "") or circuit.reason
+    # What was measured is known a moment before the state that follows from it.
+    is_so = "carries too little" if reason and circuit.state is CircuitState.ACTIVE else f"is {circuit.state}"
+    return f"{is_so}: {reason}" if reason else is_so
 
 
 def without(offer: CircuitOffer, used_bps: float) -> CircuitOffer:

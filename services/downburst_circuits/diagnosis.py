@@ -99,7 +99,7 @@ def _short(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Finding:
 def _slow_sender(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Finding:
     return Finding(
         carried_bps,
-        "slow-sender",
+        SLOW_SENDER,
         f"only {rate_text(carried_bps)} of {rate_text(reserved_bps)} were sent {_way(probe)}, and all of it arrived",
         "look at the load of the sending host and at the shaping on its port",
     )
@@ -134,6 +134,7 @@ def _unsteady(bins_bps: Sequence[float]) -> bool:
     return mean_bps > 0 and pstdev(bins_bps) / mean_bps > SWING
 
 
+SLOW_SENDER = "slow-sender"
 FEWEST_BINS = 4
 SHORT = 0.95
 """A path that passes less of a train than this limits it."""

@@ -16,7 +16,7 @@ from downburst.clock import Clock
 from downburst.events import TrafficSeen
 from downburst.rates import rate_text
 from downburst.settings import CircuitSettings
-from downburst_circuits.diagnosis import Asked, Finding, judge
+from downburst_circuits.diagnosis import SLOW_SENDER, Asked, Finding, judge
 from downburst_circuits.lifecycle import Happening
 from downburst_circuits.node import CircuitNode
 from downburst_circuits.register import Register, Said
@@ -93,7 +93,7 @@ class Measuring:
         """None: products use nearly all of it, so there is no room to ask and no doubt that it carries them."""
         number, reserved_bps = circuit.number, circuit.rate_bps(direction)
         used_bps = self._used_bps.get((number, reach.site, direction), 0.0)
-        for _ in range(MOST_TRAINS):
+        for attempt in range(1, MOST_TRAINS + 1):
             shaped_bps = circuit.shaped_share * reserved_bps
             asked = Asked(reserved_bps, shaped_bps, shaped_bps - used_bps)
             if asked.train_bps < LEAST_ROOM * reserved_bps:
@@ -107,7 +107,8 @@ class Measuring:
             )
             used_bps = probe.others_bps / len(circuit.sites)
             found = judge(probe, asked, used_bps=used_bps)
-            if found is not None:
+            # A busy host that could not send says nothing of the circuit unless it never can.
+            if found is not None and (found.cause != SLOW_SENDER or attempt == MOST_TRAINS):
                 return self._row(circuit, reach, probe, found)
         # Products come and go too quickly to be made room for; the next round asks again.
         return None
@@ -181,6 +182,6 @@ _MEASURED = (CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN)
 LEAST_ROOM = 0.2
 """A train at less of the rate says too little about the rest."""
 MOST_TRAINS = 3
-"""In a row, of which each makes the room that products needed during the one before."""
+"""In a row: each makes the room that products needed during the one before, and a host is busy for a moment only."""
 AGAIN_S = 60.0
 """A degraded circuit is looked at more often: feeds wait to come back."""

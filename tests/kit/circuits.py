@@ -24,6 +24,8 @@ class NodeInMemory:
     carries_bps: dict[str, float] = field(default_factory=dict)
     uses_bps: dict[str, float] = field(default_factory=dict)
     """What products send to a site while it is measured."""
+    slow_trains: int = 0
+    """So many more trains leave at half of what was asked: the host is busy."""
     dies_after: int | None = None
     """So many more answers, then it is away."""
 
@@ -60,6 +62,9 @@ class NodeInMemory:
         self, circuit: int, site: str, direction: Direction, *, rate_bps: int, duration_ms: int
     ) -> RateProbe:
         self._note(f"rate {circuit} {site} {direction} {rate_bps // M}M")
+        if self.slow_trains > 0:
+            self.slow_trains -= 1
+            rate_bps //= 2
         passed_bps = min(self.carries_bps.get(site, rate_bps), rate_bps)
         received = round(10_000 * passed_bps / rate_bps)
         others_bps = sum(self.uses_bps.values())

@@ -223,6 +223,16 @@ async def test_products_that_went_before_the_train_did_cost_the_circuit_nothing(
     assert stage.measured(circuit)["unl.edu", Direction.OUT].rate_bps == 450 * M
 
 
+@pytest.mark.parametrize(("slow", "state"), [(2, CircuitState.ACTIVE), (3, CircuitState.DEGRADED)])
+async def test_a_host_that_is_busy_for_a_moment_costs_its_circuit_nothing(
+    stage: Stage, slow: int, state: CircuitState
+) -> None:
+    circuit = await stage.active()
+    stage.node.slow_trains = slow
+    await stage.after(601)
+    assert stage.state(circuit) is state
+
+
 async def test_what_all_sites_use_together_counts_as_even_shares(stage: Stage) -> None:
     circuit = await stage.active(rate=300, to=("unl.edu", "ttu.edu", "wisc.edu"))
     await stage.keeper.handle(used(circuit.number, 3 * 200 * M, site=None))

@@ -54,6 +54,8 @@ def test_an_end_that_falls_short_is_not_offered_and_the_others_are() -> None:
     offers = CircuitOffers([degraded], [row("a"), row("b", 250, sentence="a policer at 250 Mb/s is in the path")])
     assert offers.to("a") is not None
     assert offers.why_not("b") == "b: circuit 17 is degraded: a policer at 250 Mb/s is in the path"
+    just_measured = CircuitOffers([CIRCUIT], [row("b", 250, sentence="a policer at 250 Mb/s is in the path")])
+    assert just_measured.why_not("b") == "b: circuit 17 carries too little: a policer at 250 Mb/s is in the path"
 
 
 @pytest.mark.parametrize("state", [state for state in CircuitState if state not in ("active", "degraded")])

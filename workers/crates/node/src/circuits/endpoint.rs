@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::gathering::{Arrivals, Gathering};
 use super::packet::{Envelope, Packet};
-use super::rate::{RateOrder, RateProbe, Sent, send_train};
+use super::rate::{FULL_PATIENCE, RateOrder, RateProbe, Sent, send_train};
 
 /// An end that answers as long as it is kept.
 #[derive(Debug)]
@@ -44,8 +44,10 @@ struct Shared {
     lease: u32,
     secret: [u8; 16],
     socket: UdpSocket,
-    /// The same socket, for trains.
+    /// The same socket, for who does not wait.
     sender: std::net::UdpSocket,
+    /// For trains, which fill it: an answer must not wait behind them.
+    trains: std::net::UdpSocket,
     state: Mutex<State>,
     /// One measurement at a time: two would share the circuit.
     measuring: tokio::sync::Mutex<()>,
@@ -75,20 +77,17 @@ impl Endpoint {
     /// Listens at `address`, on packets that come by `interface`.
     pub(crate) fn open(lease: u32, secret: [u8; 16], address: IpAddr, interface: &str) -> io::Result<Self> {
         let at = SocketAddr::new(address, PROBE_PORT);
-        let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
-        socket.set_reuse_address(true)?;
-        // A packet for this address that came another way would speak of another path. Where it needs a privilege, the secret has to do.
-        let _ = socket.bind_device(Some(interface.as_bytes()));
-        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
-        let _ = socket.set_send_buffer_size(SEND_BUFFER_BYTES);
-        socket.set_nonblocking(true)?;
-        socket.bind(&at.into())?;
-        let sender: std::net::UdpSocket = socket.into();
+        let sender = bound(at, interface)?;
+        let trains = bound(SocketAddr::new(address, 0), interface)?;
+        // A thread of its own waits for its room, which the kernel tells sooner than any pause would.
+        trains.set_nonblocking(false)?;
+        trains.set_write_timeout(Some(FULL_PATIENCE))?;
         let shared = Arc::new(Shared {
             lease,
             secret,
             socket: UdpSocket::from_std(sender.try_clone()?)?,
             sender,
+            trains,
             state: Mutex::default(),
             measuring: tokio::sync::Mutex::default(),
             next_echo: AtomicU64::new(1),
@@ -178,7 +177,8 @@ impl Shared {
     async fn send(self: Arc<Self>, end: IpAddr, run: u32, order: RateOrder) -> Option<Sent> {
         let sending = tokio::task::spawn_blocking(move || {
             let to = SocketAddr::new(end, PROBE_PORT);
-            send_train(&self.sender, to, |packet| self.envelope(packet), run, order)
+            let _ = SockRef::from(&self.trains).set_send_buffer_size(order.buffer_bytes());
+            send_train(&self.trains, to, |packet| self.envelope(packet), run, order)
         });
         sending.await.ok()?.ok()
     }
@@ -290,6 +290,17 @@ impl Shared {
     }
 }
 
+fn bound(at: SocketAddr, interface: &str) -> io::Result<std::net::UdpSocket> {
+    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_reuse_address(at.port() != 0)?;
+    // A packet for this address that came another way would speak of another path. Where it needs a privilege, the secret has to do.
+    let _ = socket.bind_device(Some(interface.as_bytes()));
+    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
+    socket.set_nonblocking(true)?;
+    socket.bind(&at.into())?;
+    Ok(socket.into())
+}
+
 impl RoundTrip {
     fn of(mut round_trips: Vec<u64>) -> Option<Self> {
         round_trips.sort_unstable();
@@ -349,9 +360,6 @@ const ASK_REPEATS: usize = 3;
 const MOST_ENDS: usize = 1_024;
 const LARGEST_DATAGRAM: usize = 65_536;
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
-
-/// Little, so that the shaper below holds a train back instead of a long queue in the socket.
-const SEND_BUFFER_BYTES: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,15 @@ pub(crate) struct RateOrder {
     pub(crate) frame_bytes: u32,
 }
 
+impl RateOrder {
+    /// What may wait in the kernel below the sender, in bytes of its buffer: a millisecond of the rate, at least two packets. The shaper holds
+    /// the sender back then, and what it makes wait there is not taken for a queue on the way.
+    pub(super) fn buffer_bytes(&self) -> usize {
+        let packets = self.rate_bps / 8_000 / u64::from(self.frame_bytes.max(1));
+        usize::try_from(packets).unwrap_or(usize::MAX).clamp(2, MOST_IN_KERNEL) * PACKET_IN_KERNEL_BYTES
+    }
+}
+
 /// What was sent of a train.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
@@ -173,10 +182,14 @@ const INSIDE_BYTES: u64 = PAYLOAD_BYTES as u64 + 28;
 /// What a packet of a probe takes on an Ethernet, without a tunnel around it.
 pub(crate) const PROBE_FRAME_BYTES: u32 = PAYLOAD_BYTES as u32 + 42;
 
+/// What the kernel counts for a packet in a socket's buffer, of which it allows twice what it is told.
+const PACKET_IN_KERNEL_BYTES: usize = 1_152;
+const MOST_IN_KERNEL: usize = 1_024;
+
 /// The buffer of a small switch, roughly.
 const BURST_PACKETS: u32 = 64;
 const BURST_REST: Duration = Duration::from_millis(20);
-const FULL_PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const FULL_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The kernel's timers are no finer: what is due sooner goes with the packet before it.
 const SLEEP_AT_LEAST: Duration = Duration::from_micros(500);
@@ -207,6 +220,12 @@ mod tests {
         assert_eq!((probe.offered_bps, probe.received_bps), (8_000_000, 5_989_949));
         assert_eq!(probe.bins_bps, [8_000_000, 8_000_000, 4_000_000]);
         assert_eq!(probe.lost_share_by_bin, [0.0, 0.0, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn what_waits_below_the_sender_is_a_millisecond_or_two_packets() {
+        let packets = |rate_bps| RateOrder { rate_bps, ..ORDER }.buffer_bytes() / PACKET_IN_KERNEL_BYTES;
+        assert_eq!([1_000, 20_000_000, 800_000_000, u64::MAX].map(packets), [2, 2, 100, MOST_IN_KERNEL]);
     }
 
     #[test]
