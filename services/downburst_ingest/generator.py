@@ -9,6 +9,7 @@ The same seed gives the same products. Time is in seconds since the feed began; 
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
@@ -114,20 +115,12 @@ def warnings(random: np.random.Generator) -> Products:
 
 @dataclass(frozen=True, slots=True)
 class SizeModel:
-    """Sizes with a lognormal body, a bounded Pareto tail and rare giants, each like the one before.
+    """Sizes by quantiles that were seen, between which the logarithm grows evenly; each like the one before."""
 
-    The body is a lognormal with one width below the median and another above it, up to the quantile `tail_from`.
-    """
-
-    median_bytes: float
-    spread_below: float
-    spread_above: float
-    tail_from: float
-    tail_exponent: float
-    tail_end_bytes: float
-    giants: float
-    """Share of products beyond the tail."""
-    giant_end_bytes: float
+    shares: tuple[float, ...]
+    """From 0 to 1."""
+    bytes_at: tuple[float, ...]
+    """A share of the products stays below each."""
     likeness: float
     """Correlation of a size with the one before it, on the normal scale."""
 
@@ -141,20 +134,11 @@ class SizeModel:
 
     def at_quantile(self, quantile: float) -> float:
         """The size that a share of `quantile` of all products stays below."""
-        quantile = min(max(quantile, 1e-9), 1 - 1e-9)
-        if quantile < self.tail_from:
-            return self._body(quantile)
-        giants_from = 1 - self.giants
-        if quantile < giants_from:
-            share = (quantile - self.tail_from) / (giants_from - self.tail_from)
-            return _bounded_pareto(share, self._body(self.tail_from), self.tail_end_bytes, self.tail_exponent)
-        share = (quantile - giants_from) / self.giants
-        return _bounded_pareto(share, self.tail_end_bytes, self.giant_end_bytes, 0.2)
-
-    def _body(self, quantile: float) -> float:
-        level = _NORMAL.inv_cdf(quantile)
-        spread = self.spread_below if level < 0 else self.spread_above
-        return self.median_bytes * math.exp(spread * level)
+        upper = min(max(bisect_right(self.shares, quantile), 1), len(self.shares) - 1)
+        low, high = self.shares[upper - 1], self.shares[upper]
+        part = (quantile - low) / (high - low)
+        size: float = self.bytes_at[upper - 1] ** (1 - part) * self.bytes_at[upper] ** part
+        return size
 
 
 def until(products: Products, *, seconds: float) -> Products:
@@ -204,11 +188,6 @@ def _silence_s(random: np.random.Generator) -> float:
     return float(1.0 + 0.99 * random.beta(2.2, 1.2))
 
 
-def _bounded_pareto(share: float, low: float, high: float, exponent: float) -> float:
-    ratio = (low / high) ** exponent
-    return float(low * (1 - share * (1 - ratio)) ** (-1 / exponent))
-
-
 def _letters(number: int) -> str:
     """Three capital letters that stand for `number`, as in a station's name."""
     return "".join(chr(ord("A") + number // 26**place % 26) for place in (2, 1, 0))
@@ -222,14 +201,14 @@ _TOOTH_PRODUCTS = 16
 _LONG_BURSTS = 0.04
 _GAP_LIKENESS = 0.85
 _DENSITY_SPREAD = 0.9
+_NGRID_QUANTILES = (
+    (0, 217), (0.002, 240), (0.01, 1_430), (0.03, 6_330), (0.1, 14_100), (0.2, 22_800), (0.3, 30_300), (0.4, 33_000),
+    (0.5, 39_100), (0.6, 55_300), (0.7, 79_600), (0.75, 96_100), (0.8, 120e3), (0.84, 243e3), (0.87, 290e3),
+    (0.9, 357e3), (0.92, 453e3), (0.94, 1.18e6), (0.96, 1.37e6), (0.975, 1.77e6), (0.985, 2.03e6), (0.99, 2.21e6),
+    (0.995, 3.05e6), (0.998, 4.43e6), (0.9995, 5.91e6), (0.9999, 7e6), (1, 53.9e6),
+)  # fmt: skip
 _NGRID_SIZES = SizeModel(
-    median_bytes=39_000,
-    spread_below=0.80,
-    spread_above=1.55,
-    tail_from=0.9,
-    tail_exponent=0.4,
-    tail_end_bytes=6e6,
-    giants=1.2e-4,
-    giant_end_bytes=54e6,
+    shares=tuple(share for share, _ in _NGRID_QUANTILES),
+    bytes_at=tuple(size for _, size in _NGRID_QUANTILES),
     likeness=0.7,
 )

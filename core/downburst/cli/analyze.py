@@ -142,6 +142,10 @@ class _View:
         transfers = varying.passing(found.transfers())
         seen.take(sorted(transfers, key=lambda one: one.start_us) if self._options.sort else transfers)
         figures = seen.figures(sorted({self._situation.circuits.setup_s, 60.0, 1.0, 0.05}, reverse=True))
+        if figures.transfers == 0:
+            raise BadInput(
+                f"{self._file.name}, line 1: the log holds no transfer; give one with at least one", line=1
+            )
         depends = varying.figures(beside)
 
         def tables() -> None:

@@ -180,6 +180,7 @@ def test_reports_give_latencies_by_feed() -> None:
         ("-5 20150615000001.000\n", "feed.txt, line 1: '-5 2015"),
         ("nan 20150615000001.000\n", "feed.txt, line 1: 'nan 2015"),
         ("5 20150615000000.000\n5,20150615000000\n", "feed.txt, line 2: '5,2015"),
+        ("start,duration_s,size_bytes,peer\n", "feed.txt, line 1: the log holds no transfer"),
         ("0 20150615000000.000\n0 20150615000001.000\n", "feed.txt: all products are empty"),
     ],
 )
