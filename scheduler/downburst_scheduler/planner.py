@@ -173,15 +173,18 @@ def _preferred(question: Question, found: tuple[Evaluated, ...]) -> Evaluated:
         return best_of(found, objective)
     standing = _of(found, memory.transport)
     best = best_of(found, objective, standing=memory.transport, room=question.rules.min_gain)
-    worth = not standing.feasible or _worth_it(question, standing, best)
+    worth = not standing.parts or _worth_it(question, standing, best)
     return best if best is standing or worth else standing
 
 
 def _worth_it(question: Question, standing: Evaluated, best: Evaluated) -> bool:
+    """What meets the objective is left for a better price, what misses it for less delay, an overload for either."""
     room = 1 - question.rules.min_gain
-    if _meets(question, standing):
-        return best.price_bps < standing.price_bps * room
-    return (best.late_s or 0.0) < (standing.late_s or 0.0) * room
+    cheaper = best.price_bps < standing.price_bps * room
+    sooner = (best.late_s or 0.0) < (standing.late_s or 0.0) * room
+    if not standing.feasible:
+        return cheaper or sooner
+    return cheaper if _meets(question, standing) else sooner
 
 
 def _agreeing(question: Question, preferred: Evaluated) -> int:

@@ -92,7 +92,7 @@ def _main(question: Question, decision: Decision) -> str:
                 f"fallback, {left.transport} is not possible any more ({left.reason})" if left else "", figures
             )
         case Because.LEAST_BAD:
-            said = f"no transport fits into the egress and this one needs least: {figures}"
+            said = f"nothing that is possible is better by enough ({decision.chosen.reason}): {figures}"
         case _:
             said = figures
     return said

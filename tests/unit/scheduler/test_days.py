@@ -1,0 +1,45 @@
+"""Days in virtual time: few changes, objectives met where they can be, little paid above the best in hindsight."""
+
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from downburst_scheduler.planner import Rules
+from unit.scheduler.days import Verdict, judged, lived
+
+FIRST_SEED = int(os.environ.get("DOWNBURST_SEED", "1"))
+RULES = Rules(dwell_s=1_800.0)
+"""Looks are ten minutes apart, so the dwell is three of them."""
+
+
+@pytest.mark.nightly
+def test_a_thousand_days_in_fifty_worlds() -> None:
+    check([verdict(seed, days=20) for seed in range(FIRST_SEED, FIRST_SEED + 50)])
+
+
+def test_thirty_days_in_ten_worlds() -> None:
+    check([verdict(seed, days=3) for seed in range(FIRST_SEED, FIRST_SEED + 10)])
+
+
+def test_without_patience_the_same_days_have_more_changes() -> None:
+    """The bounds above can fail: a planner that runs after every look changes several times as often."""
+    hasty = Rules(min_gain=0.0, agreeing_windows=1, dwell_s=0.0, changes_per_day=1_000)
+    seeds = range(FIRST_SEED, FIRST_SEED + 3)
+    restless = sum(judged(lived(seed, 2, hasty), 2).changes for seed in seeds)
+    assert restless > 2 * sum(judged(lived(seed, 2, RULES), 2).changes for seed in seeds)
+
+
+def verdict(seed: int, *, days: int) -> Verdict:
+    found = judged(lived(seed, days, RULES), days)
+    print(f"DOWNBURST_SEED={seed}: {found}")
+    return found
+
+
+def check(found: Sequence[Verdict]) -> None:
+    """Over all days: where latencies are near the objective all day long chance decides, and a world may pay more."""
+    days = sum(one.days for one in found)
+    assert max(one.worst_day_excess for one in found) <= 2
+    assert sum(one.regret * one.days for one in found) / days <= 0.10
+    assert sum(one.missed_share * one.days for one in found) / days <= 0.01
+    assert max(one.longest_miss_steps for one in found) <= RULES.agreeing_windows
