@@ -206,7 +206,7 @@ def _feed(feed: Feed, facts: _Facts, arrivals: FeedArrivals | None) -> dict[str,
 
 def _plan(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
     whole = plan_out(plan, counters)
-    kept = ("version", "transport", "reason", "pinned", "legs", "candidates", "figures")
+    kept = ("version", "transport", "reason", "pinned", "legs", "candidates", "figures", "flip", "would_be")
     return {name: whole[name] for name in kept} | {"since": plan.made_at}
 
 

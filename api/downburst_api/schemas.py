@@ -290,6 +290,8 @@ def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
         "legs": listed + rest,
         "candidates": [asdict(candidate) for candidate in plan.candidates],
         "figures": dict(plan.figures),
+        "flip": plan.figures.get("flip") or None,
+        "would_be": plan.figures.get("would_be"),
         "products": max((row["products"] for row in listed + rest), default=0),
     }
 

@@ -23,6 +23,21 @@ def list_plans(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
     show(found) if as_json else _print("Plans", found, empty="there is no plan yet; plans follow feeds")
 
 
+@app.command("show")
+def show_plan(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Show the plan of a feed: every transport that was compared, and what would flip the choice.
+
+    Example: downburst plans show NGRID
+    """
+    found = HubClient(hub).ask("GET", "v1", "feeds", feed, "plans", params={"limit": 1})
+    if as_json:
+        show(found[0] if found else None)
+    elif found:
+        _print_plan(found[0])
+    else:
+        print(f"{feed} has no plan yet")
+
+
 @app.command("history")
 def history(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """List the plans a feed had, newest first.
@@ -63,6 +78,28 @@ def unpin(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False)
 def _print(title: str, plans: Iterable[dict[str, Any]], *, empty: str) -> None:
     rows = ([p["feed"], p["version"], p["transport"], _sites(p), p["made_at"][:19], p["reason"]] for p in plans)
     table(title, ("feed", "version", "transport", "sites", "since", "why"), rows, empty=empty)
+
+
+def _print_plan(plan: dict[str, Any]) -> None:
+    print(f"{plan['feed']}, plan {plan['version']} of {plan['made_at'][:19]}: {plan['reason']}")
+    if plan["would_be"]:
+        print(f"dry run: it would be {plan['would_be']}")
+    if plan["flip"]:
+        print(plan["flip"])
+    head = ("transport", "possible", "p50 ms", "p99 ms", "egress Mb/s", "circuits Mb/s", "score Mb/s", "why")
+    table("Compared, best first", head, (_compared(one) for one in plan["candidates"]), empty="nothing was compared")
+
+
+def _compared(one: dict[str, Any]) -> list[object]:
+    rates = (one[name] for name in ("egress_bps", "reserved_bps", "score_bps"))
+    latencies = (one[name] for name in ("predicted_p50_ms", "predicted_p99_ms"))
+    return [
+        one["transport"],
+        "yes" if one["feasible"] else "no",
+        *("" if value is None else f"{value:.3g}" for value in latencies),
+        *("" if value is None else f"{value / 1e6:.3g}" for value in rates),
+        one["reason"],
+    ]
 
 
 def _sites(plan: dict[str, Any]) -> int:

@@ -57,6 +57,8 @@ export interface Plan {
   pinned: boolean
   legs: Leg[]
   candidates: Candidate[]
+  flip?: string | null
+  would_be?: string | null
 }
 
 export interface Leg {

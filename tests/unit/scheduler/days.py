@@ -147,13 +147,22 @@ def _happens(step: Step, hour: Arrivals) -> dict[Transport, Evaluated]:
 
 
 def _costs(happens: Mapping[Transport, Evaluated], objective: Objective) -> dict[Transport, float]:
-    """The price of what is possible; missing an objective that can be met costs as much again as the dearest way."""
+    """The price of what is possible; to miss an objective that can be met costs as much again as the dearest way.
+
+    Where nothing meets it, to be twice as late as the soonest costs as much.
+    """
     possible = {name: one for name, one in happens.items() if one.parts}
     dearest = max(one.price_bps for one in possible.values())
-    return {
-        name: one.price_bps + (dearest if _missed(happens, name, objective) else 0.0)
-        for name, one in possible.items()
-    }
+    soonest_s = min(one.late_s or 0.0 for one in possible.values())
+
+    def late(name: Transport, one: Evaluated) -> float:
+        if _missed(happens, name, objective):
+            return 1.0
+        if (one.late_s or 0.0) <= max(objective.latency_s, soonest_s):
+            return 0.0
+        return min((one.late_s or 0.0) / max(soonest_s, 1e-9) - 1, 1.0)
+
+    return {name: one.price_bps + dearest * late(name, one) for name, one in possible.items()}
 
 
 def _missed(happens: Mapping[Transport, Evaluated], transport: Transport, objective: Objective) -> bool:

@@ -11,7 +11,7 @@ from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.planner import Because, Memory, Question, Rules, decide
 from downburst_scheduler.sentences import figures, reason
 from downburst_scheduler.traffic import statistics_of
-from unit.scheduler.feeds import live, sites, steady
+from unit.scheduler.feeds import live, peaked, sites, steady
 
 CHOSEN = Memory(chosen_at_s=-1e9)
 AT_ONCE = Rules(agreeing_windows=1, dwell_s=0)
@@ -63,11 +63,13 @@ def test_a_missed_objective_does_not_wait_for_the_last_change_and_a_better_price
 
 
 def test_an_overload_that_no_other_transport_is_better_in_moves_nobody() -> None:
-    """Two copies and a slow group with one in reserve cost the same and take as long."""
-    tight = live(*sites(2), egress_bps=3.1e6, multicast_rate_bps=1.7e6)
-    decision = decide(asked(tight))
+    """In its busiest minute the feed needs more than there is, and a slow group would take longer."""
+    tight = live(*sites(2), egress_bps=3.9e6, multicast_rate_bps=1.9e6)
+    question = replace(asked(tight), arrivals=peaked(1.6e6, 2e6, minutes=20))
+    decision = decide(question)
     assert not decision.option(Transport.UNICAST).feasible
     assert (decision.transport, decision.because) == (Transport.UNICAST, Because.LEAST_BAD)
+    assert "nothing that is possible is better by enough (it needs 4.0" in reason(question, decision)
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing() -> None:
