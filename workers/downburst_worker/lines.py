@@ -271,7 +271,20 @@ def _session_traffic(session: Line) -> SessionTraffic:
             for feed in session["feeds"]
         ),
         streams=_streams(session),
-        path=TcpPath(**session["path"]) if session.get("path") else None,
+        path=_path(session.get("path")),
+    )
+
+
+def _path(path: Line | None) -> TcpPath | None:
+    if path is None:
+        return None
+    return TcpPath(
+        least_round_trip_us=path["least_round_trip_us"],
+        sent_segments=path["sent_segments"],
+        resent_segments=path["resent_segments"],
+        rate_bps=path["rate_bps"],
+        is_lower_bound=path["is_lower_bound"],
+        congestion=path["congestion"],
     )
 
 
