@@ -27,7 +27,7 @@ from downburst.events import (
 )
 from downburst.ledger import Ledger
 from downburst.model import Batch, Feed, Plan, Settled, Site, Subscription, Transport
-from downburst.settings import MulticastSettings, SchedulerSettings, Settings
+from downburst.settings import FeedScheduling, MulticastSettings, SchedulerSettings, Settings
 from downburst_scheduler.loop import SchedulerLoop
 from factories import SOME_TIME, sketch_row
 from unit.scheduler.feeds import ngrid_hour
@@ -413,3 +413,57 @@ async def test_a_fault_of_the_ledger_is_said_and_made_good_at_the_next_look(
     assert faults == [
         "the scheduler could not finish a look: the disk that holds the ledger is full; free some space and try again"
     ]
+
+
+async def test_a_dry_run_stores_what_it_would_do_and_changes_nothing(hub: Hub) -> None:
+    scheduling = hub.settings.scheduler.model_copy(update={"feeds": {"NGRID": FeedScheduling(dry_run=True)}})
+    hub.settings = hub.settings.model_copy(update={"scheduler": scheduling})
+    hub.add("NGRID", *FIVE)
+    await hub.restart()
+    await hub.seconds(60)
+    plan = hub.plan()
+    assert [(leg.transport, leg.sites) for leg in plan.legs] == [(Transport.UNICAST, FIVE)]
+    assert (plan.figures["would_be"], plan.figures["dry_run"]) == ("multicast", True)
+    assert "dry run: it would change to multicast" in plan.reason
+    versions = len(hub.history())
+    await hub.seconds(60)
+    assert len(hub.history()) == versions, "it is said once"
+
+
+async def test_a_plan_names_what_would_flip_it_a_second_later(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    assert hub.plan().figures["flip"] == "it would be unicast at 1 site instead of 5 sites"
+
+
+async def test_predictions_that_are_far_off_are_named_until_somebody_acts(hub: Hub) -> None:
+    hub.add("NGRID", *FIVE)
+    await hub.loop.start()
+    await hub.seconds(40)
+    for number in range(8):
+        minute = to_us(hub.clock.now()) // 60_000_000 + 1
+        row = sketch_row([9_000.0] * 200, site="a", minute=minute, transport=Transport.MULTICAST)
+        with hub.ledger.transaction() as book:
+            book.batches.load(Batch(f"late{number}", sketches=(row,)))
+        await hub.seconds(60)
+    doubted = hub.plan()
+    assert doubted.figures["mistrusted"] is True
+    assert "the p99 measured by multicast is" in doubted.reason
+    assert doubted.figures["calibration_multicast_p99"] == 2.0
+    await hub.loop.handle(PinChanged("NGRID"))
+    assert hub.plan().figures["mistrusted"] is False
+
+
+async def test_the_changes_of_the_day_survive_a_restart(hub: Hub) -> None:
+    hub.settings = hub.settings.model_copy(
+        update={"scheduler": hub.settings.scheduler.model_copy(update={"changes_per_day": 0})}
+    )
+    hub.add("NGRID", *FIVE)
+    await hub.restart()
+    await hub.seconds(40)
+    assert hub.plan().transport is Transport.MULTICAST, "the first choice is no change"
+    await hub.restart()
+    await hub.seconds(40)
+    assert hub.plan().transport is Transport.MULTICAST
+    assert hub.plan().figures["changes_today"] == 0
