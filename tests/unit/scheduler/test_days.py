@@ -22,12 +22,12 @@ def test_forty_days_in_twenty_worlds() -> None:
     check([verdict(seed, days=2) for seed in range(FIRST_SEED, FIRST_SEED + 20)])
 
 
-def test_without_patience_the_same_days_have_more_changes() -> None:
-    """The bounds above can fail: a planner that runs after every look changes several times as often."""
+def test_without_patience_the_bounds_are_broken() -> None:
+    """In a world whose latencies are near the objective all day long, who runs after every look changes too often."""
     hasty = Rules(min_gain=0.0, agreeing_windows=1, dwell_s=0.0, changes_per_day=1_000)
-    seeds = range(FIRST_SEED, FIRST_SEED + 3)
-    restless = sum(judged(lived(seed, 2, hasty), 2).changes for seed in seeds)
-    assert restless > 2 * sum(judged(lived(seed, 2, RULES), 2).changes for seed in seeds)
+    restless, patient = judged(lived(8, 2, hasty), 2), judged(lived(8, 2, RULES), 2)
+    assert restless.worst_day_excess > 2 >= patient.worst_day_excess
+    assert restless.changes > 2 * patient.changes
 
 
 def verdict(seed: int, *, days: int) -> Verdict:
