@@ -3,11 +3,13 @@
 import json
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from kit.ldm_peer import NOTIFYME, NULLPROC, ldm_peer
+from kit.ldm_peer import FEEDME, NOTIFYME, NULLPROC, golden, ldm_peer
 from kit.node import node_binary
+from kit.patience import wait_for
 
 
 def tool(*arguments: str, code: int = 0) -> tuple[str, str]:
@@ -78,3 +80,33 @@ def test_notify_refuses_what_can_not_be_asked() -> None:
     assert "no feed is called NOPE" in tool("notify", "127.0.0.1:1", "--feed", "NOPE", code=2)[1]
     assert "at character 1" in tool("notify", "127.0.0.1:1", "--pattern", "(", code=2)[1]
     assert "can't be reached" in tool("notify", "127.0.0.1:1", code=1)[1]
+
+
+def test_fetch_writes_products_and_goes_on_behind_the_last(tmp_path: Path) -> None:
+    with ldm_peer({FEEDME: "feed-ok"}, ["hereis", "nullproc"]) as peer:
+        fetch = ["fetch", peer.address, "--feed", "EXP", "--to", str(tmp_path / "out"), "-n", "1"]
+        told = json.loads(tool(*fetch)[0])
+        again = json.loads(tool(*fetch)[0])
+    assert again == told
+    assert Path(told["file"]).name == "a5" * 16 + "_s%2F00000"
+    assert Path(told["file"]).read_bytes() == golden("hereis")[-2000:]
+    assert peer.requests[0].find(b"SIG=") == -1, "there is nothing to go on from"
+    assert b"SIG=" + b"a5" * 16 in peer.requests[1]
+
+
+def test_fetch_takes_a_product_that_is_asked_about_first(tmp_path: Path) -> None:
+    with ldm_peer({FEEDME: "feed-ok"}, ["comingsoon", "blkdata"]) as peer:
+        told = json.loads(tool("fetch", peer.address, "--feed", "EXP", "--to", str(tmp_path), "-n", "1")[0])
+    assert Path(told["file"]).read_bytes() == golden("hereis")[-2000:]
+
+
+def test_fetch_makes_a_connection_again_that_breaks_within_a_product(tmp_path: Path) -> None:
+    with ldm_peer({FEEDME: "feed-ok"}, ["half of hereis"]) as peer:
+        command = [node_binary(), "ldm", "fetch", peer.address, "--feed", "EXP", "--to", str(tmp_path), "-n", "1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as fetching:
+            wait_for("a second request", lambda: len(peer.requests) > 1, 30)
+            assert not [path for path in tmp_path.iterdir() if not path.name.startswith(".")]
+            peer.calls = ["hereis"]
+            out, errors = fetching.communicate(timeout=60)
+    assert json.loads(out)["size"] == 2000
+    assert "the connection was closed; connecting again" in errors

@@ -30,9 +30,11 @@ class LdmPeer:
     answers: dict[int, str]
     """Procedure to the golden message that answers it; a procedure that is not here ends the connection."""
     calls: Sequence[str] = ()
-    """Golden messages that follow the answer to FEEDME or NOTIFYME."""
+    """Golden messages that follow the answer to FEEDME or NOTIFYME; `half of` one ends the connection in it."""
     heard: list[tuple[int, int]] = field(default_factory=list)
     """Version and procedure of each call, and (0, xid) for each answer to what this peer called."""
+    requests: list[bytes] = field(default_factory=list)
+    """The records of FEEDME and NOTIFYME."""
     address: str = ""
 
     def serve(self, listener: socket.socket) -> None:
@@ -65,7 +67,12 @@ class LdmPeer:
                 continue
             connection.sendall(answering(golden(name.removeprefix("5:")), xid))
             if procedure in (FEEDME, NOTIFYME):
+                self.requests.append(record)
                 for call in self.calls:
+                    if call.startswith("half of "):
+                        message = golden(call.removeprefix("half of "))
+                        connection.sendall(message[: len(message) // 2])
+                        return
                     # One byte alone, so that the other side has to put records together.
                     message = golden(call)
                     connection.sendall(message[:1])

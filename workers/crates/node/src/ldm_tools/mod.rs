@@ -1,13 +1,17 @@
 //! `downburst-node ldm`: tools that ask LDM servers. They speak LDM's own protocol, change nothing and need no hub.
+mod fetch;
 mod notify;
 mod ping;
+mod watch;
 mod wire;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use downburst_ldm6::{ClassError, FeedType, TextError};
+use downburst_ldm6::{ClassError, FeedType, ProductInfo, TextError};
+use downburst_model::WallMicros;
 
 /// What to ask an LDM server.
 #[derive(Debug, Subcommand)]
@@ -18,6 +22,9 @@ pub enum LdmTool {
     /// Print a line for each product that a server gets, without fetching it: time, size, creation time, feed, number, id.
     #[command(after_help = NOTIFY_EXAMPLES)]
     Notify(NotifyArguments),
+    /// Fetch products into files, from where the last run ended, and print a JSON object for each.
+    #[command(after_help = FETCH_EXAMPLES)]
+    Fetch(FetchArguments),
 }
 
 /// Whom to ask.
@@ -57,11 +64,35 @@ pub struct NotifyArguments {
     json: bool,
 }
 
+/// What to fetch, and where to.
+#[derive(Args, Debug)]
+pub struct FetchArguments {
+    /// The server; port 388 if none is given.
+    #[arg(value_name = "HOST[:PORT]")]
+    server: String,
+    /// Feeds, as in an LDM configuration: NGRID, "IDS|DDPLUS", "ANY - NEXRAD2".
+    #[arg(long)]
+    feed: FeedType,
+    /// Products whose id matches this regular expression anywhere.
+    #[arg(long, value_name = "RE", default_value = ".*")]
+    pattern: String,
+    /// The directory for the files; made if it is not there. One for each request: it also holds where to go on.
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// How many seconds back to begin, the first time or where the server has forgotten the last product.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600)]
+    since: u32,
+    /// End after so many products.
+    #[arg(short = 'n', long, value_name = "N")]
+    count: Option<u64>,
+}
+
 /// Runs a tool: 0 if all went well, 1 after a failure, 2 after bad use, 3 if the server refuses.
 pub fn run(tool: &LdmTool) -> ExitCode {
     let outcome = match tool {
         LdmTool::Ping(arguments) => ping::run(arguments),
         LdmTool::Notify(arguments) => notify::run(arguments),
+        LdmTool::Fetch(arguments) => fetch::run(arguments),
     };
     match outcome {
         Ok(()) | Err(Stop::NobodyReads) => ExitCode::SUCCESS,
@@ -105,6 +136,19 @@ impl From<TextError> for Stop {
     }
 }
 
+/// A product as programs read it; moments are microseconds since 1970.
+fn as_json(info: &ProductInfo) -> serde_json::Value {
+    serde_json::json!({
+        "feed": info.feed.to_string(),
+        "id": info.ident.to_string(),
+        "size": info.size,
+        "created_us": WallMicros::from(info.arrival).0,
+        "origin": info.origin.to_string(),
+        "sequence": info.sequence,
+        "signature": info.signature.to_string(),
+    })
+}
+
 fn told(code: u8, sentence: &str) -> ExitCode {
     eprintln!("downburst-node: {sentence}");
     ExitCode::from(code)
@@ -116,3 +160,6 @@ const PING_EXAMPLES: &str = "Examples:
 const NOTIFY_EXAMPLES: &str = "Examples:
   downburst-node ldm notify idd.example.edu --feed 'IDS|DDPLUS' --since 3600
   downburst-node ldm notify idd.example.edu --feed NEXRAD3 --pattern '/pN0R' -n 10 --json";
+const FETCH_EXAMPLES: &str = "Examples:
+  downburst-node ldm fetch idd.example.edu --feed NGRID --to ngrid
+  downburst-node ldm fetch idd.example.edu --feed 'IDS|DDPLUS' --pattern '^W' --to warnings -n 100";
