@@ -178,7 +178,7 @@ class SchedulerLoop:
         plan = await self._plan(feed, state, question, decision)
         if plan is not None:
             state.plan, state.because, state.mistrusted = plan, decision.because, question.mistrust is not None
-            state.unexplained = (question, decision) if decision.because in BY_FIGURES else None
+            state.unexplained = (question, decision.outline()) if decision.because in BY_FIGURES else None
             _LOG.info("plan %d of %s: %s", plan.version, plan.feed, plan.reason)
             self._bus.publish(PlanMade(plan))
 

@@ -109,6 +109,11 @@ class Decision:
         )
         return tuple(_candidate(option) for option in ranked)
 
+    def outline(self) -> "Decision":
+        """The decision without its distributions, which take megabytes."""
+        chosen = replace(self.chosen, parts=(), outcome=None)
+        return replace(self, chosen=chosen, options=(), favourite=None)
+
     def option(self, transport: Transport) -> Evaluated:
         """What was found about a transport."""
         return _of(self.options, transport)
