@@ -207,8 +207,11 @@ impl Gate {
         }
         match self.verifier.read(bytes) {
             Some(proof) => {
+                let is_latest = self.top.is_none_or(|top| proof.last > top);
                 self.proven(proof, bytes, passages);
-                self.latest = bytes.clone();
+                if is_latest {
+                    self.latest = bytes.clone();
+                }
             }
             None => passages.push(Passage::Forged),
         }
@@ -349,13 +352,12 @@ impl Gate {
         if let Some(oldest) = packet.checked_sub(EXPECTED as u64) {
             self.carriers.remove(0, oldest);
         }
-        let is_good = |held: &Held| {
-            let before = held.content.proofs().split_last().filter(|(last, _)| *last == proof);
-            let known = before.is_some_and(|(_, before)| before.iter().all(|it| *it == self.latest));
-            known && held.content.only_proves()
-        };
-        let (mut good, bad): (Vec<Held>, Vec<Held>) = held.into_iter().partition(is_good);
+        let is_own = |held: &Held| held.content.only_proves() && held.content.proofs().last() == Some(proof);
+        let (mut good, bad): (Vec<Held>, Vec<Held>) = held.into_iter().partition(is_own);
         passages.extend(bad.iter().map(|_| Passage::Forged));
+        // After losses the one before may be known no more; then the packet is asked for.
+        let is_known = |before: &Bytes| before == proof || *before == self.latest;
+        good.retain(|held| held.content.proofs().iter().all(is_known));
         match (good.pop(), good.len()) {
             (Some(held), 0) => passages.push(Passage::Packet(packet, held.payload, held.content)),
             (Some(_), _) => passages.extend([Passage::Forged, Passage::Exists(packet)]),
