@@ -12,6 +12,7 @@ mod names;
 mod pattern;
 mod product;
 mod ranges;
+mod slabs;
 mod time;
 
 pub use hops::Hops;
@@ -20,4 +21,5 @@ pub use names::{FeedName, HubName, NameError, Origin, ProductId, SiteName};
 pub use pattern::{IdFilter, Pattern, PatternError};
 pub use product::{Class, Digest, Epoch, Lane, LegId, ProductInfo, ProductKey, Sequence, Transport};
 pub use ranges::RangeSet;
+pub use slabs::Slabs;
 pub use time::{Micros, Now, WallMicros};

@@ -20,6 +20,9 @@ impl RangeSet {
         if first > last {
             return 0;
         }
+        if let Some(grown) = self.grow(first, last) {
+            return grown;
+        }
         let (mut start, mut end, mut known) = (first, last, 0);
         while let Some((&from, &to)) = self.ranges.range(..=end.saturating_add(1)).next_back() {
             if to.saturating_add(1) < start {
@@ -32,6 +35,21 @@ impl RangeSet {
         }
         self.ranges.insert(start, end);
         (last - first).saturating_add(1).saturating_sub(known)
+    }
+
+    /// The usual case: the range before `first` reaches it, and the one behind is not touched.
+    fn grow(&mut self, first: u64, last: u64) -> Option<u64> {
+        let next = first.checked_add(1)?..=last.saturating_add(1);
+        if self.ranges.range(next).next().is_some() {
+            return None;
+        }
+        let (_, end) = self.ranges.range_mut(..=first).next_back()?;
+        if end.saturating_add(1) < first {
+            return None;
+        }
+        let grown = last.saturating_sub(*end);
+        *end = last.max(*end);
+        Some(grown)
     }
 
     /// Takes `first..=last` out.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd as _;
 
 use bytes::{Bytes, BytesMut};
+use downburst_model::Slabs;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -141,6 +142,7 @@ pub(crate) struct GroupReceiver {
     socket: std::net::UdpSocket,
     state: UdpSocketState,
     buffers: Vec<Vec<u8>>,
+    memory: Slabs,
     receive_buffer_bytes: usize,
     gathers: bool,
     watch: Watch,
@@ -182,7 +184,8 @@ impl GroupReceiver {
         }
         let watch = Watch::begin(group, source, interface);
         let buffers = vec![vec![0; GRO_LIMIT_BYTES]; quinn_udp::BATCH_SIZE];
-        Ok(Self { socket, state, buffers, receive_buffer_bytes, gathers, watch })
+        let memory = Slabs::new(SLAB_BYTES, SLABS);
+        Ok(Self { socket, state, buffers, memory, receive_buffer_bytes, gathers, watch })
     }
 
     /// What the kernel granted, so that it can be reported: the default loses bursts.
@@ -221,8 +224,12 @@ impl GroupReceiver {
         drop(slices);
         for (buffer, meta) in self.buffers.iter().zip(metas.iter()).take(received) {
             let train = buffer.get(..meta.len).unwrap_or_default();
-            // Memory of its own for each, because a datagram is opened in place only where nothing shares its memory.
-            train.chunks(meta.stride.max(1)).for_each(|datagram| take(Bytes::copy_from_slice(datagram)));
+            let mut copy = self.memory.take(train.len());
+            copy.extend_from_slice(train);
+            let mut rest = copy.freeze();
+            while !rest.is_empty() {
+                take(rest.split_to(meta.stride.clamp(1, rest.len())));
+            }
         }
         Ok(())
     }
@@ -285,6 +292,11 @@ const TRAIN_BYTES: usize = 65_000;
 
 /// What one receive can carry.
 const GRO_LIMIT_BYTES: usize = 65_536;
+
+/// Copies of what was received, until its datagrams are opened: 4 MiB at most, beyond that each train takes memory of its own.
+const SLAB_BYTES: usize = 256 << 10;
+const SLABS: usize = 16;
+
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 const SEND_PATIENCE_MS: u16 = 100;
 

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use downburst_model::{LegId, Micros};
+use downburst_model::{LegId, Micros, Slabs};
 
 use crate::LegKey;
 use crate::seal::{Seal, named_key};
@@ -19,6 +19,8 @@ pub(crate) struct KeyRing {
     leg: LegId,
     leg_epoch: u64,
     keys: VecDeque<Held>,
+    /// What datagrams are opened in that share their bytes.
+    memory: Slabs,
 }
 
 struct Held {
@@ -29,7 +31,8 @@ struct Held {
 
 impl KeyRing {
     pub(crate) fn new(leg: LegId, leg_epoch: u64, key: &LegKey) -> Self {
-        let mut ring = Self { leg, leg_epoch, keys: VecDeque::new() };
+        let memory = Slabs::new(SLAB_BYTES, SLABS);
+        let mut ring = Self { leg, leg_epoch, keys: VecDeque::new(), memory };
         ring.insert(key);
         ring
     }
@@ -52,7 +55,7 @@ impl KeyRing {
         let named = named_key(&datagram)?;
         let place = self.keys.iter().position(|held| held.seal.key_id() == named)?;
         let held = self.keys.get(place).filter(|held| held.ends.is_none_or(|ends| now < ends))?;
-        let opened = held.seal.open(datagram)?;
+        let opened = held.seal.open(datagram, &mut self.memory)?;
         if place > 0 {
             self.retire(now, place);
         }
@@ -75,6 +78,10 @@ const KEYS: usize = 3;
 
 /// Datagrams overtake each other by milliseconds, on whatever path; by this time the last one under the old key is long there.
 const GRACE: Micros = Micros::from_secs(2);
+
+/// Room for the payloads that a receiver keeps for repair: 16 MiB at most, beyond that each takes memory of its own.
+const SLAB_BYTES: usize = 128 << 10;
+const SLABS: usize = 128;
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@
 //! | 6..14 | packet number, big-endian |
 //! | 14.. | the payload under the key's cipher, 16 bytes of tag at the end; the header is the additional data |
 use bytes::{Buf as _, Bytes, BytesMut};
-use downburst_model::LegId;
+use downburst_model::{LegId, Slabs};
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 use crate::{Cipher, LegKey};
@@ -60,12 +60,11 @@ impl Seal {
     }
 
     /// The packet number and the payload in clear, if the datagram belongs to this life of the leg and is whole. The bytes are
-    /// opened in place when nobody else holds them.
-    pub(crate) fn open(&self, datagram: Bytes) -> Option<(u64, Bytes)> {
+    /// opened in place when nobody else holds them, and in `memory` when they lie among others.
+    pub(crate) fn open(&self, datagram: Bytes, memory: &mut Slabs) -> Option<(u64, Bytes)> {
         let packet = self.packet_number(&datagram)?;
         let header = *datagram.first_chunk::<HEADER_BYTES>()?;
-        let mut payload = BytesMut::from(datagram);
-        payload.advance(HEADER_BYTES);
+        let mut payload = own_payload(datagram, memory)?;
         let length =
             self.key.as_ref()?.open_in_place(self.nonce(packet), Aad::from(header), &mut payload).ok()?.len();
         payload.truncate(length);
@@ -105,6 +104,22 @@ pub(crate) fn named_key(datagram: &[u8]) -> Option<u8> {
     datagram.get(1).copied()
 }
 
+/// What follows the header, in bytes that nobody else holds.
+fn own_payload(datagram: Bytes, memory: &mut Slabs) -> Option<BytesMut> {
+    match datagram.try_into_mut() {
+        Ok(mut own) => {
+            own.advance(HEADER_BYTES);
+            Some(own)
+        }
+        Err(shared) => {
+            let payload = shared.get(HEADER_BYTES..)?;
+            let mut copy = memory.take(payload.len());
+            copy.extend_from_slice(payload);
+            Some(copy)
+        }
+    }
+}
+
 pub(crate) fn algorithm(cipher: Cipher) -> &'static Algorithm {
     match cipher {
         Cipher::Aes256Gcm => &AES_256_GCM,
@@ -132,6 +147,10 @@ mod tests {
         Seal::new(LegId(7), 0x1122_3344_5566_7788, &LegKey::new(3, [9; 32]))
     }
 
+    fn memory() -> Slabs {
+        Slabs::new(1_000, 1)
+    }
+
     fn sealed(packet: u64, payload: &[u8]) -> Bytes {
         seal().seal(packet, &mut BytesMut::new(), |buffer| buffer.extend_from_slice(payload)).unwrap()
     }
@@ -140,16 +159,16 @@ mod tests {
     fn what_is_sealed_opens() {
         let datagram = sealed(5, b"payload");
         assert_eq!(datagram.len(), HEADER_BYTES + 7 + TAG_BYTES);
-        assert_eq!(seal().open(datagram), Some((5, Bytes::from_static(b"payload"))));
+        assert_eq!(seal().open(datagram, &mut memory()), Some((5, Bytes::from_static(b"payload"))));
     }
 
     #[test]
     fn a_datagram_that_nothing_shares_is_opened_where_it_lies() {
         let datagram = Bytes::from(sealed(5, b"payload").to_vec());
-        let (at, shared) = (datagram.as_ptr(), datagram.clone());
-        let (_, opened) = seal().open(datagram).unwrap();
+        let (at, shared, mut memory) = (datagram.as_ptr(), datagram.clone(), memory());
+        let (_, opened) = seal().open(datagram, &mut memory).unwrap();
         assert_ne!(opened.as_ptr() as usize, at as usize + HEADER_BYTES, "it was shared");
-        let (_, opened) = seal().open(shared).unwrap();
+        let (_, opened) = seal().open(shared, &mut memory).unwrap();
         assert_eq!(opened.as_ptr() as usize, at as usize + HEADER_BYTES);
     }
 
@@ -161,7 +180,7 @@ mod tests {
         let key = seal().key.unwrap();
         key.seal_in_place_append_tag(seal().nonce(5), Aad::from(&header), &mut payload).unwrap();
         datagram.extend_from_slice(&payload);
-        assert_eq!(seal().open(datagram.freeze()), Some((5, Bytes::from_static(b"payload"))));
+        assert_eq!(seal().open(datagram.freeze(), &mut memory()), Some((5, Bytes::from_static(b"payload"))));
     }
 
     #[test]
@@ -170,7 +189,7 @@ mod tests {
         for bit in 0..datagram.len() * 8 {
             let mut forged = datagram.to_vec();
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(seal().open(forged.into()), None, "bit {bit}");
+            assert_eq!(seal().open(forged.into(), &mut memory()), None, "bit {bit}");
         }
     }
 
@@ -178,14 +197,14 @@ mod tests {
     fn truncated_datagrams_do_not_open() {
         let datagram = sealed(5, b"payload");
         for length in 0..datagram.len() {
-            assert_eq!(seal().open(datagram.slice(..length)), None, "{length} bytes");
+            assert_eq!(seal().open(datagram.slice(..length), &mut memory()), None, "{length} bytes");
         }
     }
 
     #[test]
     fn another_life_of_the_leg_does_not_open() {
         let other = Seal::new(LegId(7), 0x1122_3344_5566_7789, &LegKey::new(3, [9; 32]));
-        assert_eq!(other.open(sealed(5, b"payload")), None);
+        assert_eq!(other.open(sealed(5, b"payload"), &mut memory()), None);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-use downburst_model::{ProductInfo, ProductKey};
+use bytes::{Bytes, BytesMut};
+use downburst_model::{ProductInfo, ProductKey, Slabs};
 
 use crate::disk;
 
@@ -14,6 +14,7 @@ use crate::disk;
 pub(super) struct Assemblies {
     spool: PathBuf,
     next_file: u64,
+    memory: Slabs,
     open: BTreeMap<ProductKey, Assembly>,
 }
 
@@ -25,8 +26,11 @@ pub(super) enum Assembly {
         length: usize,
         size: usize,
     },
-    /// Bytes of any part, each in its place.
-    Memory(Vec<u8>),
+    /// Bytes of any part, each in its place. It has room for all.
+    Memory {
+        memory: BytesMut,
+        size: usize,
+    },
     Spooled {
         file: File,
         path: PathBuf,
@@ -44,7 +48,8 @@ pub(super) enum Contents<'a> {
 
 impl Assemblies {
     pub(super) fn new(spool: &Path) -> Self {
-        Self { spool: spool.to_owned(), next_file: 0, open: BTreeMap::new() }
+        let memory = Slabs::new(SLAB_BYTES, SLABS);
+        Self { spool: spool.to_owned(), next_file: 0, memory, open: BTreeMap::new() }
     }
 
     pub(super) fn begin(&mut self, info: &ProductInfo) {
@@ -59,7 +64,7 @@ impl Assemblies {
 
     pub(super) fn block(&mut self, key: &ProductKey, offset: u64, bytes: Bytes) {
         if let Some(assembly) = self.open.get_mut(key) {
-            assembly.write(offset, bytes);
+            assembly.write(&mut self.memory, offset, bytes);
         }
     }
 
@@ -83,20 +88,20 @@ impl Assembly {
         Self::Failed(disk::unwritable(path, error))
     }
 
-    fn write(&mut self, offset: u64, bytes: Bytes) {
+    fn write(&mut self, slabs: &mut Slabs, offset: u64, bytes: Bytes) {
         if let Self::Pieces { pieces, length, size } = self {
             let follows = usize::try_from(offset) == Ok(*length) && bytes.len() <= *size - *length;
             if follows && (bytes.len() >= WORTH_SHARING_BYTES || bytes.len() == *size - *length) {
                 *length += bytes.len();
                 return pieces.push(bytes);
             }
-            self.lay_out();
+            self.lay_out(slabs);
         }
         let failure = match self {
-            Self::Memory(memory) => {
+            Self::Memory { memory, size } => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
-                if let Some(place) = memory.get_mut(start..start.saturating_add(bytes.len())) {
-                    place.copy_from_slice(&bytes);
+                if start.saturating_add(bytes.len()) <= *size {
+                    lay(memory, start, &bytes);
                 }
                 None
             }
@@ -112,12 +117,11 @@ impl Assembly {
     }
 
     /// Makes place for bytes of any part.
-    fn lay_out(&mut self) {
+    fn lay_out(&mut self, slabs: &mut Slabs) {
         if let Self::Pieces { pieces, size, .. } = self {
-            let mut memory = Vec::with_capacity(*size);
+            let (mut memory, size) = (slabs.take(*size), *size);
             pieces.iter().for_each(|piece| memory.extend_from_slice(piece));
-            memory.resize(*size, 0);
-            *self = Self::Memory(memory);
+            *self = Self::Memory { memory, size };
         }
     }
 
@@ -125,7 +129,7 @@ impl Assembly {
     pub(super) fn contents(&mut self) -> Result<Contents<'_>, String> {
         match self {
             Self::Pieces { pieces, length, .. } => Ok(Contents::AtHand(joined(pieces, *length))),
-            Self::Memory(memory) => Ok(Contents::AtHand(Bytes::from(std::mem::take(memory)))),
+            Self::Memory { memory, .. } => Ok(Contents::AtHand(memory.split().freeze())),
             Self::Spooled { file, path } => {
                 use std::io::Seek as _;
                 file.rewind().map_err(|error| format!("{} can't be read: {error}", path.display()))?;
@@ -139,7 +143,7 @@ impl Assembly {
     pub(super) fn memory_bytes(&self) -> usize {
         match self {
             Self::Pieces { length, .. } => *length,
-            Self::Memory(memory) => memory.len(),
+            Self::Memory { size, .. } => *size,
             Self::Spooled { .. } | Self::Failed(_) => 0,
         }
     }
@@ -149,6 +153,20 @@ impl Assembly {
         if let Self::Spooled { path, .. } = self {
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+/// Puts bytes in their place. What follows what is there needs no zeros before it.
+fn lay(memory: &mut BytesMut, start: usize, bytes: &[u8]) {
+    if start == memory.len() {
+        return memory.extend_from_slice(bytes);
+    }
+    let end = start.saturating_add(bytes.len());
+    if memory.len() < end {
+        memory.resize(end, 0);
+    }
+    if let Some(place) = memory.get_mut(start..end) {
+        place.copy_from_slice(bytes);
     }
 }
 
@@ -166,6 +184,10 @@ const WORTH_SHARING_BYTES: usize = 16 << 10;
 
 /// Most products fit; a site with hundreds of them in flight stays far below a gigabyte.
 const MEMORY_LIMIT_BYTES: usize = 1 << 20;
+
+/// Memory for products that is used again: 16 MiB at most, beyond that each takes memory of its own.
+const SLAB_BYTES: usize = MEMORY_LIMIT_BYTES;
+const SLABS: usize = 16;
 
 #[cfg(test)]
 mod tests {

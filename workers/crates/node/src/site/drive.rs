@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::{FeedName, LegId, Machine as _, ProductId};
 use downburst_session::{
-    CircuitState, FeedPosition, LegJoin, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
+    CircuitState, FeedPosition, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
 };
 use tokio::io::AsyncWrite as _;
 use tokio::sync::{mpsc, watch};
@@ -21,7 +21,7 @@ use super::circuits::Circuits;
 use super::complete::Completeness;
 use super::data::{self, DataLinks};
 use super::files::{Done, Waker};
-use super::group::{Found, Group, Reading, What};
+use super::group::{Found, Group, Reading};
 use super::link::{Link, NoLink, dial};
 use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
@@ -32,6 +32,7 @@ use crate::clock::Clock;
 use crate::reconnect::{self, Ended, Reconnect};
 
 mod events;
+mod groups;
 
 /// The connection to one hub, made and kept.
 pub(crate) struct Site {
@@ -60,6 +61,9 @@ pub(crate) struct Site {
     reading: Reading,
     found_sender: mpsc::Sender<Found>,
     found: mpsc::Receiver<Found>,
+    /// What the hub says by UDP: who waits for a repair shall not wait for what the group brings meanwhile.
+    answer_sender: mpsc::Sender<Found>,
+    answers: mpsc::Receiver<Found>,
     feeds: BTreeMap<FeedName, Kept>,
     /// The feeds whose files are shown in order, and what was told of each.
     ordered: BTreeMap<FeedName, Missing>,
@@ -118,6 +122,7 @@ impl Site {
         let (result_sender, results) = mpsc::unbounded_channel();
         let (complete, store_thread) = store::start(Arc::clone(&shelf), clock, result_sender)?;
         let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
+        let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
         let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
         let role = *roles.borrow();
         Ok(Self {
@@ -145,6 +150,8 @@ impl Site {
             reading,
             found_sender,
             found,
+            answer_sender,
+            answers,
             feeds,
             ordered: BTreeMap::new(),
             out: BytesMut::new(),
@@ -183,6 +190,7 @@ impl Site {
                 result = wait_dial(&mut dialling) => Woken::Dialled(result),
                 woken = wait_link(&mut link, reads, &self.out, self.flushed) => woken,
                 woken = self.data.moved(), if reads => Woken::Data(woken),
+                Some(answer) = self.answers.recv() => Woken::Found(answer),
                 Some(found) = self.found.recv() => Woken::Found(found),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
                 state = self.circuits.state() => Woken::Circuit(state),
@@ -218,16 +226,7 @@ impl Site {
                 self.hang_up = true;
             }
             Woken::Data(woken) => self.data_moved(woken),
-            Woken::Found(Found { leg, what: What::Datagrams(batch) }) => {
-                // They came together: one look at the clocks is enough for all.
-                let now = self.clock.now();
-                batch
-                    .into_iter()
-                    .for_each(|bytes| self.machine.handle(now, SiteInput::Datagram { leg, bytes }));
-            }
-            Woken::Found(Found { leg, what: What::Deaf(reason) }) => {
-                self.tell(SiteInput::Deaf { leg, reason });
-            }
+            Woken::Found(found) => self.found(found),
             Woken::Stored(batch) => self.stored_batch(batch),
             Woken::Done(Done { key, at, late }) => {
                 if late {
@@ -266,7 +265,12 @@ impl Site {
 
     /// Does what the machine asks for until it asks for nothing.
     fn perform(&mut self) {
-        while let Some(output) = self.machine.poll(self.clock.now()) {
+        let mut now = self.clock.now();
+        while let Some(output) = self.machine.poll(now) {
+            // A batch of datagrams gives a block for each: one look at the clocks is enough for those that follow each other.
+            if !matches!(output, SiteOutput::Block { .. }) {
+                now = self.clock.now();
+            }
             match output {
                 SiteOutput::Write { stream: StreamId::FIRST, bytes } => self.out.extend_from_slice(&bytes),
                 SiteOutput::Write { stream, bytes } => self.data.push(stream, &bytes),
@@ -290,6 +294,7 @@ impl Site {
                 SiteOutput::Complete { info, last_byte, lane, resend } => {
                     if let Some(assembly) = self.assemblies.take(&info.key) {
                         let brought = Brought { last_byte, lane, resend };
+                        let assembly = Box::new(assembly);
                         self.batch.push(Complete::Product { info, brought, assembly });
                     }
                 }
@@ -314,21 +319,6 @@ impl Site {
             self.in_store_bytes += bytes;
             // The thread lives as long as the site.
             let _ = self.complete.send(batch);
-        }
-    }
-
-    fn join(&mut self, join: &LegJoin) {
-        match Group::join(join, &self.local_address, self.reading, self.found_sender.clone()) {
-            Ok((group, reception)) => {
-                self.groups.insert(join.leg, group);
-                let asks = Asks::open(join, &self.peer_address, self.found_sender.clone());
-                self.asks.extend(asks.map(|asks| (join.leg, asks)));
-                self.tell(SiteInput::GroupJoined { leg: join.leg, reception });
-            }
-            Err(reason) => {
-                tracing::warn!("{reason}");
-                self.tell(SiteInput::JoinFailed { leg: join.leg, reason });
-            }
         }
     }
 

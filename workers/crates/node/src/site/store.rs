@@ -28,7 +28,7 @@ pub(super) struct Logs {
 
 /// Something for the thread.
 pub(super) enum Complete {
-    Product { info: ProductInfo, brought: Brought, assembly: Assembly },
+    Product { info: ProductInfo, brought: Brought, assembly: Box<Assembly> },
     Train { train: Arc<Train>, last_byte: WallMicros },
 }
 

@@ -39,12 +39,12 @@ pub enum SiteInput {
     },
     /// How an end of a circuit stands, after the hub asked for it or since it changed.
     Circuit(CircuitState),
-    /// A datagram from the group or the repair channel of a leg.
-    Datagram {
+    /// Datagrams from the group or the repair channel of a leg, as many as came together.
+    Datagrams {
         /// The leg.
         leg: LegId,
-        /// The datagram.
-        bytes: Bytes,
+        /// The datagrams, in the order they came.
+        batch: Vec<Bytes>,
     },
     /// The group was joined; whether it is heard shows later.
     GroupJoined {
@@ -124,9 +124,9 @@ pub enum SiteOutput {
     OpenStream(StreamId),
     /// Close a data connection.
     CloseStream(StreamId),
-    /// Listen to a group; datagrams come as [`SiteInput::Datagram`].
+    /// Listen to a group; datagrams come as [`SiteInput::Datagrams`].
     JoinGroup(LegJoin),
-    /// Send this datagram to the hub's address, at the port of the leg's repair channel; answers come as [`SiteInput::Datagram`].
+    /// Send this datagram to the hub's address, at the port of the leg's repair channel; answers come as [`SiteInput::Datagrams`].
     Ask {
         /// The leg.
         leg: LegId,

@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use downburst_model::{Machine, Micros, Now, RangeSet};
 use downburst_vcmtp::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
 
@@ -45,6 +46,12 @@ impl Leg {
     /// Gives the receiver an input; answers what it found out.
     pub(crate) fn handle(&mut self, now: Now, input: ReceiverInput) -> Vec<ReceiverOutput> {
         self.receiver.handle(now, input);
+        self.poll(now)
+    }
+
+    /// Gives the receiver datagrams that came together; answers what it found out.
+    pub(crate) fn hear(&mut self, now: Now, batch: Vec<Bytes>) -> Vec<ReceiverOutput> {
+        batch.into_iter().for_each(|datagram| self.receiver.handle(now, ReceiverInput::Datagram(datagram)));
         self.poll(now)
     }
 

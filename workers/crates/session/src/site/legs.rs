@@ -56,6 +56,14 @@ impl SiteSession {
         self.take_leg_outputs(now, id, outputs, repaired);
     }
 
+    /// Gives a leg's receiver datagrams that came together.
+    pub(super) fn hear_group(&mut self, now: Now, id: LegId, batch: Vec<Bytes>) {
+        if let Some(leg) = self.legs.get_mut(&id) {
+            let outputs = leg.hear(now, batch);
+            self.take_leg_outputs(now, id, outputs, false);
+        }
+    }
+
     /// Takes a leg's next key and says so; a site that does not listen to this life of the leg has no use for it.
     pub(super) fn take_leg_key(&mut self, now: Now, next: NextKey) {
         let NextKey { leg, leg_epoch, key } = next;

@@ -378,9 +378,7 @@ impl Machine for SiteSession {
             SiteInput::Circuit(state) if self.link == Link::Up => self.send(state),
             SiteInput::Circuit(_) => {}
             SiteInput::Disconnected => self.disconnected(now),
-            SiteInput::Datagram { leg, bytes } => {
-                self.tell_leg(now, leg, None, ReceiverInput::Datagram(bytes));
-            }
+            SiteInput::Datagrams { leg, batch } => self.hear_group(now, leg, batch),
             SiteInput::GroupJoined { leg, reception } => self.group_joined(leg, reception),
             SiteInput::Deaf { leg, reason } => self.leg_deaf(leg, reason),
             SiteInput::JoinFailed { leg, reason } => self.join_failed(now, leg, &reason),

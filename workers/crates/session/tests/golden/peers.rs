@@ -282,8 +282,8 @@ impl SitePeer {
     }
 
     pub fn datagram(&mut self, at_us: u64, leg: u32, bytes: &[u8]) {
-        let (leg, bytes) = (LegId(leg), Bytes::copy_from_slice(bytes));
-        self.tell(at_us, SiteInput::Datagram { leg, bytes });
+        let (leg, batch) = (LegId(leg), vec![Bytes::copy_from_slice(bytes)]);
+        self.tell(at_us, SiteInput::Datagrams { leg, batch });
     }
 
     pub fn deadline_us(&self) -> Option<u64> {

@@ -32,7 +32,7 @@ fn proven_datagrams(
 }
 
 fn hear(bench: &mut Bench, datagram: &Bytes) {
-    let input = SiteInput::Datagram { leg: LegId(100), bytes: datagram.clone() };
+    let input = SiteInput::Datagrams { leg: LegId(100), batch: vec![datagram.clone()] };
     bench.site.handle(at(bench.millis), input);
 }
 
