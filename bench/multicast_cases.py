@@ -180,7 +180,8 @@ class Bench:
             if self._with_peers:
                 few = case in (rows.FIVE_AT_ONE, rows.HALF_AT_ONE)
                 contenders |= self._packaged(ASKED_BPS, only_uftp=few)
-            with Lab(_hosts(7)) as lab:
+            # What a site has left must not fill its link: a switch that knows who listens.
+            with Lab(_hosts(7), snooping=case == rows.HALF_AT_ONE) as lab:
                 for site, percent in rows.LOSSES[case].items():
                     lab.loss(site, percent, protocols=("udp", "tcp"))
                 if case == rows.HALF_AT_ONE:

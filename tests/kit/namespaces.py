@@ -23,7 +23,8 @@ from typing import Any, Self
 class Lab:
     """Hosts with one interface each (`eth0`, 10.77.0.x, fd77::x) on a common bridge; multicast goes to every host.
 
-    With `snooping`, the bridge asks who wants a group (IGMPv3, MLDv2) and forwards it to nobody else.
+    With `snooping`, the bridge asks who wants a group (IGMPv3, MLDv2) and forwards it to nobody else; who leaves is
+    taken at its word, as a switch does that has one host on a port (fast leave).
 
     With `segments`, every packet crosses the links alone: loss, rate and buffer act on frames, as on a cable.
     Without, bundles of up to 64 KB stay whole, as with offloading interfaces, and loss and rate act on bundles.
@@ -158,6 +159,8 @@ class Lab:
         one_segment = ("gso_max_segs", "1") if self.segments else ()
         _ip("-n", inside, "link", "set", "eth0", *one_segment, "up")
         _ip("-n", self._switch, "link", "set", port, *one_segment, "master", "br0", "up")
+        if self.snooping:
+            _ip("-n", self._switch, "link", "set", port, "type", "bridge_slave", "mcast_fast_leave", "on")
         _ip("-n", inside, "link", "set", "lo", "up")
         _ip("-n", inside, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
         _ip("-n", inside, "address", "add", f"{self.address6(host)}/64", "dev", "eth0", "nodad")

@@ -3,7 +3,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd as _;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use downburst_model::Slabs;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -208,7 +208,7 @@ impl GroupReceiver {
     }
 
     /// Waits up to `patience_ms` for datagrams and hands each to `take`.
-    pub(crate) fn receive(&mut self, patience_ms: u16, mut take: impl FnMut(Bytes)) -> io::Result<()> {
+    pub(crate) fn receive(&mut self, patience_ms: u16, mut take: impl FnMut(BytesMut)) -> io::Result<()> {
         let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         if poll(&mut fds, PollTimeout::from(patience_ms)).map_err(io::Error::from)? == 0 {
             return Ok(());
@@ -224,9 +224,8 @@ impl GroupReceiver {
         drop(slices);
         for (buffer, meta) in self.buffers.iter().zip(metas.iter()).take(received) {
             let train = buffer.get(..meta.len).unwrap_or_default();
-            let mut copy = self.memory.take(train.len());
-            copy.extend_from_slice(train);
-            let mut rest = copy.freeze();
+            let mut rest = self.memory.take(train.len());
+            rest.extend_from_slice(train);
             while !rest.is_empty() {
                 take(rest.split_to(meta.stride.clamp(1, rest.len())));
             }
@@ -284,8 +283,9 @@ pub(crate) fn needed_buffer_bytes(rate_bps: u64) -> u64 {
 /// How long a reading thread may be held up by others on a busy host.
 const STALL_MS: u64 = 200;
 
-/// A train must fit the buffer of a receiver's port; 16 datagrams of 1452 bytes are 23 kB.
-const TRAIN_DATAGRAMS: usize = 16;
+/// As much as one call carries of datagrams for Ethernet. Shorter trains spare no buffer on the way: the pacer lets bursts of 64 KiB out, unless the
+/// leg is told a smaller one, and what it lets out leaves at once.
+const TRAIN_DATAGRAMS: usize = 44;
 
 /// What one UDP send can carry.
 const TRAIN_BYTES: usize = 65_000;
@@ -293,9 +293,10 @@ const TRAIN_BYTES: usize = 65_000;
 /// What one receive can carry.
 const GRO_LIMIT_BYTES: usize = 65_536;
 
-/// Copies of what was received, until its datagrams are opened: 4 MiB at most, beyond that each train takes memory of its own.
-const SLAB_BYTES: usize = 256 << 10;
-const SLABS: usize = 16;
+/// Room for what is received, until neither a product nor the repair of its neighbours needs it: 16 MiB at most, beyond that each train
+/// takes memory of its own.
+const SLAB_BYTES: usize = 128 << 10;
+const SLABS: usize = 128;
 
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 const SEND_PATIENCE_MS: u16 = 100;
@@ -306,6 +307,8 @@ const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     fn outlet(interface: &str) -> Outlet {
@@ -320,7 +323,7 @@ mod tests {
     fn hear(receiver: &mut GroupReceiver, count: usize) -> Vec<Bytes> {
         let (mut heard, began) = (Vec::new(), std::time::Instant::now());
         while heard.len() < count && began.elapsed().as_secs() < 1 {
-            receiver.receive(100, |datagram| heard.push(datagram)).unwrap();
+            receiver.receive(100, |datagram| heard.push(datagram.freeze())).unwrap();
         }
         heard
     }

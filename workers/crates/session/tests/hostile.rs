@@ -51,7 +51,7 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
         ),
         3 => encoded(19, &Frontier { feed, epoch, settled_to: Sequence(low), pending: other, trouble: None }),
         4 => encoded(10, &LegJoined { leg, leg_epoch: 1, after: Sequence(low), reception: None }),
-        5 => encoded(12, &LegLeft { leg, known_to: Some(Sequence(low)), reason }),
+        5 => encoded(12, &LegLeft { leg, known_to: Some(Sequence(low)), reason, too_slow: None }),
         6 => encoded(17, &ClockRequest { sent: WallMicros(low as i64) }),
         7 => {
             encoded(2, &Welcome { version: VERSIONS[0], site: site(), hub: "hub".to_owned(), stand_by: None })

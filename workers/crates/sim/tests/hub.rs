@@ -89,6 +89,25 @@ fn a_feed_moves_to_multicast_and_back_under_load() {
 }
 
 #[test]
+fn a_site_behind_a_link_of_half_the_rate_leaves_the_group_and_nobody_else_does() {
+    let narrow = LinkConfig { rate_bps: Some(10_000_000), buffer_bytes: 100_000, ..LinkConfig::default() };
+    let mut sites = vec![site(vec![wish("A", ".*")]); 3];
+    // Repairs by the session don't make good either what its link is too narrow for.
+    sites[0] = SiteConfig { link: narrow, rate_bps: 5_000_000, ..sites[0].clone() };
+    let mut world = world(5, sites);
+    start(&mut world);
+    let leg = world.start_leg(&feed("A"), 20_000_000, 64 << 20);
+    (0..3).for_each(|index| world.plan(index, &feed("A"), Some(leg)));
+    for _ in 0..200 {
+        world.publish(&feed("A"), product(Class::Grid, 45_000, 'x'));
+        world.run_for(Micros::from_millis(20));
+    }
+    assert_eq!((0..3).map(|index| world.counts(index).left).collect::<Vec<_>>(), [1, 0, 0]);
+    assert_level(&mut world);
+    assert_eq!((0..3).map(|index| world.counts(index).stored).collect::<Vec<_>>(), [200; 3]);
+}
+
+#[test]
 fn what_the_leg_loses_for_good_comes_from_the_session() {
     let lossy = LinkConfig { loss: Loss::Independent(0.2), ..LinkConfig::default() };
     let mut world = world(3, vec![SiteConfig { link: lossy, ..site(vec![wish("A", ".*")]) }]);

@@ -39,7 +39,7 @@ pub(crate) fn begin(
     let leg = join.leg;
     std::thread::Builder::new().name("insider".to_owned()).spawn(move || {
         insider.run(&tally, |bytes| {
-            let _ = heard.send(SiteInput::Datagram { leg, bytes });
+            let _ = heard.send(SiteInput::Datagrams { leg, batch: vec![bytes.into()] });
         });
     })?;
     Ok(())

@@ -105,7 +105,7 @@ fn measure(size: usize, mode: usize) -> (usize, f64, f64) {
         let train: Vec<Bytes> = train.iter().map(|datagram| Bytes::copy_from_slice(datagram)).collect();
         let begun = Instant::now();
         for datagram in train {
-            receiver.handle(at(now), ReceiverInput::Datagram(datagram));
+            receiver.handle(at(now), ReceiverInput::Datagram(datagram.into()));
             while receiver.poll(at(now)).is_some() {}
         }
         receiver_ns += begun.elapsed().as_nanos();

@@ -1,4 +1,4 @@
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use downburst_model::{LegId, Micros, ProductInfo, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
@@ -190,7 +190,7 @@ pub struct ReceiverConfig {
 #[derive(Clone, Debug)]
 pub enum ReceiverInput {
     /// A datagram from the group or the repair channel.
-    Datagram(Bytes),
+    Datagram(BytesMut),
     /// A repaired packet from the session.
     Repair {
         /// Packet number.
@@ -244,6 +244,8 @@ pub enum ReceiverOutput {
         /// Whether datagrams get through.
         open: bool,
     },
+    /// The group brings more than comes through, or than repair makes good. Said once.
+    TooSlow,
     /// These packets will not come by the leg: products that lack bytes must be asked from the log.
     GaveUp(RangeSet),
     /// Nothing was heard for the silence limit. Said once per silence.

@@ -167,7 +167,7 @@ impl Gate {
     }
 
     fn hold(&mut self, packet: u64, held: Held, passages: &mut Vec<Passage>) {
-        let candidates = self.held.entry(packet).or_default();
+        let candidates = self.held.entry(packet).or_insert_with(|| Vec::with_capacity(1));
         if candidates.iter().any(|other| other.payload == held.payload) {
             return passages.push(Passage::Repeated);
         }
@@ -332,8 +332,9 @@ impl Gate {
             Some(hash) => content_hash(&held.payload) == hash,
             None => !held.content.speaks(),
         };
-        let (mut good, bad): (Vec<Held>, Vec<Held>) = candidates.into_iter().partition(is_good);
-        passages.extend(bad.iter().map(|_| Passage::Forged));
+        let (came, mut good) = (candidates.len(), candidates);
+        good.retain(is_good);
+        passages.extend((good.len()..came).map(|_| Passage::Forged));
         if hash.is_none() && !good.is_empty() && self.awaited.contains(packet) {
             self.waiting.insert(packet, good);
             return passages.push(Passage::Waits(packet));

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
-use bytes::Bytes;
-use downburst_model::{LegId, Micros, Slabs};
+use bytes::{Bytes, BytesMut};
+use downburst_model::{LegId, Micros};
 
 use crate::LegKey;
 use crate::seal::{Seal, named_key};
@@ -19,8 +19,6 @@ pub(crate) struct KeyRing {
     leg: LegId,
     leg_epoch: u64,
     keys: VecDeque<Held>,
-    /// What datagrams are opened in that share their bytes.
-    memory: Slabs,
 }
 
 struct Held {
@@ -31,8 +29,7 @@ struct Held {
 
 impl KeyRing {
     pub(crate) fn new(leg: LegId, leg_epoch: u64, key: &LegKey) -> Self {
-        let memory = Slabs::new(SLAB_BYTES, SLABS);
-        let mut ring = Self { leg, leg_epoch, keys: VecDeque::new(), memory };
+        let mut ring = Self { leg, leg_epoch, keys: VecDeque::new() };
         ring.insert(key);
         ring
     }
@@ -51,11 +48,11 @@ impl KeyRing {
     }
 
     /// As [`Seal::open`], with the key that the datagram names.
-    pub(crate) fn open(&mut self, now: Micros, datagram: Bytes) -> Option<(u64, Bytes)> {
+    pub(crate) fn open(&mut self, now: Micros, datagram: BytesMut) -> Option<(u64, Bytes)> {
         let named = named_key(&datagram)?;
         let place = self.keys.iter().position(|held| held.seal.key_id() == named)?;
         let held = self.keys.get(place).filter(|held| held.ends.is_none_or(|ends| now < ends))?;
-        let opened = held.seal.open(datagram, &mut self.memory)?;
+        let opened = held.seal.open(datagram)?;
         if place > 0 {
             self.retire(now, place);
         }
@@ -79,14 +76,8 @@ const KEYS: usize = 3;
 /// Datagrams overtake each other by milliseconds, on whatever path; by this time the last one under the old key is long there.
 const GRACE: Micros = Micros::from_secs(2);
 
-/// Room for the payloads that a receiver keeps for repair: 16 MiB at most, beyond that each takes memory of its own.
-const SLAB_BYTES: usize = 128 << 10;
-const SLABS: usize = 128;
-
 #[cfg(test)]
 mod tests {
-    use bytes::BytesMut;
-
     use super::*;
     use crate::Cipher;
 
@@ -102,7 +93,7 @@ mod tests {
     }
 
     fn opens(ring: &mut KeyRing, now: u64, key: &LegKey) -> bool {
-        ring.open(Micros(now), sealed(key, 5)) == Some((5, Bytes::from_static(b"payload")))
+        ring.open(Micros(now), sealed(key, 5).into()) == Some((5, Bytes::from_static(b"payload")))
     }
 
     #[test]
@@ -123,7 +114,7 @@ mod tests {
         ring.insert(&key(2));
         let mut forged = sealed(&key(1), 5).to_vec();
         forged[1] = 2;
-        assert_eq!(ring.open(Micros(0), forged.into()), None);
+        assert_eq!(ring.open(Micros(0), forged[..].into()), None);
         assert!(opens(&mut ring, 600_000_000, &key(1)));
     }
 

@@ -15,6 +15,7 @@ mod code;
 mod gate;
 mod heads;
 mod key_ring;
+mod lag;
 mod missing;
 mod pacer;
 mod payload;

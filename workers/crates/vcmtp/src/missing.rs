@@ -62,6 +62,11 @@ impl Missing {
         }
     }
 
+    /// How many packets are missing.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The oldest missing packet.
     pub(crate) fn first(&self) -> Option<u64> {
         self.runs.first_key_value().map(|(first, _)| *first)

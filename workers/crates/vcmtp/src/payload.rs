@@ -69,7 +69,7 @@ impl Payload {
     /// Reads a payload; its blocks share the memory of `bytes`. `None` if any known frame is malformed.
     pub(crate) fn read(mut bytes: Bytes) -> Option<Self> {
         let announced = Sequence(bytes.try_get_u64().ok()?);
-        let mut frames = Vec::new();
+        let mut frames = Vec::with_capacity(USUAL_FRAMES);
         while let Ok(kind) = bytes.try_get_u8() {
             if kind == PADDING {
                 break;
@@ -157,6 +157,9 @@ fn put_frame(buffer: &mut BytesMut, kind: u8, length: usize) {
     buffer.put_u8(kind);
     buffer.put_u16(u16::try_from(length).unwrap_or(u16::MAX));
 }
+
+/// A block, and at the end of a product what follows it.
+const USUAL_FRAMES: usize = 2;
 
 /// What precedes the frames.
 pub(crate) const PREFIX_BYTES: usize = 8;

@@ -1,12 +1,13 @@
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 
 use crate::catalogue::{Catalogue, Content};
 use crate::channel::{Answer, SiteChannel, is_from_hub};
 use crate::gate::{Gate, Passage};
 use crate::key_ring::KeyRing;
+use crate::lag::Lag;
 use crate::missing::Missing;
 use crate::shelf::{SYMBOL_PAUSE, Shelf};
 use crate::symbol;
@@ -25,6 +26,7 @@ use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, Reques
 /// | joined | blocks before their manifest, over the bound | the packet counts as missing |
 /// | joined | missing packets are due | Nak |
 /// | joined | Gone, or more missing than the limit | GaveUp |
+/// | joined | most of the group does not come, or what is missing stays so for long (`lag.rs`) | TooSlow, once |
 /// | joined | the group is silent for the limit | Silent, once until something is heard |
 pub struct Receiver {
     config: ReceiverConfig,
@@ -34,6 +36,7 @@ pub struct Receiver {
     missing: Missing,
     catalogue: Catalogue,
     shelf: Shelf,
+    lag: Lag,
     channel: Option<SiteChannel>,
     outputs: VecDeque<ReceiverOutput>,
     /// When a forgery was last told.
@@ -59,6 +62,7 @@ impl Receiver {
             missing: Missing::new(config.retry_wait),
             catalogue: Catalogue::default(),
             shelf: Shelf::default(),
+            lag: Lag::default(),
             channel: config.channel.as_ref().map(SiteChannel::new),
             outputs: VecDeque::new(),
             alarmed: None,
@@ -72,9 +76,9 @@ impl Receiver {
         self.stats
     }
 
-    fn datagram(&mut self, now: Micros, datagram: Bytes) {
+    fn datagram(&mut self, now: Micros, datagram: BytesMut) {
         if is_from_hub(&datagram) {
-            return self.answer(now, datagram);
+            return self.answer(now, datagram.freeze());
         }
         let taken = self.keys.open(now, datagram).and_then(|(number, payload)| {
             if symbol::is_symbol(number) {
@@ -350,6 +354,13 @@ impl Receiver {
         Some(joined.heard.plus(self.config.silence_limit))
     }
 
+    fn notice_lag(&mut self, now: Micros) {
+        let Some(joined) = self.joined else { return };
+        if self.lag.look(now, joined.highest, self.stats.missed, &self.missing) {
+            self.outputs.push_back(ReceiverOutput::TooSlow);
+        }
+    }
+
     fn notice_silence(&mut self, now: Micros) {
         if self.silence_due().is_some_and(|due| due <= now) {
             self.joined.iter_mut().for_each(|joined| joined.silent = true);
@@ -383,6 +394,7 @@ impl Machine for Receiver {
             self.ask(now.monotonic);
             self.send_requests();
             self.notice_silence(now.monotonic);
+            self.notice_lag(now.monotonic);
         }
         self.outputs.pop_front()
     }

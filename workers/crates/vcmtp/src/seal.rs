@@ -8,7 +8,7 @@
 //! | 6..14 | packet number, big-endian |
 //! | 14.. | the payload under the key's cipher, 16 bytes of tag at the end; the header is the additional data |
 use bytes::{Buf as _, Bytes, BytesMut};
-use downburst_model::{LegId, Slabs};
+use downburst_model::LegId;
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 use crate::{Cipher, LegKey};
@@ -60,11 +60,12 @@ impl Seal {
     }
 
     /// The packet number and the payload in clear, if the datagram belongs to this life of the leg and is whole. The bytes are
-    /// opened in place when nobody else holds them, and in `memory` when they lie among others.
-    pub(crate) fn open(&self, datagram: Bytes, memory: &mut Slabs) -> Option<(u64, Bytes)> {
+    /// opened where they lie.
+    pub(crate) fn open(&self, datagram: BytesMut) -> Option<(u64, Bytes)> {
         let packet = self.packet_number(&datagram)?;
         let header = *datagram.first_chunk::<HEADER_BYTES>()?;
-        let mut payload = own_payload(datagram, memory)?;
+        let mut payload = datagram;
+        payload.advance(HEADER_BYTES);
         let length =
             self.key.as_ref()?.open_in_place(self.nonce(packet), Aad::from(header), &mut payload).ok()?.len();
         payload.truncate(length);
@@ -104,22 +105,6 @@ pub(crate) fn named_key(datagram: &[u8]) -> Option<u8> {
     datagram.get(1).copied()
 }
 
-/// What follows the header, in bytes that nobody else holds.
-fn own_payload(datagram: Bytes, memory: &mut Slabs) -> Option<BytesMut> {
-    match datagram.try_into_mut() {
-        Ok(mut own) => {
-            own.advance(HEADER_BYTES);
-            Some(own)
-        }
-        Err(shared) => {
-            let payload = shared.get(HEADER_BYTES..)?;
-            let mut copy = memory.take(payload.len());
-            copy.extend_from_slice(payload);
-            Some(copy)
-        }
-    }
-}
-
 pub(crate) fn algorithm(cipher: Cipher) -> &'static Algorithm {
     match cipher {
         Cipher::Aes256Gcm => &AES_256_GCM,
@@ -147,10 +132,6 @@ mod tests {
         Seal::new(LegId(7), 0x1122_3344_5566_7788, &LegKey::new(3, [9; 32]))
     }
 
-    fn memory() -> Slabs {
-        Slabs::new(1_000, 1)
-    }
-
     fn sealed(packet: u64, payload: &[u8]) -> Bytes {
         seal().seal(packet, &mut BytesMut::new(), |buffer| buffer.extend_from_slice(payload)).unwrap()
     }
@@ -159,17 +140,17 @@ mod tests {
     fn what_is_sealed_opens() {
         let datagram = sealed(5, b"payload");
         assert_eq!(datagram.len(), HEADER_BYTES + 7 + TAG_BYTES);
-        assert_eq!(seal().open(datagram, &mut memory()), Some((5, Bytes::from_static(b"payload"))));
+        assert_eq!(seal().open(datagram.into()), Some((5, Bytes::from_static(b"payload"))));
     }
 
     #[test]
-    fn a_datagram_that_nothing_shares_is_opened_where_it_lies() {
-        let datagram = Bytes::from(sealed(5, b"payload").to_vec());
-        let (at, shared, mut memory) = (datagram.as_ptr(), datagram.clone(), memory());
-        let (_, opened) = seal().open(datagram, &mut memory).unwrap();
-        assert_ne!(opened.as_ptr() as usize, at as usize + HEADER_BYTES, "it was shared");
-        let (_, opened) = seal().open(shared, &mut memory).unwrap();
-        assert_eq!(opened.as_ptr() as usize, at as usize + HEADER_BYTES);
+    fn datagrams_are_opened_where_they_lie_side_by_side() {
+        let mut train = BytesMut::from(&[sealed(5, b"payload"), sealed(6, b"another")].concat()[..]);
+        let (at, second) = (train.as_ptr() as usize, train.split_off(train.len() / 2));
+        let (_, opened) = seal().open(train).unwrap();
+        assert_eq!(opened.as_ptr() as usize, at + HEADER_BYTES);
+        assert_eq!(opened[..], b"payload"[..]);
+        assert_eq!(seal().open(second), Some((6, Bytes::from_static(b"another"))));
     }
 
     #[test]
@@ -180,7 +161,7 @@ mod tests {
         let key = seal().key.unwrap();
         key.seal_in_place_append_tag(seal().nonce(5), Aad::from(&header), &mut payload).unwrap();
         datagram.extend_from_slice(&payload);
-        assert_eq!(seal().open(datagram.freeze(), &mut memory()), Some((5, Bytes::from_static(b"payload"))));
+        assert_eq!(seal().open(datagram), Some((5, Bytes::from_static(b"payload"))));
     }
 
     #[test]
@@ -189,7 +170,7 @@ mod tests {
         for bit in 0..datagram.len() * 8 {
             let mut forged = datagram.to_vec();
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(seal().open(forged.into(), &mut memory()), None, "bit {bit}");
+            assert_eq!(seal().open(forged[..].into()), None, "bit {bit}");
         }
     }
 
@@ -197,14 +178,14 @@ mod tests {
     fn truncated_datagrams_do_not_open() {
         let datagram = sealed(5, b"payload");
         for length in 0..datagram.len() {
-            assert_eq!(seal().open(datagram.slice(..length), &mut memory()), None, "{length} bytes");
+            assert_eq!(seal().open(datagram[..length].into()), None, "{length} bytes");
         }
     }
 
     #[test]
     fn another_life_of_the_leg_does_not_open() {
         let other = Seal::new(LegId(7), 0x1122_3344_5566_7789, &LegKey::new(3, [9; 32]));
-        assert_eq!(other.open(sealed(5, b"payload"), &mut memory()), None);
+        assert_eq!(other.open(sealed(5, b"payload").into()), None);
     }
 
     #[test]

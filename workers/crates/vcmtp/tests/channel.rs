@@ -70,7 +70,7 @@ impl Pair {
     }
 
     fn hear(&mut self, datagram: Bytes) {
-        self.taken.input(&mut self.receiver, self.now, ReceiverInput::Datagram(datagram));
+        self.taken.input(&mut self.receiver, self.now, ReceiverInput::Datagram(datagram.into()));
     }
 
     fn wait(&mut self, micros: u64) {

@@ -34,7 +34,7 @@ fn golden() -> String {
         .into_iter()
         .map(|datagram| {
             let bytes = hex(&datagram);
-            receiver.handle(at(0), ReceiverInput::Datagram(datagram));
+            receiver.handle(at(0), ReceiverInput::Datagram(datagram.into()));
             let meaning: Vec<String> = drain(&mut receiver, at(0)).iter().map(meaning).collect();
             format!("    {{\"datagram\": \"{bytes}\",\n     \"meaning\": [{}]}}", meaning.join(", "))
         })

@@ -46,7 +46,7 @@ impl World {
                 SenderOutput::Datagram(datagram) => {
                     self.sent += 1;
                     for forged in attack(&datagram) {
-                        self.hear(now, ReceiverInput::Datagram(forged));
+                        self.hear(now, ReceiverInput::Datagram(forged.into()));
                     }
                 }
                 SenderOutput::Repair { site: 1, packet, payload } => {

@@ -143,7 +143,7 @@ impl Pair {
             Fate::Twice => datagrams = datagrams.iter().flat_map(|one| [one.clone(), one.clone()]).collect(),
             Fate::Backwards => datagrams.reverse(),
         }
-        datagrams.into_iter().for_each(|datagram| self.tell(ReceiverInput::Datagram(datagram)));
+        datagrams.into_iter().for_each(|datagram| self.tell(ReceiverInput::Datagram(datagram.into())));
     }
 
     fn tell(&mut self, input: ReceiverInput) {
@@ -159,7 +159,7 @@ proptest! {
     fn arbitrary_datagrams_are_refused(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
         let mut receiver = Receiver::new(receiver_config());
         for datagram in &datagrams {
-            receiver.handle(at(0), ReceiverInput::Datagram(datagram.clone().into()));
+            receiver.handle(at(0), ReceiverInput::Datagram(datagram[..].into()));
             prop_assert_eq!(receiver.poll(at(0)), None);
         }
         prop_assert_eq!(receiver.stats().refused, datagrams.len() as u64);
@@ -183,7 +183,7 @@ proptest! {
                 Operation::Pass { millis, fate } => pair.pass(millis, fate),
                 Operation::Rate(rate) => pair.sender.handle(at(pair.now), SenderInput::Rate(rate)),
                 Operation::ForeignNak(first, last) => pair.sender.handle(at(pair.now), nak(9, &[(first, last)])),
-                Operation::Noise(bytes) => pair.tell(ReceiverInput::Datagram(bytes.into())),
+                Operation::Noise(bytes) => pair.tell(ReceiverInput::Datagram(bytes[..].into())),
                 Operation::ForeignGone(first, last) => {
                     pair.tell(ReceiverInput::Gone([(first, last)].into_iter().collect()));
                 }

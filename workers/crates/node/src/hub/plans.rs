@@ -131,6 +131,12 @@ impl Hub {
             self.event(&Event::Leg { feed, leg, site, state, after: None, reason, reception: None });
         }
     }
+
+    /// Notes that a site left a leg that is too fast for it: until it may try again, its place is not there.
+    pub(super) fn let_rest(&self, site: &SiteName, leg: LegId) {
+        let until = self.clock.monotonic().plus(TOO_SLOW_REST);
+        lock(&self.plans).too_slow.insert((site.clone(), leg), until);
+    }
 }
 
 impl Plans {
@@ -218,12 +224,8 @@ impl Plans {
         inside.unwrap_or_else(|| hub.roster.site(site).map(|line| line.interface).unwrap_or_default())
     }
 
-    /// Whether the site was taken off the leg, which is told then.
-    pub(super) fn took_off(&self, site: &SiteName, leg: LegId) -> bool {
-        self.too_slow.contains_key(&(site.clone(), leg))
-    }
-
-    fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {
+    /// True while a site rests from a leg that was too fast for it.
+    pub(super) fn is_too_slow(&self, now: Micros, site: &SiteName, leg: LegId) -> bool {
         self.too_slow.get(&(site.clone(), leg)).is_some_and(|until| *until > now)
     }
 

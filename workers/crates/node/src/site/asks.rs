@@ -3,7 +3,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use downburst_model::LegId;
 use downburst_session::LegJoin;
 use tokio::net::UdpSocket;
@@ -63,7 +62,7 @@ async fn read(leg: LegId, socket: Arc<UdpSocket>, sender: mpsc::Sender<Found>) {
         let mut batch = Vec::new();
         while batch.len() < BATCH {
             match socket.try_recv(&mut buffer) {
-                Ok(length) => batch.push(Bytes::copy_from_slice(buffer.get(..length).unwrap_or_default())),
+                Ok(length) => batch.push(buffer.get(..length).unwrap_or_default().into()),
                 Err(_) => break,
             }
         }

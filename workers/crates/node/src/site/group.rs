@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use downburst_model::LegId;
 use downburst_session::{LegJoin, Reception};
 use tokio::sync::mpsc;
@@ -34,7 +34,7 @@ pub(super) struct Found {
 
 pub(super) enum What {
     /// As many as came together.
-    Datagrams(Vec<Bytes>),
+    Datagrams(Vec<BytesMut>),
     /// Nothing comes, for this reason.
     Deaf(String),
 }

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, WallMicros};
 
 use crate::{
@@ -44,7 +44,7 @@ pub enum SiteInput {
         /// The leg.
         leg: LegId,
         /// The datagrams, in the order they came.
-        batch: Vec<Bytes>,
+        batch: Vec<BytesMut>,
     },
     /// The group was joined; whether it is heard shows later.
     GroupJoined {

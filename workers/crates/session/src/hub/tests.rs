@@ -266,7 +266,10 @@ fn unicast_ends_where_a_leg_begins_and_goes_on_where_it_ended() {
     assert_eq!(bench.reads(), [(10, 12)]);
     bench.answer(10, 12, vec![]);
     bench.head(25);
-    bench.say(0, LegLeft { leg: LegId(100), known_to: Some(Sequence(22)), reason: String::new() });
+    bench.say(
+        0,
+        LegLeft { leg: LegId(100), known_to: Some(Sequence(22)), reason: String::new(), too_slow: None },
+    );
     bench.messages(0);
     assert_eq!(bench.reads(), [(22, 25)]);
 }
@@ -314,7 +317,10 @@ fn a_newer_leg_takes_over_before_the_older_one_ends() {
     bench.say(0, LegJoined { leg: LegId(101), leg_epoch: 1, after: Sequence(18), reception: None });
     assert!(left(bench.messages(0)));
     assert_eq!(bench.reads(), []);
-    bench.say(0, LegLeft { leg: LegId(100), known_to: Some(Sequence(15)), reason: String::new() });
+    bench.say(
+        0,
+        LegLeft { leg: LegId(100), known_to: Some(Sequence(15)), reason: String::new(), too_slow: None },
+    );
     bench.messages(0);
     assert_eq!(bench.reads(), [(15, 18)]);
 }
@@ -327,7 +333,7 @@ fn another_life_of_a_leg_is_offered_once_the_first_was_left() {
     let second = LegJoin { leg_epoch: 2, ..join(100) };
     bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(second.clone())));
     assert_eq!(bench.messages(0), [crate::LegLeave { leg: LegId(100) }.into()]);
-    bench.say(0, LegLeft { leg: LegId(100), known_to: None, reason: String::new() });
+    bench.say(0, LegLeft { leg: LegId(100), known_to: None, reason: String::new(), too_slow: None });
     assert_eq!(bench.messages(0), [second.into()]);
 }
 
@@ -402,7 +408,7 @@ proptest! {
         let sequences: RangeSet = [(numbers[2].min(numbers[3]), numbers[3])].into_iter().collect();
         bench.say(0, Want { feed: feed(), epoch: EPOCH, sequences });
         bench.messages(0);
-        bench.say(0, LegLeft { leg: LegId(100), known_to: Some(Sequence(numbers[4])), reason: String::new() });
+        bench.say(0, LegLeft { leg: LegId(100), known_to: Some(Sequence(numbers[4])), reason: String::new(), too_slow: None });
         bench.say(0, crate::Frontier { feed: feed(), epoch: EPOCH, settled_to: Sequence(numbers[5]), pending: 0, trouble: None });
         bench.messages(0);
         for (after, to) in bench.reads() {

@@ -199,7 +199,12 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
     assert_eq!(bench.asked(), [(0, 6)]);
     bench.answer(0, 9, &[2, 5, 8]);
     assert_eq!(bench.trains(), [(0, vec![2, 5], 6)]);
-    bench.say(LegLeft { leg: LegId(100), known_to: Some(Sequence(7)), reason: String::new() });
+    bench.say(LegLeft {
+        leg: LegId(100),
+        known_to: Some(Sequence(7)),
+        reason: String::new(),
+        too_slow: None,
+    });
     bench.run(1 << 20);
     assert_eq!(bench.asked(), [(7, 9)]);
 }

@@ -98,6 +98,9 @@ pub struct LegLeft {
     /// Why, for people: asked by the hub, silence, could not join.
     #[n(2)]
     pub reason: String,
+    /// The group brings more than the site can take: it is to be served alone for a while.
+    #[n(3)]
+    pub too_slow: Option<bool>,
 }
 
 /// Site to hub: packets of a leg that the site lacks.

@@ -1,4 +1,4 @@
-use bytes::Bytes;
+use bytes::BytesMut;
 use downburst_model::{Machine, Micros, Now, RangeSet};
 use downburst_vcmtp::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
 
@@ -50,7 +50,7 @@ impl Leg {
     }
 
     /// Gives the receiver datagrams that came together; answers what it found out.
-    pub(crate) fn hear(&mut self, now: Now, batch: Vec<Bytes>) -> Vec<ReceiverOutput> {
+    pub(crate) fn hear(&mut self, now: Now, batch: Vec<BytesMut>) -> Vec<ReceiverOutput> {
         batch.into_iter().for_each(|datagram| self.receiver.handle(now, ReceiverInput::Datagram(datagram)));
         self.poll(now)
     }

@@ -1,4 +1,4 @@
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use downburst_model::{FeedName, Lane, LegId, Micros, Now, ProductInfo, Transport};
 use downburst_vcmtp::{ReceiverInput, ReceiverOutput, Request};
 
@@ -22,7 +22,7 @@ impl SiteSession {
         let track = self.tracks.get(&join.feed).filter(|track| track.started);
         if track.is_none_or(|track| track.epoch != join.epoch) {
             let reason = "the feed was not begun here in the leg's epoch".to_owned();
-            return self.send(LegLeft { leg: join.leg, known_to: None, reason });
+            return self.send(LegLeft { leg: join.leg, known_to: None, reason, too_slow: None });
         }
         self.outputs.push_back(SiteOutput::JoinGroup(join.clone()));
         self.legs.insert(join.leg, Leg::new(now, join));
@@ -57,7 +57,7 @@ impl SiteSession {
     }
 
     /// Gives a leg's receiver datagrams that came together.
-    pub(super) fn hear_group(&mut self, now: Now, id: LegId, batch: Vec<Bytes>) {
+    pub(super) fn hear_group(&mut self, now: Now, id: LegId, batch: Vec<BytesMut>) {
         if let Some(leg) = self.legs.get_mut(&id) {
             let outputs = leg.hear(now, batch);
             self.take_leg_outputs(now, id, outputs, false);
@@ -97,6 +97,10 @@ impl SiteSession {
     }
 
     pub(super) fn end_leg(&mut self, now: Now, id: LegId, reason: &str) {
+        self.leave_leg(now, id, reason, None);
+    }
+
+    fn leave_leg(&mut self, now: Now, id: LegId, reason: &str, too_slow: Option<bool>) {
         let Some(leg) = self.legs.remove(&id) else {
             return;
         };
@@ -106,7 +110,7 @@ impl SiteSession {
         self.event(SiteEvent::LegLeft { leg: id, reason: reason.to_owned() });
         if self.link == Link::Up {
             let known_to = known_to.map(downburst_model::Sequence);
-            self.send(LegLeft { leg: id, known_to, reason: reason.to_owned() });
+            self.send(LegLeft { leg: id, known_to, reason: reason.to_owned(), too_slow });
         }
         let track = self.tracks.get_mut(&leg.join.feed).filter(|track| track.epoch == leg.join.epoch);
         if let Some(track) = track {
@@ -129,6 +133,8 @@ impl SiteSession {
                 ReceiverOutput::Ask(bytes) => self.outputs.push_back(SiteOutput::Ask { leg: id, bytes }),
                 ReceiverOutput::Channel { open } => self.event(SiteEvent::RepairChannel { leg: id, open }),
                 ReceiverOutput::Nak(request) => self.ask_for_packets(id, request),
+                // Before the word of it: what the group fills is free once the site has left.
+                ReceiverOutput::TooSlow => self.leave_leg(now, id, TOO_SLOW, Some(true)),
                 ReceiverOutput::GaveUp(_) => self.leg_gave_up(now, id),
                 ReceiverOutput::Forged => {
                     if let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) {
@@ -223,6 +229,8 @@ impl SiteSession {
         self.scan_within(now, if lost { HOLE_GRACE } else { QUIET_SCAN });
     }
 }
+
+const TOO_SLOW: &str = "the group brings more than comes through to this site, and repair does not keep up";
 
 /// How long a hole may stay in the manifest after packets were lost for good: what is late is no hole.
 const HOLE_GRACE: Micros = Micros::from_millis(200);

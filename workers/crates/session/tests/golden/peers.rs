@@ -282,7 +282,7 @@ impl SitePeer {
     }
 
     pub fn datagram(&mut self, at_us: u64, leg: u32, bytes: &[u8]) {
-        let (leg, batch) = (LegId(leg), vec![Bytes::copy_from_slice(bytes)]);
+        let (leg, batch) = (LegId(leg), vec![bytes.into()]);
         self.tell(at_us, SiteInput::Datagrams { leg, batch });
     }
 

@@ -124,7 +124,7 @@ fn carry(now: Now, site: &mut Site) -> bool {
     let legs: Vec<LegId> = site.groups.keys().copied().collect();
     for leg in legs {
         while let Some(bytes) = site.groups.get_mut(&leg).and_then(|group| group.receive(now.monotonic)) {
-            let input = downburst_session::SiteInput::Datagrams { leg, batch: vec![bytes] };
+            let input = downburst_session::SiteInput::Datagrams { leg, batch: vec![bytes.into()] };
             site.session.handle(site.clocks(now), input);
             busy = true;
         }

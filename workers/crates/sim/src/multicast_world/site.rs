@@ -145,10 +145,10 @@ impl Site {
         }
         while let Some(datagram) = self.socket.pop_front() {
             self.socket_bytes -= datagram.len() as u64;
-            self.tell(now, ReceiverInput::Datagram(datagram), products);
+            self.tell(now, ReceiverInput::Datagram(datagram.into()), products);
         }
         while let Some(datagram) = self.answers.receive(now) {
-            self.tell(now, ReceiverInput::Datagram(datagram), products);
+            self.tell(now, ReceiverInput::Datagram(datagram.into()), products);
         }
         while let Some(input) = self.down.receive(now) {
             self.tell(now, input, products);
@@ -195,7 +195,7 @@ impl Site {
                 let bytes = datagram.len() as u64 + 46;
                 self.asks.send(now, datagram, bytes);
             }
-            ReceiverOutput::Silent | ReceiverOutput::Channel { .. } => {}
+            ReceiverOutput::Silent | ReceiverOutput::TooSlow | ReceiverOutput::Channel { .. } => {}
             ReceiverOutput::Forged => self.fault("a forgery was seen where nobody forges".to_owned()),
         }
     }

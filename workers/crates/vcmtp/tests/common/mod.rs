@@ -133,6 +133,7 @@ impl Taken {
                 packets.iter().for_each(|(first, last)| assert!(self.given_up.insert(first, last) > 0));
             }
             ReceiverOutput::Silent => self.silent += 1,
+            ReceiverOutput::TooSlow => {}
             ReceiverOutput::Ask(datagram) => self.asks.push(datagram),
             ReceiverOutput::Channel { open } => self.channel.push(open),
             ReceiverOutput::Forged => self.alarms += 1,
@@ -140,7 +141,7 @@ impl Taken {
     }
 
     pub fn feed(&mut self, receiver: &mut Receiver, now: u64, datagram: &Bytes) {
-        self.input(receiver, now, ReceiverInput::Datagram(datagram.clone()));
+        self.input(receiver, now, ReceiverInput::Datagram(datagram.clone().into()));
     }
 
     pub fn input(&mut self, receiver: &mut Receiver, now: u64, input: ReceiverInput) {

@@ -83,10 +83,18 @@ impl Session {
             feed
         };
         let Some(feed) = feed.or_else(|| lock(&self.hub.plans).feed_of(left.leg)) else { return };
-        if lock(&self.hub.plans).took_off(&member.site, left.leg) {
+        let is_too_slow = left.too_slow == Some(true);
+        if lock(&self.hub.plans).is_too_slow(self.hub.clock.monotonic(), &member.site, left.leg) {
             return self.offer_again_later(member, Duration::from_micros(TOO_SLOW_REST.0));
         }
-        let state = if left.known_to.is_some() { "left" } else { "never-heard" };
+        if is_too_slow {
+            self.hub.let_rest(&member.site, left.leg);
+        }
+        let state = match left.known_to {
+            _ if is_too_slow => "too-slow",
+            Some(_) => "left",
+            None => "never-heard",
+        };
         let (site, leg) = (member.site.clone(), left.leg);
         self.hub.event(&Event::Leg {
             feed,
@@ -97,7 +105,8 @@ impl Session {
             reason: Some(shown(&left.reason)),
             reception: None,
         });
-        self.offer_again_later(member, OFFER_AGAIN);
+        let rest = if is_too_slow { Duration::from_micros(TOO_SLOW_REST.0) } else { OFFER_AGAIN };
+        self.offer_again_later(member, rest);
     }
 
     /// A site that lost its leg gets another chance, as long as the plan wants it there.

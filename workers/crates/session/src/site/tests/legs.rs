@@ -32,7 +32,7 @@ fn proven_datagrams(
 }
 
 fn hear(bench: &mut Bench, datagram: &Bytes) {
-    let input = SiteInput::Datagrams { leg: LegId(100), batch: vec![datagram.clone()] };
+    let input = SiteInput::Datagrams { leg: LegId(100), batch: vec![datagram.clone().into()] };
     bench.site.handle(at(bench.millis), input);
 }
 
@@ -52,7 +52,7 @@ fn a_leg_that_is_not_heard_is_left_with_what_the_host_supposes() {
         if foreign {
             hear(&mut bench, &Bytes::from_static(b"something else"));
         }
-        let left = LegLeft { leg: LegId(100), known_to: None, reason: expected.to_owned() };
+        let left = LegLeft { leg: LegId(100), known_to: None, reason: expected.to_owned(), too_slow: None };
         let said = bench.wait(6_000);
         assert!(said.contains(&left.into()), "{said:?}");
     }
@@ -86,7 +86,12 @@ fn a_leg_is_joined_announces_and_is_left_with_what_is_known() {
     assert_eq!(bench.count(is_complete), 2, "5 is wanted, 6 is not, 8 is lost, 9 is wanted");
     bench.say(LegLeave { leg: LegId(100) });
     let said = bench.messages();
-    let left = LegLeft { leg: LegId(100), known_to: Some(Sequence(6)), reason: "the hub asked".to_owned() };
+    let left = LegLeft {
+        leg: LegId(100),
+        known_to: Some(Sequence(6)),
+        reason: "the hub asked".to_owned(),
+        too_slow: None,
+    };
     assert!(said.contains(&left.into()), "{said:?}");
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::LeaveGroup(_))), 1);
     assert_eq!(bench.ranges(), [(0, 0), (6, 6)]);
