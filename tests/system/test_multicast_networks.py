@@ -209,7 +209,8 @@ def test_a_site_behind_half_the_rate_is_taken_off_and_the_others_stay(tmp_path: 
         put = until_too_slow(hub, "NGRID")
         off = hub.wait_event(event="leg", state="too-slow")
         assert off["site"] == "slow"
-        assert "served alone" in off["reason"]
+        # The site says it or the hub, whoever notices first.
+        assert "repair does not keep up" in off["reason"] or "served alone" in off["reason"]
         assert hub.drained(seconds=120)
         assert {event["site"] for event in hub.events_named("leg") if event["state"] != "joined"} == {"slow"}
         for name, site in sites.items():
