@@ -38,7 +38,9 @@ class WholeHub:
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = self.directory / "settings.toml"
         settings.write_text(
-            _SETTINGS.format(hub=self, data_dir=self.directory / "data", network=self.multicast_network)
+            _SETTINGS.format(
+                hub=self, data_dir=self.directory / "data", node=node_binary(), network=self.multicast_network
+            )
         )
         give_up = time.monotonic() + seconds
         while not self._comes_up(settings):
@@ -111,13 +113,13 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-_SETTINGS = f"""\
-data_dir = "{{data_dir}}"
-http = "{{hub.http}}"
-sites = "{{hub.sites}}"
-node = "{node_binary()}"
+_SETTINGS = """\
+data_dir = "{data_dir}"
+http = "{hub.http}"
+sites = "{hub.sites}"
+node = "{node}"
 
 [multicast]
 interface = "127.0.0.1"
-network = "{{network}}"
+network = "{network}"
 """
