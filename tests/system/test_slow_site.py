@@ -1,4 +1,4 @@
-"""A site behind a link of half the group's rate leaves the group by itself; the link is free then, and the others notice nothing."""
+"""A site behind a link of half the group's rate leaves by itself: its link is free, the others notice nothing."""
 
 import os
 import time
@@ -41,7 +41,7 @@ def test_a_site_that_the_group_floods_leaves_it_and_is_served_alone(tmp_path: Pa
     print(f"seconds until the last file: {out_s}")
     others = [event["site"] for event in hub.events_named("leg") if event["state"] != "joined"]
     assert set(others) == {SLOW}, "nobody else leaves"
-    # The group's bytes and those that the site gets alone are twice what its link carries: it had to leave to get here.
+    # The group's bytes and those it gets alone are twice what its link carries: it had to leave to get here.
     link_s = PRODUCTS * PRODUCT_BYTES * 8 / (RATE_BPS / 2)
     assert out_s[SLOW] < 2 * link_s
 
