@@ -26,8 +26,8 @@ run_part() {
     lint) part_lint ;;
     unit) part_unit ;;
     sim) part_sim ;;
-    contract) run_pytest contract tests/contract -n 2 ;;
-    integration) run_pytest integration tests/integration -n 2 ;;
+    contract) run_pytest contract tests/contract -n 2 -m "not nightly" ;;
+    integration) run_pytest integration tests/integration -n 2 -m "not nightly" ;;
     # One at a time: these measure, and use the whole machine.
     system) run_pytest system tests/system -m "not nightly" ;;
     nightly) run_pytest nightly tests -m nightly ;;
@@ -51,7 +51,7 @@ part_lint() {
 }
 
 part_unit() {
-    run_pytest unit tests/unit -n 2
+    run_pytest unit tests/unit -n 2 -m "not nightly"
     check unit "crates" cargo test --manifest-path "$MANIFEST" --workspace --exclude downburst-sim --locked --no-fail-fast --quiet
     check unit "dashboard" npm test --silent --prefix services/dashboard
 }
