@@ -18,6 +18,7 @@ import numpy as np
 
 from bench.report import Goal, Row, median
 from bench.scheduler_wishes import Wanted
+from bench.scratch import tell
 from downburst.bus import Bus
 from downburst.clock import FakeClock, to_us
 from downburst.events import FeedTraffic, SessionTraffic, TrafficSeen
@@ -74,6 +75,7 @@ def _measured(case: Case, wanted: Wanted) -> Round:
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=fresh, max_tasks_per_child=1) as processes:
         rounds = list(processes.map(rounds_of, [case] * wanted.runs, range(wanted.seed, wanted.seed + wanted.runs)))
+    tell(f"{case}: {rounds}")
     return Round(
         longest_s=median(one.longest_s for one in rounds),
         median_s=median(one.median_s for one in rounds),

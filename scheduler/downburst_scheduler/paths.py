@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from downburst.events import LegChanged, SessionTraffic
 from downburst.model import Settled, Site, Subscription
 from downburst.path_facts import KnownPath, PathWatch
-from downburst_scheduler.models.rates import CongestionControl
+from downburst_scheduler.models.rates import CongestionControl, PathFacts
 from downburst_scheduler.models.situation import SiteFacts
 
 
@@ -16,12 +16,17 @@ class SitePaths:
     def __init__(self, retry: timedelta) -> None:
         self._retry = retry
         self._watch = PathWatch()
+        self._facts: dict[str, PathFacts] = {}
+        """What the watch says of each site, worked out once for all feeds."""
         self._out_until: dict[str, tuple[datetime, str]] = {}
         self._shares = MatchShares()
 
     def sessions_seen(self, sessions: Iterable[SessionTraffic]) -> None:
         """Takes what connected sites' sessions tell of their paths."""
-        self._watch.sessions(sessions)
+        seen = list(sessions)
+        self._watch.sessions(seen)
+        for session in seen:
+            self._facts.pop(session.site, None)
 
     def leg_changed(self, event: LegChanged) -> None:
         """A site that never heard a group, or lost too much of one, is served by unicast for the retry time."""
@@ -41,6 +46,7 @@ class SitePaths:
         """Forgets every site but these."""
         kept = set(sites)
         self._watch.keep(kept)
+        self._facts = {site: facts for site, facts in self._facts.items() if site in kept}
         self._out_until = {site: out for site, out in self._out_until.items() if site in kept}
         self._shares.keep(kept)
 
@@ -48,18 +54,24 @@ class SitePaths:
         self, site: Site, feed: str, wishes: Iterable[Subscription], *, now: datetime, in_group: bool
     ) -> SiteFacts:
         """What a decision about `feed` must know of a site."""
-        path = self._watch.of(site.name)
+        path = self._path(site.name)
         return SiteFacts(
             name=site.name,
-            round_trip_s=(path.least_round_trip_us or 0) / 1e6,
-            loss=path.sure_loss,
-            congestion=_congestion(path),
+            round_trip_s=path.round_trip_s,
+            loss=path.loss,
+            congestion=path.congestion,
             connections=path.connections,
             access_bps=_access_bps(site, now.hour),
             share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
             no_multicast=self._no_multicast(site, now),
             in_group=in_group,
         )
+
+    def _path(self, site: str) -> PathFacts:
+        facts = self._facts.get(site)
+        if facts is None:
+            facts = self._facts[site] = _facts(self._watch.of(site))
+        return facts
 
     def _no_multicast(self, site: Site, now: datetime) -> str | None:
         if not site.multicast:
@@ -117,6 +129,15 @@ class MatchShares:
                 arrived * FADING + arrived_bytes - start[1],
             )
             self._at_start[key] = (stored_bytes, arrived_bytes)
+
+
+def _facts(path: KnownPath) -> PathFacts:
+    return PathFacts(
+        round_trip_s=(path.least_round_trip_us or 0) / 1e6,
+        loss=path.sure_loss,
+        congestion=_congestion(path),
+        connections=path.connections,
+    )
 
 
 def _congestion(path: KnownPath) -> CongestionControl:

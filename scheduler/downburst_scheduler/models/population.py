@@ -1,8 +1,9 @@
 """The sites of a feed, those that are alike taken as one, so that a comparison costs no more for many sites."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.situation import SiteFacts
@@ -20,6 +21,8 @@ class Alike:
 EXACT_SITES = 32
 FIRST_STEP, LAST_STEP = 0.125, 8.0
 """In the natural logarithm: sites are alike whose round trips, losses and rates differ by less than 13 % at first."""
+UNTOLD = -1e9
+"""Beyond every logarithm: what is not known, nothing or without limit."""
 MOST = 48
 """Kinds of sites in a comparison: with more the steps become wider."""
 
@@ -30,13 +33,13 @@ def alike(sites: Sequence[PathFacts], *, most: int = MOST) -> tuple[Alike, ...]:
         site if isinstance(site, SiteFacts) else _named(site, number) for number, site in enumerate(sites, start=1)
     ]
     if len(named) <= min(EXACT_SITES, most):
-        return _merged((Alike(site, (site,), (site.name,)) for site in named), width=0.0)
+        return _merged(named, [_kind(site) + _ways(site) for site in named])
     width = FIRST_STEP
-    classes = _merged((Alike(site, (site,), (site.name,)) for site in named), width=width)
-    while len(classes) > most and width < LAST_STEP:
+    keys = _in_steps(named, width)
+    while len(set(keys)) > most and width < LAST_STEP:
         width *= 2
-        classes = _merged(classes, width=width)
-    return classes
+        keys = _in_steps(named, width)
+    return _merged(named, keys)
 
 
 def count_of(some: Iterable[Alike]) -> float:
@@ -64,43 +67,47 @@ def scaled(some: Iterable[Alike], factor: float) -> tuple[Alike, ...]:
     return tuple(replace(one, facts=replace(one.facts, count=one.facts.count * factor)) for one in some)
 
 
-def _merged(some: Iterable[Alike], *, width: float) -> tuple[Alike, ...]:
-    found: dict[tuple[object, ...], list[Alike]] = {}
-    for one in some:
-        found.setdefault(_key(one.facts, width), []).append(one)
-    return tuple(_together(alike_) for alike_ in found.values())
+def _merged(sites: Sequence[SiteFacts], keys: Sequence[tuple[object, ...]]) -> tuple[Alike, ...]:
+    found: dict[tuple[object, ...], list[SiteFacts]] = {}
+    for site, key in zip(sites, keys, strict=True):
+        found.setdefault(key, []).append(site)
+    return tuple(_together(members) for members in found.values())
 
 
-def _key(site: SiteFacts, width: float) -> tuple[object, ...]:
+def _in_steps(sites: Sequence[SiteFacts], width: float) -> list[tuple[object, ...]]:
+    """All sites' keys at once: a round asks for them for every feed and every site."""
+    shares = np.rint(np.array([site.share for site in sites]) / (1.01 * width)).tolist()
+    ways = np.array([_ways(site)[:-1] for site in sites], dtype=np.float64)
+    told = np.isfinite(ways) & (ways > 0)
+    steps = np.floor(np.log(ways, out=np.full_like(ways, UNTOLD), where=told) / width).tolist()
+    return [(*_kind(site), share, *step) for site, share, step in zip(sites, shares, steps, strict=True)]
+
+
+def _kind(site: SiteFacts) -> tuple[object, ...]:
     circuit_bps = site.circuit.rate_bps if site.circuit else None
-    kind = (site.no_multicast is None, circuit_bps, site.in_group, site.congestion, site.connections)
-    if not width:
-        return (*kind, site.round_trip_s, site.loss, site.access_bps, site.window_bytes, site.share)
-    ways = (site.round_trip_s, site.loss, site.access_bps, site.window_bytes)
-    return (*kind, round(site.share / (1.01 * width)), *(_step(value, width) for value in ways))
+    return (site.no_multicast is None, circuit_bps, site.in_group, site.congestion, site.connections)
 
 
-def _together(some: list[Alike]) -> Alike:
+def _ways(site: SiteFacts) -> tuple[float | None, ...]:
+    return (site.round_trip_s, site.loss, site.access_bps, site.window_bytes, site.share)
+
+
+def _together(members: list[SiteFacts]) -> Alike:
     """The least able stands for all: a group goes at its pace anyway."""
-    first, members = some[0].facts, tuple(member for one in some for member in one.members)
-    count = sum(one.facts.count for one in some)
-    if len(some) > 1:
-        facts = [one.facts for one in some]
-        first = replace(
-            first,
-            round_trip_s=max(one.round_trip_s for one in facts),
-            loss=max(one.loss for one in facts),
-            access_bps=min((one.access_bps for one in facts if one.access_bps), default=None),
-            share=sum(one.share * one.count for one in facts) / count,
+    stands = members[0]
+    if len(members) > 1:
+        count = sum(one.count for one in members)
+        stands = replace(
+            stands,
+            round_trip_s=max(one.round_trip_s for one in members),
+            loss=max(one.loss for one in members),
+            access_bps=min((one.access_bps for one in members if one.access_bps), default=None),
+            share=sum(one.share * one.count for one in members) / count,
             count=count,
         )
-    return Alike(first, members, tuple(name for one in some for name in one.names))
+    return Alike(stands, tuple(members), tuple(one.name for one in members))
 
 
 def _named(site: PathFacts, number: int) -> SiteFacts:
     given = {name: getattr(site, name) for name in PathFacts.__dataclass_fields__}
     return SiteFacts(**given, name=f"site-{number}")
-
-
-def _step(value: float | None, width: float) -> int | None:
-    return None if not value or not math.isfinite(value) else math.floor(math.log(value) / width)
