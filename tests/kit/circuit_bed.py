@@ -1,6 +1,7 @@
 """A hub and a site on hosts of their own with a circuit between them, driven by the node's lines."""
 
 import random
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from hashlib import sha256
@@ -27,6 +28,7 @@ class Bed:
         rate_bps: int = 60_000_000,
         port: str = "eth0",
         privileged: bool = True,
+        feeds: Sequence[str] = ("CONDUIT",),
     ) -> None:
         self.rate_bps, self.port = rate_bps, port
         self.lab, self.directory = lab, directory
@@ -35,13 +37,14 @@ class Bed:
         self.before = {host: self.network(host) for host in ("hub", "far")}
         stack.callback(self.hub.stop)
         self.hub.start()
-        self.hub.feed("CONDUIT")
+        for feed in feeds:
+            self.hub.feed(feed)
         arguments = ["--circuits", port] if circuits else []
         self.site = SiteNode(
             directory / "far", f"{lab.address('hub')}:7370", prefix=lab.command("far", []), arguments=arguments
         )
-        everything = {"feed": "CONDUIT", "pattern": ".*", "not_pattern": None}
-        self.hub.site("far", everything, token_file=self.site.token_file)
+        everything = [{"feed": feed, "pattern": ".*", "not_pattern": None} for feed in feeds]
+        self.hub.site("far", *everything, token_file=self.site.token_file)
         stack.callback(self.site.stop)
         self.site.start()
         self.hub.wait_connected("far")
@@ -73,7 +76,7 @@ class Bed:
         return self.hub.do("circuit-up", circuit=self.lease(**fields))
 
     def ride(self, version: int = 1) -> None:
-        """Plans the feed onto the circuit."""
+        """Plans feed CONDUIT onto the circuit."""
         leg = {"leg": 7, "transport": "static-circuit", "sites": ["far"], "circuits": [{"site": "far", "lease": 17}]}
         self.hub.do("plan", feed="CONDUIT", version=version, legs=[leg])
 
@@ -114,9 +117,9 @@ class Bed:
         told = [entry for event in self.hub.events_named("traffic") for entry in event["circuits"]]
         return sum(entry["out_bytes"] for entry in told)
 
-    def put(self, product_id: str, size: int) -> tuple[str, str]:
+    def put(self, product_id: str, size: int, *, feed: str = "CONDUIT") -> tuple[str, str]:
         content = random.Random(product_id).randbytes(size)
-        self.hub.put("CONDUIT", product_id, content)
+        self.hub.put(feed, product_id, content)
         return product_id, sha256(content).hexdigest()
 
 

@@ -168,6 +168,32 @@ def test_products_ride_leave_a_dead_circuit_and_come_back(lab: Lab, stack: ExitS
     wait_for("what the circuit carried", lambda: bed.sent_by_circuit() > 3_000_000)
 
 
+def test_one_feed_of_a_site_rides_and_the_other_keeps_the_routed_path(
+    lab: Lab, stack: ExitStack, tmp_path: Path
+) -> None:
+    bed = Bed(lab, tmp_path, stack, feeds=("CONDUIT", "NEXRAD2"))
+    assert bed.up()["state"] == "up"
+    bed.ride()
+    bed.wait_riding()
+    put = [bed.put("routed", 8_000_000, feed="NEXRAD2")]
+    bed.site.wait_received(1)
+    assert bed.sent_by_circuit() < 100_000, "the feed that does not ride has nothing on the circuit"
+    put.append(bed.put("rides", 12_000_000))
+    wait_for("bytes on the circuit", lambda: bed.sent_by_circuit() > 1_000_000)
+    with Stalls() as stalls:
+        lab.loss("far", 100, protocols=("udp",))
+        cut_s = time.time()
+        while time.time() < cut_s + 3:
+            put.append(bed.put(f"routed {time.time() - cut_s:.3f} s after", 5_000, feed="NEXRAD2"))
+            time.sleep(0.05)
+        assert sorted(bed.site.wait_received(len(put)).values()) == sorted(put), "nothing is lost or doubled"
+        silent_s = longest_silence_s(bed, since_s=cut_s, feed="NEXRAD2")
+        print(f"the routed feed paused for {silent_s:.2f} s; the machine stood for {stalls.lost_s():.2f} s")
+        assert silent_s < 0.8 + stalls.lost_s(), "the cut of a circuit is nothing to a feed that does not ride"
+    bed.hub.wait_event(event="circuit", lease=17, site="far", state="down")
+    assert "products leave a circuit" in bed.hub_log()
+
+
 def test_without_privilege_a_declared_circuit_is_kept_to_its_rate_by_pacing(
     lab: Lab, stack: ExitStack, tmp_path: Path
 ) -> None:
@@ -211,7 +237,8 @@ def test_a_multicast_leg_leaves_by_a_circuit_at_its_rate(lab: Lab, stack: ExitSt
         bed.hub.multicast("CONDUIT", 2, 9, RATE_BPS, ["far"], circuit=99)
 
 
-def longest_silence_s(bed: Bed, *, since_s: float) -> float:
-    """The longest time without a product that came to stand at the site from a moment on, by the files' stamps."""
-    stood_s = sorted([since_s, *(path.stat().st_mtime for path in bed.files())])
+def longest_silence_s(bed: Bed, *, since_s: float, feed: str = "") -> float:
+    """The longest time from a moment on without a product (of a feed) at the site, by the stamps of its files."""
+    files = [path for path in bed.files() if feed in path.parts or not feed]
+    stood_s = sorted([since_s, *(path.stat().st_mtime for path in files)])
     return max(after - before for before, after in pairwise(stood_s) if before >= since_s)

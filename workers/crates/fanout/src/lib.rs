@@ -2,7 +2,7 @@
 //!
 //! One [`Outbox`] per site. Products wait by class and lane; large ones are cut into slices so that a more urgent product passes
 //! them; the queue is bounded, and the driver reads from the log only when there is room. A site has one stream or several: each
-//! carries some classes, and takes whole products from the queue it shares with the others. The crate knows no frames and no
+//! carries some classes of the feeds that take its path, and takes whole products from the queue it shares with the others. The crate knows no frames and no
 //! sockets: what a slice looks like on the wire is the business of `session`.
 #![forbid(unsafe_code)]
 
@@ -12,4 +12,4 @@ mod stream;
 mod turn;
 
 pub use outbox::{Limits, May, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice};
-pub use stream::{Classes, StreamId};
+pub use stream::{Classes, PathId, StreamId};

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use downburst_model::{Class, FeedName, Lane};
 
 use crate::line::{Line, Waiting};
-use crate::stream::{Classes, Stream, StreamId};
+use crate::stream::{Classes, PathId, Stream, StreamId};
 
 /// The queue of one site's streams.
 ///
@@ -14,6 +14,8 @@ use crate::stream::{Classes, Stream, StreamId};
 ///
 /// A product belongs to no stream until one that carries its class has room for it; from its first slice on it stays there. So
 /// several streams that carry a class share it by what each of them takes, and none waits behind another.
+///
+/// Feeds may take different paths: a stream carries classes of one path, or of several. What waits follows its feed to another path.
 #[derive(Debug)]
 pub struct Outbox<C> {
     limits: Limits,
@@ -22,6 +24,8 @@ pub struct Outbox<C> {
     lines: BTreeMap<Class, Line>,
     streams: BTreeMap<StreamId, Stream>,
     taken: BTreeMap<(FeedName, bool), usize>,
+    /// The feeds that take another path than the first one.
+    rides: BTreeMap<FeedName, PathId>,
     last_ticket: u32,
 }
 
@@ -85,7 +89,8 @@ pub struct May {
 impl<C> Outbox<C> {
     /// Makes an empty queue with one stream, which carries every class.
     pub fn new(limits: Limits) -> Self {
-        let first = Stream::carrying(Classes::all());
+        let mut first = Stream::default();
+        first.carry(PathId::FIRST, Classes::all());
         Self {
             limits,
             control: VecDeque::new(),
@@ -93,6 +98,7 @@ impl<C> Outbox<C> {
             lines: BTreeMap::new(),
             streams: BTreeMap::from([(StreamId::FIRST, first)]),
             taken: BTreeMap::new(),
+            rides: BTreeMap::new(),
             last_ticket: 0,
         }
     }
@@ -116,11 +122,7 @@ impl<C> Outbox<C> {
         };
         let taken = self.taken.entry((waiting.feed.clone(), waiting.live)).or_default();
         *taken = taken.saturating_add(cost_bytes(&waiting));
-        let line = self.lines.entry(parcel.class).or_default();
-        for stream in self.streams.values_mut().filter(|stream| stream.carries.has(parcel.class)) {
-            stream.awaits(parcel.class, waiting.live, line);
-        }
-        line.push(waiting);
+        self.enqueue(parcel.class, waiting);
         self.last_ticket
     }
 
@@ -173,16 +175,22 @@ impl<C> Outbox<C> {
         gone.iter().map(|waiting| waiting.ticket).collect()
     }
 
-    /// Has a stream carry these classes, and no others but what it has begun.
-    pub fn carry(&mut self, stream: StreamId, classes: Classes) {
-        let stream = self.streams.entry(stream).or_default();
-        for class in classes.without(stream.carries).iter() {
-            // Whoever takes up a class begins where the others are, as if it had just come.
-            for live in [true, false] {
-                stream.awaits(class, live, &Line::default());
-            }
+    /// Has a stream carry these classes of a path, and no others of it but what it has begun.
+    pub fn carry(&mut self, stream: StreamId, path: PathId, classes: Classes) {
+        self.streams.entry(stream).or_default().carry(path, classes);
+    }
+
+    /// Has these feeds take other paths than the first one, and no others. What waits goes with its feed; what has begun goes on where it is.
+    pub fn ride(&mut self, rides: BTreeMap<FeedName, PathId>) {
+        if self.rides == rides {
+            return;
         }
-        stream.carries = classes;
+        self.rides = rides;
+        let path_of = |feed: &FeedName| self.rides.get(feed).copied().unwrap_or_default();
+        let moved = self.lines.iter_mut().map(|(class, line)| (*class, line.misplaced(path_of)));
+        for (class, products) in moved.collect::<Vec<_>>() {
+            products.into_iter().for_each(|waiting| self.enqueue(class, waiting));
+        }
     }
 
     /// True if the stream has begun a product that is not whole.
@@ -226,6 +234,15 @@ impl<C> Outbox<C> {
             stream.resume(class, waiting);
         }
         Some(Next::Slice(slice))
+    }
+
+    fn enqueue(&mut self, class: Class, waiting: Waiting) {
+        let path = self.rides.get(&waiting.feed).copied().unwrap_or_default();
+        let line = self.lines.entry(class).or_default();
+        for stream in self.streams.values_mut().filter(|stream| stream.carries(path, class)) {
+            stream.awaits(class, waiting.live, line);
+        }
+        line.push(path, waiting);
     }
 
     fn release(&mut self, waiting: &Waiting) {

@@ -11,6 +11,10 @@ use crate::turn::Turn;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
+/// A path that streams take; which feeds take it is said to the [`Outbox`](crate::Outbox).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u32);
+
 /// A set of classes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Classes(u8);
@@ -18,11 +22,15 @@ pub struct Classes(u8);
 /// What one stream carries, what it has begun, and whose turn it is there.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    pub(crate) carries: Classes,
+    carries: Carried,
     orders: BTreeMap<Class, Order>,
     /// What the class that was served last had before it.
     level: u64,
 }
+
+/// The classes that a stream carries of each path.
+#[derive(Debug, Default)]
+pub(crate) struct Carried(BTreeMap<PathId, Classes>);
 
 /// A class on a stream.
 #[derive(Debug, Default)]
@@ -43,6 +51,11 @@ struct Share {
 
 impl StreamId {
     /// The stream that a session begins with.
+    pub const FIRST: Self = Self(0);
+}
+
+impl PathId {
+    /// The path of the first stream: that of every feed of which nothing else is said.
     pub const FIRST: Self = Self(0);
 }
 
@@ -102,20 +115,37 @@ impl fmt::Debug for Classes {
 }
 
 impl Stream {
-    pub(crate) fn carrying(carries: Classes) -> Self {
-        Self { carries, ..Self::default() }
+    pub(crate) fn carries(&self, path: PathId, class: Class) -> bool {
+        self.carries.has(path, class)
+    }
+
+    /// Carries these classes of a path, and no others of it.
+    pub(crate) fn carry(&mut self, path: PathId, classes: Classes) {
+        let so_far = self.carries.0.values().fold(Classes::NONE, |all, some| all.and(*some));
+        for class in classes.without(so_far).iter() {
+            // Whoever takes up a class begins where the others are, as if it had just come.
+            for live in [true, false] {
+                self.awaits(class, live, &Line::default());
+            }
+        }
+        if classes == Classes::NONE {
+            self.carries.0.remove(&path);
+        } else {
+            self.carries.0.insert(path, classes);
+        }
     }
 
     /// A product joins `line`, which the stream carries: a class or a lane that was silent here begins where the others are.
     pub(crate) fn awaits(&mut self, class: Class, live: bool, line: &Line) {
         let level = self.level;
+        let waits = |live: bool| line.waits(class, &self.carries, live);
         let order = self.orders.entry(class).or_default();
-        if line.is_empty() && !order.has_begun() {
+        if !waits(true) && !waits(false) && !order.has_begun() {
             order.turn.rejoin(level);
         }
         let lane_level = order.level;
         let share = order.share(live);
-        if line.lane(live).is_empty() && share.begun.is_none() {
+        if !waits(live) && share.begun.is_none() {
             share.turn.rejoin(lane_level);
         }
     }
@@ -127,9 +157,8 @@ impl Stream {
                 return false;
             }
             let begun = self.orders.get(class).is_some_and(|order| order.may_go_on(may.late));
-            let waits =
-                |line: &Line| !line.lane(true).is_empty() || (may.late && !line.lane(false).is_empty());
-            begun || (self.carries.has(*class) && lines.get(class).is_some_and(waits))
+            let here = |line: &Line, live: bool| line.waits(*class, &self.carries, live);
+            begun || lines.get(class).is_some_and(|line| here(line, true) || (may.late && here(line, false)))
         };
         let level = |class: Class| self.orders.get(&class).map_or(0, |order| order.turn.level());
         let mut waiting = ALL.into_iter().filter(waits).peekable();
@@ -144,9 +173,9 @@ impl Stream {
         lines: &mut BTreeMap<Class, Line>,
     ) -> Option<Waiting> {
         let order = self.orders.entry(class).or_default();
-        let mut line = lines.get_mut(&class).filter(|_| self.carries.has(class));
+        let mut line = lines.get_mut(&class);
         let waits = |share: &Share, live: bool| {
-            share.begun.is_some() || line.as_ref().is_some_and(|line| !line.lane(live).is_empty())
+            share.begun.is_some() || line.as_ref().is_some_and(|line| line.waits(class, &self.carries, live))
         };
         let live = match (waits(&order.live, true), late && waits(&order.late, false)) {
             (true, true) => order.live.turn.level() <= order.late.turn.level(),
@@ -154,7 +183,7 @@ impl Stream {
         };
         let share = order.share(live);
         let level = share.turn.level();
-        let waiting = share.begun.take().or_else(|| line.as_mut()?.pop(live))?;
+        let waiting = share.begun.take().or_else(|| line.as_mut()?.pop(class, &self.carries, live))?;
         order.level = order.level.max(level);
         Some(waiting)
     }
@@ -184,6 +213,12 @@ impl Stream {
     /// The products that have begun here and are not whole.
     pub(crate) fn into_begun(self) -> impl Iterator<Item = Waiting> {
         self.orders.into_values().flat_map(|order| [order.live.begun, order.late.begun]).flatten()
+    }
+}
+
+impl Carried {
+    pub(crate) fn has(&self, path: PathId, class: Class) -> bool {
+        self.0.get(&path).is_some_and(|classes| classes.has(class))
     }
 }
 

@@ -4,15 +4,30 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use downburst_fanout::{Classes, Limits, Next, Outbox, Parcel, SLICE_BYTES, Slice, StreamId};
+use downburst_fanout::{Classes, Limits, Next, Outbox, Parcel, PathId, SLICE_BYTES, Slice, StreamId};
 use downburst_model::{Class, FeedName, Lane};
 use proptest::prelude::*;
 
 const A: StreamId = StreamId(1);
 const B: StreamId = StreamId(2);
 
+const CIRCUIT: PathId = PathId(1);
+
+fn feed(name: &str) -> FeedName {
+    FeedName::parse(name).unwrap()
+}
+
 fn parcel(class: Class, lane: Lane, size: usize) -> Parcel {
-    Parcel { feed: FeedName::parse("F").unwrap(), class, lane, bytes: Bytes::from(vec![7; size]) }
+    Parcel { feed: feed("F"), class, lane, bytes: Bytes::from(vec![7; size]) }
+}
+
+/// A grid of feed G, which rides.
+fn riding(size: usize) -> Parcel {
+    Parcel { feed: feed("G"), ..live(Class::Grid, size) }
+}
+
+fn ride(outbox: &mut Outbox<()>, names: &[&str]) {
+    outbox.ride(names.iter().map(|name| (feed(name), CIRCUIT)).collect());
 }
 
 fn live(class: Class, size: usize) -> Parcel {
@@ -25,10 +40,10 @@ fn outbox(streams: &[(StreamId, &[Class])]) -> Outbox<()> {
     let mut taken = Classes::NONE;
     for (stream, classes) in streams {
         let classes: Classes = classes.iter().copied().collect();
-        outbox.carry(*stream, classes);
+        outbox.carry(*stream, PathId::FIRST, classes);
         taken = taken.and(classes);
     }
-    outbox.carry(StreamId::FIRST, Classes::all().without(taken));
+    outbox.carry(StreamId::FIRST, PathId::FIRST, Classes::all().without(taken));
     outbox
 }
 
@@ -89,7 +104,7 @@ fn a_stream_that_takes_up_a_class_saves_nothing_up() {
     let grid = outbox.push(live(Class::Grid, 100 * SLICE_BYTES));
     tickets(&mut outbox, A, 50);
     let observation = outbox.push(live(Class::Observation, 100 * SLICE_BYTES));
-    outbox.carry(A, [Class::Grid, Class::Observation].into_iter().collect());
+    outbox.carry(A, PathId::FIRST, [Class::Grid, Class::Observation].into_iter().collect());
     let next = tickets(&mut outbox, A, 30);
     let of = |ticket| next.iter().filter(|taken| **taken == ticket).count();
     assert!(of(observation) >= 20 && of(grid) >= 9, "{next:?}");
@@ -115,17 +130,60 @@ fn what_a_stream_has_begun_goes_on_though_it_carries_the_class_no_more() {
     let begun = outbox.push(live(Class::Grid, 2 * SLICE_BYTES));
     let other = outbox.push(live(Class::Grid, 10));
     tickets(&mut outbox, A, 1);
-    outbox.carry(A, Classes::NONE);
-    outbox.carry(StreamId::FIRST, Classes::all());
+    outbox.carry(A, PathId::FIRST, Classes::NONE);
+    outbox.carry(StreamId::FIRST, PathId::FIRST, Classes::all());
     assert_eq!(tickets(&mut outbox, StreamId::FIRST, 9), [other]);
     assert_eq!(tickets(&mut outbox, A, 9), [begun]);
+}
+
+#[test]
+fn feeds_take_their_own_path_and_what_waits_follows_them() {
+    let mut outbox = outbox(&[(A, &[Class::Grid])]);
+    outbox.carry(B, CIRCUIT, Classes::all());
+    let [first, second] = [riding(2 * SLICE_BYTES), riding(10)].map(|parcel| outbox.push(parcel));
+    let routed = outbox.push(live(Class::Grid, 10));
+    assert_eq!(tickets(&mut outbox, A, 1), [first], "nobody rides yet");
+    ride(&mut outbox, &["G"]);
+    let third = outbox.push(riding(10));
+    assert_eq!(tickets(&mut outbox, B, 9), [second, third]);
+    assert_eq!(tickets(&mut outbox, A, 9), [first, routed], "what has begun goes on where it is");
+    let back = outbox.push(riding(10));
+    ride(&mut outbox, &[]);
+    assert_eq!((tickets(&mut outbox, B, 9), tickets(&mut outbox, A, 9)), (vec![], vec![back]));
+}
+
+#[test]
+fn a_stream_of_several_paths_keeps_the_order_in_which_products_came() {
+    let mut outbox = outbox(&[]);
+    outbox.carry(StreamId::FIRST, CIRCUIT, Classes::all());
+    ride(&mut outbox, &["G"]);
+    let came: Vec<u32> = (0..6)
+        .map(|number| outbox.push(if number % 2 == 0 { riding(10) } else { live(Class::Grid, 10) }))
+        .collect();
+    assert_eq!(tickets(&mut outbox, StreamId::FIRST, 9), came);
+}
+
+/// A class that was silent on a path had no part in what its stream sent meanwhile.
+#[test]
+fn feeds_that_come_over_to_a_path_save_nothing_up() {
+    let mut outbox = outbox(&[]);
+    outbox.carry(A, CIRCUIT, Classes::all());
+    ride(&mut outbox, &["G"]);
+    let grid = outbox.push(riding(100 * SLICE_BYTES));
+    tickets(&mut outbox, A, 50);
+    let observation = outbox.push(live(Class::Observation, 100 * SLICE_BYTES));
+    ride(&mut outbox, &["F", "G"]);
+    let next = tickets(&mut outbox, A, 30);
+    let of = |ticket| next.iter().filter(|taken| **taken == ticket).count();
+    assert!(of(observation) >= 20 && of(grid) >= 9, "{next:?}");
 }
 
 #[derive(Clone, Debug)]
 enum Step {
     Push(usize, bool, usize),
     Take(u32, usize),
-    Carry(u32, Vec<usize>),
+    Carry(u32, bool, Vec<usize>),
+    Ride(bool, bool),
     End(u32),
 }
 
@@ -133,7 +191,9 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0usize..4, any::<bool>(), 0usize..200_000).prop_map(|(c, live, size)| Step::Push(c, live, size)),
         4 => (0u32..4, 1usize..6).prop_map(|(stream, count)| Step::Take(stream, count)),
-        1 => (1u32..4, prop::collection::vec(0usize..4, 0..4)).prop_map(|(s, classes)| Step::Carry(s, classes)),
+        1 => (1u32..4, any::<bool>(), prop::collection::vec(0usize..4, 0..4))
+            .prop_map(|(stream, rides, classes)| Step::Carry(stream, rides, classes)),
+        1 => (any::<bool>(), any::<bool>()).prop_map(|(f, g)| Step::Ride(f, g)),
         1 => (1u32..4).prop_map(Step::End),
     ]
 }
@@ -145,6 +205,7 @@ proptest! {
     fn nothing_is_lost_between_streams(steps in prop::collection::vec(step(), 1..120)) {
         let classes = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
         let mut outbox = Outbox::<()>::new(Limits::default());
+        outbox.carry(StreamId::FIRST, CIRCUIT, Classes::all());
         let mut sent: BTreeMap<u32, (StreamId, usize)> = BTreeMap::new();
         let mut open: BTreeMap<u32, usize> = BTreeMap::new();
         let mut take = |outbox: &mut Outbox<()>, open: &mut BTreeMap<u32, usize>, stream: StreamId| {
@@ -161,15 +222,22 @@ proptest! {
             match step {
                 Step::Push(class, live, size) => {
                     let lane = if live { Lane::Live } else { Lane::Resend };
-                    open.insert(outbox.push(parcel(classes[class], lane, size)), size);
+                    let name = if size % 2 == 0 { "F" } else { "G" };
+                    let parcel = Parcel { feed: feed(name), ..parcel(classes[class], lane, size) };
+                    open.insert(outbox.push(parcel), size);
                 }
                 Step::Take(stream, count) => {
                     for _ in 0..count {
                         take(&mut outbox, &mut open, StreamId(stream));
                     }
                 }
-                Step::Carry(stream, some) => {
-                    outbox.carry(StreamId(stream), some.into_iter().map(|class| classes[class]).collect());
+                Step::Carry(stream, rides, some) => {
+                    let path = if rides { CIRCUIT } else { PathId::FIRST };
+                    outbox.carry(StreamId(stream), path, some.into_iter().map(|class| classes[class]).collect());
+                }
+                Step::Ride(f, g) => {
+                    let names: Vec<&str> = [(f, "F"), (g, "G")].iter().filter(|(rides, _)| *rides).map(|(_, name)| *name).collect();
+                    ride(&mut outbox, &names);
                 }
                 Step::End(stream) => {
                     for ticket in outbox.end(StreamId(stream)) {
@@ -180,8 +248,9 @@ proptest! {
         }
         while (0..4).any(|stream| take(&mut outbox, &mut open, StreamId(stream))) {}
         prop_assert!(open.is_empty() && outbox.is_empty(), "{:?}", open);
-        let feed = FeedName::parse("F").unwrap();
-        prop_assert_eq!(outbox.room_bytes(&feed, Lane::Live), Limits::default().live_bytes);
-        prop_assert_eq!(outbox.room_bytes(&feed, Lane::Backfill), Limits::default().late_bytes);
+        for name in ["F", "G"] {
+            prop_assert_eq!(outbox.room_bytes(&feed(name), Lane::Live), Limits::default().live_bytes);
+            prop_assert_eq!(outbox.room_bytes(&feed(name), Lane::Backfill), Limits::default().late_bytes);
+        }
     }
 }

@@ -9,7 +9,7 @@ use downburst_model::{
 use downburst_session::{
     Classes, ClockRequest, FeedPosition, Frontier, Hello, HubInput, HubOutput, HubSession, LegJoined,
     LegLeave, LegLeft, Mark, Marked, Nak, OpenStream, PacketsGone, Proof, SiteInput, SiteOutput, SiteSession,
-    SiteState, StreamEnded, StreamId, Subscription, Taken, Ticket, VERSIONS, Want, Welcome,
+    SiteState, StreamEnded, StreamId, StreamPlan, Subscription, Taken, Ticket, VERSIONS, Want, Welcome,
 };
 use minicbor::Encode;
 use proptest::prelude::*;
@@ -113,7 +113,7 @@ fn answer(hub: &mut HubSession, now: Now) -> usize {
                 hub.handle(now, HubInput::Admit { site: site(), subscriptions: vec![wish] });
                 let (epoch, unicast_leg) = (Epoch(7), LegId(1));
                 hub.handle(now, HubInput::Feed { feed: feed(), epoch, head: Sequence(30), unicast_leg });
-                hub.handle(now, HubInput::PlanStreams(vec![Classes::all(); 3]));
+                hub.handle(now, HubInput::PlanStreams(StreamPlan::routed(vec![Classes::all(); 3])));
             }
             Some(HubOutput::ReadResend { resend, after, to, .. }) => {
                 hub.handle(now, HubInput::ResendEntries { resend, entries: Vec::new(), after, read_to: to });

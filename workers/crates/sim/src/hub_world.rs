@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use downburst_model::{Class, FeedName, LegId, Micros, Now, WallMicros};
-use downburst_session::{Classes, HubInput, Subscription};
+use downburst_session::{HubInput, StreamPlan, Subscription};
 
 use crate::net::{Dice, LinkConfig};
 use hub::Hub;
@@ -50,7 +50,7 @@ pub struct SiteConfig {
     /// One way, for the session.
     pub delay: Micros,
     /// The data connections that the hub plans for it at first.
-    pub streams: Vec<Classes>,
+    pub streams: StreamPlan,
     /// One way, for the data connections in turn.
     pub data_delays: Vec<Micros>,
     /// The way of datagrams.
@@ -152,7 +152,7 @@ impl HubWorld {
     }
 
     /// Plans other data connections for a site.
-    pub fn plan_streams(&mut self, site: usize, streams: Vec<Classes>) {
+    pub fn plan_streams(&mut self, site: usize, streams: StreamPlan) {
         let clocks = self.clocks();
         if let Some(site) = self.sites.get_mut(site) {
             site.streams.clone_from(&streams);

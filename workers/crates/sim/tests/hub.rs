@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test may fail.
 
 use downburst_model::{Class, FeedName, LegId, Micros};
-use downburst_session::{Classes, Subscription, VERSION, VERSIONS};
+use downburst_session::{Classes, Ride, StreamPath, StreamPlan, Subscription, VERSION, VERSIONS};
 use downburst_sim::hub_world::{HubWorld, Publish, SiteConfig, WorldConfig};
 use downburst_sim::net::{Dice, LinkConfig, Loss};
 
@@ -22,7 +22,7 @@ fn site(subscriptions: Vec<Subscription>) -> SiteConfig {
         subscriptions,
         rate_bps: 100_000_000,
         delay: Micros::from_millis(5),
-        streams: vec![],
+        streams: StreamPlan::default(),
         data_delays: vec![],
         link: LinkConfig::default(),
         bad_digest: 0.0,
@@ -257,7 +257,7 @@ fn a_widened_subscription_survives_a_cut_before_the_site_knew() {
 #[test]
 fn streams_of_very_different_delay_lose_nothing_and_bring_nothing_twice() {
     let grids = Classes::of(Class::Grid).with(Class::Bulk);
-    let streams = vec![Classes::of(Class::Observation), grids, grids, grids];
+    let streams = StreamPlan::routed(vec![Classes::of(Class::Observation), grids, grids, grids]);
     let data_delays = [400, 1, 150, 40].map(Micros::from_millis).to_vec();
     let mut world = world(13, vec![SiteConfig { streams, data_delays, ..site(vec![wish("A", "^x")]) }]);
     world.run_for(Micros::from_secs(3));
@@ -279,16 +279,48 @@ fn streams_of_very_different_delay_lose_nothing_and_bring_nothing_twice() {
     assert!(counts.streams >= 8, "{counts:?}");
 }
 
+/// A circuit that is cut and comes back again and again under one of two feeds, while routed connections break as well.
+#[test]
+fn a_feed_that_rides_loses_nothing_when_its_circuit_is_cut_and_the_other_notices_nothing() {
+    let path = StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() };
+    let ride = Ride { path, feeds: [feed("A")].into(), streams: vec![Classes::all(); 2] };
+    let cut = StreamPlan::routed(vec![Classes::all()]);
+    let up = StreamPlan { rides: vec![ride], ..cut.clone() };
+    let wishes = vec![wish("A", "."), wish("B", ".")];
+    let data_delays = [40, 1, 150].map(Micros::from_millis).to_vec();
+    let mut world = world(15, vec![SiteConfig { streams: up.clone(), data_delays, ..site(wishes) }]);
+    start(&mut world);
+    for round in 0..400 {
+        let class = [Class::Warning, Class::Grid, Class::Bulk, Class::Observation][round % 4];
+        let name = ["A", "B"][round / 2 % 2];
+        world.publish(&feed(name), product(class, 1_000 * (round % 70), 'x'));
+        match round % 80 {
+            30 => world.plan_streams(0, cut.clone()),
+            60 => world.plan_streams(0, up.clone()),
+            70 => world.break_stream(0, Micros::from_millis(500)),
+            _ => {}
+        }
+        world.run_for(Micros::from_millis(15));
+    }
+    assert_level(&mut world);
+    let counts = world.counts(0);
+    assert_eq!((counts.stored, counts.held, counts.lost), (400, 0, 0), "{counts:?}");
+    assert!(counts.streams >= 8, "{counts:?}");
+}
+
 #[test]
 fn data_connections_come_and_go_with_the_plan() {
     let all = Classes::all();
-    let mut world = world(14, vec![SiteConfig { streams: vec![all; 3], ..site(vec![wish("A", ".")]) }]);
+    let mut world = world(
+        14,
+        vec![SiteConfig { streams: StreamPlan::routed(vec![all; 3]), ..site(vec![wish("A", ".")]) }],
+    );
     start(&mut world);
     for round in 0..300 {
         world.publish(&feed("A"), product(Class::Grid, 30_000, 'x'));
         match round {
-            100 => world.plan_streams(0, vec![]),
-            200 => world.plan_streams(0, vec![all]),
+            100 => world.plan_streams(0, StreamPlan::default()),
+            200 => world.plan_streams(0, StreamPlan::routed(vec![all])),
             _ => {}
         }
         world.run_for(Micros::from_millis(20));
@@ -473,7 +505,17 @@ fn random_site(dice: &mut Dice) -> SiteConfig {
     }
 }
 
-fn random_streams(dice: &mut Dice) -> Vec<Classes> {
+fn random_streams(dice: &mut Dice) -> StreamPlan {
+    let ride = |dice: &mut Dice, number: usize| Ride {
+        path: StreamPath { to: format!("10.9.0.{number}:7370"), from: "10.9.1.1".to_owned() },
+        feeds: ["A", "B"].into_iter().filter(|_| dice.chance(0.5)).map(feed).collect(),
+        streams: random_classes(dice),
+    };
+    let rides = (0..dice.below(3) as usize).map(|number| ride(dice, number)).collect();
+    StreamPlan { routed: random_classes(dice), rides }
+}
+
+fn random_classes(dice: &mut Dice) -> Vec<Classes> {
     let sets = [
         Classes::all(),
         Classes::of(Class::Observation),

@@ -3,11 +3,11 @@ mod jobs;
 mod lease;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use downburst_model::{SiteName, Transport};
+use downburst_model::{FeedName, SiteName, Transport};
 use downburst_session::{CircuitFault, StreamPath, Ticket};
 use tokio::sync::watch as channel;
 
@@ -40,10 +40,11 @@ struct Circuit {
     said: channel::Sender<u64>,
 }
 
-/// What data connections to a site go by.
+/// A circuit that feeds to a site ride on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) path: StreamPath,
+    pub(super) feeds: BTreeSet<FeedName>,
     /// What they may send together, where nobody else keeps the circuit to its rate.
     pub(super) paced_bps: Option<u64>,
 }
@@ -106,16 +107,22 @@ impl Hub {
         }
     }
 
-    /// The path of a site's data connections: a circuit that a plan names and that answers.
-    pub(super) fn stream_path(&self, site: &SiteName) -> Option<Way> {
-        let leases = lock(&self.plans).circuits_of(site);
-        let circuit = leases.into_iter().filter_map(|lease| self.circuits.find(lease));
-        let circuit = circuit.into_iter().find(|circuit| circuit.carries(site));
-        let circuit = circuit?;
+    /// The circuits to a site that plans name for some of its feeds, and that answer. A feed whose circuit does not goes by the routed path.
+    pub(super) fn ways_to(&self, site: &SiteName) -> Vec<Way> {
+        let mut feeds: BTreeMap<u32, BTreeSet<FeedName>> = BTreeMap::new();
+        for (feed, lease) in lock(&self.plans).circuits_of(site) {
+            feeds.entry(lease).or_default().insert(feed);
+        }
+        let ways = feeds.into_iter().filter_map(|(lease, feeds)| self.way(site, lease, feeds));
+        ways.collect()
+    }
+
+    fn way(&self, site: &SiteName, lease: u32, feeds: BTreeSet<FeedName>) -> Option<Way> {
+        let circuit = self.circuits.find(lease).filter(|circuit| circuit.carries(site))?;
         let to = std::net::SocketAddr::new(circuit.lease.address.0, self.sites_port);
         let path = StreamPath { to: to.to_string(), from: circuit.lease.address_of(site)?.to_string() };
         let paced = circuit.lease.is_shaped() && !circuit.shaped;
-        Some(Way { path, paced_bps: paced.then(|| circuit.lease.paced_bps()) })
+        Some(Way { path, feeds, paced_bps: paced.then(|| circuit.lease.paced_bps()) })
     }
 
     /// Gives a multicast leg that names a circuit the circuit's interface and rate.

@@ -56,10 +56,11 @@ impl DataLinks {
         }
     }
 
-    /// Has each connection send no faster than this.
-    pub(super) fn pace(&self, rate_bps: u64) {
-        for link in &self.links {
-            link.socket.get_ref().0.pace(rate_bps);
+    /// Has each of some connections send no faster than its part of a rate.
+    pub(super) fn pace(&self, rate_bps: u64, which: impl Fn(StreamId) -> bool) {
+        let links: Vec<&DataLink> = self.links.iter().filter(|link| which(link.stream)).collect();
+        for link in &links {
+            link.socket.get_ref().0.pace(rate_bps / links.len() as u64);
         }
     }
 

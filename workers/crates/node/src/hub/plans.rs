@@ -140,11 +140,13 @@ impl Hub {
 }
 
 impl Plans {
-    /// The circuits that carry legs to a site, in the order of the feeds.
-    pub(super) fn circuits_of(&self, site: &SiteName) -> Vec<u32> {
-        let legs = self.lines.values().flatten().filter(|line| line.transport == Transport::StaticCircuit);
-        let carriers = legs.flat_map(|line| &line.circuits).filter(|carrier| carrier.site == *site);
-        carriers.map(|carrier| carrier.lease).collect()
+    /// The feeds that a circuit is to bring to a site, and which circuit.
+    pub(super) fn circuits_of(&self, site: &SiteName) -> Vec<(FeedName, u32)> {
+        let lines = self.lines.iter().flat_map(|(feed, lines)| lines.iter().map(move |line| (feed, line)));
+        let legs = lines.filter(|(_, line)| line.transport == Transport::StaticCircuit);
+        let carriers = legs.flat_map(|(feed, line)| line.circuits.iter().map(move |it| (feed, it)));
+        let carriers = carriers.filter(|(_, carrier)| carrier.site == *site);
+        carriers.map(|(feed, carrier)| (feed.clone(), carrier.lease)).collect()
     }
 
     pub(super) fn nak(&self, session: u64, leg: LegId, leg_epoch: u64, request: Request) {

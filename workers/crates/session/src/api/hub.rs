@@ -1,4 +1,5 @@
 //! The hub's half.
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -36,17 +37,8 @@ pub enum HubInput {
     /// How fast what is not live may be sent, of that, in bits per second of the wire; `None`: as fast as the rest. Live products go
     /// before it anyway on this session; this is for what it costs others.
     PaceLate(Option<u64>),
-    /// The data connections that this session is to have from now on, each with the classes it carries. Ignored where the site
-    /// does not know them.
-    PlanStreams(Vec<Classes>),
-    /// The path that data connections take from now on; `None`: that of the first. Those on another path finish what they began, or
-    /// end at once, and what they had on its way is owed again.
-    StreamsBy {
-        /// The path.
-        path: Option<StreamPath>,
-        /// The path so far is dead.
-        at_once: bool,
-    },
+    /// The data connections that this session is to have from now on. Ignored where the site does not know them.
+    PlanStreams(StreamPlan),
     /// Answer to [`HubOutput::DrawTicket`].
     Ticket {
         /// As in the request.
@@ -168,6 +160,34 @@ pub struct Entry {
     pub info: ProductInfo,
     /// Its bytes, shared with the log. `None`: evicted, only the memory of it is left.
     pub bytes: Option<Bytes>,
+}
+
+/// The data connections that a session is to have: [`DATA_STREAMS`](crate::DATA_STREAMS) at most, those on paths of their own first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamPlan {
+    /// By the path of the first connection, each with the classes it carries; warnings stay on the first.
+    pub routed: Vec<Classes>,
+    /// By other paths. One that is there no more is dead: its connections end at once, and what they had on its way is owed again. Those
+    /// that the routed path is to have no more finish what they began.
+    pub rides: Vec<Ride>,
+}
+
+impl StreamPlan {
+    /// Connections by the path of the first alone.
+    pub fn routed(streams: Vec<Classes>) -> Self {
+        Self { routed: streams, rides: Vec::new() }
+    }
+}
+
+/// A path that some feeds take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ride {
+    /// The path.
+    pub path: StreamPath,
+    /// Whose products go there, warnings as well, as soon as a connection stands; until then by the first.
+    pub feeds: BTreeSet<FeedName>,
+    /// The connections, each with the classes it carries.
+    pub streams: Vec<Classes>,
 }
 
 /// What a [`HubSession`](crate::HubSession) asks for.

@@ -266,7 +266,8 @@ impl HubSession {
         if self.room_bytes > 0 && self.write_next_on(StreamId::FIRST, may_go) {
             return;
         }
-        if !self.pacer.is_open() {
+        // Warnings of feeds that take a path of their own go there whatever the rate.
+        if !self.pacer.is_open() && !self.streams.has_rides() {
             return;
         }
         for stream in self.streams.ready() {
@@ -349,7 +350,6 @@ impl Machine for HubSession {
             }
             HubInput::Pace(bits_per_second) => self.pacer.set(now, bits_per_second),
             HubInput::PaceLate(bits_per_second) => self.late_pacer.set(now, bits_per_second),
-            HubInput::StreamsBy { path, at_once } => self.move_streams(now, path, at_once),
             HubInput::Ticket { stream, ticket } => self.offer_stream(now, stream, ticket),
             HubInput::StreamOpened(stream) => self.stream_opened(now, stream),
             HubInput::StreamClosed { stream, reason } => self.stream_closed(now, stream, reason),

@@ -2,14 +2,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_fanout::{Classes, StreamId};
+use downburst_fanout::{Classes, PathId, StreamId};
 use downburst_model::{Class, FeedName, Micros, Now};
 
 use super::HubSession;
 use super::parcels::TakenBack;
 use crate::{
-    Attached, DATA_STREAMS, HubEvent, HubOutput, Mark, Marked, OpenStream, Purpose, StreamEnded, StreamPath,
-    TICKET_LIFE, Taken, Ticket,
+    Attached, DATA_STREAMS, HubEvent, HubOutput, Mark, Marked, OpenStream, Purpose, Ride, StreamEnded,
+    StreamPath, StreamPlan, TICKET_LIFE, Taken, Ticket,
 };
 
 /// What is planned, and what stands.
@@ -29,8 +29,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     slots: Vec<Slot>,
-    /// The path of those that are opened from now on.
-    path: Option<StreamPath>,
+    /// The paths of which feeds take their own, by their number in the outbox.
+    paths: BTreeMap<PathId, StreamPath>,
     flows: BTreeMap<StreamId, Flow>,
     last: u32,
     mark: u32,
@@ -40,6 +40,7 @@ pub(crate) struct Streams {
 
 #[derive(Debug)]
 struct Slot {
+    path: PathId,
     classes: Classes,
     state: State,
     failures: u32,
@@ -146,16 +147,20 @@ impl Streams {
         }
     }
 
+    pub(super) fn has_rides(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
     fn slot_of(&mut self, stream: StreamId) -> Option<&mut Slot> {
         self.slots.iter_mut().find(|slot| slot.stream() == Some(stream))
     }
 
-    /// What each stream carries: a flow what its slot says, the first one what is left over, and warnings always.
-    fn carried(&self) -> Vec<(StreamId, Classes)> {
+    /// What each stream carries of a path: a flow what its slot says, the first one what is left over.
+    fn carried(&self, path: PathId) -> Vec<(StreamId, Classes)> {
         let mut carried = Vec::new();
         let mut left = Classes::all();
         for (stream, flow) in &self.flows {
-            let slot = self.slots.iter().find(|slot| slot.stream() == Some(*stream));
+            let slot = self.slots.iter().find(|slot| slot.stream() == Some(*stream) && slot.path == path);
             let classes =
                 slot.filter(|_| self.has_heard(flow.mark)).map_or(Classes::NONE, |slot| slot.classes);
             left = left.without(classes);
@@ -163,6 +168,42 @@ impl Streams {
         }
         carried.push((StreamId::FIRST, left));
         carried
+    }
+
+    /// Forgets the paths that are not among these; answers the streams that take them.
+    fn leave_paths(&mut self, rides: &[Ride]) -> Vec<StreamId> {
+        let Self { slots, paths, .. } = self;
+        paths.retain(|_, path| rides.iter().any(|ride| ride.path == *path));
+        let stays = |slot: &Slot| slot.path == PathId::FIRST || paths.contains_key(&slot.path);
+        let left = slots.iter().filter(|slot| !stays(slot)).filter_map(Slot::stream).collect();
+        slots.retain(stays);
+        left
+    }
+
+    /// The number of a path: the one it has, or the least that is free.
+    fn number(&mut self, path: StreamPath) -> PathId {
+        if let Some((number, _)) = self.paths.iter().find(|(_, known)| **known == path) {
+            return *number;
+        }
+        let mut numbers = (1..=u32::MAX).map(PathId);
+        let free = numbers.find(|number| !self.paths.contains_key(number)).unwrap_or_default();
+        self.paths.insert(free, path);
+        free
+    }
+
+    /// Plans the connections; those that are there keep their place.
+    fn plan(&mut self, now: Micros, planned: Vec<(PathId, Classes)>) {
+        let mut slots: BTreeMap<PathId, VecDeque<Slot>> = BTreeMap::new();
+        for slot in std::mem::take(&mut self.slots) {
+            slots.entry(slot.path).or_default().push_back(slot);
+        }
+        let planned = planned.into_iter().take(DATA_STREAMS);
+        let planned =
+            planned.map(|(path, classes)| match slots.get_mut(&path).and_then(VecDeque::pop_front) {
+                Some(slot) => Slot { classes, ..slot },
+                None => Slot { path, classes, state: State::Resting { until: now }, failures: 0 },
+            });
+        self.slots = planned.collect();
     }
 }
 
@@ -186,38 +227,29 @@ impl Slot {
 }
 
 impl HubSession {
-    /// What is to be open from now on: one set of classes for each data connection.
-    pub(super) fn plan_streams(&mut self, now: Now, plan: Vec<Classes>) {
-        let mut slots = std::mem::take(&mut self.streams.slots).into_iter();
-        let classes = plan.into_iter().take(DATA_STREAMS).map(|classes| classes.without(WARNINGS));
-        self.streams.slots = classes
-            .map(|classes| match slots.next() {
-                Some(slot) => Slot { classes, ..slot },
-                None => Slot { classes, state: State::Resting { until: now.monotonic }, failures: 0 },
-            })
-            .collect();
-        self.carry();
+    /// The path of a data connection that is planned; `None`: that of the first.
+    pub fn stream_path(&self, stream: StreamId) -> Option<&StreamPath> {
+        let slot = self.streams.slots.iter().find(|slot| slot.stream() == Some(stream))?;
+        self.streams.paths.get(&slot.path)
     }
 
-    /// Has the planned connections opened anew by another path.
-    pub(super) fn move_streams(&mut self, now: Now, path: Option<StreamPath>, at_once: bool) {
-        if self.streams.path == path {
-            return;
-        }
-        self.streams.path = path;
-        let mut left = Vec::new();
-        for slot in &mut self.streams.slots {
-            left.extend(slot.stream());
-            slot.state = State::Resting { until: now.monotonic };
-            slot.failures = 0;
-        }
-        if at_once {
-            for stream in left.into_iter().filter(|stream| self.streams.has_flow(*stream)).collect::<Vec<_>>()
-            {
+    /// What is to be open from now on, and which feeds go by a path of their own.
+    pub(super) fn plan_streams(&mut self, now: Now, plan: StreamPlan) {
+        for stream in self.streams.leave_paths(&plan.rides) {
+            if self.streams.has_flow(stream) {
                 self.outputs.push_back(HubOutput::CloseStream(stream));
                 self.drop_flow(stream, "its path is dead".to_owned());
             }
         }
+        let (mut feeds, mut planned) = (BTreeMap::new(), Vec::new());
+        for Ride { path, feeds: riding, streams } in plan.rides {
+            let number = self.streams.number(path);
+            feeds.extend(riding.into_iter().map(|feed| (feed, number)));
+            planned.extend(streams.into_iter().map(|classes| (number, classes)));
+        }
+        planned.extend(plan.routed.into_iter().map(|classes| (PathId::FIRST, classes.without(WARNINGS))));
+        self.outbox.ride(feeds);
+        self.streams.plan(now.monotonic, planned);
         self.carry();
     }
 
@@ -227,7 +259,7 @@ impl HubSession {
         let slot = self.streams.slots.iter_mut().find(|slot| slot.state == State::Drawing(stream));
         if let Some(slot) = slot {
             slot.state = State::Offered { stream, until };
-            let path = self.streams.path.clone();
+            let path = self.stream_path(stream).cloned();
             self.send(OpenStream { stream: stream.0, ticket, path });
         }
     }
@@ -331,8 +363,10 @@ impl HubSession {
 
     /// Has each stream carry what it should, and ends those that have nothing left to do.
     fn carry(&mut self) {
-        for (stream, classes) in self.streams.carried() {
-            self.outbox.carry(stream, classes);
+        for path in self.streams.paths.keys().copied().chain([PathId::FIRST]) {
+            for (stream, classes) in self.streams.carried(path) {
+                self.outbox.carry(stream, path, classes);
+            }
         }
         self.end_idle_flows();
     }
@@ -396,7 +430,7 @@ impl Flow {
     }
 }
 
-/// Never on a data connection: the first stream is kept free for them.
+/// Never on a data connection by the path of the first stream, which is kept free for them.
 const WARNINGS: Classes = Classes::of(Class::Warning);
 
 /// How many products may be on their way by one data connection; beyond it nothing is sent there until the site took some.

@@ -8,9 +8,9 @@ use downburst_model::{
     ProductInfo, ProductKey, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{
-    Classes, Entry, FeedPosition, HubEvent, HubInput, HubOutput, HubSession, LegJoin, Opening, Proof,
-    RefusalCode, Refused, ResendOrder, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult,
-    StreamId, Subscription, Ticket,
+    Entry, FeedPosition, HubEvent, HubInput, HubOutput, HubSession, LegJoin, Opening, Proof, RefusalCode,
+    Refused, ResendOrder, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState, StoreResult, StreamId,
+    StreamPlan, Subscription, Ticket,
 };
 use downburst_vcmtp::{LegKey, Request};
 
@@ -110,7 +110,7 @@ impl HubPeer {
             }
             HubAct::PlanStreams(streams) => {
                 let plan = streams.iter().map(|names| names.iter().map(|name| class(name)).collect());
-                self.tell(at_us, HubInput::PlanStreams(plan.collect::<Vec<Classes>>()));
+                self.tell(at_us, HubInput::PlanStreams(StreamPlan::routed(plan.collect())));
             }
             HubAct::Resends(orders) => {
                 self.resends = orders.iter().map(resend_order).collect();

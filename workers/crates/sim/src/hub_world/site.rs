@@ -4,8 +4,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, SiteName, WallMicros};
 use downburst_session::{
-    Classes, FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession,
-    SiteState, StoreResult, StreamId, Subscription, Train,
+    FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState,
+    StoreResult, StreamId, StreamPlan, Subscription, Train,
 };
 
 use super::oracle::Oracle;
@@ -28,7 +28,7 @@ pub(super) struct Site {
     pub(super) groups: BTreeMap<LegId, Link<Bytes>>,
     pub(super) data: DataLinks,
     /// The data connections that the hub plans for it.
-    pub(super) streams: Vec<Classes>,
+    pub(super) streams: StreamPlan,
     pub(super) connect_at: Option<Micros>,
     pub(super) oracle: Oracle,
     pub(super) counts: Counts,

@@ -1,8 +1,11 @@
 //! The data connections of a session: how many there are to be, and what becomes of them.
-use downburst_model::{Class, Micros, SiteName};
-use downburst_session::{Classes, HubInput, LIVENESS_LIMIT, StreamId, StreamPath};
+use std::collections::BTreeSet;
+
+use downburst_model::{FeedName, Micros, SiteName};
+use downburst_session::{Classes, DATA_STREAMS, HubInput, LIVENESS_LIMIT, Ride, StreamId, StreamPlan};
 
 use super::{Member, Session};
+use crate::hub::circuits::Way;
 use crate::hub::data::{Attached, DataLinks, Woken};
 use crate::hub::link::Link;
 use crate::hub::lock;
@@ -17,12 +20,10 @@ pub(super) struct Streams {
     pub(super) links: DataLinks,
     /// Once the site is let in.
     policy: Option<StreamPolicy>,
-    plan: Vec<Classes>,
+    plan: StreamPlan,
     sent_bytes: u64,
-    /// The path of their own, if they have one.
-    path: Option<StreamPath>,
-    /// What they may send together on it, where nobody else keeps it to its rate.
-    paced_bps: Option<u64>,
+    /// The circuits that feeds ride on.
+    ways: Vec<Way>,
     /// When to ask the kernel of the connections again.
     ask_at: Micros,
 }
@@ -47,23 +48,22 @@ impl Session {
         self.look_at_path();
     }
 
-    /// Data connections go by a circuit as long as one carries the site's legs and answers, else as the first connection does.
+    /// The products of a feed go by the circuit that its plan names as long as that answers, else by the path of the first connection.
     pub(super) fn look_at_path(&mut self) {
         let Some(site) = self.member.as_ref().map(|member| member.site.clone()) else { return };
-        let way = self.hub.stream_path(&site);
-        self.streams.paced_bps = way.as_ref().and_then(|way| way.paced_bps);
-        let path = way.map(|way| way.path);
-        if path == self.streams.path || self.streams.policy.is_none() {
+        let ways = self.hub.ways_to(&site);
+        if ways == self.streams.ways || self.streams.policy.is_none() {
             return;
         }
-        match &path {
-            Some(path) => tracing::info!(site = site.as_str(), to = path.to, "products go by a circuit"),
-            None => tracing::info!(site = site.as_str(), "products go by the routed path"),
+        for way in ways.iter().filter(|way| !self.streams.ways.contains(way)) {
+            let feeds = names(&way.feeds);
+            tracing::info!(site = site.as_str(), to = way.path.to, feeds, "products go by a circuit");
         }
-        // A circuit that is left is dead; a routed path that is left finishes what it began.
-        let at_once = self.streams.path.is_some();
-        self.streams.path.clone_from(&path);
-        self.tell(HubInput::StreamsBy { path, at_once });
+        for way in self.streams.ways.iter().filter(|way| !ways.contains(way)) {
+            let feeds = names(&way.feeds);
+            tracing::info!(site = site.as_str(), to = way.path.to, feeds, "products leave a circuit");
+        }
+        self.streams.ways = ways;
         self.plan_streams();
     }
 
@@ -193,10 +193,8 @@ impl Session {
     fn plan_streams(&mut self) -> bool {
         let now = self.hub.clock.monotonic();
         let Some(policy) = &self.streams.policy else { return false };
-        let (mut plan, decision) = (policy.plan(now), policy.decision().clone());
-        if plan.is_empty() && self.streams.path.is_some() {
-            plan.push(Classes::all().without(Classes::of(Class::Warning)));
-        }
+        let (routed, decision) = (policy.plan(now), policy.decision().clone());
+        let plan = self.spread(routed);
         if let Some(member) = &self.member {
             let mut status = member.handle.change();
             if status.streams.planned != decision.count {
@@ -219,12 +217,39 @@ impl Session {
         true
     }
 
+    /// Each path gets the connections that the site needs on one, as far as the limit goes; a circuit has one at least, and the routed
+    /// path none when all feeds ride.
+    fn spread(&self, routed: Vec<Classes>) -> StreamPlan {
+        let ways = &self.streams.ways;
+        let all_ride =
+            self.member.as_ref().and_then(|member| self.hub.roster.site(&member.site)).is_some_and(|line| {
+                line.subscriptions.iter().all(|item| ways.iter().any(|way| way.feeds.contains(&item.feed)))
+            });
+        let paths = ways.len() + usize::from(!all_ride);
+        let each = routed.len().min(DATA_STREAMS / paths.max(1)).max(1);
+        let ride = |way: &Way| Ride {
+            path: way.path.clone(),
+            feeds: way.feeds.clone(),
+            streams: vec![Classes::all(); each],
+        };
+        let left = if all_ride { 0 } else { DATA_STREAMS.saturating_sub(each * ways.len()) };
+        let routed = routed.into_iter().take(left).collect();
+        StreamPlan { routed, rides: ways.iter().map(ride).collect() }
+    }
+
     /// Those on a circuit that the kernel does not shape share its rate evenly.
     fn pace_streams(&self) {
-        if let Some(paced_bps) = self.streams.paced_bps {
-            self.streams.links.pace(paced_bps / self.streams.plan.len().max(1) as u64);
+        for way in &self.streams.ways {
+            if let Some(paced_bps) = way.paced_bps {
+                let takes = |stream| self.machine.stream_path(stream) == Some(&way.path);
+                self.streams.links.pace(paced_bps, takes);
+            }
         }
     }
+}
+
+fn names(feeds: &BTreeSet<FeedName>) -> String {
+    feeds.iter().map(FeedName::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The round trip of the path. The clock's exchange also waits behind products, in buffers and for a processor of either end, which

@@ -1,7 +1,8 @@
 //! Data connections at the hub.
 use super::*;
 use crate::{
-    Attached, Classes, Mark, Marked, OpenStream, StreamEnded, StreamPath, TICKET_LIFE, Taken, Ticket,
+    Attached, Classes, Mark, Marked, OpenStream, Ride, StreamEnded, StreamPath, StreamPlan, TICKET_LIFE,
+    Taken, Ticket,
 };
 
 const GRID: Classes = Classes::of(Class::Grid);
@@ -11,7 +12,7 @@ impl Bench {
     fn with_streams(count: usize) -> Self {
         let mut bench = Self::serving(vec![position(&[(0, 0)])], 0);
         bench.messages(0);
-        bench.tell(0, HubInput::PlanStreams(vec![GRID; count]));
+        bench.tell(0, HubInput::PlanStreams(StreamPlan::routed(vec![GRID; count])));
         for number in 1..=count as u32 {
             bench.open(0, number);
         }
@@ -112,7 +113,7 @@ fn a_version_1_site_never_hears_of_data_connections() {
     );
     let site = SiteName::parse("oslo").unwrap();
     bench.tell(0, HubInput::Admit { site, subscriptions: vec![] });
-    bench.tell(0, HubInput::PlanStreams(vec![GRID]));
+    bench.tell(0, HubInput::PlanStreams(StreamPlan::routed(vec![GRID])));
     let messages = bench.messages(0);
     assert!(matches!(&messages[0], Message::Welcome(welcome) if welcome.version == 1));
     assert_eq!((messages.len(), bench.drawn()), (2, vec![]));
@@ -122,7 +123,7 @@ fn a_version_1_site_never_hears_of_data_connections() {
 fn a_planned_stream_is_offered_opened_marked_and_then_used() {
     let mut bench = Bench::serving(vec![position(&[(0, 0)])], 0);
     bench.messages(0);
-    bench.tell(0, HubInput::PlanStreams(vec![GRID]));
+    bench.tell(0, HubInput::PlanStreams(StreamPlan::routed(vec![GRID])));
     bench.open(0, 1);
     assert_eq!(bench.messages(0), [Mark { number: 1 }.into()]);
     assert_eq!(bench.on(1), [Attached { stream: 1 }.into()]);
@@ -216,7 +217,7 @@ fn a_feed_that_begins_anew_waits_until_the_site_knows() {
 fn an_offer_that_nobody_takes_is_made_anew_ever_more_slowly() {
     let mut bench = Bench::serving(vec![], 0);
     bench.messages(0);
-    bench.tell(0, HubInput::PlanStreams(vec![GRID]));
+    bench.tell(0, HubInput::PlanStreams(StreamPlan::routed(vec![GRID])));
     let (mut now, mut draws) = (0, Vec::new());
     while draws.len() < 6 {
         bench.tell(now, HubInput::Bytes { stream: StreamId::FIRST, bytes: Bytes::new() });
@@ -241,7 +242,7 @@ fn a_plan_without_it_ends_a_stream_when_all_it_sent_is_there() {
     let mut bench = Bench::with_streams(2);
     bench.publish(0, 2, &[1, 2]);
     bench.messages(0);
-    bench.tell(0, HubInput::PlanStreams(vec![GRID]));
+    bench.tell(0, HubInput::PlanStreams(StreamPlan::routed(vec![GRID])));
     bench.publish(2, 4, &[3, 4]);
     bench.messages(0);
     assert_eq!((bench.begun_on(1), bench.begun_on(2), bench.closed()), (vec![1, 3, 4], vec![2], vec![]));
@@ -289,41 +290,93 @@ fn wrong_words_about_streams_end_the_session() {
     assert!(!bench.is_refused(0), "words about a stream that ended came late");
 }
 
-#[test]
-fn a_dead_path_is_left_at_once_and_what_was_on_it_is_owed_again() {
-    let mut bench = Bench::with_streams(0);
-    let path = StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() };
-    bench.tell(0, HubInput::StreamsBy { path: Some(path.clone()), at_once: false });
-    bench.tell(0, HubInput::PlanStreams(vec![GRID]));
-    bench.frames(0);
-    let ticket = Ticket([1; 16]);
-    bench.tell(0, HubInput::Ticket { stream: StreamId(1), ticket: ticket.clone() });
-    let opened = OpenStream { stream: 1, ticket, path: Some(path) };
-    assert_eq!(bench.messages(0), [opened.into()]);
-    bench.tell(0, HubInput::StreamOpened(StreamId(1)));
-    bench.tell(0, HubInput::Room { stream: StreamId(1), bytes: 1 << 20 });
-    bench.answer_marks(0);
-    bench.publish(0, 2, &[1, 2]);
-    bench.messages(0);
-    assert_eq!(bench.begun_on(1), [1, 2]);
-    bench.tell(1, HubInput::StreamsBy { path: None, at_once: true });
-    bench.messages(1);
-    assert_eq!(bench.closed(), [1]);
-    let owed = bench.others.iter().any(|output| matches!(output, HubOutput::Read { after: Sequence(0), .. }));
-    assert!(owed, "{:?}", bench.others);
-    // The next connection is opened at once, without the pause after a failure, by the path of the first.
-    assert_eq!(bench.drawn(), [1, 2]);
-    bench.open(1, 2);
+fn circuit() -> StreamPath {
+    StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() }
+}
+
+/// A plan in which some feeds go by a circuit of one connection.
+fn riding(feeds: &[FeedName], routed: Vec<Classes>) -> HubInput {
+    let ride =
+        Ride { path: circuit(), feeds: feeds.iter().cloned().collect(), streams: vec![Classes::all()] };
+    HubInput::PlanStreams(StreamPlan { routed, rides: vec![ride] })
+}
+
+impl Bench {
+    /// A session with one connection by the routed path, and another by a circuit that the feed rides.
+    fn with_ride() -> Self {
+        let mut bench = Self::with_streams(1);
+        bench.tell(0, riding(&[feed()], vec![GRID]));
+        bench.frames(0);
+        bench.others.clear();
+        let ticket = Ticket([2; 16]);
+        bench.tell(0, HubInput::Ticket { stream: StreamId(2), ticket: ticket.clone() });
+        let opened = OpenStream { stream: 2, ticket, path: Some(circuit()) };
+        assert_eq!(bench.messages(0), [opened.into()]);
+        bench.tell(0, HubInput::StreamOpened(StreamId(2)));
+        bench.tell(0, HubInput::Room { stream: StreamId(2), bytes: 1 << 20 });
+        bench.answer_marks(0);
+        bench.others.clear();
+        bench
+    }
 }
 
 #[test]
-fn a_path_that_is_left_in_good_order_finishes_what_it_began() {
+fn a_feed_that_rides_goes_by_its_path_alone_warnings_as_well() {
+    let mut bench = Bench::with_ride();
+    let mut warning = entry(2, "x");
+    warning.info.class = Class::Warning;
+    bench.head(3);
+    bench.messages(0);
+    bench.answer(0, 3, vec![entry(1, "x"), warning, entry(3, "x")]);
+    let first = bench.messages(0);
+    assert_eq!((begun(&first), bench.begun_on(1), bench.begun_on(2)), (vec![], vec![], vec![2, 1, 3]));
+}
+
+#[test]
+fn a_feed_that_does_not_ride_keeps_the_routed_path() {
+    let mut bench = Bench::with_ride();
+    let another = FeedName::parse("NEXRAD2").unwrap();
+    bench.tell(0, riding(&[another], vec![GRID]));
+    bench.publish(0, 2, &[1, 2]);
+    let first = bench.messages(0);
+    assert_eq!((begun(&first), bench.begun_on(1), bench.begun_on(2)), (vec![], vec![1, 2], vec![]));
+}
+
+#[test]
+fn a_dead_path_is_left_at_once_and_what_was_on_it_is_owed_again() {
+    let mut bench = Bench::with_ride();
+    bench.publish(0, 2, &[1, 2]);
+    bench.messages(0);
+    assert_eq!(bench.begun_on(2), [1, 2]);
+    bench.tell(1, HubInput::PlanStreams(StreamPlan::routed(vec![GRID])));
+    bench.messages(1);
+    assert_eq!(bench.closed(), [2], "the connection by the routed path stays");
+    assert_eq!(bench.reads(), [(0, 2)]);
+    bench.answer(0, 2, vec![entry(1, "x"), entry(2, "x")]);
+    let first = bench.messages(1);
+    assert_eq!((begun(&first), bench.begun_on(1)), (vec![], vec![1, 2]));
+    // When it is back, its connection is opened at once, without the pause after a failure.
+    bench.tell(2, riding(&[feed()], vec![GRID]));
+    bench.messages(2);
+    assert_eq!(bench.drawn(), [3]);
+}
+
+#[test]
+fn while_no_connection_by_its_path_stands_a_feed_goes_by_the_first() {
+    let mut bench = Bench::with_streams(1);
+    bench.tell(0, riding(&[feed()], vec![GRID]));
+    bench.publish(0, 1, &[1]);
+    let first = bench.messages(0);
+    assert_eq!((begun(&first), bench.begun_on(1)), (vec![1], vec![]));
+}
+
+#[test]
+fn the_routed_path_that_all_feeds_leave_finishes_what_it_began() {
     let mut bench = Bench::with_streams(1);
     bench.publish(0, 2, &[1, 2]);
     bench.messages(0);
     assert_eq!(bench.begun_on(1), [1, 2]);
-    let path = StreamPath { to: "10.9.0.0:7370".to_owned(), from: "10.9.0.1".to_owned() };
-    bench.tell(1, HubInput::StreamsBy { path: Some(path), at_once: false });
+    bench.tell(1, riding(&[feed()], vec![]));
     bench.messages(1);
     assert_eq!(bench.closed(), []);
     bench.say(2, Taken { stream: 1, transfers: 2 });
