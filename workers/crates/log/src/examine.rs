@@ -4,7 +4,7 @@ use std::{fs::File, io};
 
 use downburst_model::Sequence;
 
-use crate::{Copied, Damage, FeedLog, LogEntry, LogError, walk::copy_checked};
+use crate::{Copied, Damage, FeedLog, LogEntry, LogError, scanner::copy_checked};
 
 impl FeedLog {
     /// Reads a product's bytes and checks their digest. Damaged ones are handed out no more, and the product is no
@@ -21,7 +21,7 @@ impl FeedLog {
             opened => opened.map_err(|error| LogError::io("open", &segment.path, error))?,
         };
         let offset = row.offset + u64::from(row.header_bytes);
-        let examined = copy_checked(&file, offset, &info, &mut |_| Ok(()));
+        let examined = copy_checked(&file, offset, info.size, &info.digest, &mut |_| Ok(()));
         if examined.map_err(|error| LogError::io("read", &segment.path, error))? {
             return Ok(Copied::Intact);
         }

@@ -1,6 +1,8 @@
 //! Goes through a segment record by record without an index, stepping over damage.
 
-use std::{fs::File, io, os::unix::fs::FileExt, path::PathBuf, sync::Arc};
+use std::{fs::File, io, os::unix::fs::FileExt, path::PathBuf, sync::Arc, thread, time::Duration};
+
+use downburst_model::Digest;
 
 use crate::{
     LogError,
@@ -72,6 +74,25 @@ impl Scanner {
         Ok(header.filter(|header| header.sequence > self.last))
     }
 
+    /// Waits a little for the bytes of the last record of all: in a group, headers are written before their bytes.
+    ///
+    /// Records are written in order, so that one with another behind it is whole. What stays different is damaged.
+    pub(crate) fn settle(&self, found: &Found) -> Result<(), LogError> {
+        for _ in 0..LOOKS {
+            if self.header_at(self.offset)?.is_some() || self.is_whole(found) {
+                return Ok(());
+            }
+            thread::sleep(LOOK_INTERVAL);
+        }
+        Ok(())
+    }
+
+    fn is_whole(&self, found: &Found) -> bool {
+        let Header { size, metadata, .. } = &found.header;
+        let discard = &mut |_: &[u8]| Ok(());
+        copy_checked(&self.file, found.bytes_at(), *size, &metadata.digest, discard).unwrap_or(false)
+    }
+
     /// True if a record that can't be read begins at the expected place; one that is being written does so, too.
     pub(crate) fn is_stuck(&self) -> Result<bool, LogError> {
         let mut buffer = [0; MAX_HEADER_BYTES as usize];
@@ -125,4 +146,35 @@ pub(crate) fn header_at(file: &File, place: Place) -> io::Result<Option<Header>>
     Ok(record::decode(place, buffer.get(..read).unwrap_or_default()))
 }
 
+/// True if the bytes could be read and have the size and digest that were stored; `out` gets them piece by piece meanwhile.
+pub(crate) fn copy_checked(
+    file: &File,
+    mut offset: u64,
+    size: u64,
+    digest: &Digest,
+    out: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<bool> {
+    let mut hasher = blake3::Hasher::new();
+    let mut left = size;
+    let mut buffer = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_BYTES)];
+    while left > 0 {
+        let length = usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_BYTES);
+        let Some(piece) = buffer.get_mut(..length) else { return Ok(false) };
+        // A disk that can't give the bytes back is damage, too.
+        if !matches!(Scanner::read_at(file, piece, offset), Ok(read) if read == length) {
+            return Ok(false);
+        }
+        hasher.update(piece);
+        out(piece)?;
+        offset += length as u64;
+        left -= length as u64;
+    }
+    Ok(*hasher.finalize().as_bytes() == digest.0)
+}
+
 const CHUNK_BYTES: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// How often, and how far apart, a place is looked at that a writer may be writing to: as long as a busy disk takes.
+pub(crate) const LOOKS: usize = 10;
+pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);

@@ -1,6 +1,6 @@
 //! Reading every record of a log from the outside and checking it.
 
-use std::{path::PathBuf, thread, time::Duration};
+use std::{path::PathBuf, thread};
 
 use downburst_model::Sequence;
 
@@ -9,8 +9,7 @@ use crate::{
     index::{Index, Row},
     reader::{FileHeader, Part, describe},
     record::{self, Header, Place},
-    scanner::{Found, Scanner, header_at},
-    walk::copy_checked,
+    scanner::{Found, LOOK_INTERVAL, LOOKS, Scanner, copy_checked, header_at},
 };
 
 /// A place in a file of a log that is not as it was written.
@@ -146,6 +145,7 @@ impl Check<'_> {
                         let sentence = format!("{} bytes can't be read as records", found.offset - from);
                         self.flaw(scanner.path.clone(), from, None, &sentence);
                     }
+                    scanner.settle(&found)?;
                     self.bytes(&scanner, &found);
                 }
                 Ok(None) => return self.end(&mut scanner),
@@ -174,7 +174,7 @@ impl Check<'_> {
         let Header { size, sequence, .. } = found.header;
         let info = describe(&self.reader.identity, &found.header);
         let report = &mut self.report;
-        let good = copy_checked(&scanner.file, found.bytes_at(), &info, &mut |piece| {
+        let good = copy_checked(&scanner.file, found.bytes_at(), size, &info.digest, &mut |piece| {
             report(Finding::Read(piece.len() as u64));
             Ok(())
         });
@@ -193,6 +193,3 @@ impl Check<'_> {
         (self.report)(Finding::Flaw(Flaw { path, offset, sequence, sentence }));
     }
 }
-
-const LOOKS: usize = 5;
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);

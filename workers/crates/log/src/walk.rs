@@ -15,7 +15,7 @@ use crate::{
     index::{Index, Row},
     reader::{Part, describe},
     record::{self, Header, Place},
-    scanner::{Scanner, header_at},
+    scanner::{Scanner, copy_checked, header_at},
     segment::partition_point,
 };
 
@@ -97,6 +97,7 @@ impl Entries {
                 }
                 Some((_, At::Scanned(scanner))) => {
                     let Some(found) = scanner.next(search)? else { return Ok(None) };
+                    scanner.settle(&found)?;
                     let (file, path) = (Arc::clone(&scanner.file), scanner.path.clone());
                     let bytes = BytesPlace { file, path, offset: found.bytes_at() };
                     Some(stored(&self.reader, found.header, Some(bytes)))
@@ -172,7 +173,7 @@ impl StoredEntry {
     pub fn copy_to(&self, out: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<Copied> {
         match &self.bytes {
             Some(BytesPlace { file, path, offset }) => {
-                let good = copy_checked(file, *offset, &self.info, out)?;
+                let good = copy_checked(file, *offset, self.info.size, &self.info.digest, out)?;
                 Ok(if good { Copied::Intact } else { Copied::Damaged(self.damage(path, *offset)) })
             }
             None => Ok(Copied::Gone),
@@ -182,31 +183,6 @@ impl StoredEntry {
     fn damage(&self, path: &Path, offset: u64) -> Damage {
         Damage { segment: path.to_owned(), offset, bytes: self.info.size }
     }
-}
-
-/// True if the bytes could be read and have the size and digest that were stored.
-pub(crate) fn copy_checked(
-    file: &File,
-    mut offset: u64,
-    info: &ProductInfo,
-    out: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<bool> {
-    let mut hasher = blake3::Hasher::new();
-    let mut left = info.size;
-    let mut buffer = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_BYTES)];
-    while left > 0 {
-        let length = usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_BYTES);
-        let Some(piece) = buffer.get_mut(..length) else { return Ok(false) };
-        // A disk that can't give the bytes back is damage, too.
-        if !matches!(Scanner::read_at(file, piece, offset), Ok(read) if read == length) {
-            return Ok(false);
-        }
-        hasher.update(piece);
-        out(piece)?;
-        offset += length as u64;
-        left -= length as u64;
-    }
-    Ok(*hasher.finalize().as_bytes() == info.digest.0)
 }
 
 /// The product of a row: from the index, or from the segment if the index's copy is damaged.
@@ -232,5 +208,3 @@ fn indexed(
 fn stored(reader: &LogReader, header: Header, bytes: Option<BytesPlace>) -> StoredEntry {
     StoredEntry { info: describe(&reader.identity, &header), source: header.metadata.source, bytes }
 }
-
-const BUFFER_BYTES: usize = 1 << 20;

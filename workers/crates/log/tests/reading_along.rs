@@ -8,7 +8,9 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{Seek, SeekFrom, Write},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use common::{files, open, small, store, store_at};
@@ -93,6 +95,37 @@ fn a_reader_sees_what_the_writer_sees_and_changes_nothing() {
     assert_eq!(verify(dir.path()), (Verified { products: 40, remembered: 0, flaws: 0 }, vec![]));
     assert_eq!(contents(dir.path()), before);
     store(&log, "one more", b"the writer goes on");
+}
+
+#[test]
+fn a_record_whose_bytes_are_on_their_way_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(dir.path(), LogOptions { segment_bytes: 1 << 20, ..small() }).0;
+    fill(&log, 20);
+    let segment = files(dir.path(), "segment").pop().unwrap();
+    let whole = fs::read(&segment).unwrap();
+    let last = content(19);
+    let at = whole.windows(last.len()).rposition(|window| window == last).unwrap();
+    let begun = |reads: &dyn Fn()| {
+        let file = File::options().write(true).open(&segment).unwrap();
+        file.write_all_at(&vec![0; last.len()], at as u64).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                file.write_all_at(&last, at as u64).unwrap();
+            });
+            reads();
+        });
+    };
+    begun(&|| assert_eq!(verify(dir.path()).0, Verified { products: 20, remembered: 0, flaws: 0 }));
+    begun(&|| {
+        let reader = LogReader::open(dir.path()).unwrap();
+        let entry = reader.follow(Sequence(19)).next().unwrap().unwrap();
+        assert_eq!(read(&entry), (last.clone(), Copied::Intact));
+    });
+    let file = File::options().write(true).open(&segment).unwrap();
+    file.write_all_at(&vec![0; last.len()], at as u64).unwrap();
+    assert_eq!(verify(dir.path()).0, Verified { products: 19, remembered: 0, flaws: 1 }, "it never comes");
 }
 
 #[test]
