@@ -134,9 +134,9 @@ class Lab:
 
     def _build(self) -> None:
         _ip("netns", "add", self._switch)
+        # Until answers to its first question are due, a bridge floods every group.
+        soon = ("mcast_query_response_interval", "10")
         asks = (
-            "mcast_querier",
-            "1",
             "mcast_igmp_version",
             "3",
             "mcast_mld_version",
@@ -144,9 +144,11 @@ class Lab:
             "mcast_query_use_ifaddr",
             "1",
         )
-        groups = ("mcast_snooping", "1", *asks) if self.snooping else ("mcast_snooping", "0")
+        groups = ("mcast_snooping", "1", *soon, *asks) if self.snooping else ("mcast_snooping", "0")
         _ip("-n", self._switch, "link", "add", "br0", "type", "bridge", "stp_state", "0", *groups)
         _ip("-n", self._switch, "address", "add", "10.77.0.254/24", "dev", "br0")
+        if self.snooping:
+            _ip("-n", self._switch, "link", "set", "br0", "type", "bridge", "mcast_querier", "1")
         _ip("-n", self._switch, "link", "set", "br0", "up")
         for host in self.hosts:
             self._attach(host)

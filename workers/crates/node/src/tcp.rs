@@ -31,6 +31,23 @@ pub(crate) fn pace(stream: &TcpStream, rate_bps: u64) {
     }
 }
 
+/// Has the kernel measure a connection's path anew, as if it were just made; what is on its way stays on its way.
+///
+/// A congestion control with a model of the path takes what it got beside a flood for a policer's rate, and BBR keeps to that for 48
+/// round trips (`bbr_lt_bw_max_rtts`), which are long ones by then: ten seconds at a hundredth of the path's rate were seen.
+pub(crate) fn measure_anew(stream: &TcpStream) {
+    let socket = SockRef::from(stream);
+    let name = congestion_control(SockRef::from(stream));
+    if !KEEPS_ITS_RATE.contains(&name.as_str()) {
+        return;
+    }
+    let changed =
+        socket.set_tcp_congestion(ALWAYS_THERE).and_then(|()| socket.set_tcp_congestion(name.as_bytes()));
+    if let Err(error) = changed {
+        tracing::warn!("a connection can't be measured anew by {name}: {error}");
+    }
+}
+
 /// The shortest round trip of the last minutes, as the kernel measured it from the first packet on: what waits in buffers and for a
 /// processor at either end is not in it. `None`: the kernel can't tell.
 pub(crate) fn least_round_trip(stream: &TcpStream) -> Option<Micros> {
@@ -152,6 +169,9 @@ const NOT_SENT_LIMIT_BYTES: u32 = 128 << 10;
 /// Congestion controls with a model of the path, to which the kernel does not apply the restart after a silence.
 const KEEPS_ITS_RATE: [&str; 2] = ["bbr", "bbr3"];
 
+/// Every kernel has it and lets everybody use it.
+const ALWAYS_THERE: &[u8] = b"reno";
+
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -195,6 +215,21 @@ mod tests {
         assert!(facts.rate_bps > 1_000_000 && !facts.congestion.is_empty(), "{facts:?}");
         let both = facts.clone().with(facts.clone());
         assert_eq!((both.sent_segments, both.rate_bps), (2 * facts.sent_segments, 2 * facts.rate_bps));
+    }
+
+    #[tokio::test]
+    async fn a_path_is_measured_anew_by_the_same_congestion_control() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        for name in ["bbr", "reno"] {
+            if let Err(sentence) = use_congestion_control(&listener, name) {
+                eprintln!("SKIPPED: {sentence}");
+                continue;
+            }
+            let _stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (accepted, _) = listener.accept().await.unwrap();
+            measure_anew(&accepted);
+            assert_eq!(congestion_control(SockRef::from(&accepted)), name);
+        }
     }
 
     #[tokio::test]

@@ -122,6 +122,10 @@ impl Counted {
     pub(super) fn path_facts(&self) -> Option<tcp::PathFacts> {
         tcp::path_facts(&self.stream)
     }
+
+    pub(super) fn measure_anew(&self) {
+        tcp::measure_anew(&self.stream);
+    }
 }
 
 impl AsyncRead for Counted {

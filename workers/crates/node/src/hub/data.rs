@@ -103,6 +103,11 @@ impl DataLinks {
         self.links.iter().filter_map(|link| link.socket.get_ref().0.path_facts())
     }
 
+    /// Has the kernel measure the path of each anew.
+    pub(super) fn measure_anew(&self) {
+        self.links.iter().for_each(|link| link.socket.get_ref().0.measure_anew());
+    }
+
     /// Moves bytes on all connections; waits for ever where there is none. Nothing is lost when the wait is given up.
     pub(super) async fn moved(&mut self) -> Woken {
         std::future::poll_fn(|cx| self.poll_moved(cx)).await

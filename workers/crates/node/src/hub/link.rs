@@ -52,6 +52,10 @@ impl Link {
         self.stream.get_ref().0.path_facts()
     }
 
+    pub(super) fn measure_anew(&self) {
+        self.stream.get_ref().0.measure_anew();
+    }
+
     /// Ends the TLS stream and the connection.
     pub(super) async fn shut_down(&mut self) {
         let _ = self.stream.shutdown().await;

@@ -1,6 +1,7 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
 mod admission;
 mod circuits;
+mod flood;
 mod late;
 mod legs;
 mod resends;
@@ -66,6 +67,7 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         streams: Box::default(),
         bad_resend_reads: 0,
         late: late::Late::default(),
+        flood: flood::Flood::default(),
         port: None,
         told_unanswered: false,
     };
@@ -100,6 +102,7 @@ struct Session {
     streams: Box<Streams>,
     bad_resend_reads: u32,
     late: late::Late,
+    flood: flood::Flood,
     /// The port that the site came to.
     port: Option<u16>,
     /// The operator knows that the site's datagrams get no answer.
@@ -134,6 +137,7 @@ impl Session {
             if self.is_over() {
                 break;
             }
+            self.look_after_flood(&link);
             if self.look_at_streams(&link) {
                 continue;
             }
@@ -197,6 +201,7 @@ impl Session {
             self.closing.map(|since| since.plus(CLOSE_PATIENCE)),
             self.streams.links.stuck_at(LIVENESS_LIMIT),
             self.streams_due(),
+            self.flood.due(),
         ];
         let due = due.into_iter().flatten().min();
         Instant::now() + due.map_or(LONGEST_SLEEP, |due| Duration::from_micros(due.since(now).0))
@@ -336,15 +341,6 @@ impl Session {
             Command::EndCircuit(end) => self.tell(HubInput::EndCircuit(end)),
             Command::LookAtPath => self.look_at_path(),
         }
-    }
-
-    fn repair(&mut self, repair: Repair) {
-        self.tell(match repair {
-            Repair::Packet { leg, leg_epoch, packet, payload } => {
-                HubInput::Repair { leg, leg_epoch, packet, payload }
-            }
-            Repair::Gone { leg, leg_epoch, packets } => HubInput::PacketsGone { leg, leg_epoch, packets },
-        });
     }
 
     /// Looks at the feeds that have grown, or a little later with others.

@@ -9,6 +9,7 @@ use downburst_vcmtp::{RepairChannel, Request};
 use super::{Member, Session};
 use crate::hub::lock;
 use crate::hub::plans::TOO_SLOW_REST;
+use crate::hub::roster::Repair;
 use crate::hub::text::shown;
 use crate::lines::{Event, ReceptionLine};
 
@@ -71,7 +72,10 @@ impl Session {
         }
     }
 
-    fn note_leg_left(&self, left: LegLeft) {
+    fn note_leg_left(&mut self, left: LegLeft) {
+        if self.left_a_flood(&left) {
+            self.flood.ebbs(self.hub.clock.monotonic());
+        }
         let Some(member) = &self.member else { return };
         let feed = {
             let mut status = member.handle.change();
@@ -84,7 +88,7 @@ impl Session {
         };
         let Some(feed) = feed.or_else(|| lock(&self.hub.plans).feed_of(left.leg)) else { return };
         let is_too_slow = left.too_slow == Some(true);
-        if lock(&self.hub.plans).is_too_slow(self.hub.clock.monotonic(), &member.site, left.leg) {
+        if self.hub_found_too_slow(&left) {
             return self.offer_again_later(member, Duration::from_micros(TOO_SLOW_REST.0));
         }
         if is_too_slow {
@@ -107,6 +111,27 @@ impl Session {
         });
         let rest = if is_too_slow { Duration::from_micros(TOO_SLOW_REST.0) } else { OFFER_AGAIN };
         self.offer_again_later(member, rest);
+    }
+
+    /// By the site's word or the hub's own judgement.
+    fn left_a_flood(&self, left: &LegLeft) -> bool {
+        left.too_slow == Some(true) || self.hub_found_too_slow(left)
+    }
+
+    fn hub_found_too_slow(&self, left: &LegLeft) -> bool {
+        let now = self.hub.clock.monotonic();
+        let site = self.member.as_ref().map(|member| &member.site);
+        site.is_some_and(|site| lock(&self.hub.plans).is_too_slow(now, site, left.leg))
+    }
+
+    /// Says again what was lost on the leg's group.
+    pub(super) fn repair(&mut self, repair: Repair) {
+        self.tell(match repair {
+            Repair::Packet { leg, leg_epoch, packet, payload } => {
+                HubInput::Repair { leg, leg_epoch, packet, payload }
+            }
+            Repair::Gone { leg, leg_epoch, packets } => HubInput::PacketsGone { leg, leg_epoch, packets },
+        });
     }
 
     /// A site that lost its leg gets another chance, as long as the plan wants it there.
