@@ -26,6 +26,7 @@ from downburst.model import (
 )
 from downburst_api.circuit_schemas import circuit_out
 from downburst_api.latency import figures, history, minute_of
+from downburst_api.path_out import seen_of
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import plan_out
 
@@ -55,7 +56,7 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
             "unicast_equivalent_bytes": sum(row.unicast_equivalent_bytes for row in facts.counters),
         },
         "feeds": [_feed(feed, facts, hub.live.arrivals.get(feed.name)) for feed in facts.feeds],
-        "sites": [_site(site, facts, hub.live.session(site.name), now) for site in facts.sites],
+        "sites": [_site(site, facts, hub, now) for site in facts.sites],
         "circuits": [circuit_out(one, facts.measured, hub.live) for one in facts.circuits],
         "upstreams": [_upstream(one, hub.live.upstreams.get(one.name)) for one in facts.upstreams],
     }
@@ -220,7 +221,11 @@ def _latency(rows: list[SketchRow]) -> dict[str, Any]:
     }
 
 
-def _site(site: Site, facts: _Facts, session: SiteSession | None, now: datetime) -> dict[str, Any]:
+def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, Any]:
+    session, known = hub.live.session(site.name), hub.live.paths.of(site.name)
+    retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
+    offered = [circuit for circuit in facts.circuits if site.name in circuit.sites]
+    measured = [row for row in facts.measured if row.site == site.name] if offered else []
     reports = [report for report in facts.settled if report.site == site.name]
     progress = list(session.progress.values()) if session else []
     behind_since = session.behind_since if session else None
@@ -235,6 +240,7 @@ def _site(site: Site, facts: _Facts, session: SiteSession | None, now: datetime)
         "clock_offset_ms": _ms(session.clock_offset_us if session else None),
         "clock_bound_ms": _ms(session.clock_bound_us if session else None),
         "round_trip_ms": _ms(session.round_trip_us if session else None),
+        "path": seen_of(site, known, offered, measured, retry=retry),
         "stored": sum(report.stored for report in reports),
         "last_receipt": _latest(report.last_receipt_at for report in reports),
         "feeds": [asdict(item) for item in progress],

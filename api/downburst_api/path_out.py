@@ -1,6 +1,7 @@
 """The way to a site as the api tells it; units are in the names, null is what nobody has measured yet."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from downburst.circuits import Circuit, Direction, Measured
@@ -9,34 +10,44 @@ from downburst.path_facts import KnownPath
 
 
 def path_out(
-    site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured]
+    site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured], *, retry: timedelta
 ) -> dict[str, Any]:
     """Everything that a choice of transport rests on."""
-    tcp = known.tcp
     return {
         "site": site.name,
         "seen_at": known.at.isoformat() if known.at else None,
         "round_trip_ms": _ms(known.least_round_trip_us),
         "clock_bound_ms": _ms(known.clock_bound_us),
+        "access_rate_bps": site.access_rate_bps,
+        **seen_of(site, known, circuits, measured, retry=retry),
+    }
+
+
+def seen_of(
+    site: Site, known: KnownPath, circuits: Sequence[Circuit], measured: Sequence[Measured], *, retry: timedelta
+) -> dict[str, Any]:
+    """What the overview tells of it besides round trip and clock."""
+    tcp = known.tcp
+    return {
         "loss": known.loss,
         "rate_bps": tcp.rate_bps if tcp else None,
         "rate_is_lower_bound": tcp.is_lower_bound if tcp else None,
         "congestion_control": tcp.congestion if tcp else None,
-        "access_rate_bps": site.access_rate_bps,
-        "multicast": _multicast(site, known),
+        "multicast": _multicast(site, known, retry),
         "circuits": [_circuit(circuit, measured) for circuit in circuits],
     }
 
 
-def _multicast(site: Site, known: KnownPath) -> dict[str, Any]:
-    """`heard` and `not-heard` were tried with a group of a feed."""
-    tried = known.group
+def _multicast(site: Site, known: KnownPath, retry: timedelta) -> dict[str, Any]:
+    """`heard`, `not-heard` and `too-slow` were tried by joining a group of a feed, the last two are tried again."""
+    tried, untried = known.group, {"feed": None, "at": None, "again_at": None}
     if not site.multicast:
-        return {"state": "not-allowed", "feed": None, "at": None, "reason": "the operator serves it by unicast"}
+        return untried | {"state": "not-allowed", "reason": "the operator serves it by unicast"}
     if tried is None:
-        return {"state": "not-tried", "feed": None, "at": None, "reason": "no feed of it had a group yet"}
-    state = "heard" if tried.heard else "not-heard"
-    return {"state": state, "feed": tried.feed, "at": tried.at.isoformat(), "reason": tried.reason}
+        return untried | {"state": "not-tried", "reason": "no feed of it had a group yet"}
+    again_at = None if tried.heard else (tried.at + retry).isoformat()
+    at, reason = tried.at.isoformat(), tried.reason
+    return {"state": tried.result, "feed": tried.feed, "at": at, "again_at": again_at, "reason": reason}
 
 
 def _circuit(circuit: Circuit, measured: Sequence[Measured]) -> dict[str, Any]:

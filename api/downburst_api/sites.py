@@ -63,7 +63,8 @@ async def show_site(hub: Hub, site: str) -> dict[str, Any]:
 async def show_path(hub: Hub, site: str) -> dict[str, Any]:
     """What is known of the way to a site: measured, tried and reserved; nothing is assumed."""
     kept, circuits, measured = await hub.ledger.read(lambda book: _reserved(book, site))
-    return path_out(kept, hub.live.paths.of(site), circuits, measured)
+    retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
+    return path_out(kept, hub.live.paths.of(site), circuits, measured, retry=retry)
 
 
 @router.patch("/sites/{site}")

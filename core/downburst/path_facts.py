@@ -4,6 +4,7 @@ import math
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
 from downburst.clock import from_us
 from downburst.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
@@ -11,12 +12,20 @@ from downburst.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
 
 @dataclass(frozen=True, slots=True)
 class GroupTried:
-    """How it went when a site was last told to hear a group: the only probe that tells of the site's own network."""
+    """How it went when a site was last told to hear a group: the only probe that tells of the site's own network.
 
-    heard: bool
+    Nothing depends on it while it goes on: copies are sent until the site says from which product on it hears.
+    """
+
+    result: Literal["heard", "not-heard", "too-slow"]
     feed: str
     at: datetime
     reason: str = ""
+
+    @property
+    def heard(self) -> bool:
+        """Whether the site can be in a group."""
+        return self.result == "heard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,11 @@ class PathWatch:
         """What is known of a site; nothing of one that was never connected."""
         return self._known.get(site, KnownPath())
 
+    def hears(self, site: str) -> bool:
+        """Whether the site was found to hear groups."""
+        tried = self.of(site).group
+        return tried is not None and tried.heard
+
     def forget(self, site: str) -> None:
         """Lets go of a site that was removed."""
         self._known.pop(site, None)
@@ -87,7 +101,7 @@ class PathWatch:
         """A site that joined hears groups; one that never heard, or could not keep up, does not."""
         if event.state == "left":
             return
-        tried = GroupTried(event.state == "joined", event.feed, event.at, _why(event))
+        tried = GroupTried(RESULTS[event.state], event.feed, event.at, _why(event))
         self._known[event.site] = replace(self.of(event.site), group=tried)
 
 
@@ -121,6 +135,11 @@ def _why(event: LegChanged) -> str:
     return event.reason or WHY.get(event.state, "")
 
 
+RESULTS: dict[str, Literal["heard", "not-heard", "too-slow"]] = {
+    "joined": "heard",
+    "never-heard": "not-heard",
+    "too-slow": "too-slow",
+}
 WHY = {"never-heard": "nothing of the group came", "too-slow": "it could not keep up"}
 TELLING_SEGMENTS = 1_000
 HALF_LIFE_SEGMENTS = 50_000

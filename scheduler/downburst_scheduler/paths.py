@@ -29,7 +29,8 @@ class SitePaths:
             self._facts.pop(session.site, None)
 
     def leg_changed(self, event: LegChanged) -> None:
-        """A site that never heard a group, or lost too much of one, is served by unicast for the retry time."""
+        """Joining a group is its probe; who never heard it, or lost too much, is in none for the retry time."""
+        self._watch.leg(event)
         if event.state in OUT_OF_GROUPS:
             why = f" ({event.reason})" if event.reason else ""
             self._out_until[event.site] = (event.at + self._retry, OUT_OF_GROUPS[event.state] + why)
@@ -64,6 +65,7 @@ class SitePaths:
             access_bps=_access_bps(site, now.hour),
             share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
             no_multicast=self._no_multicast(site, now),
+            unheard=not self._watch.hears(site.name),
             in_group=in_group,
         )
 

@@ -62,7 +62,8 @@ def _modelled(found: dict[str, Any]) -> str:
 def _multicast(told: dict[str, Any]) -> str:
     why = f" ({told['reason']})" if told["reason"] else ""
     tried = f", tried with {told['feed']} {told['at'][:19]}" if told["at"] else ""
-    return f"{told['state']}{why}{tried}"
+    again = f", again at {told['again_at'][:19]}" if told["again_at"] else ""
+    return f"{told['state']}{why}{tried}{again}"
 
 
 def _circuit(one: dict[str, Any]) -> str:

@@ -312,10 +312,20 @@ def _partition(asked: Asked, groups: Sequence[Part], rest: Sequence[Alike], *, c
     counts = [len(part.sites) for part in groups]
     said = f"one group of {counts[0]} sites" if len(counts) == 1 else f"groups of {', '.join(map(str, counts))} sites"
     said += " on a multipoint circuit" if circuit else ""
+    said += _unheard(asked, groups)
     if not rest:
         return said
     why = [reason for one in rest for site in one.members if (reason := site.no_multicast or asked.why_alone(one))]
     return f"{said}, {sites_of(count_of(rest))} by unicast" + (f" ({some(why)})" if why else "")
+
+
+def _unheard(asked: Asked, groups: Sequence[Part]) -> str:
+    """A group is tried by joining it: nobody's copies end before the site has heard."""
+    inside = {site for part in groups for site in part.sites}
+    unheard = [site.name for site in members_of(asked.served) if site.unheard and site.name in inside]
+    if not unheard:
+        return ""
+    return f", copies go on until those that never heard one do ({some(unheard)})"
 
 
 def _circuits(asked: Asked, served: Sequence[Alike], rest: Sequence[Alike]) -> str:

@@ -19,6 +19,8 @@ class SiteFacts(PathFacts):
     name: str = ""
     no_multicast: str | None = None
     """Why the site can't be in a group, as `<site> ...`; None if it can."""
+    unheard: bool = False
+    """Whether it has yet to hear a group for the first time, and so gets copies until it does."""
     circuit: CircuitOffer | None = None
     """A circuit that is reserved to it and carries."""
     no_circuit: str | None = None

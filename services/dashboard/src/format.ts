@@ -52,6 +52,14 @@ export function percent(share: number | null | undefined): string {
   return `${decimals(value, 0)} %`
 }
 
+/** A small share, as loss is: `0 %`, `0.02 %`, `1.5 %`. */
+export function fineShare(share: number | null | undefined): string {
+  if (isAbsent(share)) return NOT_KNOWN
+  const value = share * 100
+  if (value > 0 && value < 0.005) return '<0.01 %'
+  return `${decimals(value, value === 0 || value >= 10 ? 0 : value >= 1 ? 1 : 2)} %`
+}
+
 /** A whole number in groups: `12 345`. */
 export function whole(count: number | null | undefined): string {
   return isAbsent(count) ? NOT_KNOWN : decimals(count, 0)

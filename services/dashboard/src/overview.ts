@@ -112,9 +112,40 @@ export interface Site {
   clock_offset_ms: number | null
   clock_bound_ms: number | null
   round_trip_ms: number | null
+  path: Path
   stored: number
   last_receipt: string | null
   feeds: SiteFeed[]
+}
+
+/** What was measured of the way to a site beside round trip and clock. */
+export interface Path {
+  /** The share of segments that were sent again of late. */
+  loss: number | null
+  rate_bps: number | null
+  /** There was nothing more to send. */
+  rate_is_lower_bound: boolean | null
+  congestion_control: string | null
+  multicast: Hearing
+  circuits: Offer[]
+}
+
+/** Whether a site hears groups, as it was when it last joined one. */
+export interface Hearing {
+  state: 'heard' | 'not-heard' | 'too-slow' | 'not-tried' | 'not-allowed'
+  feed: string | null
+  at: string | null
+  again_at: string | null
+  reason: string
+}
+
+/** A circuit to the site; `enough` is `null` until it was measured. */
+export interface Offer {
+  circuit: number
+  state: string
+  rate_bps: number
+  measured_bps: number | null
+  enough: boolean | null
 }
 
 export interface SiteFeed {

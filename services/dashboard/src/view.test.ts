@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
 import { parseOverview } from './overview'
-import { circuitsInOrder, faultsInOrder, feedsInOrder, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder } from './view'
+import { circuitsInOrder, factsOf, faultsInOrder, feedsInOrder, hearingOf, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder } from './view'
 
 test('an overview that was overtaken is dropped', () => {
   const shown = recorded()
@@ -116,4 +116,25 @@ test('what is no overview is refused with a sentence', () => {
     'lacks faults, throughput, sites, upstreams, circuits',
   )
   expect(() => parseOverview('<html>')).toThrow()
+})
+
+test('the way to a site is told as far as it was measured', () => {
+  const paths = Object.fromEntries(recorded().sites.map((site) => [site.site, site.path]))
+  const [deaf, unknown] = [paths['wisc.edu'], paths['new.example']]
+  expect(deaf && factsOf(deaf)).toEqual([
+    '84.0 Mb/s or more, cubic',
+    '0.02 % sent again',
+    'circuit 4 active: 500 Mb/s, carries 496',
+  ])
+  expect(unknown && factsOf(unknown)).toEqual([])
+})
+
+test('whether a site hears groups says when that was found out, why, and when it is tried again', () => {
+  const tried = { state: 'not-heard', feed: 'NGRID', at: '2026-03-14T15:02:11Z', again_at: '2026-03-14T15:32:11Z', reason: 'no querier' } as const
+  const now = '2026-03-14T15:09:26Z'
+  expect(hearingOf(tried, now)).toEqual({ said: 'heard no group', why: 'no querier, again at 15:32:11Z', tone: 'bad' })
+  expect(hearingOf({ ...tried, state: 'too-slow', reason: '' }, now)).toMatchObject({ said: 'too slow for its group', why: 'again at 15:32:11Z' })
+  expect(hearingOf({ ...tried, state: 'heard' }, now)).toEqual({ said: 'hears groups', why: 'joined 7 min ago', tone: 'good' })
+  expect(hearingOf({ ...tried, state: 'not-tried' }, now).tone).toBe('quiet')
+  expect(hearingOf({ ...tried, state: 'not-allowed', reason: 'the operator serves it by unicast' }, now).said).toBe('no groups')
 })

@@ -1,5 +1,6 @@
 /** What the page derives from an overview: which one to show, in what order, and what deserves attention. */
-import type { Circuit, Fault, Feed, Overview, Quantiles, Site, Throughput, Upstream } from './overview'
+import { ago, fineShare, megabits, timeOfDay } from './format'
+import type { Circuit, Fault, Feed, Hearing, Overview, Path, Quantiles, Site, Throughput, Upstream } from './overview'
 
 /** Chooses between the overview on screen and one that arrived; an answer that was overtaken is dropped. */
 export function newer(shown: Overview | null, arrived: Overview): Overview {
@@ -42,6 +43,38 @@ export type Tone = 'bad' | 'good' | 'quiet'
 export function toneOf(state: string): Tone {
   if (state === 'active') return 'good'
   return ['degraded', 'down', 'failed'].includes(state) ? 'bad' : 'quiet'
+}
+
+/** What was measured of the way to a site, a line each; what was not is left out. */
+export function factsOf(path: Path): string[] {
+  const facts = []
+  if (path.rate_bps !== null) {
+    const more = path.rate_is_lower_bound ? ' or more' : ''
+    const control = path.congestion_control ? `, ${path.congestion_control}` : ''
+    facts.push(`${megabits(path.rate_bps)} Mb/s${more}${control}`)
+  }
+  if (path.loss !== null) facts.push(`${fineShare(path.loss)} sent again`)
+  for (const one of path.circuits) {
+    const measured = one.measured_bps === null ? '' : `, carries ${megabits(one.measured_bps)}`
+    facts.push(`circuit ${one.circuit} ${one.state}: ${megabits(one.rate_bps)} Mb/s${measured}`)
+  }
+  return facts
+}
+
+export interface Said {
+  said: string
+  why: string
+  tone: Tone
+}
+
+/** Whether a site hears groups: what came of joining one, and when it is tried again. */
+export function hearingOf(hearing: Hearing, now: string): Said {
+  if (hearing.state === 'not-allowed') return { said: 'no groups', why: hearing.reason, tone: 'quiet' }
+  if (hearing.state === 'not-tried') return { said: 'groups not tried yet', why: '', tone: 'quiet' }
+  if (hearing.state === 'heard') return { said: 'hears groups', why: `joined ${ago(hearing.at, now)}`, tone: 'good' }
+  const said = hearing.state === 'too-slow' ? 'too slow for its group' : 'heard no group'
+  const again = hearing.again_at ? `again at ${timeOfDay(hearing.again_at)}` : ''
+  return { said, why: [hearing.reason, again].filter(Boolean).join(', '), tone: 'bad' }
 }
 
 const TONES: Tone[] = ['bad', 'good', 'quiet']

@@ -1,5 +1,7 @@
 """What the api tells of the way to a site."""
 
+from datetime import timedelta
+
 from downburst.clock import FakeClock, to_us
 from downburst.events import LegChanged, SessionTraffic, TcpPath, TrafficSeen
 from unit.api.conftest import Asked
@@ -12,6 +14,7 @@ async def test_what_nobody_measured_is_null_and_never_a_guess(hub: Asked) -> Non
         "state": "not-tried",
         "feed": None,
         "at": None,
+        "again_at": None,
         "reason": "no feed of it had a group yet",
     }
     assert (told.pop("site"), told.pop("access_rate_bps"), told.pop("circuits")) == ("a.edu", 5e7, [])
@@ -33,6 +36,10 @@ async def test_what_was_measured_and_tried_is_told_with_its_time(hub: Asked, clo
     tried = told["multicast"]
     assert (tried["state"], tried["feed"], tried["reason"]) == ("not-heard", "NGRID", "no querier")
     assert tried["at"] == clock.now().isoformat()
+    assert tried["again_at"] == (clock.now() + timedelta(minutes=30)).isoformat()
+    seen = next(one for one in (await hub.ask("GET", "/v1/overview"))["sites"] if one["site"] == "a.edu")
+    shared = ("loss", "rate_bps", "rate_is_lower_bound", "congestion_control", "multicast", "circuits")
+    assert seen["path"] == {name: told[name] for name in shared}
     await hub.ask("DELETE", "/v1/sites/a.edu", 204)
     await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu", "multicast": False})
     told = await hub.ask("GET", "/v1/sites/a.edu/path")

@@ -98,7 +98,7 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
         "rate_is_lower_bound": None,
         "congestion_control": None,
         "access_rate_bps": None,
-        "multicast": {"state": "not-tried", "feed": None, "at": None, "reason": "no feed of it had a group yet"},
+        "multicast": {"state": "not-tried", "feed": None, "at": None, "again_at": None, "reason": "none yet"},
         "circuits": [],
     }
     assert [row[1] for row in rows(nothing)][:5] == ["never since the hub started"] + ["not yet measured"] * 2 + [
@@ -112,6 +112,10 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
     )
     idle = measured | {"rate_bps": 12_000_000, "rate_is_lower_bound": True}
     assert ["rate of late", "12 Mb/s or more: there was nothing more to send"] in rows(idle)
+    at = {"at": "2026-01-01T12:00:00+00:00", "again_at": "2026-01-01T12:30:00+00:00"}
+    deaf = nothing["multicast"] | at | {"state": "not-heard", "feed": "NGRID", "reason": "no querier"}
+    said = "not-heard (no querier), tried with NGRID 2026-01-01T12:00:00, again at 2026-01-01T12:30:00"
+    assert ["multicast", said] in rows(nothing | {"multicast": deaf})
     circuit = {"circuit": 3, "state": "degraded", "rate_bps": 5e8, "measured_bps": 3e8, "enough": False}
     assert ["circuit 3", "degraded, 500 Mb/s, measured 300 Mb/s, too little"] in rows(
         nothing | {"circuits": [circuit]}

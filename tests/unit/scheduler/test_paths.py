@@ -84,6 +84,16 @@ def test_a_site_that_heard_no_group_is_tried_again_after_the_retry_time() -> Non
     assert known(paths, at=NOON + timedelta(minutes=31)).no_multicast is None
 
 
+def test_that_a_site_hears_groups_is_known_by_its_joining_one() -> None:
+    paths = SitePaths(timedelta(minutes=30))
+    assert known(paths).unheard
+    for state in ("joined", "left"):
+        paths.leg_changed(leg(state))
+        assert not known(paths).unheard
+    paths.leg_changed(leg("never-heard"))
+    assert known(paths).unheard
+
+
 def test_a_site_that_could_not_keep_up_or_knows_why_it_hears_nothing_is_quoted() -> None:
     paths = SitePaths(timedelta(minutes=30))
     paths.leg_changed(leg("too-slow", reason="it lost 48 % of the leg"))

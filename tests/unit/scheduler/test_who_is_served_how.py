@@ -72,6 +72,12 @@ def test_those_who_can_share_a_group_and_the_rest_get_copies() -> None:
     assert judged.outcome.egress_bps == pytest.approx(2 * 1.6e6, rel=0.06)
 
 
+def test_sites_that_never_heard_a_group_are_named_by_the_plan_that_makes_one() -> None:
+    wanted = (*sites(2), site("new-1", unheard=True), site("new-2", unheard=True))
+    judged = found(steady(), wanted)[Transport.MULTICAST]
+    assert judged.reason == ("one group of 4 sites, copies go on until those that never heard one do (new-1, new-2)")
+
+
 def test_who_wants_little_gets_copies_and_a_member_is_not_moved_by_a_share_near_the_limit() -> None:
     def alone(share: float, *, in_group: bool) -> tuple[str, ...]:
         little = site("little", share=share, in_group=in_group)
