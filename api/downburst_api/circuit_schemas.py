@@ -58,6 +58,9 @@ class PortChange(_Tags):
     """Properties of a port; those left out keep their value (PATCH) or take the default (POST)."""
 
     rate_bps: _Rate | None = None
+    """What circuits may reserve of it, each way."""
+    port_rate_bps: _Rate | None = None
+    """How fast the port itself is, if that is known; no more than this can be reserved."""
     interface: Annotated[str, Field(max_length=15)] | None = None
     underlay: Annotated[str, Field(max_length=45)] | None = None
     stp: _Text | None = None
@@ -74,6 +77,10 @@ class PortChange(_Tags):
     def given(self) -> dict[str, Any]:
         """What the client said, by the model's names."""
         return self.model_dump(exclude_unset=True)
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return super()._nullable() | {"port_rate_bps"}
 
 
 class PortNew(PortChange):
@@ -205,7 +212,7 @@ def changed_port(port: Port, wanted: PortChange) -> Port:
     """The port with what the client said."""
     given = wanted.given()
     if not given:
-        raise BadInput("nothing to change was given; give a rate, interface, underlay, stp or tags")
+        raise BadInput("nothing to change was given; give a rate, port rate, interface, underlay, stp or tags")
     return replace(port, **given)
 
 

@@ -82,7 +82,7 @@ WANTED = STANDING | {CircuitState.PROVISIONING, CircuitState.FAILED}
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where circuits end: a port of the hub's host or of a site's, and what it can carry."""
+    """Where circuits end: a port of the hub's host or of a site's, and what of it may be reserved."""
 
     name: str
     rate_bps: int
@@ -98,6 +98,8 @@ class Port:
     first_vlan: int | None = None
     """The tags that circuits may have there; None: circuits are untagged."""
     last_vlan: int | None = None
+    port_rate_bps: int | None = None
+    """How fast the port itself is, in each direction; None: nobody said."""
     created_at: datetime | None = None
 
     @property

@@ -17,7 +17,7 @@ def parse_rate_bps(text: str) -> int:
 
 
 def rate_text(rate_bps: float) -> str:
-    """A rate for people, with three significant digits at least: 500 Mb/s, 1.5 Gb/s."""
+    """A rate for people, with three significant digits at least, all of a round one: 500 Mb/s, 1.001 Gb/s."""
     for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
         if rate_bps >= factor:
             return f"{_short(rate_bps / factor)} {unit}"
@@ -25,6 +25,9 @@ def rate_text(rate_bps: float) -> str:
 
 
 def _short(value: float) -> str:
+    exact = f"{value:.3f}".rstrip("0").rstrip(".")
+    if float(exact) == value:
+        return exact
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 

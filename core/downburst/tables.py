@@ -325,6 +325,7 @@ circuit_ports = Table(
     metadata,
     Column("name", String(63), primary_key=True),
     Column("rate_bps", BigInteger, nullable=False),
+    Column("port_rate_bps", BigInteger),
     Column("site", String(63)),
     Column("interface", Text, nullable=False),
     Column("underlay", Text, nullable=False),

@@ -26,6 +26,7 @@ from downburst_circuits.lifecycle import Happening, check_cancellable, check_mod
 from downburst_circuits.node import CircuitNode
 from downburst_circuits.register import Register, Said
 from downburst_circuits.requests import (
+    check_port,
     check_rates,
     check_window,
     checked,
@@ -112,6 +113,8 @@ class Desk:
     async def add_port(self, port: Port) -> Port:
         """Makes a port."""
 
+        check_port(port)
+
         def write(book: Book) -> Port:
             if port.site is not None:
                 book.sites.one(port.site)
@@ -121,6 +124,7 @@ class Desk:
 
     async def change_port(self, port: Port) -> Port:
         """Changes a port, unless circuits on it would lose what was promised to them."""
+        check_port(port)
         self._check_still_enough(port)
         return self._with(await self._ledger.write(lambda book: book.ports.change(port)))
 

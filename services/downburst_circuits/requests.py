@@ -72,6 +72,15 @@ def check_rates(circuit: Circuit, ports: Mapping[str, Port]) -> None:
             _check_rate(circuit, claim, direction, ports[claim.port])
 
 
+def check_port(port: Port) -> None:
+    """No more may be reserved of a port than it carries."""
+    if port.port_rate_bps is not None and port.rate_bps > port.port_rate_bps:
+        raise BadInput(
+            f"port {port.name} is one of {rate_text(port.port_rate_bps)} and circuits can't reserve "
+            f"{rate_text(port.rate_bps)} of it; let them have less, or correct the port's own rate"
+        )
+
+
 def reservation_of(circuit: Circuit, ports: Mapping[str, Port]) -> Reservation:
     """What a circuit takes of the calendar."""
     end_us = FOREVER_US if circuit.end is None else to_us(circuit.end)
@@ -193,10 +202,13 @@ def _check_rate(circuit: Circuit, claim: Claim, direction: Direction, port: Port
     copies = (
         f" ({len(circuit.sites)} copies)" if claim.port == circuit.ends[0].port and len(circuit.sites) > 1 else ""
     )
-    raise BadInput(
-        f"port {port.name} carries {rate_text(port.rate_bps)} and the circuit would need "
-        f"{rate_text(claim.rate_bps(direction))}{copies} there; ask for less, or correct the port's rate"
-    )
+    needed = f"the circuit would need {rate_text(claim.rate_bps(direction))}{copies} there; ask for less"
+    if port.port_rate_bps is None or claim.rate_bps(direction) <= port.port_rate_bps:
+        raise BadInput(
+            f"circuits may reserve {rate_text(port.rate_bps)} of port {port.name} and {needed}, "
+            "or let them have more of the port"
+        )
+    raise BadInput(f"port {port.name} is one of {rate_text(port.port_rate_bps)} and {needed}")
 
 
 def _check_driver(circuit: Circuit, ports: Mapping[str, Port]) -> None:

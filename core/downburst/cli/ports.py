@@ -14,6 +14,10 @@ Name = Annotated[str, typer.Argument(help="Name of the port, for example hub-eth
 Rate = Annotated[
     str | None, typer.Option(help="What circuits may reserve each way: 1G, 500M (Ethernet-frame bits per second).")
 ]
+PortRate = Annotated[
+    str | None,
+    typer.Option(help="How fast the port itself is, if circuits may not have all of it: 10G; none: not known."),
+]
 Vlan = Annotated[str | None, typer.Option(help="Tags that circuits may have, such as 100-199; none: untagged.")]
 Interface = Annotated[str | None, typer.Option(help="Its name on the host, such as eth0.")]
 Underlay = Annotated[str | None, typer.Option(help="The address on it between which tunnels are laid.")]
@@ -32,9 +36,17 @@ def list_ports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         return
     table(
         "Ports",
-        ("port", "of", "rate each way", "tags", "interface", "underlay"),
+        ("port", "of", "for circuits", "port rate", "tags", "interface", "underlay"),
         (
-            [p["port"], p["site"] or "hub", rate_text(p["rate_bps"]), _tags(p), p["interface"], p["underlay"]]
+            [
+                p["port"],
+                p["site"] or "hub",
+                rate_text(p["rate_bps"]),
+                _port_rate(p),
+                _tags(p),
+                p["interface"],
+                p["underlay"],
+            ]
             for p in found
         ),
         empty="there is no port yet; make one: downburst ports add hub-eth0 --rate 1G --interface eth0",
@@ -46,6 +58,7 @@ def add_port(  # noqa: PLR0913
     port: Name,
     *,
     rate: Annotated[str, typer.Option(help="What circuits may reserve each way: 1G, 500M (frame bits per second).")],
+    port_rate: PortRate = None,
     site: Annotated[str | None, typer.Option(help="Whose port it is; left out: this hub's.")] = None,
     vlan: Vlan = None,
     interface: Interface = None,
@@ -56,10 +69,11 @@ def add_port(  # noqa: PLR0913
 ) -> None:
     """Make a port.
 
-    Examples: downburst ports add hub-eth0 --rate 1G --vlan 100-199 --interface eth0 --underlay 192.0.2.1;
+    Examples: downburst ports add hub-eth0 --rate 8G --port-rate 10G --vlan 100-199 --interface eth0
+    --underlay 192.0.2.1;
     downburst ports add unl-eth1 --site unl.edu --rate 1G --interface eth1 --underlay 192.0.2.9
     """
-    wanted = given(site=site, interface=interface, underlay=underlay, stp=stp) | _range(vlan)
+    wanted = given(site=site, interface=interface, underlay=underlay, stp=stp) | _range(vlan) | _speed(port_rate)
     body = {"port": port, "rate_bps": parse_rate_bps(rate)} | wanted
     made = HubClient(hub).ask("POST", "v1", "ports", json=body)
     show(made) if as_json else print(f"port {port} made: {rate_text(made['rate_bps'])} each way, tags {_tags(made)}")
@@ -70,6 +84,7 @@ def set_port(  # noqa: PLR0913
     port: Name,
     *,
     rate: Rate = None,
+    port_rate: PortRate = None,
     vlan: Vlan = None,
     interface: Interface = None,
     underlay: Underlay = None,
@@ -81,7 +96,7 @@ def set_port(  # noqa: PLR0913
 
     Example: downburst ports set hub-eth0 --rate 10G
     """
-    wanted = given(interface=interface, underlay=underlay, stp=stp) | _range(vlan)
+    wanted = given(interface=interface, underlay=underlay, stp=stp) | _range(vlan) | _speed(port_rate)
     if rate is not None:
         wanted["rate_bps"] = parse_rate_bps(rate)
     if not wanted:
@@ -113,6 +128,16 @@ def _range(text: str | None) -> dict[str, Any]:
         return {}
     first, last = (None, None) if text in ("", "none") else tag_range(text)
     return {"first_vlan": first, "last_vlan": last}
+
+
+def _speed(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    return {"port_rate_bps": None if text == "none" else parse_rate_bps(text)}
+
+
+def _port_rate(port: dict[str, Any]) -> str:
+    return "" if port.get("port_rate_bps") is None else rate_text(port["port_rate_bps"])
 
 
 def _tags(port: dict[str, Any]) -> str:

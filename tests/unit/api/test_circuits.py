@@ -38,6 +38,14 @@ async def test_ports_are_made_shown_changed_and_removed(hub: Asked) -> None:
     assert changed == made | {"rate_bps": 10_000_000_000}
     untagged = await hub.ask("PATCH", "/v1/ports/hub-eth0", json={"first_vlan": None, "last_vlan": None})
     assert untagged["last_vlan"] is None
+    fast = await hub.ask("PATCH", "/v1/ports/hub-eth0", json={"port_rate_bps": 10_000_000_000})
+    assert fast["port_rate_bps"] == 10_000_000_000
+    slower = await hub.problem(
+        "PATCH", "/v1/ports/hub-eth0", 400, "bad-request", json={"port_rate_bps": 9_000_000_000}
+    )
+    assert "is one of 9 Gb/s and circuits can't reserve 10 Gb/s of it" in slower["detail"]
+    unknown = await hub.ask("PATCH", "/v1/ports/hub-eth0", json={"port_rate_bps": None})
+    assert unknown["port_rate_bps"] is None
     await hub.ask("DELETE", "/v1/ports/hub-eth0", 204)
     await hub.problem("GET", "/v1/ports/hub-eth0", 404, "not-found")
 
@@ -136,7 +144,10 @@ async def test_a_circuit_is_modified_cloned_and_cancelled(ported: Asked) -> None
         ({"begin": "2025-12-01T00:00:00Z"}, "begins at 2025-12-01"),
         ({"begin": "2h"}, "+2h"),
         ({"begin": "tomorrow"}, "no moment"),
-        ({"rate_out_bps": 1_500_000_000}, "carries 1 Gb/s"),
+        (
+            {"rate_out_bps": 1_500_000_000},
+            "circuits may reserve 1 Gb/s of port hub-eth0 and the circuit would need 1.5 Gb/s",
+        ),
         ({"sites": []}, "sites"),
         ({"hub": {"port": "hub-eth0", "first_vlan": 300, "last_vlan": 300}}, "outside those of port hub-eth0"),
         ({"layer": "goodput"}, "ethernet-frame"),

@@ -64,9 +64,15 @@ async def test_unknown_ports_and_sites_are_named(stage: Stage) -> None:
 
 async def test_a_rate_above_the_port_is_refused(stage: Stage) -> None:
     sentence = await refused(stage, rate=1001)
-    assert "port hub-eth0 carries 1 Gb/s and the circuit would need 1 Gb/s" in sentence
+    assert "circuits may reserve 1 Gb/s of port hub-eth0 and the circuit would need 1.001 Gb/s" in sentence
     assert "(3 copies)" in await refused(stage, rate=400, to=("unl.edu", "ttu.edu", "wisc.edu"))
     assert "give at least 64 kb/s" in await refused(stage, rate=0)
+    port = replace(stage.register.ports["hub-eth0"], port_rate_bps=10_000 * M)
+    await stage.desk.change_port(port)
+    assert "or let them have more of the port" in await refused(stage, rate=1001)
+    assert "port hub-eth0 is one of 10 Gb/s and the circuit would need" in await refused(stage, rate=10_001)
+    with pytest.raises(BadInput, match=r"is one of 10 Gb/s and circuits can't reserve 11 Gb/s of it"):
+        await stage.desk.change_port(replace(port, rate_bps=11_000 * M))
 
 
 async def test_a_group_of_the_underlay_costs_the_hub_one_copy(stage: Stage) -> None:
