@@ -29,11 +29,12 @@ class Bed:
         port: str = "eth0",
         privileged: bool = True,
         feeds: Sequence[str] = ("CONDUIT",),
+        listen: str = "0.0.0.0",
     ) -> None:
         self.rate_bps, self.port = rate_bps, port
         self.lab, self.directory = lab, directory
         less = () if privileged else ("setpriv", "--bounding-set=-net_admin")
-        self.hub = HubNode(directory / "hub", listen="0.0.0.0:7370", prefix=lab.command("hub", less))
+        self.hub = HubNode(directory / "hub", listen=f"{listen}:7370", prefix=lab.command("hub", less))
         self.before = {host: self.network(host) for host in ("hub", "far")}
         stack.callback(self.hub.stop)
         self.hub.start()

@@ -194,6 +194,22 @@ def test_one_feed_of_a_site_rides_and_the_other_keeps_the_routed_path(
     assert "products leave a circuit" in bed.hub_log()
 
 
+def test_a_hub_that_listens_on_one_address_is_reached_by_its_circuits(
+    lab: Lab, stack: ExitStack, tmp_path: Path
+) -> None:
+    bed = Bed(lab, tmp_path, stack, listen=lab.address("hub"))
+    assert bed.up()["state"] == "up"
+    bed.ride()
+    bed.wait_riding()
+    product = bed.put("through the circuit's door", 2_000_000)
+    assert list(bed.site.wait_received(1).values()) == [product]
+    wait_for("what the circuit carried", lambda: bed.sent_by_circuit() > 2_000_000)
+    assert bed.up(rate_out_bps=30_000_000)["state"] == "up", "the door stays while the circuit changes"
+    bed.hub.do("circuit-down", lease=17)
+    wait_for("a door that is shut", lambda: not lab.output("hub", ["ss", "-Hltn", "src", "10.9.0.0"]))
+    assert bed.up()["state"] == "up", "and is opened again"
+
+
 def test_without_privilege_a_declared_circuit_is_kept_to_its_rate_by_pacing(
     lab: Lab, stack: ExitStack, tmp_path: Path
 ) -> None:

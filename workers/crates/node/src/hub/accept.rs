@@ -10,15 +10,15 @@ use downburst_model::Micros;
 use downburst_session::Opening;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::strangers::Stranger;
 use super::{Hub, session};
+use crate::lines::Start;
 use crate::tcp;
 
 /// Takes connections of sites until the hub stops.
-pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener, tls: TlsAcceptor) {
+pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener) {
     let mut stopping = hub.stopping.subscribe();
     hub.roster.wait_until_told().await;
     loop {
@@ -29,7 +29,7 @@ pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener, tls: TlsAccepto
         match accepted {
             Ok((stream, peer)) => {
                 let stranger = Stranger::accepted(&hub, peer);
-                tokio::spawn(greet(Arc::clone(&hub), stream, tls.clone(), stranger));
+                tokio::spawn(greet(Arc::clone(&hub), stream, stranger));
             }
             Err(error) => {
                 hub.fault(
@@ -42,9 +42,14 @@ pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener, tls: TlsAccepto
     }
 }
 
-async fn greet(hub: Arc<Hub>, stream: TcpStream, tls: TlsAcceptor, mut stranger: Stranger) {
+/// Has connections that come in use the congestion control that was asked for.
+pub(super) fn prepare(listener: &TcpListener, start: &Start) -> Result<(), String> {
+    start.tcp_congestion.as_ref().map_or(Ok(()), |name| tcp::use_congestion_control(listener, name))
+}
+
+async fn greet(hub: Arc<Hub>, stream: TcpStream, mut stranger: Stranger) {
     tcp::prepare(&stream);
-    let handshake = tls.accept(Counted { stream, hub: Arc::clone(&hub) });
+    let handshake = hub.acceptor.accept(Counted { stream, hub: Arc::clone(&hub) });
     let shaken = tokio::select! {
         shaken = tokio::time::timeout(HANDSHAKE_LIMIT, handshake) => shaken,
         () = stranger.put_out() => {

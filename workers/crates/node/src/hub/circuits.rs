@@ -1,4 +1,5 @@
 //! The circuits of a hub: its own ends, those of its sites, and what is known of each.
+mod door;
 mod jobs;
 mod lease;
 mod watch;
@@ -15,6 +16,7 @@ use super::roster::{Command, Handle};
 use super::{Hub, lock};
 use crate::circuits::{Endpoint, Keeper, Trouble};
 use crate::lines::{CircuitTraffic, Event, Failure, LegLine};
+use door::Door;
 use lease::Lease;
 
 /// All of them.
@@ -32,6 +34,8 @@ struct Circuit {
     lease: Lease,
     secret: Ticket,
     endpoint: Endpoint,
+    /// Kept open while the circuit is held.
+    door: Arc<Door>,
     interface: String,
     /// True if the kernel keeps this hub's end to its rate.
     shaped: bool,
@@ -119,10 +123,15 @@ impl Hub {
 
     fn way(&self, site: &SiteName, lease: u32, feeds: BTreeSet<FeedName>) -> Option<Way> {
         let circuit = self.circuits.find(lease).filter(|circuit| circuit.carries(site))?;
-        let to = std::net::SocketAddr::new(circuit.lease.address.0, self.sites_port);
+        let to = std::net::SocketAddr::new(circuit.lease.address.0, self.sites_port());
         let path = StreamPath { to: to.to_string(), from: circuit.lease.address_of(site)?.to_string() };
         let paced = circuit.lease.is_shaped() && !circuit.shaped;
         Some(Way { path, feeds, paced_bps: paced.then(|| circuit.lease.paced_bps()) })
+    }
+
+    /// The port at which sites reach the hub, at its addresses inside circuits as well.
+    fn sites_port(&self) -> u16 {
+        self.places.first().map_or(0, std::net::SocketAddr::port)
     }
 
     /// Gives a multicast leg that names a circuit the circuit's interface and rate.

@@ -78,16 +78,12 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
     let mut listeners = Vec::new();
     for address in &start.listen {
         let listener = TcpListener::bind(address).await.map_err(|error| busy(address, &error))?;
-        if let Some(name) = &start.tcp_congestion {
-            tcp::use_congestion_control(&listener, name)
-                .map_err(|error| Failure::new("bad-request", error))?;
-        }
+        accept::prepare(&listener, &start).map_err(|error| Failure::new("bad-request", error))?;
         listeners.push(listener);
     }
     let places: Vec<SocketAddr> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let addresses: Vec<String> = places.iter().map(ToString::to_string).collect();
-    let sites_port = places.first().map_or(0, SocketAddr::port);
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
     let hub = Arc::new(Hub {
@@ -95,7 +91,8 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         lines,
         circuits: Circuits::new(&format!("hub {}", start.data_dir.display())),
         start,
-        sites_port,
+        places,
+        acceptor: TlsAcceptor::from(identity.config),
         ca_sha256: identity.ca_sha256.clone(),
         upstreams: Upstreams::default(),
         receipts,
@@ -114,10 +111,9 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
     if let Some(sentence) = listeners.first().and_then(tcp::slow_start_after_idle) {
         tracing::warn!("{sentence}");
     }
-    Channels::serve(&hub, &places);
-    let acceptor = TlsAcceptor::from(identity.config);
+    Channels::serve(&hub, &hub.places);
     for listener in listeners {
-        tokio::spawn(accept::accept(Arc::clone(&hub), listener, acceptor.clone()));
+        tokio::spawn(accept::accept(Arc::clone(&hub), listener));
     }
     tokio::spawn(tick(Arc::clone(&hub)));
     let answer = json!({

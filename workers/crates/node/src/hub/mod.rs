@@ -38,6 +38,7 @@ mod upstreams;
 mod watched;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -45,6 +46,7 @@ use std::time::Duration;
 use downburst_model::FeedName;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
 
 use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start};
@@ -67,8 +69,9 @@ struct Hub {
     clock: Clock,
     lines: Lines,
     start: Start,
-    /// The port of the first address for sites; circuits lead to it, too.
-    sites_port: u16,
+    /// Where it listens for sites; circuits lead to the port of the first, too.
+    places: Vec<SocketAddr>,
+    acceptor: TlsAcceptor,
     /// Fingerprint of this hub's own authority.
     ca_sha256: String,
     upstreams: Upstreams,

@@ -9,6 +9,7 @@ use downburst_session::{CircuitEnd, CircuitFault, Ticket};
 use serde_json::{Value, json};
 use tokio::sync::watch as channel;
 
+use super::door::Door;
 use super::lease::Lease;
 use super::{Circuit, End, watch};
 use crate::circuits::{Endpoint, LONGEST_TRAIN, RateOrder, RateProbe, Trouble};
@@ -125,6 +126,9 @@ impl Hub {
             None => match self.begin_circuit(lease.clone(), known.as_ref()).await {
                 Ok(circuit) => circuit,
                 Err(trouble) => {
+                    if known.is_none() {
+                        drop(self.end_circuit(number).await);
+                    }
                     let hop = format!("{} at {}", lease.own.end, self.start.name);
                     let own = failed(lease.own.end.clone(), None, hop, trouble);
                     let others =
@@ -171,10 +175,12 @@ impl Hub {
                 sentence: format!("the node can't listen for probes at {}: {error}", lease.address.0),
                 remedy: format!("free UDP port 7372 at {} on {interface}", lease.address.0),
             })?;
+        let door = Door::open(self, lease.address.0, known.map(|known| Arc::clone(&known.door))).await?;
         let circuit = Arc::new(Circuit {
             lease,
             secret,
             endpoint,
+            door,
             interface,
             shaped,
             ends: std::sync::Mutex::default(),
