@@ -8,7 +8,7 @@ from pathlib import Path
 def simulated_repair_percent() -> float:
     """Run the simulator's world of 500 receivers that lose 1 % independently; it prints its repair share."""
     argv = ["cargo", "test", "--release", "--quiet", "--locked", "--manifest-path", str(_MANIFEST)]
-    argv += ["-p", "downburst-sim", "--test", "multicast", "five_hundred", "--", "--nocapture"]
+    argv += ["-p", "downburst-sim", "--test", "crowds", "five_hundred", "--", "--nocapture"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
         raise RuntimeError(f"the simulation failed: {done.stderr.strip()[-300:]}")

@@ -13,7 +13,7 @@ use downburst_vcmtp::{
     SigningSeed,
 };
 
-use crate::net::{Dice, LinkConfig, LinkStats};
+use crate::net::{Dice, Link, LinkConfig, LinkStats, Loss};
 
 mod site;
 
@@ -26,6 +26,8 @@ pub struct Scenario {
     pub seed: u64,
     /// The leg's rate in Ethernet-frame bits per second.
     pub rate_bps: u64,
+    /// What is lost before the ways to the receivers part: all lack the same.
+    pub shared: Loss,
     /// The sender's driver comes up to this late to each deadline.
     pub slack: Micros,
     /// What is sent, in the order of time. Sequences rise by 1 to 3.
@@ -75,6 +77,8 @@ pub struct Report {
     pub faults: Vec<String>,
     /// How often the sender's driver woke.
     pub wakes: u64,
+    /// Runs of datagrams that no receiver got.
+    pub shared_losses: u64,
 }
 
 /// How it went for one receiver.
@@ -131,6 +135,8 @@ pub const SOCKET_BYTES: u64 = 4 << 20;
 struct World {
     now: Micros,
     sender: Sender,
+    uplink: Link<()>,
+    uplink_lost: bool,
     wake: Option<(Micros, Micros)>,
     slack: Micros,
     dice: Dice,
@@ -145,7 +151,7 @@ struct World {
 
 impl World {
     fn new(scenario: Scenario) -> Result<Self, NameError> {
-        let Scenario { seed, rate_bps, slack, products, receivers } = scenario;
+        let Scenario { seed, rate_bps, shared, slack, products, receivers } = scenario;
         let key = LegKey::new(1, [7; 32]);
         let mut config = SenderConfig::new(LEG, LEG_EPOCH, key.clone(), Sequence(0), rate_bps);
         config.signing_seed = Some(SigningSeed([3; 32]));
@@ -165,6 +171,11 @@ impl World {
             now: Micros(0),
             depth_bytes,
             sender,
+            uplink: Link::new(
+                LinkConfig { delay: Micros(0), loss: shared, ..LinkConfig::default() },
+                Dice::new(seed, UPLINK),
+            ),
+            uplink_lost: false,
             wake: None,
             slack,
             dice,
@@ -173,7 +184,13 @@ impl World {
             sites,
             frames: Vec::new(),
             rate_bps,
-            report: Report { receivers: vec![], sender: SenderStats::default(), faults: vec![], wakes: 0 },
+            report: Report {
+                receivers: vec![],
+                sender: SenderStats::default(),
+                faults: vec![],
+                wakes: 0,
+                shared_losses: 0,
+            },
         })
     }
 
@@ -185,6 +202,7 @@ impl World {
             if end.is_none() && self.is_over() {
                 end = Some(self.now.plus(REST));
                 self.sites.iter_mut().for_each(Site::mend);
+                self.uplink.change(LinkConfig::default());
             }
             let Some(next) = self.next_event().filter(|next| end.is_none_or(|end| *next <= end)) else {
                 break;
@@ -256,6 +274,9 @@ impl World {
             SenderOutput::Datagram(bytes) => {
                 let frame_bytes = bytes.len() as u64 + 46;
                 self.frames.push((self.now, frame_bytes));
+                if self.is_lost_to_all(frame_bytes) {
+                    return;
+                }
                 for site in self.sites.iter_mut().filter(|site| site.listens(self.now)) {
                     site.link.send(self.now, bytes.clone(), frame_bytes);
                 }
@@ -278,6 +299,16 @@ impl World {
                 self.reply(number, ReceiverInput::Repair { packet, payload }, bytes);
             }
         }
+    }
+
+    fn is_lost_to_all(&mut self, frame_bytes: u64) -> bool {
+        let lost = self.uplink.stats().lost;
+        self.uplink.send(self.now, (), frame_bytes);
+        while self.uplink.receive(Micros(u64::MAX)).is_some() {}
+        let lost = self.uplink.stats().lost > lost;
+        self.report.shared_losses += u64::from(lost && !self.uplink_lost);
+        self.uplink_lost = lost;
+        lost
     }
 
     fn reply(&mut self, site: u64, input: ReceiverInput, bytes: u64) {
@@ -364,6 +395,9 @@ fn clock(now: Micros) -> Now {
 fn wall(now: Micros) -> WallMicros {
     WallMicros(i64::try_from(now.0).unwrap_or(i64::MAX))
 }
+
+/// The name of the dice of what all lose.
+const UPLINK: u64 = u64::MAX - 7;
 
 const LEG: LegId = LegId(3);
 

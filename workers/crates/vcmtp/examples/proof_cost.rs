@@ -81,7 +81,7 @@ fn measure(size: usize, mode: usize) -> (usize, f64, f64) {
     if mode == 2 {
         sender.handle(at(0), SenderInput::Forged);
     }
-    let mut config = ReceiverConfig::new(LegId(1), 1, LegKey::new(1, [7; 32]));
+    let mut config = ReceiverConfig::new(LegId(1), 1, LegKey::new(1, [7; 32]), 1);
     config.sender_key = sender.key();
     let mut receiver = Receiver::new(config);
     let bytes = Bytes::from(vec![5; size]);

@@ -161,6 +161,10 @@ pub struct SenderStats {
     pub site_repair_bytes: u64,
     /// Product bytes taken in and not yet sent.
     pub backlog_bytes: u64,
+    /// Requests of sites.
+    pub requests: u64,
+    /// Datagrams that told a large group of repairs on their way.
+    pub notices: u64,
 }
 
 /// What a receiver needs to know before it starts.
@@ -184,6 +188,8 @@ pub struct ReceiverConfig {
     pub missing_limit: u64,
     /// How to ask by datagrams, if the hub offers it.
     pub channel: Option<RepairChannel>,
+    /// Random, another for each site: in large groups it decides when a site asks.
+    pub seed: u64,
 }
 
 /// What a receiver is told.
@@ -202,6 +208,8 @@ pub enum ReceiverInput {
     Gone(RangeSet),
     /// A key that the sender is about to use; the others stay good for a while.
     Key(LegKey),
+    /// The round trip to the sender was measured.
+    RoundTrip(Micros),
 }
 
 /// What a receiver found out.
@@ -281,6 +289,8 @@ pub struct ReceiverStats {
     pub channel_repairs: u64,
     /// Repairs that came by the session.
     pub session_repairs: u64,
+    /// Requests made.
+    pub requests: u64,
 }
 
 impl LegKey {
@@ -331,7 +341,7 @@ impl SenderConfig {
 
 impl ReceiverConfig {
     /// The defaults of a receiver: 10 ms for reordering, 100 ms until it asks again, 3 s of silence, 65,536 missing packets.
-    pub fn new(leg: LegId, leg_epoch: u64, key: LegKey) -> Self {
+    pub fn new(leg: LegId, leg_epoch: u64, key: LegKey, seed: u64) -> Self {
         Self {
             leg,
             leg_epoch,
@@ -342,6 +352,7 @@ impl ReceiverConfig {
             silence_limit: Micros::from_secs(3),
             missing_limit: 65_536,
             channel: None,
+            seed,
         }
     }
 }

@@ -19,7 +19,10 @@ use downburst_model::{Class, Micros, RangeSet};
 
 use crate::Request;
 use crate::code::{Encoder, LARGEST_BLOCK};
-use crate::share::symbols_for_group;
+use crate::habits::Habits;
+use crate::notice::Promise;
+use crate::promises::{Promises, SMALL_GROUP};
+use crate::share::{symbols_for_crowd, symbols_for_group, usual_lack};
 use crate::window::Window;
 
 /// The blocks of a sender whose packets can be repaired.
@@ -34,6 +37,9 @@ pub(crate) struct Blocks {
     next: u64,
     /// How long after a packet requests for it come.
     lag: Micros,
+    /// Blocks that were asked for since the last promises.
+    touched: BTreeSet<u64>,
+    habits: Habits,
 }
 
 #[derive(Debug)]
@@ -51,6 +57,9 @@ struct Block {
     /// The packet that followed the last symbol of the last round: who heard it, heard all of the round that it will hear.
     passed_with: u64,
     quiet_until: Micros,
+    /// How many symbols the group was told will be made, and when.
+    promised: u16,
+    told: Micros,
 }
 
 /// What a site asked for since the last round.
@@ -84,6 +93,8 @@ impl Blocks {
             sent: Micros(0),
             next: 1,
             lag: FIRST_LAG,
+            touched: BTreeSet::new(),
+            habits: Habits::default(),
         }
     }
 
@@ -116,9 +127,12 @@ impl Blocks {
 
     /// Notes that a site lacks a packet; false if the packet belongs to no block any more.
     pub(crate) fn ask(&mut self, now: Micros, site: u64, packet: u64, request: &Request) -> bool {
-        let patience = now.plus(self.lag);
+        let patience = now.plus(self.patience());
         let Some((&first, block)) = self.blocks.range_mut(..=packet).next_back() else { return false };
         let settled = block.settled(now, first, request);
+        if self.members > SMALL_GROUP {
+            self.touched.insert(first);
+        }
         if settled < block.made && block.rounds.contains_key(&site) {
             return true;
         }
@@ -139,6 +153,27 @@ impl Blocks {
             self.due.insert((due, first));
         }
         true
+    }
+
+    /// Tells a large group what is going to be made of the blocks that were asked for just now, if that is more than it knows.
+    pub(crate) fn promise(&mut self, now: Micros, promises: &mut Promises) {
+        for first in std::mem::take(&mut self.touched) {
+            let Some(block) = self.blocks.get(&first) else { continue };
+            let made =
+                block.made.saturating_add(u16::try_from(self.wanted(block, first)).unwrap_or(u16::MAX));
+            let again = made == block.promised && block.told.plus(TELL_AGAIN) <= now;
+            if made <= block.made || (made <= block.promised && !again) {
+                continue;
+            }
+            let (lag, room) = (self.patience(), QUIET_TIME);
+            let Some(block) = self.blocks.get_mut(&first) else { continue };
+            (block.promised, block.told) = (made, now);
+            let due =
+                block.last.map_or(block.opened.plus(BLOCK_TIME).plus(lag), |_| block.due.unwrap_or(now));
+            let count =
+                block.last.and_then(|last| u16::try_from(last.checked_sub(first)?.checked_add(1)?).ok());
+            promises.tell(Promise { first, count, made: Some(made), within: due.since(now).plus(room) });
+        }
     }
 
     /// A request came this long after its packet was sent. Three of four come within `lag`, so a site that is always late does not
@@ -217,7 +252,7 @@ impl Blocks {
             self.due.remove(&(due, first));
         }
         if asked {
-            self.wait(now.plus(self.lag), first);
+            self.wait(now.plus(self.patience()), first);
         }
     }
 
@@ -228,22 +263,38 @@ impl Blocks {
         }
     }
 
+    /// How long requests are waited for.
+    fn patience(&self) -> Micros {
+        if self.members > SMALL_GROUP { self.lag.max(CROWD_LAG) } else { self.lag }
+    }
+
+    /// How many more symbols the group is to get of a block, by what was asked for so far. Those who were silent because of a promise
+    /// lack no more than that.
+    fn wanted(&self, block: &Block, first: u64) -> u64 {
+        let lacks = block.lacks().filter(|(_, lack)| *lack > 0);
+        if self.members <= SMALL_GROUP {
+            let lacks: Vec<u64> = lacks.map(|(_, lack)| lack).collect();
+            return symbols_for_group(block.packets(first), self.members, &lacks);
+        }
+        let lacks: Vec<(u64, u64)> = lacks.collect();
+        let usual = |site| !self.habits.always_asks(site);
+        let promised = u64::from(block.promised.saturating_sub(block.made));
+        symbols_for_crowd(block.packets(first), self.members, &lacks, usual).max(promised)
+    }
+
     fn decide(&mut self, first: u64, window: &Window) -> Vec<(u64, RangeSet)> {
+        let wanted = self.blocks.get(&first).map_or(0, |block| self.wanted(block, first));
+        if let Some(block) = self.blocks.get(&first).filter(|block| block.made == 0) {
+            self.habits.note(block.lacks().filter(|(_, lack)| *lack > usual_lack(block.packets(first))));
+        }
         let Some(block) = self.blocks.get_mut(&first) else { return Vec::new() };
-        let count = block.last.map_or(0, |last| last.saturating_sub(first).saturating_add(1));
+        let count = block.packets(first);
         let demands = std::mem::take(&mut block.demands);
-        let lack = |demand: &Demand| {
-            demand.packets.count().saturating_sub(u64::from(block.made.saturating_sub(demand.settled)))
-        };
-        let patient = |site| block.rounds.get(site).copied().unwrap_or(0) < ROUNDS;
-        let lacks: Vec<u64> =
-            demands.iter().filter(|(site, _)| patient(site)).map(|(_, demand)| lack(demand)).collect();
-        let wanted = symbols_for_group(count, self.members, &lacks);
         let made = block.make_symbols(first, count, wanted, window);
         let mut alone = Vec::new();
         for (site, demand) in &demands {
-            let helped = if patient(site) { made.len() as u64 } else { 0 };
-            let rest = lack(demand).saturating_sub(helped);
+            let helped = if block.is_patient(*site) { made.len() as u64 } else { 0 };
+            let rest = block.lack(demand).saturating_sub(helped);
             if rest > 0 {
                 alone.push((*site, last_of(&demand.packets, rest)));
             }
@@ -267,6 +318,8 @@ impl Block {
             round: 0,
             passed_with: 0,
             quiet_until: Micros(0),
+            promised: 0,
+            told: Micros(0),
         }
     }
 
@@ -279,6 +332,26 @@ impl Block {
         };
         let before = self.made.saturating_sub(self.round);
         if passed { self.made } else { request.symbols_of(first).max(before).min(self.made) }
+    }
+
+    /// How many packets it has; as long as it is open, how many it may have.
+    fn packets(&self, first: u64) -> u64 {
+        self.last.map_or(LARGEST_BLOCK as u64, |last| last.saturating_sub(first).saturating_add(1))
+    }
+
+    fn is_patient(&self, site: u64) -> bool {
+        self.rounds.get(&site).copied().unwrap_or(0) < ROUNDS
+    }
+
+    fn lack(&self, demand: &Demand) -> u64 {
+        let coming = self.made.saturating_sub(demand.settled);
+        demand.packets.count().saturating_sub(u64::from(coming))
+    }
+
+    /// What the sites lack that symbols are for.
+    fn lacks(&self) -> impl Iterator<Item = (u64, u64)> {
+        let patient = self.demands.iter().filter(|(site, _)| self.is_patient(**site));
+        patient.map(|(site, demand)| (*site, self.lack(demand)))
     }
 
     /// None if packets of the block left the window.
@@ -340,8 +413,14 @@ const FIRST_LAG: Micros = Micros::from_millis(20);
 const SHORTEST_LAG: Micros = Micros::from_millis(2);
 const LONGEST_LAG: Micros = Micros::from_millis(300);
 
+/// In a large group the first request comes a fifth of the drawn time after the loss, and the second some milliseconds later.
+const CROWD_LAG: Micros = Micros::from_millis(50);
+
 /// How many symbols wait for the pacer at most (3 MB, and one block's more).
 const QUEUED_SYMBOLS: usize = 2_048;
+
+/// Somebody who asks for what was promised did not hear of it.
+const TELL_AGAIN: Micros = Micros::from_millis(20);
 
 /// How soon a block is looked at again when too many symbols wait.
 const BUSY_WAIT: Micros = Micros::from_millis(5);

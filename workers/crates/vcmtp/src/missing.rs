@@ -10,6 +10,7 @@ use downburst_model::{Micros, RangeSet};
 /// | asked | retry time over, a packet asked for later came by the session | asked again (it was overtaken) |
 /// | asked | retry time over, the session brings repairs all the time | asked, one retry wait after the last of them |
 /// | asked | retry time over, otherwise, or eight retry waits over | asked again, twice the wait, at most 8 times |
+/// | asked | its repair is promised to the group | asked when the promise is over, for [`PATIENCE`] at most |
 /// | any | the packet comes, is gone, or the limit is passed | not missing |
 #[derive(Debug)]
 pub(crate) struct Missing {
@@ -31,6 +32,8 @@ struct Run {
     due: Micros,
     asked: Option<Micros>,
     tries: u32,
+    /// When it was first put off because its repair was promised.
+    put_off: Option<Micros>,
 }
 
 impl Missing {
@@ -51,7 +54,7 @@ impl Missing {
     pub(crate) fn insert(&mut self, first: u64, last: u64, due: Micros) {
         let due = Micros(due.0.div_ceil(GRID.0).saturating_mul(GRID.0));
         if first <= last {
-            self.put(first, Run { last, due, asked: None, tries: 0 });
+            self.put(first, Run { last, due, asked: None, tries: 0, put_off: None });
         }
     }
 
@@ -115,6 +118,31 @@ impl Missing {
 
     /// What is missing of `first..=last` is asked for at `due`, as if nobody had asked in vain: its repair has begun to come.
     pub(crate) fn postpone(&mut self, first: u64, last: u64, due: Micros) {
+        self.change(first, last, |run| Run { due, tries: 0, ..run });
+    }
+
+    /// What is missing of `first..=last` is asked for at `due`, because its repair is promised; returns what was put off for so long
+    /// that no promise counts any more.
+    pub(crate) fn put_off(&mut self, now: Micros, (first, last): (u64, u64), due: Micros) -> RangeSet {
+        let tired = |run: &Run| run.put_off.is_some_and(|since| now.since(since) > PATIENCE);
+        let runs = self.runs_within(first, last).filter(|(_, run)| tired(run));
+        let rest: RangeSet = runs.map(|(start, run)| (start.max(first), run.last.min(last))).collect();
+        self.change(first, last, |run| {
+            if tired(&run) {
+                return run;
+            }
+            Run { due, tries: 0, put_off: Some(run.put_off.unwrap_or(now)), ..run }
+        });
+        rest
+    }
+
+    /// What is missing of `first..=last` is asked for with something else that is due.
+    pub(crate) fn note_asked(&mut self, first: u64, last: u64, now: Micros) {
+        let retry_wait = self.retry_wait;
+        self.change(first, last, |run| run.asked_again(now, retry_wait));
+    }
+
+    fn change(&mut self, first: u64, last: u64, change: impl Fn(Run) -> Run) {
         let runs: Vec<(u64, Run)> = self.runs_within(first, last).collect();
         for (start, run) in runs {
             self.take(start);
@@ -124,7 +152,7 @@ impl Missing {
             if run.last > last {
                 self.put(last + 1, run);
             }
-            self.put(start.max(first), Run { last: run.last.min(last), due, tries: 0, ..run });
+            self.put(start.max(first), change(Run { last: run.last.min(last), ..run }));
         }
     }
 
@@ -197,11 +225,7 @@ impl Missing {
 
     fn ask_run(&mut self, now: Micros, first: u64, run: Run, wanted: &mut RangeSet) {
         wanted.insert(first, run.last);
-        let wait = Micros(self.retry_wait.0.saturating_mul(1 << run.tries.min(LARGEST_DOUBLING)));
-        self.put(
-            first,
-            Run { last: run.last, due: now.plus(wait), asked: Some(now), tries: run.tries.saturating_add(1) },
-        );
+        self.put(first, run.asked_again(now, self.retry_wait));
     }
 
     /// The session is a queue: what was asked for is still in it as long as repairs come and none that was asked for later.
@@ -258,6 +282,13 @@ impl Missing {
     }
 }
 
+impl Run {
+    fn asked_again(self, now: Micros, retry_wait: Micros) -> Self {
+        let wait = Micros(retry_wait.0.saturating_mul(1 << self.tries.min(LARGEST_DOUBLING)));
+        Self { due: now.plus(wait), asked: Some(now), tries: self.tries.saturating_add(1), ..self }
+    }
+}
+
 /// How many packets are asked for and not answered at most: what a session at 100 ms and 400 Mbit/s has under way.
 const ASK_WINDOW: u64 = 4_096;
 
@@ -266,6 +297,9 @@ const LARGEST_DOUBLING: u32 = 3;
 
 /// Some two seconds on a short path, several times what a block's repair may wait for: then something stops repairs as datagrams.
 const PATIENT_TRIES: u32 = 12;
+
+/// A member of the group may lie: no loss waits longer for what is promised.
+const PATIENCE: Micros = Micros::from_secs(2);
 
 const GRID: Micros = Micros::from_millis(1);
 

@@ -6,9 +6,11 @@ use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 use crate::catalogue::{Catalogue, Content};
 use crate::channel::{Answer, SiteChannel, is_from_hub};
 use crate::gate::{Gate, Passage};
+use crate::hush::{Covered, Hush};
 use crate::key_ring::KeyRing;
 use crate::lag::Lag;
 use crate::missing::Missing;
+use crate::notice::{self, Notice};
 use crate::shelf::{SYMBOL_PAUSE, Shelf};
 use crate::symbol;
 use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, Request};
@@ -24,7 +26,7 @@ use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, Reques
 /// | joined | a missing packet, from the group or by Repair | what it holds |
 /// | joined | a packet that came before, or from before the join | nothing |
 /// | joined | blocks before their manifest, over the bound | the packet counts as missing |
-/// | joined | missing packets are due | Nak |
+/// | joined | missing packets are due, and nobody promised them | Nak |
 /// | joined | Gone, or more missing than the limit | GaveUp |
 /// | joined | most of the group does not come, or what is missing stays so for long (`lag.rs`) | TooSlow, once |
 /// | joined | the group is silent for the limit | Silent, once until something is heard |
@@ -38,6 +40,7 @@ pub struct Receiver {
     shelf: Shelf,
     lag: Lag,
     channel: Option<SiteChannel>,
+    hush: Hush,
     outputs: VecDeque<ReceiverOutput>,
     /// When a forgery was last told.
     alarmed: Option<Micros>,
@@ -64,6 +67,7 @@ impl Receiver {
             shelf: Shelf::default(),
             lag: Lag::default(),
             channel: config.channel.as_ref().map(SiteChannel::new),
+            hush: Hush::new(config.seed, Micros(config.retry_wait.0 / 3)),
             outputs: VecDeque::new(),
             alarmed: None,
             stats: ReceiverStats::default(),
@@ -81,7 +85,9 @@ impl Receiver {
             return self.answer(now, datagram.freeze());
         }
         let taken = self.keys.open(now, datagram).and_then(|(number, payload)| {
-            if symbol::is_symbol(number) {
+            if notice::is_notice(number) {
+                self.hush.hear(now, Notice::read(payload)?);
+            } else if symbol::is_symbol(number) {
                 self.coded(now, number, payload)?;
             } else {
                 self.packet(now, number, payload)?;
@@ -142,13 +148,15 @@ impl Receiver {
         let Some(joined) = &mut self.joined else { return };
         (joined.heard, joined.silent) = (now, false);
         self.stats.symbols += 1;
+        self.hush.symbol(symbol.first, symbol.made);
         self.exists(now, symbol.last);
         let (first, last) = (symbol.first, symbol.last);
         if self.missing.within(first, last).is_empty() {
             return;
         }
         self.shelf.take(now, symbol);
-        self.missing.postpone(first, last, now.plus(SYMBOL_PAUSE));
+        let pause = SYMBOL_PAUSE.plus(self.hush.backoff(now));
+        self.missing.postpone(first, last, now.plus(pause));
         self.restore(now, first);
     }
 
@@ -156,7 +164,8 @@ impl Receiver {
     fn exists(&mut self, now: Micros, packet: u64) {
         if self.notice_gap(now, packet) {
             self.stats.missed += 1;
-            self.missing.insert(packet, packet, now.plus(self.config.reorder_wait));
+            let due = self.first_request(now);
+            self.missing.insert(packet, packet, due);
         }
     }
 
@@ -243,7 +252,8 @@ impl Receiver {
             self.shelf.keep(packet, payload);
             self.accept(packet, content);
         } else if ahead {
-            self.missing.insert(packet, packet, now.plus(self.config.reorder_wait));
+            let due = self.first_request(now);
+            self.missing.insert(packet, packet, due);
         }
         let excess = self.missing.shrink(self.config.missing_limit);
         self.give_up(now, excess);
@@ -260,8 +270,16 @@ impl Receiver {
         let first = joined.highest + 1;
         joined.highest = packet;
         self.stats.missed = self.stats.missed.saturating_add(packet - first);
-        self.missing.insert_below(packet, first, now.plus(self.config.reorder_wait));
+        if first < packet {
+            let due = self.first_request(now);
+            self.missing.insert_below(packet, first, due);
+        }
         true
+    }
+
+    /// When to ask for what is seen to be missing now.
+    fn first_request(&mut self, now: Micros) -> Micros {
+        now.plus(self.config.reorder_wait).plus(self.hush.backoff(now))
     }
 
     fn accept(&mut self, packet: u64, content: Content) {
@@ -283,13 +301,35 @@ impl Receiver {
         self.pass(now, passages.unwrap_or_default());
     }
 
+    /// Asks for what is due, neither promised nor under way.
     fn ask(&mut self, now: Micros) {
-        let wanted = self.missing.ask(now);
-        let missing = |first, last| self.missing.within(first, last);
-        let wanted = self.shelf.worth_asking(now, wanted, missing);
-        if wanted.is_empty() {
+        if now < self.hush.next_request() {
             return;
         }
+        let due = self.missing.ask(now);
+        let mut wanted = self.worth_asking(now, due.clone());
+        for covered in self.hush.covering(now, &due) {
+            let all = self.worth_asking(now, self.missing.within(covered.first, covered.last));
+            if all.is_empty() {
+                continue;
+            }
+            if covered.brings.is_none_or(|brings| all.count() <= brings) {
+                self.put_off(now, &due, &covered, &mut wanted);
+            } else {
+                // The sender counts what a site lacks by what it asks for.
+                all.iter().for_each(|(first, last)| self.missing.note_asked(first, last, now));
+                wanted = wanted.iter().chain(all.iter()).collect();
+            }
+        }
+        if !wanted.is_empty() {
+            self.hush.asked(now);
+            self.stats.requests += 1;
+            self.request(now, wanted);
+        }
+    }
+
+    /// By the channel where there is one that gets through; what was asked for too often goes by the session.
+    fn request(&mut self, now: Micros, wanted: RangeSet) {
         let heard = self.joined.map(|joined| joined.highest);
         let request = |packets: RangeSet| Request {
             heard,
@@ -306,6 +346,22 @@ impl Receiver {
         let by_session = [Some(request(vain)), channel.ask(now, request(rest))];
         let by_session = by_session.into_iter().flatten().filter(|request| !request.packets.is_empty());
         self.outputs.extend(by_session.map(ReceiverOutput::Nak));
+    }
+
+    fn worth_asking(&self, now: Micros, wanted: RangeSet) -> RangeSet {
+        self.shelf.worth_asking(now, wanted, |first, last| self.missing.within(first, last))
+    }
+
+    /// Waits for what is promised, and then for a while, as others do too.
+    fn put_off(&mut self, now: Micros, due: &RangeSet, covered: &Covered, wanted: &mut RangeSet) {
+        let again = covered.until.plus(self.hush.backoff(now));
+        for (first, last) in due.iter() {
+            let (first, last) = (first.max(covered.first), last.min(covered.last));
+            if first <= last {
+                let rest = self.missing.put_off(now, (first, last), again);
+                rest.gaps(first, last).for_each(|(first, last)| wanted.remove(first, last));
+            }
+        }
     }
 
     /// Has the channel do what is due; while the group is silent there is nothing to ask for.
@@ -385,6 +441,7 @@ impl Machine for Receiver {
             }
             ReceiverInput::Gone(packets) => self.gone(now.monotonic, &packets),
             ReceiverInput::Key(key) => self.keys.insert(&key),
+            ReceiverInput::RoundTrip(round_trip) => self.hush.change_round_trip(round_trip),
         }
     }
 
@@ -405,7 +462,8 @@ impl Machine for Receiver {
         }
         let silent = self.joined.is_some_and(|joined| joined.silent);
         let channel = self.channel.as_ref().filter(|_| !silent).and_then(SiteChannel::deadline);
-        self.missing.deadline().into_iter().chain(self.silence_due()).chain(channel).min()
+        let asks = self.missing.deadline().map(|due| due.max(self.hush.next_request()));
+        asks.into_iter().chain(self.silence_due()).chain(channel).min()
     }
 }
 

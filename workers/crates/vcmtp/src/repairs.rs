@@ -5,6 +5,8 @@
 //! |---|---|---|
 //! | kept | one site asks | asked: wait `repair_hold` for a second asker |
 //! | asked, never repaired to the group | a second site asks | queued for the group |
+//! | repaired to one site of a large group | a second site asks | queued for the group |
+//! | kept, in a large group where two usually ask | one site asks | queued for the group |
 //! | asked | hold over, the site has budget | repaired to the site, quiet for that site for [`HOLD_OFF`] |
 //! | asked | hold over, no budget | asked, again when the next budget period begins |
 //! | asked, queued | out of the window | gone: the asker is told |
@@ -19,6 +21,8 @@ use downburst_model::{Class, Micros, RangeSet};
 
 use crate::Request;
 use crate::blocks::{Blocks, Symbol};
+use crate::notice::Notice;
+use crate::promises::Promises;
 use crate::window::Window;
 
 /// The repair half of a sender.
@@ -33,6 +37,8 @@ pub(crate) struct Repairs {
     recent_order: VecDeque<(Micros, u64, u64)>,
     budget: Budget,
     blocks: Blocks,
+    promises: Promises,
+    sharing: Sharing,
 }
 
 /// What goes to the group next.
@@ -57,6 +63,14 @@ struct Budget {
     ends: Micros,
 }
 
+/// How often, in a large group, a packet that one site asks for is asked for by another one too: the mean of about eight. Where it is
+/// usual, waiting for the second asker would cost the first a copy of its own.
+#[derive(Debug, Default)]
+struct Sharing {
+    share: u32,
+    turn: u32,
+}
+
 impl Repairs {
     pub(crate) fn new(hold: Micros, rate_bps: u64) -> Self {
         Self {
@@ -68,6 +82,8 @@ impl Repairs {
             recent_order: VecDeque::new(),
             budget: Budget { bytes: Budget::of(rate_bps), used: BTreeMap::new(), ends: Micros(0) },
             blocks: Blocks::new(),
+            promises: Promises::default(),
+            sharing: Sharing::default(),
         }
     }
 
@@ -91,6 +107,7 @@ impl Repairs {
                 left -= 1;
             }
         }
+        self.blocks.promise(now, &mut self.promises);
         gone
     }
 
@@ -101,6 +118,7 @@ impl Repairs {
 
     pub(crate) fn change_members(&mut self, members: u64) {
         self.blocks.change_members(members);
+        self.promises.change_members(members);
     }
 
     /// Decides about a block that is due; false if none is.
@@ -145,6 +163,15 @@ impl Repairs {
         self.blocks.take_symbol(now)
     }
 
+    /// When a large group is to be told something.
+    pub(crate) fn notice_due(&self) -> Option<Micros> {
+        self.promises.deadline()
+    }
+
+    pub(crate) fn take_notice(&mut self, now: Micros) -> Option<(u64, Notice)> {
+        self.promises.take(now)
+    }
+
     /// The packet goes to the group now, or can't any more.
     pub(crate) fn take_group(&mut self, now: Micros, class: Class, packet: u64, window: &mut Window) {
         self.group.remove(&(class, packet));
@@ -163,7 +190,7 @@ impl Repairs {
     fn note_lag(&mut self, now: Micros, packets: &RangeSet, window: &Window) {
         let oldest = packets.iter().find_map(|(first, last)| {
             let packet = first.max(window.first());
-            window.packet(packet).filter(|kept| packet <= last && !kept.asked)
+            window.packet(packet).filter(|kept| packet <= last && kept.asker.is_none())
         });
         if let Some(kept) = oldest {
             self.blocks.note_lag(now.since(kept.sent));
@@ -178,7 +205,7 @@ impl Repairs {
         window: &mut Window,
     ) {
         let Some(kept) = window.packet_mut(packet) else { return };
-        kept.asked = true;
+        let first_asker = kept.asker.replace(kept.asker.unwrap_or(site));
         if !kept.hurried && self.blocks.ask(now, site, packet, request) {
             return;
         }
@@ -186,16 +213,26 @@ impl Repairs {
         if quiet || self.recent.contains(&(packet, site)) {
             return;
         }
-        let mut askers = self.asked.range((packet, 0)..=(packet, u64::MAX));
-        match askers.next().map(|((_, site), due)| (*site, *due)) {
-            Some((other, due)) if other != site && kept.quiet_until.is_none() => {
-                kept.queued = true;
-                self.group.insert((kept.class, packet));
-                self.forget(packet, other, due);
-            }
-            _ if self.asked.contains_key(&(packet, site)) => {}
-            _ => self.wait(packet, site, now.plus(self.hold)),
+        let other = self.other_asker(packet, site);
+        let shared = match first_asker {
+            _ if !self.promises.is_crowd() => other.is_some(),
+            None => self.sharing.first(),
+            Some(first) => first != site && self.sharing.second(),
+        };
+        if shared && kept.quiet_until.is_none() {
+            kept.queued = true;
+            self.group.insert((kept.class, packet));
+            self.promises.tell_packet(packet);
+            other.into_iter().for_each(|(other, due)| self.forget(packet, other, due));
+        } else if !self.asked.contains_key(&(packet, site)) {
+            self.wait(packet, site, now.plus(self.hold));
         }
+    }
+
+    /// Another site that waits for an answer.
+    fn other_asker(&self, packet: u64, site: u64) -> Option<(u64, Micros)> {
+        let mut askers = self.asked.range((packet, 0)..=(packet, u64::MAX));
+        askers.next().map(|((_, site), due)| (*site, *due)).filter(|(other, _)| *other != site)
     }
 
     fn wait(&mut self, packet: u64, site: u64, due: Micros) {
@@ -216,6 +253,25 @@ impl Repairs {
             self.recent_order.pop_front();
             self.recent.remove(&(packet, site));
         }
+    }
+}
+
+impl Sharing {
+    /// Somebody asks for a packet that nobody asked for: true if it goes to the group at once. Some don't, or what is shared would
+    /// not be known for long.
+    fn first(&mut self) -> bool {
+        self.turn = (self.turn + 1) % TRIALS;
+        if self.share >= OFTEN && self.turn != 0 {
+            return true;
+        }
+        self.share -= self.share / 8;
+        false
+    }
+
+    /// A second site asks for what the first got or waits for.
+    fn second(&mut self) -> bool {
+        self.share = (self.share + ALWAYS / 8).min(ALWAYS);
+        true
     }
 }
 
@@ -241,6 +297,15 @@ pub(crate) const HOLD_OFF: Micros = Micros::from_millis(20);
 
 /// How many packets of one request are looked at; a receiver has no more requests open.
 pub(crate) const ASK_LIMIT: u64 = 8_192;
+
+/// What the share is counted in.
+const ALWAYS: u32 = 1_024;
+
+/// Above it a copy for the group costs less than single ones.
+const OFTEN: u32 = ALWAYS / 2;
+
+/// One first request in so many is held as if nothing was known.
+const TRIALS: u32 = 8;
 
 /// As long as a leg's own burst: repairs leave as datagrams, and a switch has to hold them.
 const BUDGET_PERIOD: Micros = Micros::from_millis(10);

@@ -49,6 +49,7 @@ enum Choice {
     Proof,
     Fresh,
     Head,
+    Notice,
     Repair(ForGroup),
 }
 
@@ -148,6 +149,7 @@ impl Sender {
             Choice::Proof => self.send_proof(now),
             Choice::Fresh => self.send_fresh(now),
             Choice::Head => self.send_head(now),
+            Choice::Notice => self.send_notice(now),
             Choice::Repair(ForGroup::Packet(class, packet)) => self.repair_group(now, class, packet),
             Choice::Repair(ForGroup::Symbol(_)) => self.send_symbol(now),
         }
@@ -159,6 +161,7 @@ impl Sender {
         let repair = self.repairs.group();
         match (fresh, repair) {
             _ if self.proof_due().is_some_and(|due| due <= now) => Some(Choice::Proof),
+            _ if self.repairs.notice_due().is_some_and(|due| due <= now) => Some(Choice::Notice),
             (None, _) if self.heads.due() <= now => Some(Choice::Head),
             (None, None) => None,
             (Some(_), None) => Some(Choice::Fresh),
@@ -206,6 +209,15 @@ impl Sender {
 
     fn proof_due(&self) -> Option<Micros> {
         self.prover.as_ref()?.due(!self.is_busy())
+    }
+
+    fn send_notice(&mut self, now: Micros) {
+        let Some((number, notice)) = self.repairs.take_notice(now) else { return };
+        self.arena.reserve(SMALLEST_DATAGRAM_BYTES);
+        if let Some(datagram) = self.seal.seal(number, &mut self.arena, |buffer| notice.write(buffer)) {
+            self.stats.notices += 1;
+            self.hand_out(datagram);
+        }
     }
 
     fn send_packet(&mut self, now: Micros, payload: Payload, (class, hurried): (Class, bool), data: bool) {
@@ -291,7 +303,10 @@ impl Machine for Sender {
             }
             SenderInput::Listener => self.heads.expected(now),
             SenderInput::Head(head) => self.heads.moved(now, head),
-            SenderInput::Nak { site, request } => self.asked(now, site, &request),
+            SenderInput::Nak { site, request } => {
+                self.stats.requests += 1;
+                self.asked(now, site, &request);
+            }
             SenderInput::Rate(rate_bps) => {
                 self.pacer.change_rate(rate_bps);
                 self.repairs.change_rate(rate_bps);
@@ -319,7 +334,8 @@ impl Machine for Sender {
         if !self.outputs.is_empty() {
             return Some(Micros(0));
         }
-        let said = self.proof_due().map_or(self.heads.due(), |due| due.min(self.heads.due()));
+        let due = self.proof_due().into_iter().chain(self.repairs.notice_due()).min();
+        let said = due.map_or(self.heads.due(), |due| due.min(self.heads.due()));
         let wanted = if self.is_busy() { Micros(0) } else { said };
         let send = wanted.max(self.pacer.shut_until().unwrap_or_default());
         let send = (send < Micros(u64::MAX)).then_some(send);

@@ -18,15 +18,40 @@ pub(crate) fn symbols_for_group(packets: u64, members: u64, lacks: &[u64]) -> u6
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     let members = usize::try_from(members).unwrap_or(usize::MAX).max(sorted.len());
     let median = sorted.get(members / 2).copied().unwrap_or(0);
-    let usual = median.saturating_mul(FAR_ABOVE).max(packets.div_ceil(ALWAYS_PART));
+    let usual = median.saturating_mul(FAR_ABOVE).max(usual_lack(packets));
     let largest_usual = sorted.iter().find(|lack| **lack <= usual);
     sorted.get(1).min(largest_usual).copied().unwrap_or(0)
 }
 
+/// The same where requests are suppressed, from the sites and what they lack. Who asks is a handful of many, so the site in the middle
+/// is not known. Instead sites that lack much of every block, while few others do, are left out: losses that many share are asked for
+/// by others each time.
+pub(crate) fn symbols_for_crowd(
+    packets: u64,
+    members: u64,
+    lacks: &[(u64, u64)],
+    is_usual: impl Fn(u64) -> bool,
+) -> u64 {
+    let loud = |lack: u64| lack > usual_lack(packets);
+    let few = lacks.iter().filter(|(_, lack)| loud(*lack)).count() as u64 <= members / FEW_PART;
+    let counts = lacks.iter().filter(|(site, lack)| !few || !loud(*lack) || is_usual(*site));
+    let mut sorted: Vec<u64> = counts.map(|(_, lack)| *lack).collect();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    sorted.get(1).copied().unwrap_or(0)
+}
+
+/// What nobody is left out for: on good networks the middle site lacks nothing.
+pub(crate) fn usual_lack(packets: u64) -> u64 {
+    packets.div_ceil(ALWAYS_PART)
+}
+
+/// Up to this part of the members may be left out. Of more, chosen at random, each would ask for too few blocks to become known.
+const FEW_PART: u64 = 8;
+
 /// A site that lacks more than this many times what the middle site lacks is served alone.
 const FAR_ABOVE: u64 = 4;
 
-/// Whoever lacks at most this part of a block (1 %) is never far above: on good networks the middle site lacks nothing.
+/// Whoever lacks at most this part of a block (1 %) is never far above.
 const ALWAYS_PART: u64 = 100;
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(crate) struct Symbol {
     pub(crate) bytes: Bytes,
 }
 
-/// The number of a symbol's datagram; `None` beyond 2^48 packets, which no leg lives to see.
+/// The number of a symbol's datagram; `None` beyond 2^47 packets, which no leg lives to see.
 pub(crate) fn number(first: u64, index: u16) -> Option<u64> {
     (first < FIRST_LIMIT && index < INDEX_LIMIT).then(|| MARK | first << INDEX_BITS | u64::from(index))
 }
@@ -53,7 +53,8 @@ pub(crate) const SYMBOL_BYTES: usize = 4 + LENGTH_BYTES;
 const MARK: u64 = 1 << 63;
 const INDEX_BITS: u32 = 15;
 const INDEX_LIMIT: u16 = 1 << INDEX_BITS;
-const FIRST_LIMIT: u64 = 1 << 48;
+/// Above it begin the numbers of notices.
+const FIRST_LIMIT: u64 = 1 << 47;
 
 #[cfg(test)]
 mod tests {

@@ -30,8 +30,8 @@ pub(crate) struct Kept {
     pub(crate) queued: bool,
     /// It is repaired by itself and at once; otherwise with the rest of its block.
     pub(crate) hurried: bool,
-    /// Somebody asked for it.
-    pub(crate) asked: bool,
+    /// Who asked for it first.
+    pub(crate) asker: Option<u64>,
 }
 
 impl Window {
@@ -42,8 +42,7 @@ impl Window {
     /// Keeps the next packet; returns its number. Numbers are dense from 1.
     pub(crate) fn push(&mut self, payload: Payload, class: Class, hurried: bool, now: Micros) -> u64 {
         let packet = self.next();
-        let kept =
-            Kept { payload, class, sent: now, quiet_until: None, queued: false, hurried, asked: false };
+        let kept = Kept { payload, class, sent: now, quiet_until: None, queued: false, hurried, asker: None };
         self.bytes = self.bytes.saturating_add(kept.memory_bytes());
         self.packets.push_back(kept);
         self.expire(now);

@@ -86,7 +86,8 @@ impl Group {
 
     fn multicast(&mut self, datagram: &Bytes, loses: &dyn Fn(usize, u64) -> bool) {
         let number = number(datagram);
-        self.symbols += number >> 63;
+        // Notices have the two highest bits set.
+        self.symbols += u64::from(number >> 62 == 0b10);
         for (site, (receiver, taken)) in self.receivers.iter_mut().enumerate() {
             if !loses(site, number) {
                 taken.feed(receiver, self.now, datagram);

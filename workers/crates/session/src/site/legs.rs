@@ -25,7 +25,18 @@ impl SiteSession {
             return self.send(LegLeft { leg: join.leg, known_to: None, reason, too_slow: None });
         }
         self.outputs.push_back(SiteOutput::JoinGroup(join.clone()));
-        self.legs.insert(join.leg, Leg::new(now, join));
+        let seed = self.name_hash ^ join.leg_epoch;
+        self.legs.insert(join.leg, Leg::new(now, join, seed));
+        self.tell_round_trip(now);
+    }
+
+    /// The clocks' exchange measures it; in large groups it decides how long a request waits.
+    pub(super) fn tell_round_trip(&mut self, now: Now) {
+        let Some(offset) = self.clock.offset() else { return };
+        let legs: Vec<LegId> = self.legs.keys().copied().collect();
+        for leg in legs {
+            self.tell_leg(now, leg, None, ReceiverInput::RoundTrip(Micros(offset.round_trip_us)));
+        }
     }
 
     pub(super) fn join_failed(&mut self, now: Now, leg: LegId, reason: &str) {
@@ -228,6 +239,12 @@ impl SiteSession {
         let lost = self.legs.get(&id).is_some_and(|leg| leg.lost_lately(now));
         self.scan_within(now, if lost { HOLE_GRACE } else { QUIET_SCAN });
     }
+}
+
+/// Tells sites apart wherever they draw lots (FNV-1a).
+pub(super) fn name_hash(name: &str) -> u64 {
+    name.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 const TOO_SLOW: &str = "the group brings more than comes through to this site, and repair does not keep up";

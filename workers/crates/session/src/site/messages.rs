@@ -33,6 +33,7 @@ impl SiteSession {
             Message::ClockReply(reply) => {
                 if let Some(offset) = self.clock.reply(now, &reply) {
                     self.receipts.clock_compared(now);
+                    self.tell_round_trip(now);
                     self.event(SiteEvent::Clock(offset));
                 }
             }

@@ -65,6 +65,7 @@ pub struct SiteSession {
     transfers: Transfers,
     streams: Streams,
     legs: BTreeMap<LegId, Leg>,
+    name_hash: u64,
     clock: Clock,
     receipts: Batch,
     late: BTreeMap<FeedName, u64>,
@@ -97,6 +98,7 @@ impl SiteSession {
             transfers: Transfers::default(),
             streams: Streams::default(),
             legs: BTreeMap::new(),
+            name_hash: 0,
             clock: Clock::default(),
             receipts: Batch::default(),
             late: BTreeMap::new(),
@@ -233,6 +235,7 @@ impl SiteSession {
         self.link = Link::Up;
         self.version = welcome.version;
         self.clock.start(now);
+        self.name_hash = legs::name_hash(welcome.site.as_str());
         let stand_by = welcome.stand_by == Some(true);
         self.event(SiteEvent::Welcome { site: welcome.site, hub: welcome.hub, stand_by });
     }

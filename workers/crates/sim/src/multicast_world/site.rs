@@ -40,13 +40,15 @@ pub(super) struct Site {
 
 impl Site {
     pub(super) fn new(number: u64, plan: PlannedReceiver, seed: u64, keys: Keys<'_>) -> Self {
-        let mut config = ReceiverConfig::new(LEG, LEG_EPOCH, keys.0.clone());
+        let mut config = ReceiverConfig::new(LEG, LEG_EPOCH, keys.0.clone(), seed ^ number << 32);
         config.sender_key = keys.1;
         config.retry_wait = config.retry_wait.max(Micros(plan.session_delay.0 * 3));
         let id = u32::try_from(number).unwrap_or(u32::MAX);
         let channel = RepairChannel { id, port: 1, secret: [9; 32], cipher: keys.0.cipher };
         config.channel = plan.channel.map(|_| channel.clone());
         let way = |name| Link::new(plan.channel.unwrap_or_default(), Dice::new(seed, number << 32 | name));
+        let mut receiver = Receiver::new(config);
+        receiver.handle(clock(Micros(0)), ReceiverInput::RoundTrip(Micros(plan.session_delay.0 * 2)));
         Self {
             number,
             link: Link::new(plan.link, Dice::new(seed, number)),
@@ -58,7 +60,7 @@ impl Site {
             by_channel: false,
             socket: VecDeque::new(),
             socket_bytes: 0,
-            receiver: Receiver::new(config),
+            receiver,
             partial: BTreeMap::new(),
             given_up: RangeSet::new(),
             report: ReceiverReport::default(),

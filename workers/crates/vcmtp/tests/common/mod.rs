@@ -24,7 +24,7 @@ pub fn sender_config(rate_bps: u64) -> SenderConfig {
 }
 
 pub fn receiver_config() -> ReceiverConfig {
-    ReceiverConfig::new(LEG, LEG_EPOCH, key())
+    ReceiverConfig::new(LEG, LEG_EPOCH, key(), 1)
 }
 
 pub fn at(micros: u64) -> Now {

@@ -1,0 +1,90 @@
+//! Groups of hundreds of sites: who asks, how often, and what it costs. `DOWNBURST_SEED=n` replays one seed.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that fails stops"
+)]
+use downburst_model::{Class, Micros};
+use downburst_sim::multicast_world::{PlannedProduct, PlannedReceiver, Report, Scenario, run};
+use downburst_sim::net::{LinkConfig, Loss};
+
+const CROWD: u64 = 500;
+
+fn seed() -> u64 {
+    std::env::var("DOWNBURST_SEED").map_or(1, |seed| seed.parse().expect("DOWNBURST_SEED is a number"))
+}
+
+fn play(test: &str, scenario: Scenario) -> Report {
+    let seed = scenario.seed;
+    let report = run(scenario).unwrap();
+    assert!(
+        report.faults.is_empty(),
+        "seed {seed}: {:#?}\nreplay: DOWNBURST_SEED={seed} cargo test -p downburst-sim --test crowds {test}",
+        report.faults
+    );
+    report
+}
+
+/// `count` products of `size` bytes, offered at 90 Mbit/s to a leg of 100.
+fn steady(count: u64, size: usize) -> Vec<PlannedProduct> {
+    let gap = size as u64 * 8_000_000 / 90_000_000;
+    let product = |number| PlannedProduct { at: Micros(50_000 + number * gap), size, class: Class::Grid };
+    (0..count).map(product).collect()
+}
+
+/// Sites in a country: one way takes 2 to 22 ms. Few different times make the world quick to play.
+fn sites(loss: Loss) -> Vec<PlannedReceiver> {
+    let site = |number: u64| {
+        let delay = Micros::from_millis(2 + number % 5 * 5);
+        let link = LinkConfig { loss, delay, ..LinkConfig::default() };
+        PlannedReceiver { link, session_delay: delay, ..PlannedReceiver::default() }
+    };
+    (0..CROWD).map(site).collect()
+}
+
+fn world(products: Vec<PlannedProduct>, receivers: Vec<PlannedReceiver>, shared: Loss) -> Scenario {
+    Scenario { seed: seed(), rate_bps: 100_000_000, shared, slack: Micros(1_000), products, receivers }
+}
+
+fn say(what: &str, report: &Report) {
+    let sender = report.sender;
+    println!(
+        "{what}: {} datagrams, {} runs lost to all, {} requests, {} notices, repairs {:.2} % (group {} B, coded {} B, single {} B)",
+        sender.datagrams,
+        report.shared_losses,
+        sender.requests,
+        sender.notices,
+        report.repair_share() * 100.0,
+        sender.group_repair_bytes,
+        sender.coded_repair_bytes,
+        sender.site_repair_bytes,
+    );
+}
+
+#[test]
+fn five_hundred_sites_cost_little_more_than_seven() {
+    let independent = Loss::Independent(0.01);
+    let report = play("five_hundred", world(steady(4, 600_000), sites(independent), Loss::None));
+    println!("500 receivers, 1 % loss: repairs {:.2} % of the product bytes", report.repair_share() * 100.0);
+    say("500 receivers, 1 % loss", &report);
+    assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 4));
+    assert!(report.repair_share() < 0.03, "{}", report.repair_share());
+    // Each site lost some twenty packets: without suppression every one of them asks several times.
+    assert!(report.sender.requests < CROWD, "{}", report.sender.requests);
+}
+
+#[test]
+fn a_loss_that_five_hundred_share_is_asked_for_by_ten_at_most_and_repaired_once() {
+    let shared = Loss::Independent(0.005);
+    let report = play("a_loss_that", world(steady(3, 600_000), sites(Loss::None), shared));
+    say("500 receivers, losses that all share", &report);
+    assert!(report.shared_losses >= 3, "{}", report.shared_losses);
+    assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 3));
+    assert!(report.sender.requests <= 10 * report.shared_losses, "{}", report.sender.requests);
+    // Each lost packet once, however many lack it.
+    let once = report.shared_losses * 1_500;
+    assert!(report.sender.group_repair_bytes <= once, "{}", report.sender.group_repair_bytes);
+    assert_eq!(report.sender.site_repair_bytes, 0);
+}

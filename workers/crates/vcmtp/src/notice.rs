@@ -1,0 +1,153 @@
+//! Datagrams by which the sender tells a large group what is on its way, so that few of those who lack the same ask for it. Their
+//! numbers have the two highest bits set and count from 0; nobody misses one that is lost.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 0..2 | 0: a repair symbol of no packets, which receivers without notices refuse |
+//! | 2..6 | how many sites hear the group |
+//! | 6.. | promises of 14 bytes; fewer bytes at the end mean nothing |
+//!
+//! | bytes of a promise | content |
+//! |---|---|
+//! | 0..8 | the first packet |
+//! | 8..10 | how many packets; 0: a block that is open still, of at most 1,024 packets |
+//! | 10..12 | how many symbols of the block will have been made; 0: the packets come as they are |
+//! | 12..14 | within how many milliseconds |
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use downburst_model::Micros;
+
+use crate::code::LARGEST_BLOCK;
+
+/// What such a datagram says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) members: u32,
+    pub(crate) promises: Vec<Promise>,
+}
+
+/// A repair that goes to the group soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Promise {
+    pub(crate) first: u64,
+    /// `None`: the block is open.
+    pub(crate) count: Option<u16>,
+    /// How many symbols of the block will have been made; `None`: the packets come as they are.
+    pub(crate) made: Option<u16>,
+    pub(crate) within: Micros,
+}
+
+/// The number of a notice's datagram; `None` when all are used up, which no leg lives to see.
+pub(crate) fn number(counter: u64) -> Option<u64> {
+    (counter < MARK_LIMIT).then_some(MARK | counter)
+}
+
+/// True if the datagram's number is a notice's.
+pub(crate) fn is_notice(number: u64) -> bool {
+    number & MARK == MARK
+}
+
+impl Notice {
+    pub(crate) fn write(&self, buffer: &mut BytesMut) {
+        buffer.put_u16(0);
+        buffer.put_u32(self.members);
+        for promise in self.promises.iter().take(MOST_PROMISES) {
+            buffer.put_u64(promise.first);
+            buffer.put_u16(promise.count.unwrap_or(0));
+            buffer.put_u16(promise.made.unwrap_or(0));
+            buffer.put_u16(u16::try_from(promise.within.0 / 1_000).unwrap_or(u16::MAX));
+        }
+    }
+
+    /// `None` if it is malformed.
+    pub(crate) fn read(mut payload: Bytes) -> Option<Self> {
+        (payload.try_get_u16().ok()? == 0).then_some(())?;
+        let members = payload.try_get_u32().ok()?;
+        let mut promises = Vec::new();
+        while payload.len() >= PROMISE_BYTES && promises.len() < MOST_PROMISES {
+            promises.push(Promise::read(&mut payload)?);
+        }
+        Some(Self { members, promises })
+    }
+}
+
+impl Promise {
+    /// The last packet, or the last that may belong to it.
+    pub(crate) fn last(&self) -> u64 {
+        let count = self.count.map_or(LARGEST_BLOCK as u64, u64::from);
+        self.first.saturating_add(count).saturating_sub(1)
+    }
+
+    fn read(bytes: &mut Bytes) -> Option<Self> {
+        let some = |number: u16| (number > 0).then_some(number);
+        let first = bytes.try_get_u64().ok()?;
+        let (count, made) = (some(bytes.try_get_u16().ok()?), some(bytes.try_get_u16().ok()?));
+        let within = Micros::from_millis(u64::from(bytes.try_get_u16().ok()?));
+        let fits = count.is_none_or(|count| usize::from(count) <= LARGEST_BLOCK);
+        fits.then_some(Self { first, count, made, within })
+    }
+}
+
+/// As many as fit into the smallest datagram.
+pub(crate) const MOST_PROMISES: usize = 48;
+
+const PROMISE_BYTES: usize = 14;
+const MARK: u64 = 0b11 << 62;
+const MARK_LIMIT: u64 = 1 << 62;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbol;
+
+    fn promise(first: u64, count: Option<u16>, made: Option<u16>) -> Promise {
+        Promise { first, count, made, within: Micros::from_millis(250) }
+    }
+
+    fn written(notice: &Notice) -> Bytes {
+        let mut buffer = BytesMut::new();
+        notice.write(&mut buffer);
+        buffer.freeze()
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_rests_are_skipped() {
+        let promises =
+            vec![promise(7, None, Some(20)), promise(1_025, Some(1_024), Some(3)), promise(9, Some(2), None)];
+        let notice = Notice { members: 500, promises };
+        let bytes = written(&notice);
+        assert_eq!(bytes.len(), 6 + 3 * PROMISE_BYTES);
+        assert_eq!(Notice::read(bytes.clone()), Some(notice.clone()));
+        assert_eq!(Notice::read([&bytes[..], b"later"].concat().into()), Some(notice));
+    }
+
+    #[test]
+    fn a_notice_fits_the_smallest_datagram() {
+        let notice = Notice { members: 1, promises: vec![promise(1, None, None); 100] };
+        let sealed = crate::seal::HEADER_BYTES + written(&notice).len() + crate::seal::TAG_BYTES;
+        assert!(sealed <= crate::sender::SMALLEST_DATAGRAM_BYTES, "{sealed}");
+    }
+
+    /// Members of the first release of version 2 take every number with the highest bit for a symbol's.
+    #[test]
+    fn who_knows_no_notices_refuses_them() {
+        let notice = Notice { members: 500, promises: vec![promise(7, None, Some(20))] };
+        for counter in [0, 1, MARK_LIMIT - 1] {
+            let number = number(counter).unwrap();
+            assert!(is_notice(number) && symbol::is_symbol(number));
+            assert_eq!(symbol::read(number, written(&notice)), None);
+        }
+        assert!(!is_notice(symbol::number((1 << 47) - 1, 0).unwrap()));
+        assert_eq!(number(MARK_LIMIT), None);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let bytes = written(&Notice { members: 5, promises: vec![promise(1, Some(1_025), None)] });
+        assert_eq!(Notice::read(bytes), None);
+        for length in 0..6 {
+            let bytes = written(&Notice { members: 5, promises: vec![] });
+            assert_eq!(Notice::read(bytes.slice(..length)), None);
+        }
+        assert_eq!(Notice::read(Bytes::from_static(&[0, 1, 0, 0, 0, 1])), None);
+    }
+}
