@@ -79,6 +79,8 @@ pub struct Report {
     pub wakes: u64,
     /// Runs of datagrams that no receiver got.
     pub shared_losses: u64,
+    /// How many datagrams those runs had.
+    pub shared_lost: u64,
 }
 
 /// How it went for one receiver.
@@ -190,6 +192,7 @@ impl World {
                 faults: vec![],
                 wakes: 0,
                 shared_losses: 0,
+                shared_lost: 0,
             },
         })
     }
@@ -307,6 +310,7 @@ impl World {
         while self.uplink.receive(Micros(u64::MAX)).is_some() {}
         let lost = self.uplink.stats().lost > lost;
         self.report.shared_losses += u64::from(lost && !self.uplink_lost);
+        self.report.shared_lost += u64::from(lost);
         self.uplink_lost = lost;
         lost
     }

@@ -84,7 +84,7 @@ fn a_loss_that_five_hundred_share_is_asked_for_by_ten_at_most_and_repaired_once(
     assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 3));
     assert!(report.sender.requests <= 10 * report.shared_losses, "{}", report.sender.requests);
     // Each lost packet once, however many lack it.
-    let once = report.shared_losses * 1_500;
+    let once = report.shared_lost * 1_500;
     assert!(report.sender.group_repair_bytes <= once, "{}", report.sender.group_repair_bytes);
     assert_eq!(report.sender.site_repair_bytes, 0);
 }
