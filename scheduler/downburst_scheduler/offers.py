@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from downburst.circuits import Circuit, CircuitState, Direction, Measured
+from downburst_scheduler.models.wire import TUNNEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class CircuitOffer:
 
     @property
     def payload_bps(self) -> float:
-        """What of it is left under the headers of Ethernet, IP and TCP."""
+        """What of it is left for products under the headers of Ethernet, the tunnel, IP, TCP and TLS."""
         return self.rate_bps * PAYLOAD_SHARE
 
 
@@ -68,6 +69,6 @@ def rates_bps(offers: Mapping[str, CircuitOffer]) -> float:
 
 
 _USABLE = (CircuitState.ACTIVE, CircuitState.DEGRADED)
-PAYLOAD_SHARE = 1_448 / 1_518
-"""Of a full frame of 1,518 bytes, the bytes of TCP payload with time stamps."""
+PAYLOAD_SHARE = 1 / (1 + TUNNEL.share)
+"""Of the frames in a circuit's tunnel, the bytes of products."""
 LEAST_LEFT = 0.1

@@ -181,11 +181,12 @@ def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) ->
     elif limit_bps is None:
         refusal = _overload(whole, situation)
     members = [one for one in asked.served if inside.issuperset(one.names)]
-    unwanted_bps = sum(asked.mean_bps * (1 - one.facts.share) * one.facts.count for one in members)
+    unwanted_bps = sum(asked.for_groups.mean_bps * (1 - one.facts.share) * one.facts.count for one in members)
     circuit_bps = whole.reserved_bps * situation.costs.circuit
     copied_bps = sum(part.outcome.egress_bps for part in parts[len(groups) :] if part.outcome)
     paid_bps = circuit_bps + copied_bps if limit_bps is not None else whole.egress_bps
-    price_bps = paid_bps + asked.mean_bps + unwanted_bps * situation.costs.unwanted
+    reserve_bps = asked.for_copies.mean_bps
+    price_bps = paid_bps + reserve_bps + unwanted_bps * situation.costs.unwanted
     rate_bps = max(part.rate_bps or 0.0 for part in groups)
     return _judged(asked, Transport.MULTICAST, parts, refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
 

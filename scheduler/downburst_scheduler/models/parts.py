@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from downburst.model import Transport
+from downburst_scheduler.models import wire
 from downburst_scheduler.models.grouping import ROOM, GroupingRules, Receiver, why_alone
 from downburst_scheduler.models.population import Alike, alike, count_of, names_of
 from downburst_scheduler.models.rates import PathFacts
-from downburst_scheduler.models.situation import MULTICAST_OVERHEAD, UNICAST_OVERHEAD, Situation
+from downburst_scheduler.models.situation import Situation
 from downburst_scheduler.models.sizing import Objective, least_rate
 from downburst_scheduler.models.transports import Outcome, peak_minute_bps, static_circuit, together, unicast
-from downburst_scheduler.models.wire import Overhead
+from downburst_scheduler.offers import CircuitOffer
 from downburst_scheduler.traffic import Arrivals
 from downburst_scheduler.words import megabits, sites_of
 
@@ -67,12 +68,17 @@ class Asked:
     @cached_property
     def for_copies(self) -> Arrivals:
         """The arrivals as they are sent by unicast."""
-        return self._framed(UNICAST_OVERHEAD)
+        return self._framed(wire.UNICAST)
 
     @cached_property
     def for_groups(self) -> Arrivals:
         """The arrivals as they are sent by multicast."""
-        return self._framed(MULTICAST_OVERHEAD)
+        return self._framed(wire.GROUP)
+
+    @cached_property
+    def for_circuits(self) -> Arrivals:
+        """The arrivals as they are sent inside a circuit's tunnel."""
+        return self._framed(wire.TUNNEL)
 
     @cached_property
     def put_out_sentence(self) -> str:
@@ -102,10 +108,14 @@ class Asked:
         circuit = one.facts.circuit
         return circuit is not None and self.mean_bps * one.facts.share >= circuit.payload_bps
 
-    def _framed(self, overhead: Overhead) -> Arrivals:
+    def carried_bps(self, offer: CircuitOffer) -> float:
+        """The rate at which a circuit takes the arrivals as they are played."""
+        return offer.rate_bps if self.situation.headers else offer.payload_bps
+
+    def _framed(self, overhead: wire.Overhead) -> Arrivals:
         if not self.situation.headers or not self.figures:
             return self.arrivals
-        return replace(self.arrivals, size_bytes=overhead.on(self.arrivals.size_bytes))
+        return wire.framed(self.arrivals, overhead)
 
 
 def asked_of(arrivals: Arrivals, situation: Situation, population: tuple[Alike, ...] | None = None) -> Asked:
@@ -138,8 +148,8 @@ def on_circuits(asked: Asked, some: Sequence[Alike]) -> tuple[Part, ...]:
     by_rate: dict[float, list[PathFacts]] = {}
     for one in some:
         if one.facts.circuit is not None:
-            by_rate.setdefault(one.facts.circuit.payload_bps, []).append(one.facts)
-    played = [static_circuit(asked.for_copies, paths, rate_bps=rate_bps) for rate_bps, paths in by_rate.items()]
+            by_rate.setdefault(asked.carried_bps(one.facts.circuit), []).append(one.facts)
+    played = [static_circuit(asked.for_circuits, paths, rate_bps=rate_bps) for rate_bps, paths in by_rate.items()]
     return (replace(part, outcome=together(played), rate_bps=max(by_rate)),)
 
 

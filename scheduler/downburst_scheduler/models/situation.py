@@ -8,7 +8,6 @@ from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.sizing import Objective
-from downburst_scheduler.models.wire import Overhead
 from downburst_scheduler.offers import CircuitOffer
 
 
@@ -86,7 +85,7 @@ class Situation:
     insists_on_multicast: bool = False
     """Whether an operator wants a group even if it gains nothing."""
     headers: bool = False
-    """Whether what the protocols add to products counts."""
+    """Whether what is sent for products counts, up to frames on the link, as rates of links are stated."""
     repair: Repair = Repair.CODED
     order: Order = Order.FIRST_COME
     circuits: CircuitOffers = field(default_factory=CircuitOffers)
@@ -95,9 +94,5 @@ class Situation:
     calibration: Mapping[Transport, Calibration] = field(default_factory=dict)
 
 
-UNICAST_OVERHEAD = Overhead(share=0.002, per_product_bytes=120)
-"""In TCP payload, as egress is counted: TLS records of 16 KiB and a header per product."""
-MULTICAST_OVERHEAD = Overhead(share=0.045, per_product_bytes=150)
-"""Header and seal of each datagram, and the product's entry in the manifest."""
 TAIL = 0.9
 """Quantiles from here on are of the tail."""

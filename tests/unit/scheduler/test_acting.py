@@ -69,7 +69,7 @@ def test_an_overload_that_no_other_transport_is_better_in_moves_nobody() -> None
     decision = decide(question)
     assert not decision.option(Transport.UNICAST).feasible
     assert (decision.transport, decision.because) == (Transport.UNICAST, Because.LEAST_BAD)
-    assert "nothing that is possible is better by enough (it needs 4.0" in reason(question, decision)
+    assert "nothing that is possible is better by enough (it needs 4.23 Mb/s" in reason(question, decision)
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing() -> None:

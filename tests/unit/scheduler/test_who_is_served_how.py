@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from downburst.model import Transport
+from downburst_scheduler.models import wire
 from downburst_scheduler.models.candidates import Evaluated, compare
 from downburst_scheduler.models.population import alike, count_of, names_of
 from downburst_scheduler.models.situation import SiteFacts
@@ -14,6 +16,8 @@ from downburst_scheduler.words import megabits
 from unit.scheduler.feeds import arrivals, live, sites, steady
 
 NOTHING = Arrivals.of_trace([])
+COPY, GROUP = (one.on(np.array([100_000.0]))[0] / 100_000 for one in (wire.UNICAST, wire.GROUP))
+"""What a steady product weighs on a link."""
 
 
 def found(played: Arrivals, wanted: tuple[SiteFacts, ...], **hub: object) -> dict[Transport, Evaluated]:
@@ -33,11 +37,11 @@ def test_circuits_that_nobody_reserved_are_refused_with_the_reason() -> None:
 
 def test_every_site_gets_a_copy_or_they_share_one() -> None:
     both = found(steady(), sites(5))
-    assert both[Transport.UNICAST].price_bps == pytest.approx(5 * 1.6e6, rel=0.01)
+    assert both[Transport.UNICAST].price_bps == pytest.approx(5 * 1.6e6 * COPY, rel=0.005)
     group = both[Transport.MULTICAST]
     assert group.outcome is not None
-    assert group.outcome.egress_bps == pytest.approx(1.6e6, rel=0.06)
-    assert group.price_bps == pytest.approx(group.outcome.egress_bps + 1.6e6), "one copy is kept in reserve"
+    assert group.outcome.egress_bps == pytest.approx(1.6e6 * GROUP, rel=0.005)
+    assert group.price_bps == pytest.approx(group.outcome.egress_bps + 1.6e6 * COPY), "one copy is kept in reserve"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_those_who_can_share_a_group_and_the_rest_get_copies() -> None:
     assert judged.unicast_sites == ("deaf",)
     assert judged.reason == "one group of 3 sites, 1 site by unicast (deaf heard no group)"
     assert judged.outcome is not None
-    assert judged.outcome.egress_bps == pytest.approx(2 * 1.6e6, rel=0.06)
+    assert judged.outcome.egress_bps == pytest.approx(1.6e6 * (COPY + GROUP), rel=0.005)
 
 
 def test_sites_that_never_heard_a_group_are_named_by_the_plan_that_makes_one() -> None:
@@ -91,7 +95,7 @@ def test_who_wants_little_gets_copies_and_a_member_is_not_moved_by_a_share_near_
 
 def test_what_members_throw_away_is_a_cost() -> None:
     whole, part = (found(steady(), sites(4, share=share))[Transport.MULTICAST].price_bps for share in (1.0, 0.75))
-    assert part - whole == pytest.approx(4 * 0.25 * 1.6e6 * 0.5, rel=0.01)
+    assert part - whole == pytest.approx(4 * 0.25 * 1.6e6 * GROUP * 0.5, rel=0.01)
 
 
 def test_who_wants_little_joins_when_copies_do_not_fit() -> None:
@@ -111,13 +115,13 @@ def test_a_group_of_those_who_want_little_is_only_made_when_an_operator_insists(
 def test_what_exceeds_the_egress_is_refused_with_both_figures() -> None:
     unicast = found(steady(), sites(10), egress_bps=10e6)[Transport.UNICAST]
     assert not unicast.feasible
-    assert unicast.reason == "it needs 16.1 Mb/s in the busiest minute and the hub has 10.0 Mb/s"
+    assert unicast.reason == "it needs 16.8 Mb/s in the busiest minute and the hub has 10.0 Mb/s"
 
 
 def test_a_feed_above_the_pace_of_groups_is_refused() -> None:
     judged = found(steady(), sites(5), multicast_rate_bps=1e6)[Transport.MULTICAST]
     assert not judged.feasible
-    assert "1.67 Mb/s on average and can go no faster than 1.00 Mb/s" in judged.reason
+    assert "1.72 Mb/s on average and can go no faster than 1.00 Mb/s" in judged.reason
 
 
 def test_a_group_goes_at_the_pace_of_its_slowest_line() -> None:

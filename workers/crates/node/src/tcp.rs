@@ -151,10 +151,10 @@ sockopt_impl!(
     usize
 );
 
-/// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info`.
+/// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info` (Linux 4.6 and later). Fields are only ever added behind the last.
 const LEAST_ROUND_TRIP: Range<usize> = 148..152;
 
-/// `tcpi_total_retrans` and `tcpi_data_segs_out`.
+/// `tcpi_total_retrans`, and `tcpi_data_segs_out` (Linux 4.6 and later).
 const RESENT: Range<usize> = 100..104;
 const SENT: Range<usize> = 156..160;
 
