@@ -102,12 +102,16 @@ def predicted(transport: Transport, arrivals: Sequence[Arrival], *, sites: int, 
 
 
 class _Unicast:
-    """Copies over the hub's link, which all sites share."""
+    """Copies over the hub's link, of which each site has a fair share, as the model says.
+
+    Where connections fight for one queue, now one is ahead for seconds and now another, by chance, and the median over
+    all is above that of fair shares: up to a quarter on a busy machine.
+    """
 
     arguments = ()
 
     def __init__(self, lab: Lab, rate_bps: int) -> None:
-        lab.rate(HUB, up_bps=rate_bps)
+        lab.share(HUB, [host for host in lab.hosts if host != HUB], up_bps=rate_bps)
 
     def take(self, fleet: Fleet) -> None:
         """It is what a feed begins with."""

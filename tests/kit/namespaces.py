@@ -120,6 +120,24 @@ class Lab:
         _limit(self._switch, self._port(host), down_bps, buffer_bytes)
         _limit(self.namespace(host), "eth0", up_bps, buffer_bytes)
 
+    def share(self, host: str, others: Sequence[str], *, up_bps: int, buffer_bytes: int = 250_000) -> None:
+        """Limit what the host sends, in Ethernet-frame bits per second, each of the others having a fair share of it.
+
+        In one queue connections get what they fight for; here what one leaves is the others'.
+        """
+        space = self.namespace(host)
+        _limit(space, "eth0", up_bps, buffer_bytes)
+        tc, whole = ("tc", "-n", space), f"{up_bps}bit"
+        burst = ("ceil", whole, "burst", "3200", "quantum", "1514")
+        run_to_end([*tc, "class", "add", "dev", "eth0", "parent", "1:", "classid", "1:1", "htb", "rate", whole, *burst])
+        for number, other in enumerate(others, start=0x20):
+            own = ("classid", f"1:{number:x}", "htb", "rate", f"{up_bps // len(others)}bit", *burst)
+            run_to_end([*tc, "class", "add", "dev", "eth0", "parent", "1:1", *own])
+            queue = ("parent", f"1:{number:x}", "bfifo", "limit", str(buffer_bytes))
+            run_to_end([*tc, "qdisc", "add", "dev", "eth0", *queue])
+            to_other = ("u32", "match", "ip", "dst", f"{self.address(other)}/32", "flowid", f"1:{number:x}")
+            run_to_end([*tc, "filter", "add", "dev", "eth0", "parent", "1:", "protocol", "ip", "prio", "1", *to_other])
+
     def line_to(self, host: str) -> tuple[str, str]:
         """Namespace and interface by which the switch sends to the host, for whoever plays the provider there."""
         return self._switch, self._port(host)

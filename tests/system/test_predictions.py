@@ -14,7 +14,11 @@ pytestmark = [pytest.mark.system, pytest.mark.root]
 
 @pytest.mark.parametrize("transport", COMPARED)
 def test_latency_is_as_predicted(transport: Transport) -> None:
-    """A machine that does something else makes products late now and then, a wrong model each time."""
+    """A machine that does something else makes products late now and then, a wrong model each time.
+
+    Copies share the hub's link fairly here, as the model says: what two connections make of one queue is chance, and
+    the more so the busier the processors are.
+    """
     needs("root", "netns", "veth", "bridge", "htb", "vxlan")
     tried: list[Compared] = []
     while not tried or (not _close(tried[-1]) and len(tried) < TRIES):

@@ -23,9 +23,9 @@ Indices = npt.NDArray[np.int64]
 class Order(StrEnum):
     """Who is served next."""
 
-    FIRST_COME = "first come first served"
-    ROUND_ROBIN = "round robin"
-    SHORTEST = "shortest first"
+    FIRST_COME = "first-come"
+    ROUND_ROBIN = "round-robin"
+    SHORTEST = "shortest-first"
 
 
 @dataclass(frozen=True, slots=True)

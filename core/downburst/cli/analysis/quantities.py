@@ -45,7 +45,7 @@ def rates_of_sites(text: str, sites: int) -> list[float | None]:
     rates: list[float | None] = []
     for part in text.split(","):
         rate, star, count = part.partition("*")
-        if star and not count.strip().isdecimal():
+        if star and not (count.strip().isdecimal() and int(count)):
             raise BadInput(f"{part!r} names no number of sites; write 10M*3 for three sites of 10 Mb/s")
         rates += [rate_bps(rate)] * (int(count) if star else 1)
     if len(rates) > sites:
