@@ -104,8 +104,8 @@ def predicted(transport: Transport, arrivals: Sequence[Arrival], *, sites: int, 
 class _Unicast:
     """Copies over the hub's link, of which each site has a fair share, as the model says.
 
-    Where connections fight for one queue, now one is ahead for seconds and now another, by chance, and the median over
-    all is above that of fair shares: up to a quarter on a busy machine.
+    Where connections fight for one queue, now one is ahead for seconds and now another, by chance, and the median
+    over all is above that of fair shares: up to a quarter on a busy machine.
     """
 
     arguments = ()

@@ -127,16 +127,18 @@ class Lab:
         """
         space = self.namespace(host)
         _limit(space, "eth0", up_bps, buffer_bytes)
-        tc, whole = ("tc", "-n", space), f"{up_bps}bit"
-        burst = ("ceil", whole, "burst", "3200", "quantum", "1514")
-        run_to_end([*tc, "class", "add", "dev", "eth0", "parent", "1:", "classid", "1:1", "htb", "rate", whole, *burst])
+
+        def add(what: str, *arguments: str) -> None:
+            run_to_end(["tc", "-n", space, what, "add", "dev", "eth0", *arguments])
+
+        limits = ("ceil", f"{up_bps}bit", "burst", "3200", "quantum", "1514")
+        add("class", "parent", "1:", "classid", "1:1", "htb", "rate", f"{up_bps}bit", *limits)
         for number, other in enumerate(others, start=0x20):
-            own = ("classid", f"1:{number:x}", "htb", "rate", f"{up_bps // len(others)}bit", *burst)
-            run_to_end([*tc, "class", "add", "dev", "eth0", "parent", "1:1", *own])
-            queue = ("parent", f"1:{number:x}", "bfifo", "limit", str(buffer_bytes))
-            run_to_end([*tc, "qdisc", "add", "dev", "eth0", *queue])
-            to_other = ("u32", "match", "ip", "dst", f"{self.address(other)}/32", "flowid", f"1:{number:x}")
-            run_to_end([*tc, "filter", "add", "dev", "eth0", "parent", "1:", "protocol", "ip", "prio", "1", *to_other])
+            own = f"1:{number:x}"
+            add("class", "parent", "1:1", "classid", own, "htb", "rate", f"{up_bps // len(others)}bit", *limits)
+            add("qdisc", "parent", own, "bfifo", "limit", str(buffer_bytes))
+            match = ("u32", "match", "ip", "dst", f"{self.address(other)}/32", "flowid", own)
+            add("filter", "parent", "1:", "protocol", "ip", "prio", "1", *match)
 
     def line_to(self, host: str) -> tuple[str, str]:
         """Namespace and interface by which the switch sends to the host, for whoever plays the provider there."""
