@@ -11,6 +11,7 @@ RFC 3339, YYYYMMDDhhmmss with or without a fraction, or numbers whose unit the c
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -212,6 +213,10 @@ def _report(line: bytes, *, name: str, number: int) -> Report:
     if len(fields) != REPORT_FIELDS:
         raise BadInput(f"{name}, line {number}: rtstats has 11 fields and this line {len(fields)}", line=number)
     row = Row(fields, Columns.of(REPORT_COLUMNS, name=name), name=name, number=number)
+    # What is not used is still looked at: without numbers there it is no line of rtstats.
+    row.number("newest", signed=True)
+    if not WORST.fullmatch(fields[9]):
+        raise row.bad(f"{fields[9][:40]!r} is no worst latency; rtstats writes seconds@MMSS, for example 11@0022")
     return Report(
         at_us=row.time_us("time"),
         host=fields[2],
@@ -224,6 +229,7 @@ def _report(line: bytes, *, name: str, number: int) -> Report:
 
 
 REPORT_FIELDS = 11
+WORST = re.compile(r"-?\d+(\.\d+)?@\d{4}")
 BROKEN_INTO = 4
 REPORT_COLUMNS = "time,arrived,host,feed,path,products,size,newest,latency,worst,version"
 PIECE_PRODUCTS = 65_536

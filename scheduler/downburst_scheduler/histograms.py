@@ -88,7 +88,9 @@ def quantile_of(counts: Floats, sums: Floats, share: float, *, largest: float) -
     total = float(counts.sum())
     if not total or share >= 1:
         return largest if total else 0.0
-    place = int(np.searchsorted(np.cumsum(counts), share * total * (1 - 1e-12), side="left"))
+    # Of no share at all it is the least that was counted, not the first bin.
+    wanted = max(share * total * (1 - 1e-12), np.finfo(np.float64).tiny)
+    place = int(np.searchsorted(np.cumsum(counts), wanted, side="left"))
     place = min(place, BINS - 1)
     return float(sums[place] / counts[place]) if counts[place] else 0.0
 

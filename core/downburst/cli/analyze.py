@@ -1,6 +1,7 @@
 """`downburst analyze FILE`: how bursty a recorded feed is and what each transport would do with it, without a hub."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -190,7 +191,8 @@ def _progress() -> Iterator[tuple[Callable[[float], None], Callable[[str], None]
 
 
 def _console() -> Console:
-    return Console(highlight=False)
+    """As wide as the terminal; a file or a pipe has room for whole lines."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FILE_COLUMNS)
 
 
 def _write(path: Path, text: str) -> None:
@@ -200,6 +202,7 @@ def _write(path: Path, text: str) -> None:
         raise BadInput(f"{path} can't be written ({error.strerror}); name another file with --html") from error
 
 
+FILE_COLUMNS = 140
 OFFERS = {
     "none": (False, False),
     "point-to-point": (True, False),

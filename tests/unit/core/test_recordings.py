@@ -81,6 +81,24 @@ def test_reports_of_rtstats(file: Path) -> None:
     assert report.mean_latency_s == -1.16, "clocks are wrong at some sites, and that is worth knowing"
 
 
+REPORT = "20160929125247 20160929125248 ingest1 NEXRAD2 rpga1_v_140.172.24.16 187 22151151 0.596 1.16 11@0022 6.8.1"
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong", "says"),
+    [
+        (" 0.596 ", " nan ", "nan can't be a newest"),
+        (" 1.16 ", " inf ", "inf can't be a latency"),
+        (" 22151151 ", " -7 ", "-7 can't be a size"),
+        (" 11@0022 ", " x@0022 ", "'x@0022' is no worst latency"),
+    ],
+)
+def test_a_report_without_its_numbers_is_refused(file: Path, given: str, wrong: str, says: str) -> None:
+    file.write_text(f"{REPORT}\n{REPORT.replace(given, wrong)}\n")
+    with recording(file) as found, pytest.raises(BadInput, match=f"feed, line 2: {says}"):
+        list(found.reports())
+
+
 BAD: list[tuple[bytes, int, str]] = [
     (b"", 1, "holds no product"),
     (b"\n \n", 1, "holds no product"),

@@ -49,6 +49,7 @@ def test_only_sessions_of_100_mb_are_judged_and_the_share_grows_as_circuits_come
     found = study.figures((60.0, 1.0, 0.05))
     assert (found.sessions, found.counted_sessions) == (5, 4)
     assert found.throughput_quantiles_bps["p75"] == pytest.approx(800e6, rel=0.001)
+    assert found.throughput_quantiles_bps["min"] > 0, "the least of the transfers, not of all numbers"
     assert [one.sessions for one in found.suitability] == [1, 3, 4]
     slowest = found.suitability[0]
     assert isinstance(slowest, Suitability)

@@ -1,7 +1,7 @@
 """The study as tables for people."""
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from downburst_scheduler.models.candidates import Comparison, Situation
 from downburst_scheduler.models.grouping import Partition
@@ -27,7 +27,7 @@ def print_products(console: Console, study: ProductStudy, situation: Situation) 
 
 def print_transfers(console: Console, figures: SessionFigures) -> None:
     """Sessions of transfers, and which of them suit a circuit."""
-    table = Table("sessions", "", show_edge=False)
+    table = plain("sessions", "")
     table.add_row("transfers, peers, sessions", f"{figures.transfers}, {figures.peers}, {figures.sessions}")
     table.add_row("sessions of at least 100 MB", str(figures.counted_sessions))
     rates = ", ".join(f"{name} {megabits(value)}" for name, value in figures.throughput_quantiles_bps.items())
@@ -44,7 +44,7 @@ def print_transfers(console: Console, figures: SessionFigures) -> None:
 def print_reports(console: Console, feeds: tuple[ReportedFeed, ...]) -> None:
     """Latencies by feed as hosts reported them."""
     names = list(feeds[0].latency_quantiles_s) if feeds else []
-    table = Table("feed", "hosts", "lines", *names, "clock errors", "products", "volume", show_edge=False)
+    table = plain("feed", "hosts", "lines", *names, "clock errors", "products", "volume")
     for one in feeds:
         latencies = (duration(value * 1e3) for value in one.latency_quantiles_s.values())
         counts = (str(one.hosts), str(one.lines))
@@ -54,7 +54,7 @@ def print_reports(console: Console, feeds: tuple[ReportedFeed, ...]) -> None:
 
 def _traffic(study: ProductStudy) -> Table:
     seen = study.traffic
-    table = Table("traffic", "", show_edge=False)
+    table = plain("traffic", "")
     table.add_row("products, volume, span", f"{seen.products}, {volume(seen.bytes)}, {seen.span_s:.0f} s")
     worst = f", worst hour {seen.worst_hour_over_mean:.2g} times that" if seen.worst_hour_over_mean else ""
     table.add_row("mean rate", megabits(seen.mean_bps) + worst)
@@ -73,7 +73,7 @@ def _traffic(study: ProductStudy) -> Table:
 
 
 def _silences(study: ProductStudy) -> Table:
-    table = Table("silence longer than", "gaps", "share of gaps", "share of time", show_edge=False)
+    table = plain("silence longer than", "gaps", "share of gaps", "share of time")
     for one in study.traffic.silence:
         table.add_row(
             f"{one.longer_than_s:g} s", str(one.gaps), f"{one.share_of_gaps:.2%}", f"{one.share_of_time:.1%}"
@@ -82,7 +82,7 @@ def _silences(study: ProductStudy) -> Table:
 
 
 def _candidates(comparison: Comparison) -> Table:
-    table = Table("transport", "p50", "p99", "max", "mean egress", "busiest minute", show_edge=False)
+    table = plain("transport", "p50", "p99", "max", "mean egress", "busiest minute")
     for one in comparison.candidates:
         if one.outcome is None:
             continue
@@ -94,7 +94,7 @@ def _candidates(comparison: Comparison) -> Table:
 
 
 def _circuits(study: ProductStudy) -> Table:
-    table = Table("circuits", "", show_edge=False)
+    table = plain("circuits", "")
     for one in study.releases:
         text = f"{one.releases} releases, {one.share_of_time:.1%} of the time given back"
         table.add_row(f"dynamic, held for {one.hold_s:g} s", text)
@@ -111,9 +111,7 @@ def _circuits(study: ProductStudy) -> Table:
 
 
 def _suited(found: tuple[Suitability, ...]) -> Table:
-    table = Table(
-        "set-up", "least session", "sessions", "share of sessions", "of transfers", "of bytes", show_edge=False
-    )
+    table = plain("set-up", "least session", "sessions", "share of sessions", "of transfers", "of bytes")
     for one in found:
         shares = (f"{share:.1%}" for share in (one.share_of_sessions, one.share_of_transfers, one.share_of_bytes))
         table.add_row(f"{one.setup_delay_s:g} s", volume(one.threshold_bytes), str(one.sessions), *shares)
@@ -121,7 +119,7 @@ def _suited(found: tuple[Suitability, ...]) -> Table:
 
 
 def _groups(found: Partition) -> Table:
-    table = Table("groups by rate", "sites", "rate", "mean product", show_edge=False)
+    table = plain("groups by rate", "sites", "rate", "mean product")
     for number, group in enumerate(found.groups[:SHOWN_GROUPS], start=1):
         name = f"group {number}" if len(group.sites) > 1 else f"{group.sites[0]} alone"
         table.add_row(name, str(len(group.sites)), megabits(group.rate_bps), duration(group.latency_s * 1e3))
@@ -140,6 +138,11 @@ def _under(situation: Situation) -> str:
     sites = "1 site" if len(situation.sites) == 1 else f"{len(situation.sites)} sites"
     wanted = f"p{100 * objective.share:g} within {objective.latency_s:g} s"
     return f"For {sites}, {megabits(situation.egress_bps)} of egress and {wanted}:"
+
+
+def plain(*names: str) -> Table:
+    """Without an edge; what is too wide for the terminal goes on below and is not cut off."""
+    return Table(*(Column(name, overflow="fold") for name in names), show_edge=False)
 
 
 def volume(size_bytes: float) -> str:

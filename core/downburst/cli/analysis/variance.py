@@ -1,15 +1,15 @@
 """What the throughput of transfers depends on, as a table for people."""
 
 from rich.console import Console
-from rich.table import Table
 
+from downburst.cli.analysis.tables import plain
 from downburst_scheduler.variance import VarianceFigures
 from downburst_scheduler.words import megabits
 
 
 def print_variance(console: Console, found: VarianceFigures) -> None:
     """The factors, the one that explains most first, and a sentence about circuits."""
-    table = Table("throughput depends on", "explains", "Pearson", "Spearman", show_edge=False)
+    table = plain("throughput depends on", "explains", "Pearson", "Spearman")
     for one in found.factors:
         name = f"{one.name} (network)" if one.of_network else one.name
         table.add_row(name, f"{one.explained:.1%}", _figure(one.pearson), _figure(one.spearman))
