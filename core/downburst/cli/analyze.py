@@ -124,6 +124,7 @@ class _View:
 
     def of(self, found: Recording, step: Callable[[str], None]) -> Callable[[], None]:
         """The study of a recording, ready to be shown when the progress bar is gone."""
+        self._refuse_what_has_no_use(found.kind)
         if found.kind is Kind.TRANSFERS:
             return self._transfers(found)
         if found.kind is Kind.REPORTS:
@@ -136,6 +137,12 @@ class _View:
             _write(self._options.html, page(self._file.name, studied, self._situation))
         document = product_document(self._file, studied, self._situation)
         return self._shown(document, lambda: print_products(_console(), studied, self._situation))
+
+    def _refuse_what_has_no_use(self, kind: Kind) -> None:
+        if self._options.html is not None and kind in (Kind.TRANSFERS, Kind.REPORTS):
+            raise BadInput(f"{self._file.name} holds {kind} and --html draws products; leave it out, or use --json")
+        if self._options.counters is not None and kind is not Kind.TRANSFERS:
+            raise BadInput(f"{self._file.name} holds {kind} and --counters belong to transfers; leave them out")
 
     def _transfers(self, found: Recording) -> Callable[[], None]:
         seen, varying = SessionStudy(gap_s=self._options.gap_s), VarianceStudy()

@@ -88,7 +88,8 @@ class Asked:
         slowest = min(self.put_out, key=lambda one: one.facts.access_bps or 0.0)
         takes = megabits(slowest.facts.access_bps or 0.0)
         who = slowest.names[0] if count_of(self.put_out) == 1 else f"{sites_of(count_of(self.put_out))}"
-        return f"{who} can take {takes} and falls behind by any transport"
+        falls = "falls" if count_of(self.put_out) == 1 else "fall"
+        return f"{who} can take {takes} and {falls} behind by any transport"
 
     def with_put_out(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """The parts with copies for those who are put out."""

@@ -114,11 +114,41 @@ def test_the_page_has_its_plots_and_loads_nothing(trace: Path, tmp_path: Path) -
     text = out.read_text()
     opened = Opened()
     opened.feed(text)
-    assert opened.tags.count("svg") == 5
+    assert opened.tags.count("svg") == 6
     assert "script" not in opened.tags
     assert opened.fetched == []
     assert not re.search(r"https?://|@import|url\(|nan|inf\b", text)
     assert text.count("<polyline") >= 10
+
+
+def test_the_page_draws_who_goes_at_whose_pace(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    assert run(trace, "--sites", 5, "--access", "40M*2,100M*3", "--html", out)[0] == 0
+    figure = out.read_text().partition("Groups: sites in order of their lines")[2].partition("</figure>")[0]
+    drawn = re.findall(r'points="([^"]+)"', figure)
+    assert [len(points.split()) for points in drawn] == [5, 5]
+    lines, paces = ([point.split(",")[1] for point in points.split()] for points in drawn)
+    assert lines == paces, "two groups, each at the pace of its lines"
+    assert len(set(paces)) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "option", "says"),
+    [
+        (
+            "start_s,duration_s,size_bytes,peer\n0,5,100000000,a\n",
+            "--html",
+            "holds transfers and --html draws products",
+        ),
+        ("size,time_s\n5,0\n5,1\n", "--counters", "holds products and --counters belong to transfers"),
+    ],
+)
+def test_an_option_without_a_use_is_refused(tmp_path: Path, content: str, option: str, says: str) -> None:
+    file, given = tmp_path / "file.csv", tmp_path / "given"
+    file.write_text(content)
+    code, out, err = run(file, option, given)
+    assert (code, out, given.exists()) == (2, "", False)
+    assert says in err
 
 
 def test_names_are_escaped_on_the_page(trace: Path, tmp_path: Path) -> None:

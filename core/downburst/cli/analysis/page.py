@@ -9,6 +9,7 @@ from downburst.cli.analysis.plots import Axis, Line, Points, plot
 from downburst.cli.analysis.tables import volume
 from downburst_scheduler.histograms import Floats
 from downburst_scheduler.models.candidates import Evaluated, Situation
+from downburst_scheduler.models.grouping import Partition
 from downburst_scheduler.study import ProductStudy
 from downburst_scheduler.traffic import Arrivals
 from downburst_scheduler.words import duration, megabits
@@ -22,6 +23,7 @@ def page(name: str, study: ProductStudy, situation: Situation) -> str:
         _silences(study.arrivals),
         _latencies(study.comparison.candidates, situation),
         _egress(study, situation),
+        *_paces(study.groups, situation),
     )
     title = escape(f"{name}: traffic and transports")
     return (
@@ -111,6 +113,22 @@ def _egress(study: ProductStudy, situation: Situation) -> str:
     return _plotted("Egress over the number of sites", lines, "sites", "bit/s", log_across=True, log_up=True)
 
 
+def _paces(groups: Partition | None, situation: Situation) -> Iterable[str]:
+    """Which sites go at whose pace."""
+    if groups is None:
+        return
+    lines_bps = {f"site-{number}": path.access_bps for number, path in enumerate(situation.sites, start=1)}
+    members = [(site, group.rate_bps) for group in groups.groups for site in group.sites]
+    paces = [(lines_bps.get(site) or pace_bps, pace_bps) for site, pace_bps in members]
+    every = max(len(paces) // DRAWN_SITES, 1)
+    numbered = list(enumerate(sorted(paces), start=1))[::every]
+    lines = [
+        Line("its line takes", [(number, line_bps) for number, (line_bps, _) in numbered], dashed=True),
+        Line("pace of its group", [(number, pace_bps) for number, (_, pace_bps) in numbered]),
+    ]
+    yield _plotted("Groups: sites in order of their lines", lines, "sites", "bit/s", log_up=True)
+
+
 def _hours(study: ProductStudy) -> str:
     rows = [
         (f"{one.hour_utc:02d}", str(one.products), volume(one.bytes), megabits(one.mean_bps))
@@ -172,6 +190,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+DRAWN_SITES = 400
 LEAST_OF_AN_HOUR_S = 60.0
 SHOWN_ROWS = 12
 STYLE = (
