@@ -256,7 +256,7 @@ class Leg:
     port: int | None = None
     rate_bps: int | None = None
     circuits: tuple[tuple[str, int], ...] = ()
-    """For a static-circuit leg the number of the circuit to each site."""
+    """For a static-circuit leg the number of the circuit to each site; for a group on a circuit the same for all."""
 
 
 @dataclass(frozen=True, slots=True)

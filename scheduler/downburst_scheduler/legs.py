@@ -1,6 +1,7 @@
 """The legs of a plan: the feed's own unicast leg, and a group whose address follows from the number of its leg."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
 from downburst.model import Leg, Transport
@@ -18,7 +19,8 @@ def legs_of(
         legs.append(Leg(unicast_leg, Transport.UNICAST, tuple(sorted(chosen.unicast_sites))))
     for part, group in zip(chosen.groups, groups, strict=False):
         sites = tuple(sorted(part.sites))
-        legs.append(Leg(group.leg, Transport.MULTICAST, sites, group.group, group.port, group.rate_bps))
+        circuits = tuple(sorted(part.circuits))
+        legs.append(Leg(group.leg, Transport.MULTICAST, sites, group.group, group.port, group.rate_bps, circuits))
     if chosen.circuit_sites and circuit_leg is not None:
         circuits = tuple(sorted(chosen.circuit_sites))
         names = tuple(site for site, _ in circuits)
@@ -27,10 +29,14 @@ def legs_of(
 
 
 def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]:
-    """For each group the standing leg that most of its sites hear already; None where it needs one of its own."""
+    """For each group the standing leg that most of its sites hear already; None where it needs one of its own.
+
+    A leg leaves by one circuit, or by none, as long as it lives.
+    """
     free, found = list(standing), []
     for part in parts:
-        shared = [(len(set(part.sites).intersection(leg.sites)), leg) for leg in free]
+        alike = [leg for leg in free if _carriers(leg.circuits) == _carriers(part.circuits)]
+        shared = [(len(set(part.sites).intersection(leg.sites)), leg) for leg in alike]
         most, leg = max(shared, key=lambda one: one[0], default=(0, None))
         # A single group is the same one whoever joins and leaves.
         taken = leg if leg is not None and (most or len(parts) == len(standing) == 1) else None
@@ -38,6 +44,12 @@ def followed(parts: Sequence[Part], standing: Sequence[Leg]) -> list[Leg | None]
             free.remove(taken)
         found.append(taken)
     return found
+
+
+def paced(leg: Leg, rate_bps: int) -> Leg:
+    """The leg at a rate; measurements that differ a little are no reason for another plan."""
+    steady = leg.circuits and leg.rate_bps and KEPT_FROM * leg.rate_bps <= rate_bps <= KEPT_TO * leg.rate_bps
+    return leg if steady else replace(leg, rate_bps=rate_bps)
 
 
 def group_leg(leg: int, settings: MulticastSettings, *, rate_bps: int) -> Leg:
@@ -57,3 +69,11 @@ def group_address(leg: int, network: IPv4Network | IPv6Network) -> str:
     usable = max(network.num_addresses - 1, 1)
     offset = (leg - 1) % usable + (1 if network.num_addresses > 1 else 0)
     return str(network.network_address + offset)
+
+
+def _carriers(circuits: Sequence[tuple[str, int]]) -> set[int]:
+    return {number for _, number in circuits}
+
+
+KEPT_FROM, KEPT_TO = 0.98, 1.1
+"""Of a leg's rate on a circuit: a little less than its pace is lost to repairs, a little more is not missed."""

@@ -32,7 +32,7 @@ from downburst.ledger import Book, Ledger
 from downburst.model import Feed, Leg, Plan, Settled
 from downburst.settings import Settings
 from downburst_scheduler.accuracy import latencies_by_transport, with_measurement
-from downburst_scheduler.legs import followed, group_leg, legs_of
+from downburst_scheduler.legs import followed, group_leg, legs_of, paced
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import CircuitOffers, Costs, SiteFacts, Situation
@@ -98,7 +98,7 @@ class SchedulerLoop:
                 case TrafficSeen():
                     await self._traffic(event)
                 case LegChanged():
-                    self._paths.leg_changed(event)
+                    self._paths.leg_changed(event, on_circuit=self._is_on_circuit(event))
                     if event.state in OUT_OF_GROUPS:
                         await self._decide_all([event.feed], look=False)
                 case _:
@@ -133,6 +133,10 @@ class SchedulerLoop:
         if now_s >= self._next_look_s:
             self._next_look_s = now_s + self._pace.step_s
             await self._decide_all(self._known.feeds, look=True)
+
+    def _is_on_circuit(self, event: LegChanged) -> bool:
+        state = self._feeds.get(event.feed)
+        return any(leg.leg == event.leg and leg.circuits for leg in groups_of(state.plan)) if state else False
 
     def _count(self, event: TrafficSeen) -> None:
         arrived = {feed.feed: feed for feed in event.feeds}
@@ -272,13 +276,15 @@ class SchedulerLoop:
         multicast, found = self._settings.multicast.of(feed.name), []
         for part, heard in zip(parts, followed(parts, standing), strict=True):
             pace_bps = min(multicast.rate_bps, GROUP_SHARE_OF_EGRESS * self._settings.egress_capacity_bps)
-            if part.limited:
+            if part.circuits:
+                pace_bps = self._known.circuits.group_bps(part.circuits[0][1]) or pace_bps
+            elif part.limited:
                 pace_bps = min(pace_bps, part.rate_bps or pace_bps)
             leg = heard
             if leg is None:
                 number = await self._ledger.write(lambda book: book.legs.allocate(feed.name))
                 leg = group_leg(number, multicast, rate_bps=int(pace_bps))
-            found.append(replace(leg, rate_bps=int(pace_bps)))
+            found.append(paced(replace(leg, circuits=tuple(sorted(part.circuits))), int(pace_bps)))
         return tuple(found)
 
     async def _review(self) -> None:

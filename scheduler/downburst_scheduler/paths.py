@@ -18,7 +18,8 @@ class SitePaths:
         self._watch = PathWatch()
         self._facts: dict[str, PathFacts] = {}
         """What the watch says of each site, worked out once for all feeds."""
-        self._out_until: dict[str, tuple[datetime, str]] = {}
+        self._out_until: dict[tuple[str, bool], tuple[datetime, str]] = {}
+        """By site, and whether the group was on a circuit."""
         self._shares = MatchShares()
 
     def sessions_seen(self, sessions: Iterable[SessionTraffic]) -> None:
@@ -28,12 +29,17 @@ class SitePaths:
         for session in seen:
             self._facts.pop(session.site, None)
 
-    def leg_changed(self, event: LegChanged) -> None:
-        """Joining a group is its probe; who never heard it, or lost too much, is in none for the retry time."""
-        self._watch.leg(event)
+    def leg_changed(self, event: LegChanged, *, on_circuit: bool = False) -> None:
+        """Joining a group is its probe; who never heard it, or lost too much, is in none for the retry time.
+
+        What is heard on a circuit says nothing of the network's groups, and the other way round.
+        """
+        if not on_circuit:
+            self._watch.leg(event)
         if event.state in OUT_OF_GROUPS:
             why = f" ({event.reason})" if event.reason else ""
-            self._out_until[event.site] = (event.at + self._retry, OUT_OF_GROUPS[event.state] + why)
+            out = (event.at + self._retry, OUT_OF_GROUPS[event.state] + why)
+            self._out_until[event.site, on_circuit] = out
 
     def arrived(self, feed: str, size_bytes: int) -> None:
         """Counts what came into a feed, against which the sites' shares are measured."""
@@ -48,7 +54,7 @@ class SitePaths:
         kept = set(sites)
         self._watch.keep(kept)
         self._facts = {site: facts for site, facts in self._facts.items() if site in kept}
-        self._out_until = {site: out for site, out in self._out_until.items() if site in kept}
+        self._out_until = {key: out for key, out in self._out_until.items() if key[0] in kept}
         self._shares.keep(kept)
 
     def site(
@@ -64,7 +70,8 @@ class SitePaths:
             connections=path.connections,
             access_bps=_access_bps(site, now.hour),
             share=1.0 if any(_takes_all(wish) for wish in wishes) else self._shares.share(site.name, feed),
-            no_multicast=self._no_multicast(site, now),
+            no_multicast=self._no_multicast(site, now, on_circuit=False),
+            no_circuit_group=self._no_multicast(site, now, on_circuit=True),
             unheard=not self._watch.hears(site.name),
             in_group=in_group,
         )
@@ -75,10 +82,10 @@ class SitePaths:
             facts = self._facts[site] = _facts(self._watch.of(site))
         return facts
 
-    def _no_multicast(self, site: Site, now: datetime) -> str | None:
+    def _no_multicast(self, site: Site, now: datetime, *, on_circuit: bool) -> str | None:
         if not site.multicast:
             return f"{site.name} is not to be served by multicast"
-        until, what = self._out_until.get(site.name, (now, ""))
+        until, what = self._out_until.get((site.name, on_circuit), (now, ""))
         return f"{site.name} {what} and is tried again at {until:%H:%M} UTC" if now < until else None
 
 

@@ -140,7 +140,7 @@ class FeedState:
 
     def used_bps(self, site: str) -> float:
         """What the feed takes of the site's circuit on average."""
-        legs = [leg for leg in self.plan.legs if leg.transport is Transport.STATIC_CIRCUIT] if self.plan else []
+        legs = [leg for leg in self.plan.legs if leg.circuits] if self.plan else []
         return self.mean_bps if any(site in leg.sites for leg in legs) else 0.0
 
 

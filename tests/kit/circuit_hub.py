@@ -1,6 +1,6 @@
 """A whole hub and a site on hosts of their own, with ports for circuits between them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from kit.patience import wait_for
 from kit.whole_hub import WholeHub
 
 Shown = dict[str, Any]
+SITE = "far.example"
 
 
 class CircuitHub:
@@ -33,30 +34,35 @@ class CircuitHub:
         stack.callback(self.hub.stop)
         self.hub.start()
         self.hub.ask("POST", "/v1/feeds", json={"feed": "CONDUIT", "class": "grid"})
-        self.hub.ask("POST", "/v1/sites", json={"site": SITE})
-        self.hub.ask("POST", f"/v1/sites/{SITE}/subscriptions", json={"feed": "CONDUIT", "pattern": ".*"})
-        for host, site in (("hub", None), ("far", SITE)):
-            port = {"port": f"{host}-eth0", "rate_bps": port_bps, "site": site, "interface": "eth0"}
-            self.hub.ask("POST", "/v1/ports", json=port | {"underlay": lab.address(host)})
-        self.site = SiteNode(
-            directory / "far",
-            f"{lab.address('hub')}:7370",
-            prefix=lab.command("far", []),
+        self._directory, self._stack, self._port_bps = directory, stack, port_bps
+        self._add_port("hub")
+        self.site = self.add_site("far", SITE)
+
+    def add_site(self, host: str, name: str) -> SiteNode:
+        """A site on another host, with a port for circuits; waits until it is connected."""
+        self.hub.ask("POST", "/v1/sites", json={"site": name})
+        self.hub.ask("POST", f"/v1/sites/{name}/subscriptions", json={"feed": "CONDUIT", "pattern": ".*"})
+        self._add_port(host, name)
+        site = SiteNode(
+            self._directory / host,
+            f"{self.lab.address('hub')}:7370",
+            prefix=self.lab.command(host, []),
             arguments=["--circuits", "eth0"],
         )
-        self.site.directory.mkdir(parents=True)
-        self.site.token_file.write_text(self.hub.ask("POST", f"/v1/sites/{SITE}/tokens", json={})["token"])
-        stack.callback(self.site.stop)
-        self.site.start()
-        wait_for("a site that is connected", self.is_connected, 60)
+        site.directory.mkdir(parents=True)
+        site.token_file.write_text(self.hub.ask("POST", f"/v1/sites/{name}/tokens", json={})["token"])
+        self._stack.callback(site.stop)
+        site.start()
+        wait_for("a site that is connected", lambda: self.is_connected(name), 60)
+        return site
 
-    def is_connected(self) -> bool:
+    def is_connected(self, name: str) -> bool:
         """Whether the site has a session."""
-        return bool(self.hub.ask("GET", f"/v1/sites/{SITE}")["session"]["data_connections"])
+        return bool(self.hub.ask("GET", f"/v1/sites/{name}")["session"]["data_connections"])
 
-    def reserve(self, rate_bps: int, **fields: Any) -> Shown:
-        """A circuit between the two, from now on."""
-        wish = {"sites": [{"site": SITE}], "rate_out_bps": rate_bps, "rate_in_bps": rate_bps}
+    def reserve(self, rate_bps: int, *, to: Sequence[str] = (SITE,), **fields: Any) -> Shown:
+        """A circuit to some sites, from now on."""
+        wish = {"sites": [{"site": name} for name in to], "rate_out_bps": rate_bps, "rate_in_bps": rate_bps}
         return self.shape(self.hub.ask("POST", "/v1/circuits", json=wish | fields))
 
     def shown(self, number: int) -> Shown:
@@ -112,6 +118,10 @@ class CircuitHub:
                 wait_for("nothing of ours", partial(self._is_untouched, host), 5)
             assert network_of(self.lab, host) == before
 
+    def _add_port(self, host: str, site: str | None = None) -> None:
+        port = {"port": f"{host}-eth0", "rate_bps": self._port_bps, "site": site, "interface": "eth0"}
+        self.hub.ask("POST", "/v1/ports", json=port | {"underlay": self.lab.address(host)})
+
     def _is_untouched(self, host: str) -> bool:
         return network_of(self.lab, host) == self.before[host]
 
@@ -120,6 +130,3 @@ class CircuitHub:
         """An answer that is an object."""
         assert isinstance(answer, dict)
         return answer
-
-
-SITE = "far.example"

@@ -34,6 +34,8 @@ class FakeNode:
     products: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     upstreams: list[Line] = field(default_factory=list)
     refuse_ingest: RefusedJob | None = None
+    circuits_up: set[int] = field(default_factory=set)
+    """On which groups may ride; an `emit` that a circuit is up adds it."""
     ways: dict[str, Line] = field(default_factory=dict)
     """What is known of the way of any product to a site, beyond its subscriptions."""
 
@@ -75,6 +77,9 @@ class FakeNode:
             raise RefusedJob(
                 "stale-plan", f"version {job['version']} is older than {before['version']}; send the newest"
             )
+        unmet = [leg["circuit"] for leg in job["legs"] if leg.get("circuit") not in (None, *self.circuits_up)]
+        if unmet:
+            raise RefusedJob("not-up", f"circuit {unmet[0]} does not stand; bring it up first")
         self.plans[job["feed"]] = job
         return {}
 
@@ -203,6 +208,7 @@ def main() -> None:
             print("the fake node was told to die", file=sys.stderr, flush=True)
             sys.exit(job.get("code", 3))
         if job["do"] == "emit":
+            node.circuits_up |= {job["line"]["lease"]} if job["line"].get("state") == "up" else set()
             _say(job["line"])
         hushed = hushed or job["do"] == "hush"
         if not hushed:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,14 @@ from kit.capabilities import needs
 from kit.circuit_bed import network_of
 from kit.circuit_hub import SITE, CircuitHub
 from kit.namespaces import Lab
+from kit.node import SiteNode
+from kit.patience import wait_for
 from kit.provider import Line
 
 pytestmark = [pytest.mark.system, pytest.mark.root]
 
 M = 1_000_000
+NEAR = "near.example"
 
 
 @pytest.fixture
@@ -92,6 +96,55 @@ def test_a_refused_change_leaves_the_traffic_alone_and_the_end_leaves_nothing(
     print(f"the end fired {late_s:.2f} s after its moment")
     assert late_s < 1 + stalls.lost_s()
     hub.wait_untouched()
+
+
+def test_a_group_rides_on_a_multipoint_circuit_where_the_network_carries_none(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    lab = stack.enter_context(Lab(["hub", "far", "near"]))
+    hub = CircuitHub(lab, tmp_path, stack, port_bps=100 * M)
+    near = hub.add_site("near", NEAR)
+    _carry_no_groups_but_those_of_tunnels(lab)
+    number = hub.reserve(20 * M, to=(SITE, NEAR), replication="underlay", group="239.1.2.3")["circuit"]
+    active = hub.wait_state(number, "active")
+    hub.hub.ask("PUT", "/v1/feeds/CONDUIT/pin", json={"transport": "multicast"})
+    wait_for("a group on the circuit", lambda: _group(hub) is not None, 60)
+    leg = _group(hub)
+    assert leg is not None
+    assert leg["circuits"] == [{"site": SITE, "circuit": number}, {"site": NEAR, "circuit": number}]
+    assert leg["rate_bps"] == min(row["rate_bps"] for row in active["measurements"] if row["direction"] == "out")
+    put = _put_until_the_group_brings_it(hub, near)
+    hub.wait_shown(number, lambda shown: shown["used_out_bps"] > 0, "use of the circuit")
+    # The far end is cut: its site is served alone, and loses nothing.
+    lab.loss("far", 100, protocols=("udp",))
+    hub.put("after-the-cut", random.Random(4).randbytes(1_000_000))
+    assert len(hub.site.wait_received(put + 1, 60)) == len(near.wait_received(put + 1, 60)) == put + 1
+
+
+def _group(hub: CircuitHub) -> dict[str, Any] | None:
+    """The leg of a group on a circuit, if the plan has one."""
+    legs = (leg for leg in hub.plan()["legs"] if leg["transport"] == "multicast" and leg["circuits"])
+    return next(legs, None)
+
+
+def _put_until_the_group_brings_it(hub: CircuitHub, near: SiteNode) -> int:
+    """Sites join one by one, and until then have copies; answers how many products it took."""
+    for count in range(1, 31):
+        hub.put(f"to-both-{count}", random.Random(count).randbytes(500_000))
+        hub.site.wait_received(count)
+        near.wait_received(count)
+        leg = _group(hub)
+        if leg is not None and leg["bytes"] >= 1_000_000:
+            return count
+    raise AssertionError(f"the group brings nothing: {hub.plan()['legs']} {hub.hub.log()[-2000:]}")
+
+
+def _carry_no_groups_but_those_of_tunnels(lab: Lab) -> None:
+    """The network of the lab carries every group; this one only what VXLAN replicates by."""
+    drop = "ip daddr 224.0.0.0/4 udp dport != 4789 counter drop"
+    chain = "add chain inet provider out { type filter hook output priority 0; }"
+    for command in ("add table inet provider", chain, f"add rule inet provider out oifname eth0 {drop}"):
+        lab.output("hub", ["nft", command])
 
 
 def _moment(events: list[dict[str, str]], state: str) -> float:

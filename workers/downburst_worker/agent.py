@@ -33,7 +33,17 @@ from downburst.events import (
 )
 from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
-from downburst.model import Acknowledgement, EnrolmentToken, Fault, Head, LegCounters, Plan, Product, TrafficMinute
+from downburst.model import (
+    Acknowledgement,
+    EnrolmentToken,
+    Fault,
+    Head,
+    LegCounters,
+    Plan,
+    Product,
+    TrafficMinute,
+    Transport,
+)
 from downburst.settings import Settings
 from downburst_worker import circuit_lines, lines
 from downburst_worker.accounts import LegAccounts
@@ -67,6 +77,8 @@ class Agent:
         self._clock = clock
         self._load_batch = load_batch
         self._accounts = LegAccounts()
+        self._unmet: dict[str, Plan] = {}
+        """By feed the plan that the node could not take because the circuit of a group was not up."""
         self._applying = asyncio.Lock()
         self._follower: asyncio.Task[None] | None = None
         self._node = NodeProcess(
@@ -232,11 +244,14 @@ class Agent:
 
     async def _apply_plan(self, plan: Plan) -> None:
         self._accounts.adopt(plan)
+        self._unmet.pop(plan.feed, None)
         try:
             await self._node.request("plan", **lines.plan_job(plan, self._settings.multicast))
         except NodeAway:
             raise
         except DownburstError as error:
+            if any(leg.transport is Transport.MULTICAST and leg.circuits for leg in plan.legs):
+                self._unmet[plan.feed] = plan
             _LOG.warning("plan %d of %s was not taken: %s", plan.version, plan.feed, error.sentence)
             await self._fault(f"plan {plan.version} of {plan.feed} was not taken: {error.sentence}", feed=plan.feed)
 
@@ -286,7 +301,7 @@ class Agent:
                 _LOG.info("upstream %s is %s%s", line["upstream"], line["state"], _because(line.get("reason")))
                 self._say(lines.upstream_changed(line))
             case "circuit":
-                self._say(circuit_lines.circuit_told(line))
+                await self._circuit_changed(line)
             case "recovered" | "fault":
                 await self._fault(line["sentence"], feed=line.get("feed"), site=line.get("site"))
             case other:
@@ -344,6 +359,11 @@ class Agent:
             f"{reason}; it is being restarted",
             next_step="nothing acknowledged is lost; if this repeats, read the hub's log",
         )
+
+    async def _circuit_changed(self, line: Line) -> None:
+        self._say(circuit_lines.circuit_told(line))
+        for plan in list(self._unmet.values()) if line["state"] == "up" else ():
+            await self._apply_plan(plan)
 
     async def _leg_changed(self, line: Line) -> None:
         self._say(lines.leg_changed(line))

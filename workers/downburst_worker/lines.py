@@ -225,7 +225,9 @@ def _resend(resend: Resend) -> Line:
 
 def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
     line: Line = {"leg": leg.leg, "transport": leg.transport.value, "sites": list(leg.sites)}
-    if leg.circuits:
+    if leg.circuits and leg.transport is Transport.MULTICAST:
+        line["circuit"] = leg.circuits[0][1]
+    elif leg.circuits:
         line["circuits"] = [{"site": site, "lease": number} for site, number in leg.circuits]
     if leg.group is not None:
         line |= {"group": leg.group, "port": leg.port, "rate_bps": leg.rate_bps}

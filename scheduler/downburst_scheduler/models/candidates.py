@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from downburst.model import Transport
-from downburst_scheduler.models.groups import grouped_sites
+from downburst_scheduler.models.groups import grouped_sites, riding_groups
 from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
 from downburst_scheduler.models.rates import connection_bps
 from downburst_scheduler.models.situation import Calibration, CircuitOffers, Costs, SiteFacts, Situation
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.models.transports import Outcome, dynamic_circuit, releases, static_circuit, together
+from downburst_scheduler.offers import TUNNEL_SHARE, CircuitOffer
 from downburst_scheduler.traffic import Arrivals
 from downburst_scheduler.words import megabits, sites_of, some
 
@@ -61,13 +62,13 @@ class Evaluated:
     @property
     def circuit_sites(self) -> tuple[tuple[str, int], ...]:
         """Who is served by a reserved circuit, each with its number."""
-        return tuple(one for part in self.parts for one in part.circuits)
+        riding = (part for part in self.parts if part.transport is Transport.STATIC_CIRCUIT)
+        return tuple(one for part in riding for one in part.circuits)
 
     @property
     def routed_bps(self) -> float:
         """What leaves by the hub's routed port."""
-        routed = (part for part in self.parts if part.transport in (Transport.UNICAST, Transport.MULTICAST))
-        return sum(part.outcome.egress_bps for part in routed if part.outcome is not None)
+        return sum(part.outcome.egress_bps for part in self.parts if part.routed and part.outcome is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,37 @@ def _unicast(asked: Asked) -> Evaluated:
 
 
 def _multicast(asked: Asked, unicast: Evaluated) -> Evaluated:
+    """Groups of the network, or one on a circuit that is reserved to several of the sites."""
+    network = _of_network(asked, unicast)
+    ridden = [_on_circuit(asked, part, offer) for part, offer in riding_groups(asked)]
+    # What is not feasible comes last, and the network's own word on it is the better one.
+    return min(
+        [network, *ridden], key=lambda one: (not one.feasible, one is not network and not one.feasible, one.score_bps)
+    )
+
+
+def _on_circuit(asked: Asked, group: Part, offer: CircuitOffer) -> Evaluated:
+    rest = [one for one in asked.served if one.names[0] not in group.sites]
+    parts = (group, copies(asked, rest, egress_bps=asked.situation.egress_bps)) if rest else (group,)
+    reason = f"one group of {len(group.sites)} sites on circuit {offer.circuit} at {megabits(offer.group_frames_bps)}"
+    reason += f", {sites_of(count_of(rest))} by unicast" if rest else ""
+    if group.outcome is None:
+        return Evaluated(Transport.MULTICAST, feasible=True, reason=reason, parts=parts)
+    routed, refusal = parts[-1].outcome if rest else None, None
+    if (group.outcome.utilisation or 0) > 1:
+        refusal = f"it carries {megabits(group.outcome.egress_bps)} on average and {reason}"
+    elif routed is not None:
+        refusal = _overload(routed, asked.situation)
+    members = [one for one in asked.served if one.names[0] in group.sites]
+    unwanted_bps = sum(asked.for_groups.mean_bps * (1 - one.facts.share) * one.facts.count for one in members)
+    sent_bps = group.outcome.egress_bps / TUNNEL_SHARE * (1 if offer.replicated else count_of(members))
+    copied_bps = routed.egress_bps if routed is not None else 0.0
+    price_bps = sent_bps + copied_bps + asked.for_copies.mean_bps + unwanted_bps * asked.situation.costs.unwanted
+    rate_bps = offer.group_frames_bps
+    return _judged(asked, Transport.MULTICAST, parts, refusal, reason, price_bps=price_bps, rate_bps=rate_bps)
+
+
+def _of_network(asked: Asked, unicast: Evaluated) -> Evaluated:
     situation = asked.situation
     circuit = not situation.multicast
     if situation.no_multicast is not None:

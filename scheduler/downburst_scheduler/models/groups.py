@@ -9,6 +9,7 @@ from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Asked, Part
 from downburst_scheduler.models.population import Alike, count_of, names_of
 from downburst_scheduler.models.repair import repair_share
 from downburst_scheduler.models.transports import multicast
+from downburst_scheduler.offers import CircuitOffer
 
 
 def grouped_sites(
@@ -24,6 +25,28 @@ def grouped_sites(
     found = grouped(receivers, float(asked.arrivals.size_bytes.mean()), rules)
     chosen = [[members[int(number)] for number in group.sites] for group in found]
     return tuple(_group(asked, some, limit_bps) for some in chosen if count_of(some) > 1)
+
+
+def riding_groups(asked: Asked) -> list[tuple[Part, CircuitOffer]]:
+    """For each circuit that joins several of the sites one group, at the rate that was measured on it."""
+    found: dict[int, list[Alike]] = {}
+    for one in asked.served:
+        if one.facts.circuit is not None and one.facts.circuit.sites > 1 and one.facts.no_circuit_group is None:
+            found.setdefault(one.facts.circuit.circuit, []).append(one)
+    return [_riding(asked, members) for members in found.values() if count_of(members) > 1]
+
+
+def _riding(asked: Asked, members: Sequence[Alike]) -> tuple[Part, CircuitOffer]:
+    offers = [one.facts.circuit for one in members if one.facts.circuit is not None]
+    offer = min(offers, key=lambda offer: offer.group_frames_bps)
+    circuits = tuple((name, offer.circuit) for name in names_of(members))
+    part = Part(Transport.MULTICAST, names_of(members), rate_bps=offer.group_frames_bps, circuits=circuits)
+    if not asked.figures:
+        return part, offer
+    # What is reserved loses nothing to others, and no line's rate but the circuit's holds on it.
+    paths = [replace(one.facts, loss=0.0, access_bps=None) for one in members]
+    pace_bps = max(offer.group_frames_bps, 1.0)
+    return replace(part, outcome=multicast(asked.for_groups, paths, rate_bps=pace_bps)), offer
 
 
 def _receiver(name: str, one: Alike, fastest_bps: float) -> Receiver:

@@ -28,7 +28,12 @@ class Part:
     limited: bool = False
     """Whether a member's line sets the pace of a group."""
     circuits: tuple[tuple[str, int], ...] = ()
-    """For reserved circuits the number of each site's own."""
+    """For reserved circuits the number of each site's own; for a group on one, that of all its sites."""
+
+    @property
+    def routed(self) -> bool:
+        """Whether it leaves by the hub's routed port."""
+        return self.transport in (Transport.UNICAST, Transport.MULTICAST) and not self.circuits
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ class Asked:
 
     def carried_bps(self, offer: CircuitOffer) -> float:
         """The rate at which a circuit takes the arrivals as they are played."""
-        return offer.rate_bps if self.situation.headers else offer.payload_bps
+        return offer.copy_bps if self.situation.headers else offer.payload_bps
 
     def _framed(self, overhead: wire.Overhead) -> Arrivals:
         if not self.situation.headers or not self.figures:

@@ -84,8 +84,16 @@ def _in_steps(sites: Sequence[SiteFacts], width: float) -> list[tuple[object, ..
 
 
 def _kind(site: SiteFacts) -> tuple[object, ...]:
-    circuit_bps = site.circuit.rate_bps if site.circuit else None
-    return (site.no_multicast is None, circuit_bps, site.in_group, site.congestion, site.connections)
+    circuit = site.circuit
+    rides = (circuit.rate_bps, circuit.circuit if circuit.sites > 1 else 0) if circuit else None
+    return (
+        site.no_multicast is None,
+        site.no_circuit_group is None,
+        rides,
+        site.in_group,
+        site.congestion,
+        site.connections,
+    )
 
 
 def _ways(site: SiteFacts) -> tuple[float | None, ...]:

@@ -22,6 +22,8 @@ class SiteFacts(PathFacts):
     """Whether it has yet to hear a group for the first time, and so gets copies until it does."""
     circuit: CircuitOffer | None = None
     """A circuit that is reserved to it and carries."""
+    no_circuit_group: str | None = None
+    """Why it can't be in a group on its circuit, as `<site> ...`; None if it can."""
     no_circuit: str | None = None
     """Why its circuit can't be used, as `<site>: ...`; None if it has none, or a good one."""
     in_group: bool = False

@@ -44,8 +44,9 @@ def on_circuit(name: str, rate: int = 450) -> SiteFacts:
 
 def test_a_circuit_is_offered_at_its_measured_rate() -> None:
     offers = CircuitOffers([CIRCUIT], [row("a"), row("b", 430)])
-    assert offers.to("a") == CircuitOffer(17, 450 * M)
-    assert offers.to("b") == CircuitOffer(17, 430 * M)
+    assert offers.to("a") == CircuitOffer(17, 450 * M, sites=2, group_bps=430 * M)
+    assert offers.to("b") == CircuitOffer(17, 430 * M, sites=2, group_bps=430 * M)
+    assert (offers.group_bps(17), offers.group_bps(18)) == (430 * M, 0)
     assert (offers.to("c"), offers.why_not("c"), offers.why_not("a")) == (None, None, None)
 
 
@@ -73,7 +74,7 @@ def test_of_two_circuits_the_wider_one_is_offered_and_a_bad_one_does_not_hide_a_
     wide = replace(CIRCUIT, number=18)
     down = replace(CIRCUIT, number=19, state=CircuitState.DOWN)
     offers = CircuitOffers([CIRCUIT, wide, down], [row("a", 410), row("a", 440, circuit=18), row("a", circuit=19)])
-    assert offers.to("a") == CircuitOffer(18, 440 * M)
+    assert offers.to("a") == CircuitOffer(18, 440 * M, sites=2, group_bps=440 * M)
     assert offers.why_not("a") is None
 
 

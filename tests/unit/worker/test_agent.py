@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ from downburst.bus import Bus, BusSubscription
 from downburst.clock import FakeClock
 from downburst.errors import NodeAway
 from downburst.events import (
+    CircuitTold,
     Event,
     FaultSeen,
     FeedsChanged,
@@ -154,6 +156,23 @@ async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
     job = await stage.last_job("plan", lambda job: job["version"] == made.version)
     assert job["legs"][0]["group"] == "239.77.0.1"
     assert (job["legs"][0]["hops"], job["legs"][0]["burst_bytes"]) == (32, None)
+
+
+async def test_a_plan_that_waits_for_its_circuit_is_told_again_once_that_is_up(stage: Stage) -> None:
+    group = replace(multicast(9, "a", "b"), circuits=(("a", 17), ("b", 17)))
+    made = await stage.ledger.write(lambda book: book.plans.append(plan("NGRID", group)))
+    stage.bus.publish(PlanMade(made))
+    assert "circuit 17 does not stand" in (await stage.event(FaultSeen)).sentence
+    told = await stage.jobs("plan")
+    assert (told[-1]["legs"][0]["circuit"], "circuits" in told[-1]["legs"][0]) == (17, False)
+    for site in ("a", "b"):
+        await stage.says(event="circuit", lease=17, site=site, state="up")
+        await stage.event(CircuitTold)
+    async with asyncio.timeout(20):
+        while (again := await stage.jobs("plan")) == told:
+            pass
+    assert again == [*told, again[-1]]
+    assert again[-1]["version"] == made.version
 
 
 async def test_what_a_sites_host_should_change_is_a_fault(stage: Stage) -> None:

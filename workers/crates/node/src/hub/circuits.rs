@@ -147,7 +147,7 @@ impl Hub {
             Failure::new("not-up", sentence)
         })?;
         line.interface.clone_from(&circuit.interface);
-        line.rate_bps = circuit.lease.rate_inside_bps();
+        line.rate_bps = circuit.lease.rate_inside_bps(line.rate_bps);
         Ok(())
     }
 

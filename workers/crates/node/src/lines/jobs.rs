@@ -300,7 +300,8 @@ pub(crate) struct LegLine {
     /// Multicast only: name, number or address of the interface that it leaves by; empty: the hub's.
     #[serde(default)]
     pub(crate) interface: String,
-    /// Multicast only: the circuit that it leaves by; interface and rate are then the circuit's.
+    /// Multicast only: the circuit that it leaves by. Its interface is then the circuit's, and its rate what the circuit is shaped to, or
+    /// `rate_bps` if that is less: frames of the circuit's tunnel count there.
     #[serde(default)]
     pub(crate) circuit: Option<u32>,
     /// Multicast only: how far it may travel (TTL, hop limit).

@@ -137,15 +137,17 @@ impl Lease {
         PROBE_FRAME_BYTES + around
     }
 
-    /// What frames inside it may take of its shaped rate out: those of the tunnel around them come on top.
-    pub(super) fn rate_inside_bps(&self) -> u64 {
+    /// What frames inside it may take of its shaped rate out, or of what was measured if that is less: those of the tunnel around them
+    /// come on top.
+    pub(super) fn rate_inside_bps(&self, measured_bps: u64) -> u64 {
         let shaped = self.shaped(self.line.rate_out_bps);
-        shaped.saturating_mul(PROBE_FRAME_BYTES.into()) / u64::from(self.probe_frame_bytes())
+        let carried = if measured_bps == 0 { shaped } else { shaped.min(measured_bps) };
+        carried.saturating_mul(PROBE_FRAME_BYTES.into()) / u64::from(self.probe_frame_bytes())
     }
 
     /// What TCP may send into it of its shaped rate out, without the headers of full frames.
     pub(super) fn paced_bps(&self) -> u64 {
-        self.rate_inside_bps().saturating_mul(FULL_PAYLOAD_BYTES) / FULL_FRAME_BYTES
+        self.rate_inside_bps(0).saturating_mul(FULL_PAYLOAD_BYTES) / FULL_FRAME_BYTES
     }
 
     fn group(&self) -> Option<IpAddr> {
@@ -197,7 +199,9 @@ mod tests {
         let offer = lease.offer(&SiteName::parse("s2").unwrap(), Ticket([0; 16])).unwrap();
         assert_eq!((offer.rate_bps, offer.hub_address.as_str()), (9_000_000, "10.9.0.0"));
         assert_eq!(lease.only_site(), SiteName::parse("s2").ok());
-        assert_eq!((lease.probe_frame_bytes(), lease.rate_inside_bps()), (1_464, 52_155_737));
+        assert_eq!((lease.probe_frame_bytes(), lease.rate_inside_bps(0)), (1_464, 52_155_737));
+        assert_eq!(lease.rate_inside_bps(60_000_000), 52_155_737, "never more than is shaped");
+        assert_eq!(lease.rate_inside_bps(30_000_000), 28_975_409, "what was measured is less");
     }
 
     #[test]
