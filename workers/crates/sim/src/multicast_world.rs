@@ -17,7 +17,7 @@ use crate::net::{Dice, Link, LinkConfig, LinkStats, Loss};
 
 mod site;
 
-use site::Site;
+use site::{Site, secret_of};
 
 /// What is played.
 #[derive(Clone, Debug)]
@@ -166,9 +166,15 @@ impl World {
         });
         let catalogue = catalogue.collect();
         let depth_bytes = config.burst_bytes;
-        let sender = Sender::new(config);
-        let keys = (&key, sender.key());
-        let sites = (1..).zip(receivers).map(|(number, plan)| Site::new(number, plan, seed, keys)).collect();
+        let mut sender = Sender::new(config);
+        let has_macs = seed % 2 == 1;
+        let keys = (&key, sender.key(), has_macs);
+        let sites: Vec<Site> =
+            (1..).zip(receivers).map(|(number, plan)| Site::new(number, plan, seed, keys)).collect();
+        for site in sites.iter().map(|site| site.number) {
+            let secret = has_macs.then(|| secret_of(site));
+            sender.handle(clock(Micros(0)), SenderInput::Reader { site, secret });
+        }
         Ok(Self {
             now: Micros(0),
             depth_bytes,

@@ -50,6 +50,17 @@ pub struct SigningSeed(pub [u8; 32]);
 #[cbor(transparent)]
 pub struct SenderKey(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
 
+/// What a site checks with that a proof is the sender's, where proofs have MACs for few sites. Only this site and the hub have it.
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+pub struct SiteSecret {
+    /// Finds the site's MAC among the others.
+    #[n(0)]
+    pub slot: u16,
+    /// New for each taking part in a leg.
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub secret: [u8; 32],
+}
+
 /// What a sender needs to know before it starts.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
@@ -109,6 +120,15 @@ pub enum SenderInput {
     Key(LegKey),
     /// How many sites hear the group.
     Members(u64),
+    /// A site is given the key: proofs have to convince it from here on. One without a secret checks signatures.
+    Reader {
+        /// As in [`SenderInput::Nak`].
+        site: u64,
+        /// What it was given.
+        secret: Option<SiteSecret>,
+    },
+    /// The site does not listen any more.
+    ReaderLeft(u64),
     /// A receiver saw packets that this sender did not make: for a while it tells what every packet hashes to.
     Forged,
 }
@@ -178,6 +198,8 @@ pub struct ReceiverConfig {
     pub key: LegKey,
     /// The key of a sender that proves what it says; then nothing else is believed.
     pub sender_key: Option<SenderKey>,
+    /// Where proofs may have a MAC for this site in the place of a signature.
+    pub proof_secret: Option<SiteSecret>,
     /// How long a hole in the packet numbers may be mere reordering.
     pub reorder_wait: Micros,
     /// How long after a request the receiver asks again; the driver sets it from the measured round trip.
@@ -306,6 +328,12 @@ impl std::fmt::Debug for SigningSeed {
     }
 }
 
+impl std::fmt::Debug for SiteSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SiteSecret({})", self.slot)
+    }
+}
+
 impl std::fmt::Debug for LegKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "LegKey({})", self.id)
@@ -347,6 +375,7 @@ impl ReceiverConfig {
             leg_epoch,
             key,
             sender_key: None,
+            proof_secret: None,
             reorder_wait: Micros::from_millis(10),
             retry_wait: Micros::from_millis(100),
             silence_limit: Micros::from_secs(3),

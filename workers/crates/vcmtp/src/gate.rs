@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_model::{LegId, RangeSet, Sequence};
+use downburst_model::{RangeSet, Sequence};
 
-use crate::SenderKey;
 use crate::catalogue::Content;
-use crate::proof::{Hash, Proof, Verifier, content_hash, read_list};
+use crate::proof::{Hash, Proof, content_hash, read_list};
+use crate::vouch::{Refusal, Verifier};
 
 /// Holds packets of the group back until the sender's proof shows that they exist, and that what they say of products is the
 /// sender's. Whoever has the group's key can make datagrams that open; only the sender can make proofs.
@@ -17,13 +17,13 @@ use crate::proof::{Hash, Proof, Verifier, content_hash, read_list};
 /// | held, hash known from the proof or a list | its batch is proven | the candidate that has it is passed, the others are forged |
 /// | held, blocks only, its list has not come | its batch is proven | waits for the list, and is not asked for |
 /// | held, its number is the proof's own | its batch is proven | passed if it is that proof and nothing else, with the one before at most |
-/// | held, blocks only, no hash known | its batch is proven | passed if it is the only candidate, else all forged and missing |
+/// | held, blocks only, no hash known | its batch is proven | passed if it is the only candidate, else in doubt: waits for the list |
 /// | held | a later batch is proven, its own is not: *dark* | passed if it is the only candidate and has blocks only, else held on |
 /// | proven | comes later | passed if it has the hash, or if none is known and it has blocks only |
 /// | symbol | comes, and a proof tells its hash, in whichever order | passed if it has the hash, else forged |
 ///
-/// Packets with blocks only have a known hash for a while after somebody told the sender of a forged one. Otherwise the digest of the
-/// product decides on them, which its manifest tells.
+/// Packets with blocks only have a known hash for a while after somebody told the sender of a forged one, and for a moment before
+/// that. Otherwise the digest of the product decides on them, which its manifest tells.
 pub(crate) struct Gate {
     verifier: Verifier,
     /// All numbers up to here exist. `None` before the first proof.
@@ -37,12 +37,13 @@ pub(crate) struct Gate {
     held: BTreeMap<u64, Vec<Held>>,
     /// What packets with blocks only hash to, by the sender's lists.
     listed: BTreeMap<u64, Hash>,
-    /// Packets of batches with lists, and what came of them before their list.
+    /// Packets of batches with lists.
     awaited: RangeSet,
     /// Proven packets that carry a proof, and nothing else.
     carriers: RangeSet,
     /// The last proof that held.
     latest: Bytes,
+    /// What came of packets before their list, and of those that are in doubt.
     waiting: BTreeMap<u64, Vec<Held>>,
     /// Symbols whose proof has not come, the oldest first.
     symbols: VecDeque<(u64, Bytes)>,
@@ -68,6 +69,8 @@ pub(crate) enum Passage {
     Exists(u64),
     /// The packet exists, and is here; whether this is it a list has to tell.
     Waits(u64),
+    /// The packet exists; of several that came the sender is about to tell which it is. If it does not, it is missing.
+    InDoubt(u64),
     /// It is farther above what is proven than anything is held.
     TooFar,
     /// Nobody but a member of the group can have made this.
@@ -79,9 +82,9 @@ pub(crate) enum Passage {
 }
 
 impl Gate {
-    pub(crate) fn new(key: &SenderKey, leg: LegId, leg_epoch: u64) -> Self {
+    pub(crate) fn new(verifier: Verifier) -> Self {
         Self {
-            verifier: Verifier::new(key, leg, leg_epoch),
+            verifier,
             top: None,
             dark: RangeSet::new(),
             shown: RangeSet::new(),
@@ -188,7 +191,7 @@ impl Gate {
             Some(_) => Passage::Forged,
             None if self.carriers.contains(packet) && !held.content.only_proves() => Passage::Forged,
             None if held.content.speaks() => Passage::Repeated,
-            None if self.awaited.contains(packet) => {
+            None if self.awaited.contains(packet) || self.waiting.contains_key(&packet) => {
                 let candidates = self.waiting.entry(packet).or_default();
                 let is_known = candidates.iter().any(|other| other.payload == held.payload);
                 if !is_known && candidates.len() < CANDIDATES {
@@ -205,15 +208,16 @@ impl Gate {
         if Proof::range(bytes).is_some_and(known) {
             return;
         }
-        match self.verifier.read(bytes) {
-            Some(proof) => {
+        match Proof::check(bytes, &self.verifier) {
+            Ok(proof) => {
                 let is_latest = self.top.is_none_or(|top| proof.last > top);
                 self.proven(proof, bytes, passages);
                 if is_latest {
                     self.latest = bytes.clone();
                 }
             }
-            None => passages.push(Passage::Forged),
+            Err(Refusal::Forged) => passages.push(Passage::Forged),
+            Err(Refusal::ForOthers) => {}
         }
     }
 
@@ -321,6 +325,7 @@ impl Gate {
 
     fn passed(&mut self, packet: u64, held: Held) -> Passage {
         self.expected.remove(&packet);
+        self.waiting.remove(&packet);
         self.note_lists(&held.content);
         Passage::Packet(packet, held.payload, held.content)
     }
@@ -341,8 +346,11 @@ impl Gate {
         }
         match (good.pop(), good.len()) {
             (Some(held), 0) => passages.push(self.passed(packet, held)),
-            // Nobody can say which of them is the sender's.
-            (Some(_), _) => passages.extend([Passage::Forged, Passage::Exists(packet)]),
+            (Some(held), _) => {
+                good.push(held);
+                self.waiting.insert(packet, good);
+                passages.extend([Passage::Forged, Passage::InDoubt(packet)]);
+            }
             (None, _) => passages.push(Passage::Exists(packet)),
         }
     }

@@ -34,11 +34,12 @@ mod sender;
 mod share;
 mod shelf;
 mod symbol;
+mod vouch;
 mod window;
 
 pub use api::{
     Cipher, LegKey, ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, SenderConfig, SenderInput,
-    SenderKey, SenderOutput, SenderStats, SigningSeed,
+    SenderKey, SenderOutput, SenderStats, SigningSeed, SiteSecret,
 };
 pub use channel::{Heard, HubChannel, RepairChannel, channel_of};
 pub use receiver::Receiver;

@@ -60,6 +60,11 @@ impl Payload {
         self.frames.iter().any(|frame| matches!(frame, Frame::Manifest(_) | Frame::Head(_) | Frame::List(_)))
     }
 
+    /// True if it has blocks and nothing else.
+    pub(crate) fn is_blocks(&self) -> bool {
+        self.frames.iter().all(|frame| matches!(frame, Frame::Block { .. }))
+    }
+
     pub(crate) fn write(&self, buffer: &mut BytesMut) {
         buffer.put_u64(self.announced.0);
         self.frames.iter().for_each(|frame| frame.write(buffer));

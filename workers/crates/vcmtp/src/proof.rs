@@ -9,16 +9,18 @@
 //! | 8..10 | packets in the batch; the last one carries this proof |
 //! | 10..18 | the last sequence announced before the batch |
 //! | 18 | 1: lists in packets of the batch tell the hashes of those with blocks only; 0: nothing does |
-//! | 19..21 | how many of the next |
+//! | 19 | how many MACs end it; 0: a signature |
+//! | 20..22 | how many of the next |
 //! | 18 each | a packet with manifests, a head or hashes: its distance from the first (2), the beginning of SHA-256 of its payload (16) |
 //! | 24 each | a repair symbol that was sent with the batch: its number (8), the beginning of SHA-256 of its payload (16) |
-//! | last 64 | Ed25519 signature of [`CONTEXT`], leg (4), leg epoch (8) and all of the above |
-use bytes::{Buf, BufMut, Bytes, BytesMut};
-use downburst_model::{LegId, Micros, Sequence};
-use ring::digest::{SHA256, digest};
-use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+//! | rest | Ed25519 signature (64) of `downburst vcmtp proof 1`, leg (4), leg epoch (8) and all of the above; or a MAC (12) for each site, see `vouch.rs` |
+use std::collections::VecDeque;
 
-use crate::{SenderKey, SigningSeed};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use downburst_model::{Micros, Sequence};
+use ring::digest::{SHA256, digest};
+
+use crate::vouch::{MOST_SEAL_BYTES, Refusal, Verifier, Voucher, seal_bytes};
 
 /// What a packet's payload hashes to.
 pub(crate) type Hash = [u8; 16];
@@ -54,10 +56,11 @@ pub(crate) enum Hashed {
 
 /// Collects what the sender says and signs it in batches.
 pub(crate) struct Prover {
-    pair: Ed25519KeyPair,
-    context: Vec<u8>,
+    pub(crate) voucher: Voucher,
     open: Option<Open>,
     list: Vec<(u64, Hash)>,
+    /// Hashes of packets that were sent before the first forgery was told of; they are listed late.
+    past: VecDeque<(u64, Hash)>,
     /// Until then all packets are listed, since somebody forges them.
     alarmed_until: Micros,
     signed: Option<Micros>,
@@ -79,28 +82,28 @@ struct Open {
 }
 
 impl Prover {
-    /// `room` is what a proof's packet has for frame bodies. `None` if the library refuses the seed.
-    pub(crate) fn new(seed: &SigningSeed, (leg, leg_epoch): (LegId, u64), room: usize) -> Option<Self> {
-        Some(Self {
-            pair: Ed25519KeyPair::from_seed_unchecked(&seed.0).ok()?,
-            context: context(leg, leg_epoch),
+    /// `room` is what a proof's packet has for frame bodies.
+    pub(crate) fn new(voucher: Voucher, room: usize) -> Self {
+        Self {
+            voucher,
             open: None,
             list: Vec::new(),
+            past: VecDeque::new(),
             alarmed_until: Micros(0),
             signed: None,
             previous: None,
             room,
-        })
-    }
-
-    /// What receivers check the proofs with.
-    pub(crate) fn key(&self) -> Option<SenderKey> {
-        self.pair.public_key().as_ref().try_into().ok().map(SenderKey)
+        }
     }
 
     /// Somebody makes datagrams that are not the sender's: for a while receivers need to tell all of them apart.
     pub(crate) fn alarm(&mut self, now: Micros) {
         self.alarmed_until = now.plus(ALARM);
+    }
+
+    /// A packet with blocks only that was sent before lists began.
+    pub(crate) fn note_past(&mut self, packet: u64, hash: Hash) {
+        self.past.push_back((packet, hash));
     }
 
     /// True if packets with blocks only have to be hashed.
@@ -130,6 +133,9 @@ impl Prover {
     /// When [`take_list`](Self::take_list) or [`close`](Self::close) is due. `idle`: nothing else waits, so what was said need not
     /// wait for more.
     pub(crate) fn due(&self, idle: bool) -> Option<Micros> {
+        if !self.past.is_empty() {
+            return Some(Micros(0));
+        }
         let open = self.open.as_ref()?;
         let list_bytes = LIST_BYTES + self.list.len().saturating_add(1) * CONTROL_BYTES;
         if open.count >= MOST_PACKETS || open.has_no_room(self.room) || list_bytes > self.room {
@@ -140,12 +146,20 @@ impl Prover {
         Some(if idle { at_once.min(latest) } else { latest })
     }
 
-    /// The body of a packet with the hashes of those that were sent since the last one; to be sent before the batch is closed.
+    /// The body of a packet with the hashes of those that were sent since the last one; to be sent before the batch is closed, if
+    /// the proof has room for it.
     pub(crate) fn take_list(&mut self) -> Option<Bytes> {
-        let (first, _) = *self.list.first()?;
+        if self.open.as_ref().is_some_and(|open| open.has_no_room(self.room)) {
+            return None;
+        }
+        let most = self.room.saturating_sub(LIST_BYTES) / CONTROL_BYTES;
+        let late = self.past.drain(..most.min(self.past.len()));
+        let entries: Vec<(u64, Hash)> =
+            if late.len() > 0 { late.collect() } else { std::mem::take(&mut self.list) };
+        let (first, _) = *entries.first()?;
         let mut body = BytesMut::new();
         body.put_u64(first);
-        for (packet, hash) in self.list.drain(..) {
+        for (packet, hash) in entries {
             body.put_u16(u16::try_from(packet.saturating_sub(first)).unwrap_or(u16::MAX));
             body.put_slice(&hash);
         }
@@ -163,11 +177,13 @@ impl Prover {
     }
 
     fn sign(&self, open: &Open) -> Bytes {
-        let mut signed = BytesMut::from(self.context.as_slice());
+        let macs = self.voucher.macs();
+        let mut signed = BytesMut::new();
         signed.put_u64(open.first);
         signed.put_u16(open.count.saturating_add(1));
         signed.put_u64(open.announced.0);
         signed.put_u8(u8::from(open.is_listed));
+        signed.put_u8(macs);
         signed.put_u16(u16::try_from(open.controls.len()).unwrap_or(u16::MAX));
         for (distance, hash) in &open.controls {
             signed.put_u16(*distance);
@@ -177,10 +193,9 @@ impl Prover {
             signed.put_u64(*number);
             signed.put_slice(hash);
         }
-        let signature = self.pair.sign(&signed);
-        let mut proof = signed.split_off(self.context.len());
-        proof.put_slice(signature.as_ref());
-        proof.freeze()
+        let seal = self.voucher.seal(&signed, macs);
+        signed.put_slice(&seal);
+        signed.freeze()
     }
 }
 
@@ -192,31 +207,20 @@ impl Open {
     /// True if a proof of `room` bytes can't take one more of either kind.
     fn has_no_room(&self, room: usize) -> bool {
         let listed = self.controls.len() * CONTROL_BYTES + (self.symbols.len() + 1) * SYMBOL_BYTES;
-        FIXED_BYTES + listed + SIGNATURE_BYTES > room
-    }
-}
-
-/// Checks proofs.
-pub(crate) struct Verifier {
-    key: UnparsedPublicKey<[u8; 32]>,
-    context: Vec<u8>,
-}
-
-impl Verifier {
-    pub(crate) fn new(key: &SenderKey, leg: LegId, leg_epoch: u64) -> Self {
-        Self { key: UnparsedPublicKey::new(&ED25519, key.0), context: context(leg, leg_epoch) }
-    }
-
-    /// The proof, if it is the sender's.
-    pub(crate) fn read(&self, bytes: &[u8]) -> Option<Proof> {
-        let (body, signature) = bytes.split_at_checked(bytes.len().checked_sub(SIGNATURE_BYTES)?)?;
-        let proof = Proof::read(body)?;
-        self.key.verify(&[self.context.as_slice(), body].concat(), signature).ok()?;
-        Some(proof)
+        FIXED_BYTES + listed + MOST_SEAL_BYTES > room
     }
 }
 
 impl Proof {
+    /// The proof, if it is the sender's.
+    pub(crate) fn check(bytes: &[u8], verifier: &Verifier) -> Result<Self, Refusal> {
+        let macs = *bytes.get(MACS_AT).ok_or(Refusal::Forged)?;
+        let length = bytes.len().checked_sub(seal_bytes(macs)).ok_or(Refusal::Forged)?;
+        let (body, seal) = bytes.split_at_checked(length).ok_or(Refusal::Forged)?;
+        let proof = Self::read(body).ok_or(Refusal::Forged)?;
+        verifier.check(body, macs, seal).map(|()| proof)
+    }
+
     /// The packets that a proof speaks of, whoever made it.
     pub(crate) fn range(mut bytes: &[u8]) -> Option<(u64, u64)> {
         let first = bytes.try_get_u64().ok()?;
@@ -230,6 +234,7 @@ impl Proof {
         body.advance(10);
         let announced = Sequence(body.try_get_u64().ok()?);
         let is_listed = body.try_get_u8().ok()? == 1;
+        body.try_get_u8().ok()?;
         let controls = usize::from(body.try_get_u16().ok()?).checked_mul(CONTROL_BYTES)?;
         let (controls, symbols) = body.split_at_checked(controls)?;
         let controls = hashes(first, controls)?;
@@ -257,20 +262,16 @@ fn hashes(first: u64, entries: &[u8]) -> Option<Vec<(u64, Hash)>> {
     rest.is_empty().then(|| entries.iter().map(entry).collect())?
 }
 
-/// Bound to the leg and its life, and to nothing else that this key could be asked to sign.
-fn context(leg: LegId, leg_epoch: u64) -> Vec<u8> {
-    [CONTEXT, leg.0.to_be_bytes().as_slice(), &leg_epoch.to_be_bytes()].concat()
-}
+const FIXED_BYTES: usize = 22;
 
-const CONTEXT: &[u8] = b"downburst vcmtp proof 1";
+/// Where a proof says how many MACs it has.
+const MACS_AT: usize = 19;
 
-const FIXED_BYTES: usize = 21;
 const CONTROL_BYTES: usize = 18;
 const SYMBOL_BYTES: usize = 24;
 
 /// The number in front of a list.
 const LIST_BYTES: usize = 8;
-const SIGNATURE_BYTES: usize = 64;
 
 /// What a receiver holds back until its proof comes is at most this much.
 const MOST_PACKETS: u16 = 1_024;
@@ -286,16 +287,23 @@ const ALARM: Micros = Micros::from_secs(600);
 
 #[cfg(test)]
 mod tests {
+    use downburst_model::LegId;
+
     use super::*;
+    use crate::SigningSeed;
 
     const LEG: (LegId, u64) = (LegId(7), 99);
 
     fn prover() -> Prover {
-        Prover::new(&SigningSeed([5; 32]), LEG, 700).unwrap()
+        Prover::new(voucher(5), 700)
+    }
+
+    fn voucher(seed: u8) -> Voucher {
+        Voucher::new(&SigningSeed([seed; 32]), LEG).unwrap()
     }
 
     fn verifier() -> Verifier {
-        Verifier::new(&prover().key().unwrap(), LEG.0, LEG.1)
+        Verifier::new(&voucher(5).key().unwrap(), None, LEG)
     }
 
     fn two_packets(prover: &mut Prover, first: u64) -> Vec<Bytes> {
@@ -317,7 +325,10 @@ mod tests {
             controls: vec![(10, [1; 16])],
             symbols: vec![(1 << 63 | 7, [2; 16])],
         };
-        assert_eq!(first.iter().map(|proof| verifier().read(proof)).collect::<Vec<_>>(), [Some(expected)]);
+        assert_eq!(
+            first.iter().map(|proof| Proof::check(proof, &verifier())).collect::<Vec<_>>(),
+            [Ok(expected)]
+        );
         let second = two_packets(&mut prover, 13);
         assert_eq!(second[0], first[0]);
         assert_eq!(Proof::range(&second[1]), Some((13, 15)));
@@ -330,14 +341,13 @@ mod tests {
         for bit in 0..proof.len() * 8 {
             let mut forged = proof.to_vec();
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(verifier().read(&forged), None, "bit {bit}");
+            assert!(Proof::check(&forged, &verifier()).is_err(), "bit {bit}");
         }
-        (0..proof.len()).for_each(|length| assert_eq!(verifier().read(&proof[..length]), None));
-        let key = prover().key().unwrap();
-        assert_eq!(Verifier::new(&key, LegId(8), LEG.1).read(&proof), None);
-        assert_eq!(Verifier::new(&key, LEG.0, 98).read(&proof), None);
-        let other = Prover::new(&SigningSeed([6; 32]), LEG, 700).unwrap().key().unwrap();
-        assert_eq!(Verifier::new(&other, LEG.0, LEG.1).read(&proof), None);
+        (0..proof.len()).for_each(|length| assert!(Proof::check(&proof[..length], &verifier()).is_err()));
+        let key = voucher(5).key().unwrap();
+        for (key, leg) in [(key, (LegId(8), LEG.1)), (key, (LEG.0, 98)), (voucher(6).key().unwrap(), LEG)] {
+            assert_eq!(Proof::check(&proof, &Verifier::new(&key, None, leg)), Err(Refusal::Forged));
+        }
     }
 
     #[test]
@@ -353,12 +363,8 @@ mod tests {
         assert_eq!(prover.due(false), Some(Micros(0)));
         prover.close(Micros(300));
         let control = Hashed::Control([0; 16]);
-        (2_000..2_033).for_each(|packet| prover.note(Micros(300), packet, Sequence(0), control));
-        assert_eq!(
-            prover.due(false),
-            Some(Micros(0)),
-            "33 hashes and a signature leave no room for a symbol"
-        );
+        (2_000..2_032).for_each(|packet| prover.note(Micros(300), packet, Sequence(0), control));
+        assert_eq!(prover.due(false), Some(Micros(0)), "32 hashes and 8 MACs leave no room for a symbol");
         assert!(prover.close(Micros(300)).iter().all(|proof| proof.len() <= 700));
         (0..25).for_each(|index| prover.note_symbol(Micros(300), 3_000, Sequence(0), (index, [0; 16])));
         assert_eq!(prover.due(false), Some(Micros(0)));

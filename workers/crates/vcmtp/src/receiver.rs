@@ -13,6 +13,7 @@ use crate::missing::Missing;
 use crate::notice::{self, Notice};
 use crate::shelf::{SYMBOL_PAUSE, Shelf};
 use crate::symbol;
+use crate::vouch::Verifier;
 use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, Request};
 
 /// A site's half of a leg: opens datagrams, tells what was announced and which bytes came, and asks for what is missing.
@@ -60,7 +61,10 @@ impl Receiver {
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
             keys: KeyRing::new(config.leg, config.leg_epoch, &config.key),
-            gate: config.sender_key.map(|key| Gate::new(&key, config.leg, config.leg_epoch)),
+            gate: config.sender_key.map(|key| {
+                let life = (config.leg, config.leg_epoch);
+                Gate::new(Verifier::new(&key, config.proof_secret.as_ref(), life))
+            }),
             joined: None,
             missing: Missing::new(config.retry_wait),
             catalogue: Catalogue::default(),
@@ -169,6 +173,16 @@ impl Receiver {
         }
     }
 
+    /// The packet exists, and the sender is told that somebody forges it: it will say which it is, unless that takes too long.
+    fn doubt(&mut self, now: Micros, packet: u64) {
+        let due = now.plus(DOUBT);
+        if self.notice_gap(now, packet) {
+            self.missing.insert(packet, packet, due);
+        } else {
+            self.missing.postpone(packet, packet, due);
+        }
+    }
+
     /// Takes in what coded repairs restore of the block that holds the packet.
     fn restore(&mut self, now: Micros, packet: u64) {
         for (packet, payload) in self.shelf.restore(packet) {
@@ -208,6 +222,7 @@ impl Receiver {
                 Passage::Waits(packet) => {
                     self.notice_gap(now, packet);
                 }
+                Passage::InDoubt(packet) => self.doubt(now, packet),
                 Passage::Missing(packet) if self.missing.contains(packet) => {}
                 Passage::Missing(packet) => self.missing.insert(packet, packet, now),
             }
@@ -466,6 +481,9 @@ impl Machine for Receiver {
         asks.into_iter().chain(self.silence_due()).chain(channel).min()
     }
 }
+
+/// How long the sender may take to hear of a forgery and to tell what packets hash to: a long round trip, and a queue.
+const DOUBT: Micros = Micros::from_millis(500);
 
 /// How long a forgery is told to the sender before the next one is: it listens for longer.
 const ALARM_PAUSE: Micros = Micros::from_secs(10);

@@ -11,6 +11,7 @@ use crate::queue::{Filled, Queue};
 use crate::repairs::{Answer, ForGroup, Repairs};
 use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
 use crate::symbol::{self, SYMBOL_BYTES};
+use crate::vouch::Voucher;
 use crate::window::Window;
 use crate::{Request, SenderConfig, SenderInput, SenderKey, SenderOutput, SenderStats};
 
@@ -60,7 +61,7 @@ impl Sender {
         let room = datagram_bytes - HEADER_BYTES - TAG_BYTES - PREFIX_BYTES - FRAME_BYTES;
         let life = (config.leg, config.leg_epoch);
         Self {
-            prover: config.signing_seed.and_then(|seed| Prover::new(&seed, life, room)),
+            prover: config.signing_seed.and_then(|seed| Some(Prover::new(Voucher::new(&seed, life)?, room))),
             leg: config.leg,
             leg_epoch: config.leg_epoch,
             seal: Seal::new(config.leg, config.leg_epoch, &config.key),
@@ -84,7 +85,7 @@ impl Sender {
 
     /// What receivers check this sender's proofs with; `None` if it makes none.
     pub fn key(&self) -> Option<SenderKey> {
-        self.prover.as_ref().and_then(Prover::key)
+        self.prover.as_ref().and_then(|prover| prover.voucher.key())
     }
 
     /// Counters since the start.
@@ -207,6 +208,26 @@ impl Sender {
         self.repairs.sent(now, packet, Class::Warning, false);
     }
 
+    /// Lists begin with the packets that a receiver may be in doubt of by now.
+    fn alarm(&mut self, now: Micros) {
+        let Some(prover) = self.prover.as_mut() else { return };
+        if !prover.lists(now) {
+            let next = self.window.next();
+            let late = (next.saturating_sub(LISTED_LATE)..next).filter_map(|packet| {
+                let kept =
+                    self.window.packet(packet).filter(|kept| now.since(kept.sent) <= LISTED_LATE_TIME)?;
+                Some((packet, &kept.payload)).filter(|(_, payload)| payload.is_blocks())
+            });
+            let mut written = BytesMut::new();
+            for (packet, payload) in late {
+                written.clear();
+                payload.write(&mut written);
+                prover.note_past(packet, content_hash(&written));
+            }
+        }
+        prover.alarm(now);
+    }
+
     fn proof_due(&self) -> Option<Micros> {
         self.prover.as_ref()?.due(!self.is_busy())
     }
@@ -313,7 +334,13 @@ impl Machine for Sender {
             }
             SenderInput::Key(key) => self.seal = Seal::new(self.leg, self.leg_epoch, &key),
             SenderInput::Members(members) => self.repairs.change_members(members),
-            SenderInput::Forged => self.prover.iter_mut().for_each(|prover| prover.alarm(now)),
+            SenderInput::Reader { site, secret } => {
+                self.prover.iter_mut().for_each(|prover| prover.voucher.take(site, secret.as_ref()));
+            }
+            SenderInput::ReaderLeft(site) => {
+                self.prover.iter_mut().for_each(|prover| prover.voucher.forget(site));
+            }
+            SenderInput::Forged => self.alarm(now),
         }
     }
 
@@ -351,6 +378,10 @@ const LARGEST_DATAGRAM_BYTES: usize = 65_507;
 
 /// Datagrams are made side by side in blocks of this size, so that a train needs no gathering.
 const ARENA_BYTES: usize = 64 << 10;
+
+/// How many packets are listed late, and of which time: 8 ms of hashing, and what a leg of 1 Gbit/s sends while a forgery is told.
+const LISTED_LATE: u64 = 8_192;
+const LISTED_LATE_TIME: Micros = Micros::from_millis(500);
 
 /// One datagram in this many goes to the less urgent of data and repair.
 const TURNS: u8 = 4;

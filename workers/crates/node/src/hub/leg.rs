@@ -1,17 +1,17 @@
 //! One thread per multicast leg: reads the feed's log, drives the VCMTP sender, paces datagrams to the group.
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use downburst_log::ProductLog as _;
-use downburst_model::{LegId, Machine as _, Sequence, SiteName, WallMicros};
+use downburst_model::{LegId, Machine as _, Micros, Now, Sequence, SiteName, WallMicros};
 use downburst_session::{KeyTaken, LegJoin};
 use downburst_vcmtp::{
-    LegKey, Request, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats,
+    LegKey, Request, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats, SiteSecret,
 };
 
 use super::bells::Listening;
@@ -32,10 +32,13 @@ pub(super) struct Leg {
     commands: Sender<Command>,
     backlog_bytes: Arc<AtomicU64>,
     first_bytes: FirstBytes,
+    /// The next slot for the MACs of proofs.
+    slots: AtomicU16,
 }
 
 enum Command {
     Keys(KeyCommand),
+    Reader { session: u64, secret: Option<SiteSecret> },
     Nak { session: u64, request: Request, channel: Option<Arc<Channel>> },
     Forged,
     Listener,
@@ -86,6 +89,7 @@ impl Leg {
             backlog_bytes: Arc::clone(&backlog_bytes),
             first_bytes: Arc::clone(&first_bytes),
             channels: BTreeMap::new(),
+            readers: BTreeMap::new(),
             send_failed: false,
         };
         std::thread::Builder::new()
@@ -102,12 +106,13 @@ impl Leg {
             key,
             key_in_use: None,
             sender_key,
+            proof_secret: None,
             interface: String::new(),
             rate_bps: line.rate_bps,
             source: Some(source.to_string()),
             channel: None,
         };
-        Ok(Self { join, keys: shared_keys, commands, backlog_bytes, first_bytes })
+        Ok(Self { join, keys: shared_keys, commands, backlog_bytes, first_bytes, slots: AtomicU16::new(0) })
     }
 
     /// What this site needs to join; the leg notes that it has the keys.
@@ -120,7 +125,16 @@ impl Leg {
         });
         let credential = handle.credential_sha256.clone();
         let _ = self.commands.send(Command::Keys(KeyCommand::Told { site: site.clone(), credential }));
-        LegJoin { interface, key, key_in_use, channel, ..self.join.clone() }
+        let proof_secret = self.draw_secret().map(Box::new);
+        let _ = self.commands.send(Command::Reader { session, secret: proof_secret.as_deref().cloned() });
+        LegJoin { interface, key, key_in_use, channel, proof_secret, ..self.join.clone() }
+    }
+
+    /// Without one the site checks signatures.
+    fn draw_secret(&self) -> Option<SiteSecret> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).ok()?;
+        Some(SiteSecret { slot: self.slots.fetch_add(1, Ordering::Relaxed), secret })
     }
 
     pub(super) fn key_taken(&self, site: &SiteName, taken: KeyTaken) {
@@ -186,6 +200,8 @@ struct Thread {
     first_bytes: FirstBytes,
     /// Sessions whose last request came by a repair channel.
     channels: BTreeMap<u64, Arc<Channel>>,
+    /// Sessions that were given the key, and when: proofs have to convince them.
+    readers: BTreeMap<u64, Micros>,
     send_failed: bool,
 }
 
@@ -230,6 +246,10 @@ impl Thread {
                 }
                 self.rate.lost(session, &request.packets, self.sender.stats().packets);
                 self.sender.handle(now, SenderInput::Nak { site: session, request });
+            }
+            Command::Reader { session, secret } => {
+                self.readers.insert(session, now.monotonic);
+                self.sender.handle(now, SenderInput::Reader { site: session, secret });
             }
             Command::Forged => self.sender.handle(now, SenderInput::Forged),
             Command::Listener => self.sender.handle(now, SenderInput::Listener),
@@ -352,6 +372,7 @@ impl Thread {
         }
         let sessions = hub.roster.sessions();
         self.channels.retain(|session, _| sessions.values().any(|handle| handle.serial == *session));
+        self.forget_readers(now, &sessions);
         let members = sessions.values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
         self.sender.handle(now, SenderInput::Members(members as u64));
         let changed = self.rate.look(now.monotonic, self.told.packets, members);
@@ -361,6 +382,22 @@ impl Thread {
         if let Some(rate_bps) = changed {
             tracing::info!(leg = self.leg.0, rate_bps, "the leg's rate follows the losses of its sites");
             self.sender.handle(now, SenderInput::Rate(rate_bps));
+        }
+    }
+
+    /// Who left needs no proofs. One that was told to join a moment ago is not seen to take part yet.
+    fn forget_readers(&mut self, now: Now, sessions: &BTreeMap<SiteName, Handle>) {
+        let takes_part = |session: u64| {
+            let handle = sessions.values().find(|handle| handle.serial == session);
+            handle.is_some_and(|handle| lock(&handle.status).offered.values().any(|leg| *leg == self.leg))
+        };
+        let left = |(session, told): (&u64, &Micros)| {
+            (now.monotonic.since(*told) >= JOIN_TIME && !takes_part(*session)).then_some(*session)
+        };
+        let left: Vec<u64> = self.readers.iter().filter_map(left).collect();
+        for session in left {
+            self.readers.remove(&session);
+            self.sender.handle(now, SenderInput::ReaderLeft(session));
         }
     }
 
@@ -410,6 +447,9 @@ const READ_BYTES: usize = 4 << 20;
 const READ_ENTRIES: usize = 512;
 const FIRST_BYTES_KEPT: usize = 65_536;
 const IDLE: Duration = Duration::from_secs(1);
+
+/// Between the telling and the session's note that the leg is offered.
+const JOIN_TIME: Micros = Micros::from_secs(10);
 
 /// What fits an Ethernet frame inside a tunnel, over IPv4 and IPv6.
 const CIRCUIT_DATAGRAM_BYTES: usize = 1_382;

@@ -185,6 +185,7 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
         key: downburst_vcmtp::LegKey::new(1, [1; 32]),
         key_in_use: None,
         sender_key: None,
+        proof_secret: None,
         interface: String::new(),
         rate_bps: 1,
         source: None,

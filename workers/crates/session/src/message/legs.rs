@@ -1,6 +1,6 @@
 //! What is said about multicast legs.
 use downburst_model::{Epoch, FeedName, LegId, RangeSet, Sequence};
-use downburst_vcmtp::{LegKey, RepairChannel, SenderKey, SymbolsHeard};
+use downburst_vcmtp::{LegKey, RepairChannel, SenderKey, SiteSecret, SymbolsHeard};
 use minicbor::{Decode, Encode};
 
 /// Hub to site: take part in a multicast leg.
@@ -45,6 +45,9 @@ pub struct LegJoin {
     /// How to ask for packets by datagrams, at the address of the session. Absent: only by the session.
     #[n(12)]
     pub channel: Option<RepairChannel>,
+    /// With it the site checks proofs that have MACs in the place of a signature. Absent: the sender signs as long as this site is there.
+    #[n(13)]
+    pub proof_secret: Option<Box<SiteSecret>>,
 }
 
 /// Site to hub: the leg was heard; everything after `after` comes by it.

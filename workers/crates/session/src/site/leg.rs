@@ -28,8 +28,12 @@ impl Leg {
     pub(crate) fn new(now: Now, join: LegJoin, seed: u64) -> Self {
         let first = join.key_in_use.as_ref().unwrap_or(&join.key).clone();
         let config = ReceiverConfig::new(join.leg, join.leg_epoch, first, seed);
-        let (sender_key, channel) = (join.sender_key, join.channel.clone());
-        let mut receiver = Receiver::new(ReceiverConfig { sender_key, channel, ..config });
+        let mut receiver = Receiver::new(ReceiverConfig {
+            sender_key: join.sender_key,
+            proof_secret: join.proof_secret.as_deref().cloned(),
+            channel: join.channel.clone(),
+            ..config
+        });
         receiver.handle(now, ReceiverInput::Key(join.key.clone()));
         Self {
             receiver,

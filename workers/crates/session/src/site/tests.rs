@@ -61,6 +61,7 @@ fn join(leg: u32) -> LegJoin {
         key: LegKey::new(1, [1; 32]),
         key_in_use: None,
         sender_key: None,
+        proof_secret: None,
         interface: String::new(),
         rate_bps: 1_000_000_000,
         source: None,

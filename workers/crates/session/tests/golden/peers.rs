@@ -407,6 +407,7 @@ pub fn leg_join(offer: &Offer) -> LegJoin {
         key: LegKey::new(offer.key_id, offer.key.0.clone().try_into().unwrap()),
         key_in_use: None,
         sender_key: None,
+        proof_secret: None,
         interface: String::new(),
         rate_bps: offer.rate_bps,
         source: None,

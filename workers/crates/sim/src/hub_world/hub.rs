@@ -6,7 +6,7 @@ use downburst_model::{
     Epoch, FeedName, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo, ProductKey, Sequence,
 };
 use downburst_session::{Entry, Filter, HubInput, LegJoin, Stretch, Stretches, stretch_end};
-use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput, SigningSeed};
+use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput, SigningSeed, SiteSecret};
 
 use super::Publish;
 use super::site::Site;
@@ -34,6 +34,7 @@ pub(super) struct SimLeg {
     pub(super) sender: Sender,
     pub(super) join: LegJoin,
     repair_window_bytes: u64,
+    offers: u16,
 }
 
 impl Hub {
@@ -90,6 +91,7 @@ impl Hub {
             key: LegKey::new(1, [7; 32]),
             key_in_use: None,
             sender_key: None,
+            proof_secret: None,
             interface: String::new(),
             rate_bps,
             source: None,
@@ -102,8 +104,13 @@ impl Hub {
 
     /// Offers a leg to a site, if the hub serves it.
     pub(super) fn offer(&mut self, now: Now, site: &mut Site, leg: LegId) {
-        if let Some(leg) = self.legs.get(&leg) {
-            site.tell_hub(now, HubInput::JoinLeg(Box::new(leg.join.clone())));
+        if let Some(leg) = self.legs.get_mut(&leg) {
+            leg.offers += 1;
+            let secret = SiteSecret { slot: leg.offers, secret: [leg.offers as u8; 32] };
+            let proof_secret = Some(Box::new(secret.clone()));
+            let reader = SenderInput::Reader { site: site.index as u64, secret: Some(secret) };
+            leg.sender.handle(now, reader);
+            site.tell_hub(now, HubInput::JoinLeg(Box::new(LegJoin { proof_secret, ..leg.join.clone() })));
         }
     }
 
@@ -174,7 +181,7 @@ impl Hub {
         config.signing_seed = Some(SigningSeed([self.lives as u8; 32]));
         let sender = Sender::new(config);
         let join = LegJoin { sender_key: sender.key(), ..join };
-        SimLeg { sender, join, repair_window_bytes }
+        SimLeg { sender, join, repair_window_bytes, offers: 0 }
     }
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use downburst_model::{Machine, Micros, ProductInfo, RangeSet, Sequence};
 use downburst_vcmtp::{
     HubChannel, LegKey, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, RepairChannel, Request,
-    SenderKey,
+    SenderKey, SiteSecret,
 };
 
 use super::{LEG, LEG_EPOCH, PlannedReceiver, ReceiverReport, SESSION_OVERHEAD_BYTES, SOCKET_BYTES, clock};
@@ -13,8 +13,15 @@ use crate::net::{Dice, Link, LinkConfig, Stream};
 /// Each product behind its predecessor on the leg, with its bytes.
 pub(super) type Products = BTreeMap<Sequence, (Sequence, ProductInfo, Bytes)>;
 
-/// The group's key, and the sender's.
-pub(super) type Keys<'a> = (&'a LegKey, Option<SenderKey>);
+/// The group's key, and the sender's; whether proofs have MACs while the group is small.
+pub(super) type Keys<'a> = (&'a LegKey, Option<SenderKey>, bool);
+
+/// What a site checks MACs with.
+pub(super) fn secret_of(number: u64) -> SiteSecret {
+    let mut secret = [8; 32];
+    secret.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
+    SiteSecret { slot: u16::try_from(number).unwrap_or(u16::MAX), secret }
+}
 
 /// A receiver, its way to the sender, and what it has so far.
 pub(super) struct Site {
@@ -42,6 +49,7 @@ impl Site {
     pub(super) fn new(number: u64, plan: PlannedReceiver, seed: u64, keys: Keys<'_>) -> Self {
         let mut config = ReceiverConfig::new(LEG, LEG_EPOCH, keys.0.clone(), seed ^ number << 32);
         config.sender_key = keys.1;
+        config.proof_secret = keys.2.then(|| secret_of(number));
         config.retry_wait = config.retry_wait.max(Micros(plan.session_delay.0 * 3));
         let id = u32::try_from(number).unwrap_or(u32::MAX);
         let channel = RepairChannel { id, port: 1, secret: [9; 32], cipher: keys.0.cipher };
