@@ -12,7 +12,7 @@
 )]
 use std::hint::black_box;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use downburst_model::{
     Class, Digest, Epoch, FeedName, LegId, Machine as _, Micros, Now, Origin, ProductId, ProductInfo,
     ProductKey, Sequence, WallMicros,
@@ -113,7 +113,8 @@ fn measure((rate_bps, size): (u64, usize), mode: usize) -> (u32, f64, f64) {
     }
     let sender_ns = cpu_ns() - begun_ns;
     // What a socket hands over: bytes of its own.
-    trains.iter_mut().for_each(|(_, datagram)| *datagram = Bytes::copy_from_slice(datagram));
+    let own = |(now, datagram): (u64, Bytes)| (now, BytesMut::from(datagram.as_ref()));
+    let trains: Vec<_> = trains.into_iter().map(own).collect();
     let begun_ns = cpu_ns();
     for (now, datagram) in trains {
         receiver.handle(at(now), ReceiverInput::Datagram(datagram));
