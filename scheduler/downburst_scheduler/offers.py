@@ -23,7 +23,7 @@ class CircuitOffer:
 
     @property
     def payload_bps(self) -> float:
-        """What of it is left for products of a copy to each site under the headers of Ethernet, the tunnel and TLS."""
+        """What is left for products of a copy to each site under the headers of Ethernet, the tunnel and TLS."""
         return self.copy_bps * PAYLOAD_SHARE
 
     @property

@@ -10,7 +10,8 @@ import pytest
 
 from kit.capabilities import needs
 from kit.namespaces import Lab
-from kit.node import HubNode, SiteNode, wait_for
+from kit.node import HubNode, SiteNode
+from kit.patience import wait_for
 from kit.swarm import Swarm, enrol
 
 pytestmark = [pytest.mark.system, pytest.mark.root]
