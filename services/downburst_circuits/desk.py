@@ -68,7 +68,7 @@ class Desk:
             wanted = _changed(circuit, change)
             check_window(wanted, self._clock.now())
             check_rates(wanted, self._register.ports)
-            self._fit(wanted, instead=True)
+            self._fit(wanted, instead_of=circuit)
             if dry_run:
                 return CircuitAnswer(wanted, done=False)
             return CircuitAnswer(await self._carry_out(circuit, wanted, by))
@@ -158,14 +158,14 @@ class Desk:
             return self._register.open[number]
         return await self._ledger.read(lambda book: book.circuits.one(number))
 
-    def _fit(self, circuit: Circuit, *, instead: bool = False) -> Reservation:
+    def _fit(self, circuit: Circuit, *, instead_of: Circuit | None = None) -> Reservation:
         calendar = self._register.calendar
         wanted = reservation_of(circuit, self._register.ports)
         try:
-            return calendar.fit_instead(wanted) if instead else calendar.fit(wanted)
+            return calendar.fit_instead(wanted) if instead_of else calendar.fit(wanted)
         except NoRoom as refused:
             port = self._register.ports[refused.clash.port]
-            raise conflict(circuit, refused.clash, self._register.open, port) from None
+            raise conflict(circuit, refused.clash, self._register.open, port, instead_of) from None
 
     async def _admit(self, circuit: Circuit) -> Circuit:
         """Holds the place in the calendar while the ledger writes, so that nobody else is promised it."""

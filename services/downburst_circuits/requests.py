@@ -104,11 +104,16 @@ def with_tags(circuit: Circuit, reservation: Reservation) -> Circuit:
     return replace(circuit, ends=tuple(replace(end, vlan=tags.get(end.port)) for end in circuit.ends))
 
 
-def conflict(circuit: Circuit, clash: Clash, others: Mapping[int, Circuit], port: Port) -> CircuitConflict:
-    """The refusal that names who is in the way."""
+def conflict(
+    circuit: Circuit, clash: Clash, others: Mapping[int, Circuit], port: Port, instead_of: Circuit | None = None
+) -> CircuitConflict:
+    """The refusal that names who is in the way, and of a change also what stays."""
     holders = [others[number] for number in clash.with_numbers if number in others]
     listed = [_holder_out(holder) for holder in holders]
-    return CircuitConflict(_conflict_sentence(circuit, clash, holders, port), circuits=listed, port=clash.port)
+    sentence = _conflict_sentence(circuit, clash, holders, port)
+    if instead_of is not None:
+        sentence += f"; circuit {instead_of.number} stays {instead_of.state} as it was, with {_rates(instead_of)}"
+    return CircuitConflict(sentence, circuits=listed, port=clash.port)
 
 
 def moment_text(instant: datetime | None) -> str:
@@ -284,7 +289,11 @@ def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit
 
 def _asked(circuit: Circuit) -> str:
     times = f" for each of {len(circuit.sites)} sites" if len(circuit.sites) > 1 else ""
-    return f"{rate_text(circuit.rate_out_bps)} out and {rate_text(circuit.rate_in_bps)} in{times} were asked for"
+    return f"{_rates(circuit)}{times} were asked for"
+
+
+def _rates(circuit: Circuit) -> str:
+    return f"{rate_text(circuit.rate_out_bps)} out and {rate_text(circuit.rate_in_bps)} in"
 
 
 def _numbers(holders: Sequence[Circuit]) -> str:

@@ -46,11 +46,14 @@ def list_circuits(  # noqa: PLR0913
         show(found)
         return
     table(
-        "Circuits (Ethernet-frame bits per second, to the sites)",
-        ("circuit", "sites", "state", "reserved", "measured", "used", "window", "why"),
+        "Circuits (Mb/s of Ethernet frames to each site; windows in UTC)",
+        ("", "sites", "state", "reserved", "measured", "used", "window"),
         (_row(circuit) for circuit in found),
         empty="there is no circuit; reserve one: downburst circuits add --to unl.edu --rate 500M --end +2h",
     )
+    for circuit in found:
+        if circuit["reason"] and circuit["state"] != CircuitState.ADMITTED:
+            print(f"{circuit['circuit']}: {circuit['reason']}")
 
 
 @app.command("add")
@@ -261,12 +264,23 @@ def _row(circuit: dict[str, Any]) -> list[object]:
         circuit["circuit"],
         " ".join(circuit["sites"]),
         circuit["state"],
-        rate_text(circuit["rate_out_bps"]),
-        "not yet" if measured is None else rate_text(measured),
-        rate_text(circuit["used_out_bps"]),
-        _window(circuit),
-        circuit["reason"] if circuit["state"] != "admitted" else "",
+        _megabits(circuit["rate_out_bps"]),
+        "not yet" if measured is None else _megabits(measured),
+        _megabits(circuit["used_out_bps"]),
+        f"{_short(circuit['begin'])} to {_short(circuit['end'])}"
+        if circuit["end"]
+        else f"from {_short(circuit['begin'])} on",
     ]
+
+
+def _megabits(rate_bps: float) -> str:
+    """A rate for a column whose title has the unit."""
+    return f"{rate_bps / 1e6:.0f}" if rate_bps >= 100e6 else f"{rate_bps / 1e6:.3g}"
+
+
+def _short(moment: str) -> str:
+    """A moment that fits beside another one."""
+    return moment[:16].replace("T", " ")
 
 
 def _window(circuit: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import httpx
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from downburst.errors import DownburstError, Failure
 from downburst.settings import DEFAULT_HUB, HUB_VARIABLE
@@ -66,7 +66,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     if not listed:
         print(empty)
         return
-    grid = Table(*columns, title=title, title_justify="left")
+    # A name that is cut can't be typed in again.
+    grid = Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")
     for row in listed:
         grid.add_row(*row)
     Console().print(grid, markup=False)

@@ -130,6 +130,18 @@ async def test_overlapping_windows_are_refused_with_who_holds_the_port(stage: St
     await stage.reserve(rate=500, to=("ttu.edu",), start=2)
 
 
+async def test_a_change_that_is_refused_names_who_is_in_the_way_and_what_stays(stage: Stage) -> None:
+    first = await stage.reserve(rate=500, start=1)
+    other = await stage.reserve(rate=400, to=("ttu.edu",), start=1)
+    for dry_run in (True, False):
+        with pytest.raises(CircuitConflict) as error:
+            await stage.desk.modify(first.number, CircuitChange(rate_out_bps=900 * M), by="op", dry_run=dry_run)
+        assert "port hub-eth0 has 600 Mb/s of 1 Gb/s free" in error.value.sentence
+        assert f"because of circuit {other.number}, and 900 Mb/s out and" in error.value.sentence
+        stays = f"circuit {first.number} stays admitted as it was, with 500 Mb/s out and 0 b/s in"
+        assert error.value.sentence.endswith(stays)
+
+
 async def test_the_same_request_again_is_the_same_circuit(stage: Stage) -> None:
     wish = replace(stage.wish(), request_id="mine", asked_sha256="a" * 64)
     first = await stage.desk.request(wish)

@@ -83,6 +83,19 @@ def test_ports_are_listed_changed_and_removed(asked: Asked, capsys: pytest.Captu
     assert asked.last()[:2] == ("DELETE", "ports/hub-eth0")
 
 
+def test_circuits_are_listed_in_eighty_columns_with_all_of_their_names(
+    asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    asked.circuit |= {"circuit": 1018, "state": "provisioning", "sites": ["meteorology.wisconsin.example.edu"]}
+    assert run("circuits", "list") == 0
+    table, _, why = capsys.readouterr().out.partition("└")
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…" not in table
+    assert ("500" in table, "250" in table, "2026-07-01" in table) == (True, True, True)
+    assert "1018: 250 Mb/s of 500 Mb/s get to unl.edu" in why
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
