@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from downburst.circuits import FINISHED, CircuitAnswer, CircuitState
+from downburst.circuits import FINISHED, CircuitAnswer, CircuitState, Measured
 from downburst.ledger import Book
 from downburst.ledger.circuits import Which
 from downburst.moments import coming_moment
@@ -140,8 +140,9 @@ async def _answer(hub: Runtime, answer: CircuitAnswer, response: Response | None
     """What became of a request; nothing new was made where it was a dry run, or was made before."""
     if response is not None and not answer.done:
         response.status_code = 200
-    circuit = answer.circuit
-    measured = await hub.ledger.read(lambda book: book.circuits.measurements([circuit.number]))
+    circuit, measured = answer.circuit, list[Measured]()
+    if circuit.state not in NEVER_STOOD:
+        measured = await hub.ledger.read(lambda book: book.circuits.measurements([circuit.number]))
     return {**circuit_out(circuit, measured, hub.live), "done": answer.done}
 
 
@@ -155,3 +156,7 @@ def _whole(hub: Runtime, book: Book, number: int) -> dict[str, Any]:
     circuit = book.circuits.one(number)
     shown = circuit_out(circuit, book.circuits.measurements([number]), hub.live)
     return {**shown, "events": [event_out(event) for event in book.circuits.events(number)]}
+
+
+NEVER_STOOD = (CircuitState.REQUESTED, CircuitState.ADMITTED)
+"""Nothing was measured of a circuit in these states."""

@@ -30,7 +30,13 @@ def coming_moment(text: str, now: datetime) -> datetime:
         return _moved(now, later, 1)
     if _AGO.fullmatch(text):
         raise BadInput(f"{text!r} is how long ago; write +{text} for so long from now, or RFC 3339 with an offset")
-    return moment(text, now)
+    try:
+        return moment(text, now)
+    except BadInput:
+        raise BadInput(
+            f"{text!r} is no moment; write RFC 3339 with an offset, such as 2026-01-31T06:00:00Z, or how far "
+            "ahead: +90s, +30m, +2h, +1d"
+        ) from None
 
 
 def _moved(now: datetime, found: re.Match[str], sign: int) -> datetime:

@@ -99,6 +99,7 @@ class Desk:
             ends=tuple(replace(end, vlan=None, address=_declared(before, end.address)) for end in before.ends),
             requested_by=by,
             state=CircuitState.REQUESTED,
+            reason="",
         )
         return await self.request(wanted, dry_run=dry_run)
 

@@ -55,6 +55,14 @@ def standing(line: Line) -> Standing:
 def problem(line: Line) -> CircuitProblem:
     """Why an end failed, or was left behind."""
     where = line.get("hop") or line.get("end") or ""
+    if line.get("state") == "away" and line.get("site"):
+        return CircuitProblem(
+            f"{line['site']} is not connected",
+            step="site",
+            hop=where,
+            remedy="start its receiver, or look why it does not reach the hub; its end is made when it is back",
+            site=line["site"],
+        )
     return CircuitProblem(
         sentence=line.get("sentence")
         or f"{line.get('site') or where or 'an end'} is {line.get('state', 'not there')}",

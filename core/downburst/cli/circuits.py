@@ -135,7 +135,7 @@ def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJs
         cause = f": {row['sentence']}; {row['remedy']}" if row["sentence"] else ""
         print(f"  measured {row['direction']} {row['site']}: {rate_text(row['rate_bps'])} at {row['at']}{cause}")
     columns = ("at", "state", "sentence", "step", "hop", "remedy")
-    rows = ([event[name] for name in columns] for event in found["events"])
+    rows = ([_second(event["at"]), *(event[name] for name in columns[1:])] for event in found["events"])
     table("What happened", columns, rows, empty="nothing happened to it yet")
 
 
@@ -284,4 +284,9 @@ def _short(moment: str) -> str:
 
 
 def _window(circuit: dict[str, Any]) -> str:
-    return f"{circuit['begin']} to {circuit['end'] or 'its cancelling'}"
+    return f"{_second(circuit['begin'])} to {_second(circuit['end']) if circuit['end'] else 'its cancelling'}"
+
+
+def _second(moment: str) -> str:
+    """To the second, still to be pasted into another command."""
+    return moment[:19] + "Z" if moment.endswith("Z") else moment

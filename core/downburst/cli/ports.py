@@ -120,7 +120,10 @@ def tag_range(text: str) -> tuple[int, int]:
     first, _, last = text.partition("-")
     if not first.isdecimal() or not (last or first).isdecimal():
         raise BadInput(f"{text!r} is no range of tags; write 100-199, or one tag such as 100")
-    return int(first), int(last or first)
+    tags = int(first), int(last or first)
+    if not LOWEST_TAG <= tags[0] <= tags[1] <= HIGHEST_TAG:
+        raise BadInput(f"{text!r} is no range of tags; tags are {LOWEST_TAG} to {HIGHEST_TAG}, the lower one first")
+    return tags
 
 
 def _range(text: str | None) -> dict[str, Any]:
@@ -142,3 +145,6 @@ def _port_rate(port: dict[str, Any]) -> str:
 
 def _tags(port: dict[str, Any]) -> str:
     return "none" if port["first_vlan"] is None else f"{port['first_vlan']}-{port['last_vlan']}"
+
+
+LOWEST_TAG, HIGHEST_TAG = 1, 4094

@@ -143,7 +143,7 @@ async def test_a_circuit_is_modified_cloned_and_cancelled(ported: Asked) -> None
         ({"begin": "+2h", "end": "2026-01-01T01:00:00Z"}, "not after its begin"),
         ({"begin": "2025-12-01T00:00:00Z"}, "begins at 2025-12-01"),
         ({"begin": "2h"}, "+2h"),
-        ({"begin": "tomorrow"}, "no moment"),
+        ({"begin": "tomorrow"}, "or how far ahead: +90s"),
         (
             {"rate_out_bps": 1_500_000_000},
             "circuits may reserve 1 Gb/s of port hub-eth0 and the circuit would need 1.5 Gb/s",

@@ -101,6 +101,8 @@ def test_circuits_are_listed_in_eighty_columns_with_all_of_their_names(
     [
         (["ports", "add", "hub-eth0", "--rate", "1000"], "is no rate"),
         (["ports", "add", "hub-eth0", "--rate", "1G", "--vlan", "a-b"], "no range of tags"),
+        (["ports", "add", "hub-eth0", "--rate", "1G", "--vlan", "100-5000"], "tags are 1 to 4094"),
+        (["circuits", "add", "--to", "unl.edu", "--rate", "1G", "--vlan", "9-8"], "the lower one first"),
         (["ports", "set", "hub-eth0"], "nothing to change"),
         (["circuits", "modify", "17"], "nothing to change"),
         (["circuits", "add", "--to", "unl.edu", "--rate", "112.5mbps"], "is no rate"),

@@ -91,8 +91,9 @@ def test_a_standing_tells_the_ends_that_do_not_stand() -> None:
         "remedy": "modprobe",
     }
     assert standing({"lease": 17, "state": "up", "took_ms": 22.5, "ends": [good]}) == Standing(17, "up", 22.5)
-    problem = CircuitProblem("unl.edu is away", hop="unl-eth1", site="unl.edu")
-    assert standing({"lease": 17, "state": "partial", "took_ms": 3, "ends": [good, away]}).problems == (problem,)
+    (problem,) = standing({"lease": 17, "state": "partial", "took_ms": 3, "ends": [good, away]}).problems
+    assert (problem.sentence, problem.step, problem.hop) == ("unl.edu is not connected", "site", "unl-eth1")
+    assert "start its receiver" in problem.remedy
     assert standing({"lease": 17, "state": "failed", "ends": [failed]}).problems == (
         CircuitProblem("no VXLAN", "kernel", "eth1 at unl.edu", "modprobe", "unl.edu"),
     )
