@@ -102,7 +102,7 @@ class Register:
 
         def write(book: Book) -> Circuit:
             kept = book.circuits.add(replace(circuit, state=CircuitState.ADMITTED, reason=said.sentence))
-            book.circuits.note(self._event(kept, Happening.ADMIT.value, said))
+            book.circuits.note(self._event(kept, Happening.ADMIT.value, said), first=True)
             return kept
 
         kept = await self._ledger.write(write)

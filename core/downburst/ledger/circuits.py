@@ -94,7 +94,8 @@ class Circuits:
         number = int(key[0])
         ends = [_end_row(number, position, end) for position, end in enumerate(circuit.ends)]
         self._connection.execute(insert(circuit_ends), ends)
-        self._forget_before(number - FINISHED_KEPT)
+        if number > FINISHED_KEPT:
+            self._forget_before(number - FINISHED_KEPT)
         return replace(circuit, number=number, created_at=now, since=now)
 
     def save(self, circuit: Circuit) -> None:
@@ -139,9 +140,11 @@ class Circuits:
             query = query.where(circuits.c.number.in_(_ending_at(circuit_ends.c.port == which.port)))
         return self._read(query)
 
-    def note(self, event: CircuitEvent) -> None:
-        """Keeps an event; of one circuit the newest two hundred stay."""
+    def note(self, event: CircuitEvent, *, first: bool = False) -> None:
+        """Keeps an event; of one circuit the newest two hundred stay, which the first one needs no look for."""
         key = self._connection.execute(insert(circuit_events).values(asdict(event))).inserted_primary_key
+        if first:
+            return
         of_it = circuit_events.c.circuit == event.circuit
         newest = select(circuit_events.c.number).where(of_it).order_by(circuit_events.c.number.desc())
         oldest_kept = self._connection.scalar(newest.offset(EVENTS_KEPT - 1).limit(1))
