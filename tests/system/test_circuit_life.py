@@ -70,6 +70,7 @@ def test_a_refused_change_leaves_the_traffic_alone_and_the_end_leaves_nothing(
 ) -> None:
     lab = stack.enter_context(Lab(["hub", "far"]))
     hub = CircuitHub(lab, tmp_path, stack, port_bps=100 * M)
+    hub.hub.ask("PATCH", "/v1/ports/hub-eth0", json={"port_rate_bps": 200 * M})
     first, other = hub.reserve(50 * M)["circuit"], hub.reserve(40 * M)["circuit"]
     hub.wait_state(first, "active")
     hub.wait_state(other, "active")
@@ -78,6 +79,7 @@ def test_a_refused_change_leaves_the_traffic_alone_and_the_end_leaves_nothing(
     hub.put("three-seconds-of-it", random.Random(1).randbytes(15 * M))
     hub.wait_shown(first, lambda shown: shown["used_out_bps"] > 30 * M, "use of the circuit")
     stood, connections = network_of(lab, "hub"), hub.connections()
+    assert "root rate 200Mbit ceil 200Mbit" in stood, "the port's own rate bounds all that leaves by it"
     assert connections
     refused = hub.refused("PATCH", f"/v1/circuits/{first}", json={"rate_out_bps": 90 * M})
     assert (refused.status_code, [each["circuit"] for each in refused.json()["circuits"]]) == (409, [other])

@@ -121,6 +121,7 @@ def _end(circuit: Circuit, end: CircuitEnd, port: Port) -> Line:
         "site": end.site,
         "interface": port.interface,
         "underlay": port.underlay if circuit.driver is CircuitDriver.LINUX else None,
+        "port_rate_bps": port.port_rate_bps,
         "vlan": end.vlan,
         "address": end.address,
     }

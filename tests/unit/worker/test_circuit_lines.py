@@ -35,7 +35,10 @@ CIRCUIT = Circuit(
     SOME_TIME,
     SOME_TIME + timedelta(seconds=1),
 )
-PORTS = (Port("hub-eth0", 10**9, None, "eth0", "192.0.2.1"), Port("unl-eth1", 10**9, "unl.edu", "eth1", "192.0.2.9"))
+PORTS = (
+    Port("hub-eth0", 10**9, None, "eth0", "192.0.2.1", port_rate_bps=10**10),
+    Port("unl-eth1", 10**9, "unl.edu", "eth1", "192.0.2.9"),
+)
 
 
 def test_a_lease_is_told_with_all_that_a_node_needs() -> None:
@@ -58,6 +61,7 @@ def test_a_lease_is_told_with_all_that_a_node_needs() -> None:
                 "site": None,
                 "interface": "eth0",
                 "underlay": "192.0.2.1",
+                "port_rate_bps": 10**10,
                 "vlan": 100,
                 "address": "10.231.0.0/31",
             },
@@ -66,6 +70,7 @@ def test_a_lease_is_told_with_all_that_a_node_needs() -> None:
                 "site": "unl.edu",
                 "interface": "eth1",
                 "underlay": "192.0.2.9",
+                "port_rate_bps": None,
                 "vlan": 101,
                 "address": None,
             },
