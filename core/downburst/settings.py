@@ -26,6 +26,9 @@ class FeedMulticast(_Section):
     rate_bps: int | None = Field(default=None, gt=0)
     hops: int | None = Field(default=None, ge=1, le=255)
     burst_bytes: int | None = Field(default=None, ge=2_000)
+    parity_percent: float | None = Field(default=None, ge=0, le=30)
+    loss_quantile: float | None = Field(default=None, ge=0, le=1)
+    repair_s: int | None = Field(default=None, ge=1, le=3_600)
 
     @field_validator("network")
     @classmethod
@@ -59,12 +62,30 @@ class MulticastSettings(_Section):
         ge=2_000,
         description="Frame bytes that a leg may send beyond its rate: a policer's buffer. None: 10 ms of the rate.",
     )
+    parity_percent: float = Field(
+        default=0,
+        ge=0,
+        le=30,
+        description="At most so many percent of repair symbols before anybody asks, where loss is steady. 0: none.",
+    )
+    loss_quantile: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="A leg goes slower for the site that this share of the others do better than. 0.9: all but a tenth.",
+    )
+    repair_s: int = Field(
+        default=60,
+        ge=1,
+        le=3_600,
+        description="The group repairs what is at most so old; what is older comes by each site's session.",
+    )
     offload: bool = Field(
         default=True,
         description="Whether trains of datagrams leave in one call (UDP GSO). Off where a card breaks it.",
     )
     feeds: dict[str, FeedMulticast] = Field(
-        default={}, description="For feeds by name: interface, network, rate_bps, hops, burst_bytes that differ."
+        default={}, description="For feeds by name: what of the settings above and of rate_bps differs."
     )
     port_base: int = Field(
         default=17_000, ge=1024, le=64_000, description="UDP port of a leg: this plus the leg's id modulo 1,000."

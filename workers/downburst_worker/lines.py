@@ -235,6 +235,9 @@ def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
             "interface": multicast.interface,
             "hops": multicast.hops,
             "burst_bytes": multicast.burst_bytes,
+            "parity_percent": multicast.parity_percent,
+            "loss_quantile": multicast.loss_quantile,
+            "repair_seconds": multicast.repair_s,
             "offload": multicast.offload,
         }
     return line

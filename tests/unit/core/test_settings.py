@@ -28,11 +28,13 @@ def test_a_feed_may_multicast_in_its_own_way(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text(
         "[multicast]\nhops = 4\n[multicast.feeds.NGRID]\nnetwork = 'ff3e::8000:0/97'\nburst_bytes = 64000\n"
+        "parity_percent = 2.5\n"
     )
     multicast = load_settings(file).multicast
     own, other = multicast.of("NGRID"), multicast.of("TEXT")
     assert (str(own.network), own.burst_bytes, own.hops) == ("ff3e::8000:0/97", 64_000, 4)
     assert (str(other.network), other.burst_bytes, other.hops) == ("239.77.0.0/16", None, 4)
+    assert (own.parity_percent, other.parity_percent, own.loss_quantile, own.repair_s) == (2.5, 0, 0.5, 60)
 
 
 def test_directories_follow_the_data_directory(tmp_path: Path) -> None:

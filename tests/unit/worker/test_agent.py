@@ -156,6 +156,8 @@ async def test_changes_are_sent_when_they_are_said(stage: Stage) -> None:
     job = await stage.last_job("plan", lambda job: job["version"] == made.version)
     assert job["legs"][0]["group"] == "239.77.0.1"
     assert (job["legs"][0]["hops"], job["legs"][0]["burst_bytes"]) == (32, None)
+    repair = ("parity_percent", "loss_quantile", "repair_seconds")
+    assert [job["legs"][0][name] for name in repair] == [0, 0.5, 60]
 
 
 async def test_a_plan_that_waits_for_its_circuit_is_told_again_once_that_is_up(stage: Stage) -> None:

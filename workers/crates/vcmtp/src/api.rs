@@ -91,6 +91,8 @@ pub struct SenderConfig {
     pub repair_hold: Micros,
     /// A leg with nothing to send says so this often.
     pub head_interval: Micros,
+    /// Up to this share of the packets is sent as symbols before anybody asks, as far as blocks were found to need them; 0: none.
+    pub most_parity: f64,
 }
 
 /// What a sender is told.
@@ -358,6 +360,7 @@ impl SenderConfig {
             repair_window_bytes: 256 << 20,
             repair_hold: Micros::from_millis(5),
             head_interval: Micros::from_millis(250),
+            most_parity: 0.0,
         }
     }
 

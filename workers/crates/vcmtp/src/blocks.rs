@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | open | [`LARGEST_BLOCK`] packets | closed |
 //! | open, asked for | [`BLOCK_TIME`] since its first packet, or nothing sent for [`QUIET_TIME`] | closed |
+//! | closed, parity is on | at once | symbols are queued for the group, as many as such blocks usually need (`parity.rs`) |
 //! | closed | a site asks | asked: others get the time in which requests usually come |
 //! | asked | that time is over | symbols are queued for the group, and single packets for who lacks more |
 //! | queued | the pacer let the last symbol out | quiet for as long as answers to it take |
@@ -21,6 +22,7 @@ use crate::Request;
 use crate::code::{Encoder, LARGEST_BLOCK};
 use crate::habits::Habits;
 use crate::notice::Promise;
+use crate::parity::Parity;
 use crate::promises::{Promises, SMALL_GROUP};
 use crate::share::{symbols_for_crowd, symbols_for_group, usual_lack};
 use crate::window::Window;
@@ -40,6 +42,7 @@ pub(crate) struct Blocks {
     /// Blocks that were asked for since the last promises.
     touched: BTreeSet<u64>,
     habits: Habits,
+    parity: Parity,
 }
 
 #[derive(Debug)]
@@ -54,6 +57,8 @@ struct Block {
     /// Symbols made so far, and of these by the last round.
     made: u16,
     round: u16,
+    /// Symbols that it gets whether somebody asks or not.
+    parity: u16,
     /// The packet that followed the last symbol of the last round: who heard it, heard all of the round that it will hear.
     passed_with: u64,
     quiet_until: Micros,
@@ -84,7 +89,7 @@ pub(crate) struct Symbol {
 }
 
 impl Blocks {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(parity: Parity) -> Self {
         Self {
             blocks: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -95,6 +100,7 @@ impl Blocks {
             lag: FIRST_LAG,
             touched: BTreeSet::new(),
             habits: Habits::default(),
+            parity,
         }
     }
 
@@ -117,6 +123,9 @@ impl Blocks {
             }
             None => {
                 self.blocks.insert(packet, Block::new(now, class));
+                if self.parity.is_on() {
+                    self.wait(now.plus(QUIET_TIME), packet);
+                }
                 packet
             }
         };
@@ -251,9 +260,29 @@ impl Blocks {
         if let Some(due) = block.due.take() {
             self.due.remove(&(due, first));
         }
-        if asked {
+        if self.parity.is_on() {
+            self.add_parity(now, first);
+        } else if asked {
             self.wait(now.plus(self.patience()), first);
         }
+    }
+
+    /// What the block gets of its own accord goes at once, and answers what was asked for by then.
+    fn add_parity(&mut self, now: Micros, first: u64) {
+        while let Some(judged) = self.parity.judged(now) {
+            if let Some(block) = self.blocks.get(&judged) {
+                self.parity.learn(block.packets(judged), (!block.rounds.is_empty()).then_some(block.made));
+            }
+        }
+        self.parity.judge_at(now.plus(self.patience()).plus(self.patience()), first);
+        let Some(block) = self.blocks.get_mut(&first) else { return };
+        block.parity = u16::try_from(self.parity.of(block.packets(first))).unwrap_or(u16::MAX);
+        let due = if block.parity > 0 {
+            Some(now)
+        } else {
+            (!block.demands.is_empty()).then(|| now.plus(self.patience()))
+        };
+        due.into_iter().for_each(|due| self.wait(due, first));
     }
 
     fn wait(&mut self, due: Micros, first: u64) {
@@ -271,15 +300,16 @@ impl Blocks {
     /// How many more symbols the group is to get of a block, by what was asked for so far. Those who were silent because of a promise
     /// lack no more than that.
     fn wanted(&self, block: &Block, first: u64) -> u64 {
+        let own = u64::from(block.parity.saturating_sub(block.made));
         let lacks = block.lacks().filter(|(_, lack)| *lack > 0);
         if self.members <= SMALL_GROUP {
             let lacks: Vec<u64> = lacks.map(|(_, lack)| lack).collect();
-            return symbols_for_group(block.packets(first), self.members, &lacks);
+            return symbols_for_group(block.packets(first), self.members, &lacks).max(own);
         }
         let lacks: Vec<(u64, u64)> = lacks.collect();
         let usual = |site| !self.habits.always_asks(site);
         let promised = u64::from(block.promised.saturating_sub(block.made));
-        symbols_for_crowd(block.packets(first), self.members, &lacks, usual).max(promised)
+        symbols_for_crowd(block.packets(first), self.members, &lacks, usual).max(promised).max(own)
     }
 
     fn decide(&mut self, first: u64, window: &Window) -> Vec<(u64, RangeSet)> {
@@ -316,6 +346,7 @@ impl Block {
             rounds: BTreeMap::new(),
             made: 0,
             round: 0,
+            parity: 0,
             passed_with: 0,
             quiet_until: Micros(0),
             promised: 0,

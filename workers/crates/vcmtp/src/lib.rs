@@ -21,6 +21,7 @@ mod lag;
 mod missing;
 mod notice;
 mod pacer;
+mod parity;
 mod payload;
 mod promises;
 mod proof;

@@ -22,6 +22,7 @@ use downburst_model::{Class, Micros, RangeSet};
 use crate::Request;
 use crate::blocks::{Blocks, Symbol};
 use crate::notice::Notice;
+use crate::parity::Parity;
 use crate::promises::Promises;
 use crate::window::Window;
 
@@ -72,7 +73,7 @@ struct Sharing {
 }
 
 impl Repairs {
-    pub(crate) fn new(hold: Micros, rate_bps: u64) -> Self {
+    pub(crate) fn new(hold: Micros, rate_bps: u64, parity: Parity) -> Self {
         Self {
             hold,
             asked: BTreeMap::new(),
@@ -81,7 +82,7 @@ impl Repairs {
             recent: BTreeSet::new(),
             recent_order: VecDeque::new(),
             budget: Budget { bytes: Budget::of(rate_bps), used: BTreeMap::new(), ends: Micros(0) },
-            blocks: Blocks::new(),
+            blocks: Blocks::new(parity),
             promises: Promises::default(),
             sharing: Sharing::default(),
         }

@@ -5,6 +5,7 @@ use downburst_model::{Class, LegId, Machine, Micros, Now};
 
 use crate::heads::Heads;
 use crate::pacer::Pacer;
+use crate::parity::Parity;
 use crate::payload::{FRAME_BYTES, Frame, PREFIX_BYTES, Payload};
 use crate::proof::{Hashed, Prover, content_hash};
 use crate::queue::{Filled, Queue};
@@ -69,7 +70,7 @@ impl Sender {
             arena: BytesMut::with_capacity(ARENA_BYTES),
             queue: Queue::new(config.after),
             window: Window::new(config.repair_window_bytes, config.repair_window),
-            repairs: Repairs::new(config.repair_hold, config.rate_bps),
+            repairs: Repairs::new(config.repair_hold, config.rate_bps, Parity::up_to(config.most_parity)),
             pacer: Pacer::new(
                 config.rate_bps,
                 config.burst_bytes,

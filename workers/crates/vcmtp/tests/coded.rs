@@ -11,7 +11,9 @@ mod common;
 use bytes::Bytes;
 use common::*;
 use downburst_model::{Class, Machine, RangeSet};
-use downburst_vcmtp::{Receiver, ReceiverInput, Request, Sender, SenderInput, SenderOutput, SymbolsHeard};
+use downburst_vcmtp::{
+    Receiver, ReceiverInput, Request, Sender, SenderConfig, SenderInput, SenderOutput, SymbolsHeard,
+};
 
 /// A group on a network without delay. Requests and answers of single sites are never lost.
 struct Group {
@@ -26,9 +28,13 @@ struct Group {
 
 impl Group {
     fn new(receivers: usize, rate_bps: u64) -> Self {
+        Self::of(receivers, sender_config(rate_bps))
+    }
+
+    fn of(receivers: usize, config: SenderConfig) -> Self {
         let receiver = || (Receiver::new(receiver_config()), Taken::default());
         let mut group = Self {
-            sender: Sender::new(sender_config(rate_bps)),
+            sender: Sender::new(config),
             receivers: (0..receivers).map(|_| receiver()).collect(),
             now: 0,
             alone: vec![],
@@ -125,6 +131,39 @@ fn what_several_sites_lost_of_a_block_costs_what_the_second_worst_lost() {
     assert_eq!(lost, [8, 9, 10, 10, 10], "what the rule above makes of 840 packets");
     assert_eq!((group.symbols, group.alone.len()), (10, 0));
     assert!(group.receivers.iter().all(|(receiver, _)| receiver.stats().decoded >= 8));
+}
+
+#[test]
+fn where_loss_is_steady_symbols_come_before_anybody_asks_and_where_there_is_none_nothing_does() {
+    // Each site loses a packet of fifty, each others.
+    let lossy = |site: usize, number: u64| number >> 63 == 0 && number % 50 == site as u64 * 6;
+    let play = |most_parity: f64| {
+        let mut group = Group::of(7, SenderConfig { most_parity, ..sender_config(100_000_000) });
+        for sequence in 1..=60 {
+            group.send(sequence, SIZE, Class::Grid);
+            group.run(150_000, &lossy);
+        }
+        let (sent, began) = (group.sender.stats().coded_repair_bytes, group.now);
+        group.send(61, SIZE, Class::Grid);
+        while !group.receivers.iter().all(|(_, taken)| taken.is_whole(61, SIZE)) {
+            group.run(1_000, &lossy);
+        }
+        (sent, group.now - began, group)
+    };
+    let ((answered, without_us, _), (sent, with_us, mut group)) = (play(0.0), play(0.05));
+    println!("whole after {with_us} us, {without_us} us without; symbols {sent} B, {answered} B without");
+    assert!(with_us + 10_000 < without_us, "{with_us} us, {without_us} us without");
+    assert!(sent * 4 < answered * 5, "{sent} bytes of symbols, {answered} without parity");
+    let (well, before) = (|_: usize, _: u64| false, group.symbols);
+    for sequence in 62..=200 {
+        group.send(sequence, SIZE, Class::Grid);
+        group.run(110_000, &well);
+    }
+    let (later, at_last) = (group.symbols - before, group.symbols);
+    assert!(later < 139 * 840 / 100, "{later} symbols of 116,760 packets while the share falls");
+    group.send(201, SIZE, Class::Grid);
+    group.run(110_000, &well);
+    assert!(group.symbols <= at_last + 1, "nothing is sent that nobody needs");
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl Leg {
             leg: line.leg,
             leg_epoch,
             sender,
-            rate: LegRate::new(line.rate_bps),
+            rate: LegRate::new(line.rate_bps, line.loss_quantile),
             socket,
             cursor: after,
             told: SenderStats::default(),
@@ -417,6 +417,10 @@ fn config(line: &LegLine, leg_epoch: u64, key: LegKey, after: Sequence, group: S
     let config = SenderConfig::new(line.leg, leg_epoch, key, after, line.rate_bps);
     SenderConfig {
         burst_bytes: line.burst_bytes.unwrap_or(config.burst_bytes),
+        most_parity: line.parity_percent / 100.0,
+        repair_window: line
+            .repair_seconds
+            .map_or(config.repair_window, |seconds| Micros::from_secs(seconds.into())),
         datagram_bytes: if line.circuit.is_some() { CIRCUIT_DATAGRAM_BYTES } else { config.datagram_bytes },
         frame_overhead_bytes: SenderConfig::frame_overhead_bytes_of(group.is_ipv6()),
         ..config

@@ -1,7 +1,7 @@
 //! How fast a multicast leg may be when many of its sites lose at once.
 //!
 //! One lossy site never slows a leg: its repairs are its own, and one that loses far more than repair is for, or whose repairs don't
-//! come, is named, to be served alone. When the *median* of the others loses, something they share may be the cause (the
+//! come, is named, to be served alone. When the site in the *middle* of the others (or another quantile, as the operator sets) loses, something they share may be the cause (the
 //! sender's link, a switch, a busy host), and then repairing everybody costs more than going slower: the rate is cut by a factor and
 //! raised again in steps: additive raise, multiplicative cut, by a quantile of the receivers.
 //!
@@ -20,11 +20,12 @@ use downburst_model::{Micros, RangeSet};
 /// The rate of one leg.
 pub(super) struct LegRate {
     asked_bps: u64,
+    quantile: f64,
     current_bps: u64,
     interval_began: Micros,
     /// The last packet before each of the latest intervals and the present one.
     marks: VecDeque<u64>,
-    /// What the median site lost of the latest intervals, the oldest first.
+    /// What the site that decides lost of the latest intervals, the oldest first.
     shares: [f64; LOSSY_INTERVALS],
     cut_at: Option<Micros>,
     trial: Option<Trial>,
@@ -69,10 +70,12 @@ pub(super) struct Straggler {
 }
 
 impl LegRate {
-    /// Begins at the rate the plan asks for, in Ethernet-frame bits per second.
-    pub(super) fn new(asked_bps: u64) -> Self {
+    /// Begins at the rate the plan asks for, in Ethernet-frame bits per second. `quantile` is the share of the sites that decides: 0.5
+    /// follows the one in the middle, 0.9 spares all but the worst tenth.
+    pub(super) fn new(asked_bps: u64, quantile: f64) -> Self {
         Self {
             asked_bps,
+            quantile: if quantile.is_finite() { quantile.clamp(0.0, 1.0) } else { 0.5 },
             current_bps: asked_bps,
             interval_began: Micros(0),
             marks: VecDeque::from([0]),
@@ -114,7 +117,7 @@ impl LegRate {
     /// have none), `members` how many sites hear the leg.
     pub(super) fn look(&mut self, now: Micros, sent: u64, members: usize) -> Option<u64> {
         let sent_lately = sent.saturating_sub(self.marks.back().copied().unwrap_or(0));
-        let share = self.median_share(sent_lately, members);
+        let share = self.deciding_share(sent_lately, members);
         self.count_strikes(sent_lately, members, share);
         self.begin_interval(now, sent);
         let before = self.current_bps;
@@ -222,8 +225,8 @@ impl LegRate {
         }
     }
 
-    /// What the site in the middle lost, when those that lost nothing are counted in, and those that lose far more than most are not.
-    fn median_share(&self, sent: u64, members: usize) -> f64 {
+    /// What the site that decides lost, when those that lost nothing are counted in, and those that lose far more than most are not.
+    fn deciding_share(&self, sent: u64, members: usize) -> f64 {
         if sent == 0 || members == 0 {
             return 0.0;
         }
@@ -233,7 +236,8 @@ impl LegRate {
         let above = |limit: f64| shares.iter().filter(|share| **share > limit).count();
         let most_are_well = above(STRAGGLER_SHARE / 2.0) <= members / 2;
         let apart = if most_are_well { above(STRAGGLER_SHARE) } else { 0 };
-        shares.get(apart + members.saturating_sub(apart) / 2).copied().unwrap_or(0.0)
+        let worse = (members.saturating_sub(apart) as f64 * (1.0 - self.quantile) + ROUNDING) as usize;
+        shares.get(apart + worse).copied().unwrap_or(0.0)
     }
 }
 
@@ -297,6 +301,9 @@ const RECENT_INTERVALS: usize = 4;
 
 /// How long a leg stays at a rate after a cut before it tries more.
 const CALM: Micros = Micros::from_secs(2);
+
+/// A tenth of ten is one, whatever binary fractions make of it.
+const ROUNDING: f64 = 1e-9;
 
 /// Up to here repair costs less than going slower.
 const TOLERATED_SHARE: f64 = 0.02;

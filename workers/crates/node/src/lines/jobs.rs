@@ -310,6 +310,15 @@ pub(crate) struct LegLine {
     /// Multicast only: beyond the rate at most so many bytes of frames leave; absent: 10 ms of the rate.
     #[serde(default)]
     pub(crate) burst_bytes: Option<u64>,
+    /// Multicast only: so many percent of symbols at most are sent before anybody asks.
+    #[serde(default)]
+    pub(crate) parity_percent: f64,
+    /// Multicast only: the rate follows the site that this share of the others lose no more than.
+    #[serde(default = "default_loss_quantile")]
+    pub(crate) loss_quantile: f64,
+    /// Multicast only: what is older is not repaired by the group; the session brings it.
+    #[serde(default)]
+    pub(crate) repair_seconds: Option<u32>,
     /// Multicast only: whether trains may leave in one call.
     #[serde(default = "default_offload")]
     pub(crate) offload: bool,
@@ -370,7 +379,11 @@ const fn default_hops() -> u8 {
     32
 }
 
-const fn default_offload() -> bool {
+const fn default_loss_quantile() -> f64 {
+    0.5
+}
+
+fn default_offload() -> bool {
     true
 }
 

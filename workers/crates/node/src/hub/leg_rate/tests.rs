@@ -13,7 +13,7 @@ struct Leg {
 
 impl Leg {
     fn new() -> Self {
-        Self { rate: LegRate::new(100_000_000), intervals: 0, named: Vec::new() }
+        Self { rate: LegRate::new(100_000_000, 0.5), intervals: 0, named: Vec::new() }
     }
 
     fn run(&mut self, intervals: u64, sites: u64, lost: impl Fn(u64, u64) -> f64) {
@@ -51,6 +51,18 @@ fn one_lossy_site_slows_nobody() {
         leg.run(40, sites, |session, _| if session == 0 { 0.15 } else { 0.0 });
         assert_eq!(leg.rate.current_bps, 100_000_000, "{sites} sites");
     }
+}
+
+#[test]
+fn the_operator_says_how_many_sites_may_lose_before_all_go_slower() {
+    let rate_after = |quantile: f64| {
+        let mut leg = Leg { rate: LegRate::new(100_000_000, quantile), ..Leg::new() };
+        leg.run(4, 10, |session, _| if session < 2 { 0.1 } else { 0.0 });
+        leg.rate.current_bps
+    };
+    assert_eq!(rate_after(0.5), 100_000_000, "two of ten say nothing");
+    assert!(rate_after(0.9) < 100_000_000, "but they are more than a tenth");
+    assert_eq!(rate_after(f64::NAN), 100_000_000);
 }
 
 #[test]
@@ -101,7 +113,7 @@ fn who_waits_for_old_packets_is_named_although_it_asks_for_no_fresh_ones() {
 
 #[test]
 fn numbers_that_were_never_sent_count_for_nothing() {
-    let mut rate = LegRate::new(100_000_000);
+    let mut rate = LegRate::new(100_000_000, 0.5);
     for session in 0..4 {
         rate.lost(session, &losses(&[(1_001, u64::MAX)]), 1_000);
         rate.lost(session, &losses(&[(1, 15)]), 1_000);
@@ -136,7 +148,7 @@ fn nobody_is_named_while_most_lose() {
 
 /// Runs a leg of seven sites for `seconds`, with `loss(rate)` at all of them; returns the mean rate of the second half.
 fn run(seconds: u64, asked_bps: u64, loss: impl Fn(f64) -> f64) -> f64 {
-    let (mut rate, mut sent, mut sum, mut counted) = (LegRate::new(asked_bps), 0, 0.0, 0);
+    let (mut rate, mut sent, mut sum, mut counted) = (LegRate::new(asked_bps, 0.5), 0, 0.0, 0);
     for interval in 1..=seconds * 4 {
         let packets = rate.current_bps / 4 / 12_000;
         let lost = (loss(rate.current_bps as f64) * packets as f64) as u64;
@@ -193,7 +205,7 @@ fn a_shared_loss_that_stays_cuts_and_calm_raises_again() {
 
 #[test]
 fn asking_again_for_the_same_packets_counts_once() {
-    let mut rate = LegRate::new(100_000_000);
+    let mut rate = LegRate::new(100_000_000, 0.5);
     for interval in 0..8 {
         let packets = losses(&[(interval * 1_000 + 1, interval * 1_000 + 15)]);
         for session in 0..4 {
@@ -212,7 +224,7 @@ fn the_rate_never_falls_to_nothing() {
 
 #[test]
 fn who_loses_a_half_struggles_from_the_first_interval_on_and_who_loses_little_never() {
-    let mut rate = LegRate::new(100_000_000);
+    let mut rate = LegRate::new(100_000_000, 0.5);
     rate.lost(3, &losses(&[(1, 500)]), 1_000);
     rate.lost(4, &losses(&[(1, 50)]), 1_000);
     rate.look(Micros::from_millis(250), 1_000, 7);
