@@ -72,7 +72,7 @@ class MulticastSettings(_Section):
         default=0.5,
         ge=0,
         le=1,
-        description="A leg goes slower for the site that this share of the others do better than. 0.9: all but a tenth.",
+        description="A leg slows down for the site that this share of the others do better than. 0.9: all but 10 %.",
     )
     repair_s: int = Field(
         default=60,
