@@ -183,13 +183,14 @@ def _preferred(question: Question, found: tuple[Evaluated, ...]) -> Evaluated:
 
 
 def _worth_it(question: Question, standing: Evaluated, best: Evaluated) -> bool:
-    """What meets the objective is left for a better price, what misses it for less delay, an overload for either."""
+    """What meets the objective is left for a better price, what misses it for less delay or for what meets it, and an
+    overload for a better price or less delay."""
     room = 1 - question.rules.min_gain
     cheaper = best.price_bps < standing.price_bps * room
     sooner = (best.late_s or 0.0) < (standing.late_s or 0.0) * room
     if not standing.feasible:
         return cheaper or sooner
-    return cheaper if _meets(question, standing) else sooner
+    return cheaper if _meets(question, standing) else sooner or _meets(question, best)
 
 
 def _agreeing(question: Question, preferred: Evaluated) -> int:

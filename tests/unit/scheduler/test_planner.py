@@ -119,6 +119,23 @@ def test_an_objective_that_only_copies_meet_is_worth_their_price() -> None:
     assert (decision.transport, decision.because) == (Transport.UNICAST, Because.CHEAPEST)
 
 
+def test_a_missed_objective_is_left_for_a_met_one_however_small_the_gain() -> None:
+    decision = decide(
+        question(
+            3,
+            egress_bps=10e9,
+            multicast_rate_bps=12e6,
+            objective_ms=80.0,
+            memory=Memory(Transport.MULTICAST, chosen_at_s=-1e9),
+        )
+    )
+    group_ms, copies_ms = (
+        decision.option(transport).quantile_ms(0.99) for transport in (Transport.MULTICAST, Transport.UNICAST)
+    )
+    assert group_ms > 80 > copies_ms > group_ms * (1 - Rules().min_gain)
+    assert decision.transport == Transport.UNICAST
+
+
 def test_a_cheaper_transport_that_only_just_meets_the_objective_is_left_alone() -> None:
     """A p99 of nine tenths of the objective would be over it at the next burst."""
     standing = Memory(chosen_at_s=-1e9)
