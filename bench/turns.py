@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.delivery import Contender, Delivery
-from bench.scratch import tell
+from bench.scratch import tell, warm_memory
 from kit.namespaces import Lab
 
 Start = Callable[[Lab, Path], Contender]
@@ -46,6 +46,7 @@ class Turns:
         for turn in range(max(entry.runs for entry in entries.values())):
             for name, entry in entries.items():
                 if turn < entry.runs:
+                    warm_memory(self._directory, product_bytes * len(lab.hosts) * COPIES)
                     run = partial(_deliver, lab, entry.start, product_bytes, beside)
                     runs[name].append(self.second_try(f"{case}: {name}", run))
                     self._tell(f"{case}: {name}", runs[name][-1], len(lab.hosts) - 1)
@@ -84,3 +85,7 @@ def _deliver(
             return contender.deliver(product_bytes)
     finally:
         contender.stop()
+
+
+COPIES = 3
+"""A site's spool or buffers, its log, its file."""
