@@ -47,6 +47,7 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
                 heard: Some(other),
                 symbols: Vec::new(),
                 unanswered: None,
+                losses: None,
             },
         ),
         3 => encoded(19, &Frontier { feed, epoch, settled_to: Sequence(low), pending: other, trouble: None }),

@@ -9,8 +9,8 @@ use downburst_model::{
     ProductKey, Sequence, WallMicros,
 };
 use downburst_vcmtp::{
-    LegKey, ReceiverInput, ReceiverStats, Sender, SenderConfig, SenderInput, SenderOutput, SenderStats,
-    SigningSeed,
+    LegKey, LegRate, ReceiverInput, ReceiverStats, Request, Sender, SenderConfig, SenderInput, SenderOutput,
+    SenderStats, SigningSeed,
 };
 
 use crate::net::{Dice, Link, LinkConfig, LinkStats, Loss};
@@ -28,6 +28,9 @@ pub struct Scenario {
     pub rate_bps: u64,
     /// What is lost before the ways to the receivers part: all lack the same.
     pub shared: Loss,
+    /// What that part of the way carries, in frame bits per second; `None`: everything. The sender's rate follows the losses then, of
+    /// the site in the middle.
+    pub shared_bps: Option<u64>,
     /// The sender's driver comes up to this late to each deadline.
     pub slack: Micros,
     /// What is sent, in the order of time. Sequences rise by 1 to 3.
@@ -81,6 +84,8 @@ pub struct Report {
     pub shared_losses: u64,
     /// How many datagrams those runs had.
     pub shared_lost: u64,
+    /// Each rate that the leg went to, and when, where it follows the losses.
+    pub rates: Vec<(Micros, u64)>,
 }
 
 /// How it went for one receiver.
@@ -139,6 +144,7 @@ struct World {
     sender: Sender,
     uplink: Link<()>,
     uplink_lost: bool,
+    control: Option<LegRate>,
     wake: Option<(Micros, Micros)>,
     slack: Micros,
     dice: Dice,
@@ -153,7 +159,7 @@ struct World {
 
 impl World {
     fn new(scenario: Scenario) -> Result<Self, NameError> {
-        let Scenario { seed, rate_bps, shared, slack, products, receivers } = scenario;
+        let Scenario { seed, rate_bps, shared, shared_bps, slack, products, receivers } = scenario;
         let key = LegKey::new(1, [7; 32]);
         let mut config = SenderConfig::new(LEG, LEG_EPOCH, key.clone(), Sequence(0), rate_bps);
         config.signing_seed = Some(SigningSeed([3; 32]));
@@ -180,10 +186,17 @@ impl World {
             depth_bytes,
             sender,
             uplink: Link::new(
-                LinkConfig { delay: Micros(0), loss: shared, ..LinkConfig::default() },
+                LinkConfig {
+                    delay: Micros(0),
+                    loss: shared,
+                    rate_bps: shared_bps,
+                    buffer_bytes: SWITCH_BYTES,
+                    ..LinkConfig::default()
+                },
                 Dice::new(seed, UPLINK),
             ),
             uplink_lost: false,
+            control: shared_bps.map(|_| LegRate::new(rate_bps, 0.5)),
             wake: None,
             slack,
             dice,
@@ -199,6 +212,7 @@ impl World {
                 wakes: 0,
                 shared_losses: 0,
                 shared_lost: 0,
+                rates: vec![],
             },
         })
     }
@@ -252,20 +266,38 @@ impl World {
             self.sender.handle(clock(self.now), SenderInput::Product { info, bytes });
             poll = true;
         }
+        let mut asked = Vec::new();
         for site in &mut self.sites {
             site.step(self.now, &self.products);
             while let Some(request) = site.up.receive(self.now) {
-                self.sender.handle(clock(self.now), SenderInput::Nak { site: site.number, request });
                 site.by_channel = false;
-                poll = true;
+                asked.push((site.number, request));
             }
             while let Some(request) = site.heard_by_hub(self.now) {
-                self.sender.handle(clock(self.now), SenderInput::Nak { site: site.number, request });
-                poll = true;
+                asked.push((site.number, request));
             }
         }
+        poll |= !asked.is_empty();
+        asked.into_iter().for_each(|(site, request)| self.ask(site, request));
+        self.adapt();
         if poll {
             self.poll_sender();
+        }
+    }
+
+    fn ask(&mut self, site: u64, request: Request) {
+        if let Some(control) = &mut self.control {
+            control.lost(self.now, site, &request, self.sender.stats().packets);
+        }
+        self.sender.handle(clock(self.now), SenderInput::Nak { site, request });
+    }
+
+    /// Goes slower and faster as the hub's driver does.
+    fn adapt(&mut self) {
+        let Some(control) = self.control.as_mut().filter(|control| control.is_due(self.now)) else { return };
+        if let Some(rate_bps) = control.look(self.now, self.sender.stats().packets, self.sites.len()) {
+            self.report.rates.push((self.now, rate_bps));
+            self.sender.handle(clock(self.now), SenderInput::Rate(rate_bps));
         }
     }
 
@@ -311,10 +343,11 @@ impl World {
     }
 
     fn is_lost_to_all(&mut self, frame_bytes: u64) -> bool {
-        let lost = self.uplink.stats().lost;
+        let gone = |stats: LinkStats| stats.lost + stats.dropped;
+        let before = gone(self.uplink.stats());
         self.uplink.send(self.now, (), frame_bytes);
         while self.uplink.receive(Micros(u64::MAX)).is_some() {}
-        let lost = self.uplink.stats().lost > lost;
+        let lost = gone(self.uplink.stats()) > before;
         self.report.shared_losses += u64::from(lost && !self.uplink_lost);
         self.report.shared_lost += u64::from(lost);
         self.uplink_lost = lost;
@@ -405,6 +438,9 @@ fn clock(now: Micros) -> Now {
 fn wall(now: Micros) -> WallMicros {
     WallMicros(i64::try_from(now.0).unwrap_or(i64::MAX))
 }
+
+/// What a small switch holds before a port.
+const SWITCH_BYTES: u64 = 128 << 10;
 
 /// The name of the dice of what all lose.
 const UPLINK: u64 = u64::MAX - 7;

@@ -30,7 +30,8 @@ fn play(test: &str, scenario: Scenario) -> Report {
 /// `count` products of `size` bytes, offered at 90 Mbit/s to a leg of 100.
 fn steady(count: u64, size: usize) -> Vec<PlannedProduct> {
     let gap = size as u64 * 8_000_000 / 90_000_000;
-    let product = |number| PlannedProduct { at: Micros(50_000 + number * gap), size, class: Class::Grid };
+    let product =
+        |number: u64| PlannedProduct { at: Micros(50_000 + number * gap), size, class: Class::Grid };
     (0..count).map(product).collect()
 }
 
@@ -45,7 +46,15 @@ fn sites(loss: Loss) -> Vec<PlannedReceiver> {
 }
 
 fn world(products: Vec<PlannedProduct>, receivers: Vec<PlannedReceiver>, shared: Loss) -> Scenario {
-    Scenario { seed: seed(), rate_bps: 100_000_000, shared, slack: Micros(1_000), products, receivers }
+    Scenario {
+        seed: seed(),
+        rate_bps: 100_000_000,
+        shared,
+        shared_bps: None,
+        slack: Micros(1_000),
+        products,
+        receivers,
+    }
 }
 
 fn say(what: &str, report: &Report) {
@@ -87,4 +96,28 @@ fn a_loss_that_five_hundred_share_is_asked_for_by_ten_at_most_and_repaired_once(
     let once = report.shared_lost * 1_500;
     assert!(report.sender.group_repair_bytes <= once, "{}", report.sender.group_repair_bytes);
     assert_eq!(report.sender.site_repair_bytes, 0);
+}
+
+/// Of a loss that all share only a few ask, who know nothing of the others.
+#[test]
+fn a_crowd_behind_a_path_that_does_not_carry_the_rate_is_sent_what_it_carries() {
+    let (rate_bps, shared_bps) = (10_000_000, Some(6_000_000));
+    let product = |number: u64| PlannedProduct {
+        at: Micros(50_000 + number * 80_000),
+        size: 100_000,
+        class: Class::Grid,
+    };
+    let receivers = sites(Loss::None).into_iter().take(36).collect();
+    let products = (0..70).map(product).collect();
+    let scenario = Scenario { rate_bps, shared_bps, ..world(products, receivers, Loss::None) };
+    let report = play("a_crowd_behind", scenario);
+    say("36 sites behind 6 Mb/s", &report);
+    assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 70));
+    // Later there is little to send.
+    let end = report.receivers[0].whole.values().max().unwrap();
+    let (cuts, rates) = (&report.rates[0], report.rates.iter().filter(|(at, _)| at.0 < end.0 * 3 / 4));
+    assert!(cuts.0 < Micros::from_secs(6) && cuts.1 < rate_bps, "{cuts:?}");
+    let rates: Vec<u64> = rates.map(|(_, rate)| *rate).collect();
+    println!("{rates:?} by {end:?}");
+    assert!(rates.iter().all(|rate| (4_000_000..=7_700_000).contains(rate)), "{rates:?}");
 }

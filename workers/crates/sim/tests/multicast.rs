@@ -44,7 +44,15 @@ fn lossy(probability: f64) -> PlannedReceiver {
 }
 
 fn scenario(seed: u64, products: Vec<PlannedProduct>, receivers: Vec<PlannedReceiver>) -> Scenario {
-    Scenario { seed, rate_bps: 100_000_000, shared: Loss::None, slack: Micros(1_000), products, receivers }
+    Scenario {
+        seed,
+        rate_bps: 100_000_000,
+        shared: Loss::None,
+        shared_bps: None,
+        slack: Micros(1_000),
+        products,
+        receivers,
+    }
 }
 
 fn random_scenario(seed: u64) -> Scenario {
@@ -58,7 +66,15 @@ fn random_scenario(seed: u64) -> Scenario {
     let products = products.collect();
     let receivers = (0..1 + dice.below(8)).map(|_| random_receiver(&mut dice)).collect();
     let rate_bps = [5_000_000, 40_000_000, 150_000_000, 900_000_000][dice.below(4) as usize];
-    Scenario { seed, rate_bps, shared: Loss::None, slack: Micros(dice.below(3_000)), products, receivers }
+    Scenario {
+        seed,
+        rate_bps,
+        shared: Loss::None,
+        shared_bps: None,
+        slack: Micros(dice.below(3_000)),
+        products,
+        receivers,
+    }
 }
 
 fn random_receiver(dice: &mut Dice) -> PlannedReceiver {

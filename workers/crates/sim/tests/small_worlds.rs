@@ -63,7 +63,15 @@ fn small_world(seed: u64) -> Scenario {
     let shared = loss(&mut dice);
     let receivers = (0..count).map(|_| receiver(&mut dice, shared)).collect();
     let rate_bps = pick(&mut dice, [5_000_000, 40_000_000, 150_000_000, 900_000_000]);
-    Scenario { seed, rate_bps, shared: Loss::None, slack: Micros(dice.below(3_000)), products, receivers }
+    Scenario {
+        seed,
+        rate_bps,
+        shared: Loss::None,
+        shared_bps: None,
+        slack: Micros(dice.below(3_000)),
+        products,
+        receivers,
+    }
 }
 
 /// Half of the sites are on networks alike, so that blocks are repaired by code.

@@ -127,7 +127,7 @@ impl Hush {
     }
 
     /// How many hear the group, as far as that is known.
-    fn crowd(&self, now: Micros) -> u64 {
+    pub(crate) fn crowd(&self, now: Micros) -> u64 {
         if now.since(self.heard) < MEMORY { self.members } else { 0 }
     }
 

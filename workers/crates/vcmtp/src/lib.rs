@@ -18,6 +18,7 @@ mod heads;
 mod hush;
 mod key_ring;
 mod lag;
+mod leg_rate;
 mod missing;
 mod notice;
 mod pacer;
@@ -35,6 +36,7 @@ mod sender;
 mod share;
 mod shelf;
 mod symbol;
+mod tally;
 mod vouch;
 mod window;
 
@@ -43,7 +45,8 @@ pub use api::{
     SenderKey, SenderOutput, SenderStats, SigningSeed, SiteSecret,
 };
 pub use channel::{Heard, HubChannel, RepairChannel, channel_of};
+pub use leg_rate::{LegRate, Straggler};
 pub use receiver::Receiver;
-pub use request::{Request, SymbolsHeard};
+pub use request::{Losses, Request, SymbolsHeard};
 pub use rotation::{Rotation, RotationInput, RotationOutput, Urgency};
 pub use sender::Sender;

@@ -13,6 +13,7 @@ use crate::missing::Missing;
 use crate::notice::{self, Notice};
 use crate::shelf::{SYMBOL_PAUSE, Shelf};
 use crate::symbol;
+use crate::tally::Tally;
 use crate::vouch::Verifier;
 use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, Request};
 
@@ -40,6 +41,7 @@ pub struct Receiver {
     catalogue: Catalogue,
     shelf: Shelf,
     lag: Lag,
+    tally: Tally,
     channel: Option<SiteChannel>,
     hush: Hush,
     outputs: VecDeque<ReceiverOutput>,
@@ -70,6 +72,7 @@ impl Receiver {
             catalogue: Catalogue::default(),
             shelf: Shelf::default(),
             lag: Lag::default(),
+            tally: Tally::new(config.seed),
             channel: config.channel.as_ref().map(SiteChannel::new),
             hush: Hush::new(config.seed, Micros(config.retry_wait.0 / 3)),
             outputs: VecDeque::new(),
@@ -350,7 +353,7 @@ impl Receiver {
             heard,
             symbols: self.shelf.symbols_heard(&packets),
             packets,
-            unanswered: false,
+            ..Request::default()
         };
         let Some(channel) = &mut self.channel else {
             return self.outputs.push_back(ReceiverOutput::Nak(request(wanted)));
@@ -432,6 +435,19 @@ impl Receiver {
         }
     }
 
+    /// In a large group the sender learns by reports what requests don't tell.
+    fn tell_losses(&mut self, now: Micros) {
+        let Some(joined) = self.joined else { return };
+        let members = self.hush.crowd(now);
+        let Some(losses) = self.tally.look(now, members, joined.highest, self.stats.missed) else { return };
+        let report = Request { heard: Some(joined.highest), losses: Some(losses), ..Request::default() };
+        let by_session = match &mut self.channel {
+            Some(channel) => channel.ask(now, report),
+            None => Some(report),
+        };
+        self.outputs.extend(by_session.map(ReceiverOutput::Nak));
+    }
+
     fn notice_silence(&mut self, now: Micros) {
         if self.silence_due().is_some_and(|due| due <= now) {
             self.joined.iter_mut().for_each(|joined| joined.silent = true);
@@ -464,6 +480,7 @@ impl Machine for Receiver {
         if self.outputs.is_empty() {
             self.advance_channel(now.monotonic);
             self.ask(now.monotonic);
+            self.tell_losses(now.monotonic);
             self.send_requests();
             self.notice_silence(now.monotonic);
             self.notice_lag(now.monotonic);

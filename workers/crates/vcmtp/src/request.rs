@@ -20,6 +20,20 @@ pub struct Request {
     #[n(3)]
     #[cbor(default, skip_if = "is_false")]
     pub unanswered: bool,
+    /// In a large group, now and then: what the site lost, whether it asked for it or not.
+    #[n(4)]
+    pub losses: Option<Losses>,
+}
+
+/// What a receiver missed of the packets of a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Losses {
+    /// Packets that did not come at first.
+    #[n(0)]
+    pub missed: u64,
+    /// Packets that were sent.
+    #[n(1)]
+    pub of: u64,
 }
 
 /// What a receiver knows of a block's symbols.

@@ -326,8 +326,10 @@ impl Machine for Sender {
             SenderInput::Listener => self.heads.expected(now),
             SenderInput::Head(head) => self.heads.moved(now, head),
             SenderInput::Nak { site, request } => {
-                self.stats.requests += 1;
-                self.asked(now, site, &request);
+                if !request.packets.is_empty() {
+                    self.stats.requests += 1;
+                    self.asked(now, site, &request);
+                }
             }
             SenderInput::Rate(rate_bps) => {
                 self.pacer.change_rate(rate_bps);

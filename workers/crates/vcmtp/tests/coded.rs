@@ -259,6 +259,7 @@ fn answers_to(late: impl Fn(u64) -> Request) -> usize {
         heard: Some(heard),
         symbols: vec![],
         unanswered: false,
+        losses: None,
     };
     for site in [1, 2] {
         sender.handle(at(150_000), SenderInput::Nak { site, request: request() });
@@ -284,6 +285,7 @@ fn a_request_counts_for_what_was_lacking_after_the_symbols_it_could_not_know_of(
         heard: Some(heard),
         symbols,
         unanswered: false,
+        losses: None,
     };
     let knowing = |made| vec![SymbolsHeard { block: 1, made }];
     assert_eq!(answers_to(|_| request(840, vec![])), 0, "it was made before the symbols left");

@@ -11,14 +11,14 @@ use downburst_log::ProductLog as _;
 use downburst_model::{LegId, Machine as _, Micros, Now, Sequence, SiteName, WallMicros};
 use downburst_session::{KeyTaken, LegJoin};
 use downburst_vcmtp::{
-    LegKey, Request, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats, SiteSecret,
+    LegKey, LegRate, Request, Sender as VcmtpSender, SenderConfig, SenderInput, SenderOutput, SenderStats,
+    SiteSecret,
 };
 
 use super::bells::Listening;
 use super::channels::Channel;
 use super::feeds::Feed;
 use super::leg_keys::{self, KeyCommand, LegKeys, SharedKeys};
-use super::leg_rate::LegRate;
 use super::roster::{Handle, Repair};
 use super::{Hub, lock};
 use crate::lines::{Failure, LegLine};
@@ -244,7 +244,7 @@ impl Thread {
                     Some(channel) => drop(self.channels.insert(session, channel)),
                     None => drop(self.channels.remove(&session)),
                 }
-                self.rate.lost(session, &request.packets, self.sender.stats().packets);
+                self.rate.lost(now.monotonic, session, &request, self.sender.stats().packets);
                 self.sender.handle(now, SenderInput::Nak { site: session, request });
             }
             Command::Reader { session, secret } => {

@@ -19,7 +19,6 @@ mod jobs;
 mod late_share;
 mod leg;
 mod leg_keys;
-mod leg_rate;
 mod link;
 mod outbound;
 mod pace;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use downburst_model::{FeedName, LegId, Micros, Sequence, SiteName, Transport, WallMicros};
 use downburst_session::{Forged, KeyTaken};
-use downburst_vcmtp::Request;
+use downburst_vcmtp::{Request, Straggler};
 
 use super::leg::Leg;
-use super::leg_rate::Straggler;
 use super::roster::{Command, Handle};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, Failure, LegLine, PlanLine};

@@ -20,6 +20,7 @@ fn some_messages() -> Vec<Message> {
             heard: None,
             symbols: Vec::new(),
             unanswered: None,
+            losses: None,
         }
         .into(),
     ]

@@ -22,9 +22,9 @@ impl HubSession {
             }
             Message::Nak(nak) => {
                 if self.offers.has(nak.leg, nak.leg_epoch) {
-                    let Nak { leg, leg_epoch, packets, heard, symbols, unanswered } = nak;
+                    let Nak { leg, leg_epoch, packets, heard, symbols, unanswered, losses } = nak;
                     let unanswered = unanswered.unwrap_or_default();
-                    let request = Request { packets, heard, symbols, unanswered };
+                    let request = Request { packets, heard, symbols, unanswered, losses };
                     self.event(HubEvent::Nak { leg, leg_epoch, request });
                 }
             }

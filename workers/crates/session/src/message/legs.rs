@@ -1,6 +1,6 @@
 //! What is said about multicast legs.
 use downburst_model::{Epoch, FeedName, LegId, RangeSet, Sequence};
-use downburst_vcmtp::{LegKey, RepairChannel, SenderKey, SiteSecret, SymbolsHeard};
+use downburst_vcmtp::{LegKey, Losses, RepairChannel, SenderKey, SiteSecret, SymbolsHeard};
 use minicbor::{Decode, Encode};
 
 /// Hub to site: take part in a multicast leg.
@@ -128,6 +128,9 @@ pub struct Nak {
     /// As in [`Request`](downburst_vcmtp::Request).
     #[n(5)]
     pub unanswered: Option<bool>,
+    /// As in [`Request`](downburst_vcmtp::Request).
+    #[n(6)]
+    pub losses: Option<Losses>,
 }
 
 /// Site to hub: somebody who has the leg's key makes packets of it. Said at most each ten seconds.

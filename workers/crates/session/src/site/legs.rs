@@ -163,9 +163,12 @@ impl SiteSession {
     fn ask_for_packets(&mut self, id: LegId, request: Request) {
         let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) else { return };
         let request = if self.version >= VERSION_TRAINS { request } else { request.packets.into() };
-        let Request { packets, heard, symbols, unanswered } = request;
+        if request.packets.is_empty() && request.losses.is_none() {
+            return;
+        }
+        let Request { packets, heard, symbols, unanswered, losses } = request;
         let unanswered = unanswered.then_some(true);
-        self.send(Nak { leg: id, leg_epoch, packets, heard, symbols, unanswered });
+        self.send(Nak { leg: id, leg_epoch, packets, heard, symbols, unanswered, losses });
     }
 
     fn leg_joined(&mut self, id: LegId, after: downburst_model::Sequence) {

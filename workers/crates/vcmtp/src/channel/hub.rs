@@ -17,7 +17,7 @@ pub struct HubChannel {
 /// What an authentic request was.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// What the site lacks; `None` if it only wants to know whether datagrams get through.
+    /// What the site lacks, or lost; `None` if it only wants to know whether datagrams get through.
     pub request: Option<Request>,
     /// Send this back to where the request came from.
     pub answer: Bytes,
@@ -55,7 +55,7 @@ impl HubChannel {
         self.stamp = self.stamp.max(stamp);
         let request = Request::decode(&body)?;
         let answer = self.end.seal(HEARD, stamp, &[])?;
-        let request = Some(request).filter(|request| !request.packets.is_empty());
+        let request = Some(request).filter(|request| !request.packets.is_empty() || request.losses.is_some());
         Some(Heard { request, answer, newest: opened.newest })
     }
 

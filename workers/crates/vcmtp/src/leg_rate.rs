@@ -12,13 +12,23 @@
 //! Loss that does not depend on the rate (noise on every link) is told apart by what a cut does. Of a path that carries `c`, a sender at
 //! rate `r` loses `1 - c / r`; after a cut by `f` that would be `1 - (1 - loss) / f`. If the loss stays nearer to what it was, the cut is
 //! taken back, and that much loss is left to repair for a while.
+//!
+//! In a large group most losses are not asked for by who lost them (`hush.rs`). There the sites say now and then how much they lost
+//! (`tally.rs`), and the rate is judged once in a period of their reports.
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use downburst_model::{Micros, RangeSet};
 
+use crate::promises::SMALL_GROUP;
+use crate::request::Request;
+
+mod reports;
+
+use reports::Reports;
+
 /// The rate of one leg.
-pub(super) struct LegRate {
+pub struct LegRate {
     asked_bps: u64,
     quantile: f64,
     current_bps: u64,
@@ -31,7 +41,10 @@ pub(super) struct LegRate {
     trial: Option<Trial>,
     /// Up to this share loss is left to repair, until then.
     tolerated: (f64, Micros),
-    sites: BTreeMap<u64, Losses>,
+    sites: BTreeMap<u64, Lost>,
+    reports: Reports,
+    /// What the site that decides lost when that was judged last.
+    share: f64,
     named: Vec<Straggler>,
 }
 
@@ -47,7 +60,7 @@ struct Trial {
 }
 
 #[derive(Default)]
-struct Losses {
+struct Lost {
     /// Packets up to here were counted; a site that asks again is not counted again.
     counted_to: u64,
     /// Of this interval: lost lately, and asked for (again) a second or more after they were sent.
@@ -61,18 +74,19 @@ struct Losses {
 
 /// A site that can't be served by the group.
 #[derive(Debug, PartialEq)]
-pub(super) struct Straggler {
-    pub(super) session: u64,
+pub struct Straggler {
+    /// The driver's number for the site's session.
+    pub session: u64,
     /// What it lost of the last interval.
-    pub(super) share: f64,
+    pub share: f64,
     /// What it asked for in an interval although it was sent a second before or earlier.
-    pub(super) overdue: f64,
+    pub overdue: f64,
 }
 
 impl LegRate {
     /// Begins at the rate the plan asks for, in Ethernet-frame bits per second. `quantile` is the share of the sites that decides: 0.5
     /// follows the one in the middle, 0.9 spares all but the worst tenth.
-    pub(super) fn new(asked_bps: u64, quantile: f64) -> Self {
+    pub fn new(asked_bps: u64, quantile: f64) -> Self {
         Self {
             asked_bps,
             quantile: if quantile.is_finite() { quantile.clamp(0.0, 1.0) } else { 0.5 },
@@ -84,21 +98,31 @@ impl LegRate {
             trial: None,
             tolerated: (TOLERATED_SHARE, Micros(0)),
             sites: BTreeMap::new(),
+            reports: Reports::default(),
+            share: 0.0,
             named: Vec::new(),
         }
     }
 
     /// The plan asks for another rate.
-    pub(super) fn ask(&mut self, asked_bps: u64) {
+    pub fn ask(&mut self, asked_bps: u64) {
         self.asked_bps = asked_bps;
         self.current_bps = asked_bps;
     }
 
-    /// A session asked for these packets, of which those up to `sent` exist.
-    pub(super) fn lost(&mut self, session: u64, packets: &RangeSet, sent: u64) {
+    /// A session asked for packets, or told what it lost. Packets up to `sent` exist.
+    pub fn lost(&mut self, now: Micros, session: u64, request: &Request, sent: u64) {
+        if let Some(losses) = request.losses {
+            self.reports.take(now, session, losses);
+        }
+        if !request.packets.is_empty() {
+            self.asked(session, request.packets.clone(), sent);
+        }
+    }
+
+    fn asked(&mut self, session: u64, mut packets: RangeSet, sent: u64) {
         let old = self.old();
         let losses = self.sites.entry(session).or_default();
-        let mut packets = packets.clone();
         packets.remove(sent.saturating_add(1), u64::MAX);
         let all = packets.count();
         packets.remove(0, old);
@@ -109,35 +133,39 @@ impl LegRate {
     }
 
     /// True once an interval is over and [`Self::look`] should be called.
-    pub(super) fn is_due(&self, now: Micros) -> bool {
+    pub fn is_due(&self, now: Micros) -> bool {
         now.since(self.interval_began) >= INTERVAL
     }
 
     /// Looks back at the interval that is over; returns the rate if it changed. `sent` is the last packet number so far (repairs
     /// have none), `members` how many sites hear the leg.
-    pub(super) fn look(&mut self, now: Micros, sent: u64, members: usize) -> Option<u64> {
+    pub fn look(&mut self, now: Micros, sent: u64, members: usize) -> Option<u64> {
         let sent_lately = sent.saturating_sub(self.marks.back().copied().unwrap_or(0));
-        let share = self.deciding_share(sent_lately, members);
-        self.count_strikes(sent_lately, members, share);
+        let shares = self.shares_to_judge(now, sent_lately, members);
+        if let Some(shares) = &shares {
+            self.share = self.deciding_share(shares, members);
+        }
+        self.count_strikes(sent_lately, members, self.share);
         self.begin_interval(now, sent);
         let before = self.current_bps;
         if now > self.tolerated.1 {
             self.tolerated = (TOLERATED_SHARE, Micros(0));
         }
         match self.trial {
+            _ if shares.is_none() => {}
             Some(trial) if !trial.settled => self.trial = Some(Trial { settled: true, ..trial }),
-            trial => self.judge(now, trial, share),
+            trial => self.judge(now, trial, self.share),
         }
         (self.current_bps != before).then_some(self.current_bps)
     }
 
     /// Sites that lost so much for so long that they belong on unicast or in a slower group; each is named once.
-    pub(super) fn stragglers(&mut self) -> Vec<Straggler> {
+    pub fn stragglers(&mut self) -> Vec<Straggler> {
         std::mem::take(&mut self.named)
     }
 
     /// True while a site loses so much that its link may be too narrow: what it gets alone must give way as TCP does.
-    pub(super) fn is_struggling(&self, session: u64) -> bool {
+    pub fn is_struggling(&self, session: u64) -> bool {
         self.sites.get(&session).is_some_and(|losses| losses.strikes > 0)
     }
 
@@ -169,17 +197,23 @@ impl LegRate {
         if sent < TELLING_PACKETS {
             return;
         }
-        let struggling = self.sites.values().filter(|losses| losses.is_too_much(sent)).count();
+        for session in self.reports.above(STRAGGLER_SHARE) {
+            self.sites.entry(session).or_default();
+        }
+        let reports = &self.reports;
+        let struggles =
+            |session: u64, lost: &Lost| lost.is_too_much(sent) || reports.share_of(session) > STRAGGLER_SHARE;
+        let struggling = self.sites.iter().filter(|(session, lost)| struggles(**session, lost)).count();
         let blame = median < STRAGGLER_SHARE / 2.0 && struggling <= members / 2;
         for (session, losses) in &mut self.sites {
-            let strikes = if blame && losses.is_too_much(sent) {
+            let strikes = if blame && struggles(*session, losses) {
                 losses.strikes + 1
             } else {
                 losses.strikes.saturating_sub(1)
             };
             losses.strikes = strikes % STRIKES;
             if strikes == STRIKES {
-                let share = losses.lately as f64 / sent as f64;
+                let share = (losses.lately as f64 / sent as f64).max(reports.share_of(*session));
                 self.named.push(Straggler { session: *session, share, overdue: losses.mean_overdue });
             }
         }
@@ -225,13 +259,19 @@ impl LegRate {
         }
     }
 
-    /// What the site that decides lost, when those that lost nothing are counted in, and those that lose far more than most are not.
-    fn deciding_share(&self, sent: u64, members: usize) -> f64 {
-        if sent == 0 || members == 0 {
-            return 0.0;
+    /// What sites lost, those that lost nothing left out, if it is time to judge that.
+    fn shares_to_judge(&mut self, now: Micros, sent: u64, members: usize) -> Option<Vec<f64>> {
+        if members as u64 > SMALL_GROUP {
+            return self.reports.end_period(now, members as u64);
         }
-        let mut shares: Vec<f64> =
-            self.sites.values().map(|losses| losses.lately as f64 / sent as f64).collect();
+        self.reports.clear();
+        let share = |lost: &Lost| if sent == 0 { 0.0 } else { lost.lately as f64 / sent as f64 };
+        Some(self.sites.values().map(share).collect())
+    }
+
+    /// What the site that decides lost, when those that lost nothing are counted in, and those that lose far more than most are not.
+    fn deciding_share(&self, shares: &[f64], members: usize) -> f64 {
+        let mut shares = shares.to_vec();
         shares.sort_unstable_by(|a, b| b.total_cmp(a));
         let above = |limit: f64| shares.iter().filter(|share| **share > limit).count();
         let most_are_well = above(STRAGGLER_SHARE / 2.0) <= members / 2;
@@ -241,7 +281,7 @@ impl LegRate {
     }
 }
 
-impl Losses {
+impl Lost {
     /// Lost lately, or asked for again and again because repairs don't come: a site asks for a limited number of packets at a
     /// time, so one that is far behind asks for little that is fresh.
     fn is_too_much(&self, sent: u64) -> bool {

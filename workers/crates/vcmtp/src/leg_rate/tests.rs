@@ -1,7 +1,8 @@
 use super::*;
+use crate::request::Losses;
 
-fn losses(ranges: &[(u64, u64)]) -> RangeSet {
-    ranges.iter().copied().collect()
+fn asked(ranges: &[(u64, u64)]) -> Request {
+    ranges.iter().copied().collect::<RangeSet>().into()
 }
 
 /// Quarters of a second of 1,000 packets each; in each, the sites' losses are what `lost` says of the site and the interval.
@@ -23,15 +24,19 @@ impl Leg {
             for session in 0..sites {
                 let packets = (lost(session, self.intervals) * 1_000.0) as u64;
                 if packets > 0 {
-                    self.rate.lost(session, &losses(&[(first, first + packets - 1)]), sent);
+                    self.rate.lost(self.now(), session, &asked(&[(first, first + packets - 1)]), sent);
                 }
             }
             self.look(sites as usize);
         }
     }
 
+    fn now(&self) -> Micros {
+        Micros::from_millis(self.intervals * 250)
+    }
+
     fn look(&mut self, sites: usize) {
-        self.rate.look(Micros::from_millis(self.intervals * 250), self.intervals * 1_000, sites);
+        self.rate.look(self.now(), self.intervals * 1_000, sites);
         let named = self.rate.stragglers();
         self.named.extend(named.into_iter().map(|straggler| (straggler.session, self.intervals)));
     }
@@ -88,7 +93,7 @@ fn what_was_lost_before_a_cut_is_not_held_against_the_rate_after_it() {
         for session in 0..3 {
             // They work off ten thousand packets, in order, and lose nothing any more.
             let first = 1 + interval * 40;
-            leg.rate.lost(session, &losses(&[(first, first + 39)]), leg.intervals * 1_000);
+            leg.rate.lost(leg.now(), session, &asked(&[(first, first + 39)]), leg.intervals * 1_000);
         }
         leg.look(3);
     }
@@ -103,7 +108,7 @@ fn who_waits_for_old_packets_is_named_although_it_asks_for_no_fresh_ones() {
         leg.intervals += 1;
         // What a site asks for at a time, again every 800 ms, and no answer comes.
         if interval % 3 == 0 {
-            leg.rate.lost(1, &losses(&[(1, 3_000)]), leg.intervals * 1_000);
+            leg.rate.lost(leg.now(), 1, &asked(&[(1, 3_000)]), leg.intervals * 1_000);
         }
         leg.look(3);
     }
@@ -115,8 +120,8 @@ fn who_waits_for_old_packets_is_named_although_it_asks_for_no_fresh_ones() {
 fn numbers_that_were_never_sent_count_for_nothing() {
     let mut rate = LegRate::new(100_000_000, 0.5);
     for session in 0..4 {
-        rate.lost(session, &losses(&[(1_001, u64::MAX)]), 1_000);
-        rate.lost(session, &losses(&[(1, 15)]), 1_000);
+        rate.lost(Micros(1), session, &asked(&[(1_001, u64::MAX)]), 1_000);
+        rate.lost(Micros(1), session, &asked(&[(1, 15)]), 1_000);
     }
     assert_eq!(rate.sites.values().map(|losses| losses.lately).sum::<u64>(), 60);
 }
@@ -153,7 +158,7 @@ fn run(seconds: u64, asked_bps: u64, loss: impl Fn(f64) -> f64) -> f64 {
         let packets = rate.current_bps / 4 / 12_000;
         let lost = (loss(rate.current_bps as f64) * packets as f64) as u64;
         for session in 0..7 {
-            rate.lost(session, &losses(&[(sent + 1, sent + lost)]), sent + packets);
+            rate.lost(Micros(1), session, &asked(&[(sent + 1, sent + lost)]), sent + packets);
         }
         sent += packets;
         rate.look(Micros::from_millis(interval * 250), sent, 7);
@@ -207,10 +212,10 @@ fn a_shared_loss_that_stays_cuts_and_calm_raises_again() {
 fn asking_again_for_the_same_packets_counts_once() {
     let mut rate = LegRate::new(100_000_000, 0.5);
     for interval in 0..8 {
-        let packets = losses(&[(interval * 1_000 + 1, interval * 1_000 + 15)]);
+        let packets = asked(&[(interval * 1_000 + 1, interval * 1_000 + 15)]);
         for session in 0..4 {
-            rate.lost(session, &packets, (interval + 1) * 1_000);
-            rate.lost(session, &packets, (interval + 1) * 1_000);
+            rate.lost(Micros(1), session, &packets, (interval + 1) * 1_000);
+            rate.lost(Micros(1), session, &packets, (interval + 1) * 1_000);
         }
         let changed = rate.look(Micros::from_millis((interval + 1) * 250), (interval + 1) * 1_000, 7);
         assert_eq!(changed, None, "1.5 % is tolerated, 3 % would not be");
@@ -225,10 +230,105 @@ fn the_rate_never_falls_to_nothing() {
 #[test]
 fn who_loses_a_half_struggles_from_the_first_interval_on_and_who_loses_little_never() {
     let mut rate = LegRate::new(100_000_000, 0.5);
-    rate.lost(3, &losses(&[(1, 500)]), 1_000);
-    rate.lost(4, &losses(&[(1, 50)]), 1_000);
+    rate.lost(Micros(1), 3, &asked(&[(1, 500)]), 1_000);
+    rate.lost(Micros(1), 4, &asked(&[(1, 50)]), 1_000);
     rate.look(Micros::from_millis(250), 1_000, 7);
     assert!(rate.is_struggling(3) && !rate.is_struggling(4) && !rate.is_struggling(5));
     rate.look(Micros::from_millis(500), 2_000, 7);
     assert!(!rate.is_struggling(3), "its losses are over");
+}
+
+/// Three hundred sites of which each tells once in 1.5 s what it lost, at times of its own; they ask for nothing. The path that
+/// they share carries `capacity_bps`, and each site loses `noise` beside.
+struct Crowd {
+    rate: LegRate,
+    tick: u64,
+    sent: u64,
+    /// What each site lost and what was sent since it told.
+    lost: Vec<(f64, f64)>,
+    rates: Vec<u64>,
+}
+
+impl Crowd {
+    fn new() -> Self {
+        let rate = LegRate::new(100_000_000, 0.5);
+        Self { rate, tick: 0, sent: 0, lost: vec![(0.0, 0.0); 300], rates: Vec::new() }
+    }
+
+    fn run(&mut self, ticks: u64, capacity_bps: f64, noise: impl Fn(usize) -> f64) {
+        for _ in 0..ticks {
+            self.tick += 1;
+            let now = Micros::from_millis(self.tick * 250);
+            // A thousand packets in a tick at the full rate.
+            let rate = self.rate.current_bps as f64;
+            let sent = (rate / 100_000.0).floor();
+            self.sent += sent as u64;
+            let shared = (1.0 - capacity_bps / rate).max(0.0);
+            for (site, (lost, of)) in self.lost.iter_mut().enumerate() {
+                *lost += sent * (shared + (1.0 - shared) * noise(site));
+                *of += sent;
+                if self.tick % 6 == site as u64 % 6 {
+                    let losses = Losses { missed: *lost as u64, of: *of as u64 };
+                    let request =
+                        Request { losses: (losses.missed > 0).then_some(losses), ..Request::default() };
+                    self.rate.lost(now, site as u64, &request, self.sent);
+                    (*lost, *of) = (0.0, 0.0);
+                }
+            }
+            self.rate.look(now, self.sent, 300);
+            self.rates.push(self.rate.current_bps);
+        }
+    }
+}
+
+#[test]
+fn a_crowd_that_asks_for_nothing_slows_a_leg_that_its_path_does_not_carry() {
+    let mut crowd = Crowd::new();
+    crowd.run(240, 60e6, |_| 0.0);
+    let last = &crowd.rates[120..];
+    assert!(last.iter().all(|rate| *rate <= 75_000_000), "{last:?}");
+    assert!(last.iter().all(|rate| *rate >= 40_000_000), "{last:?}");
+    crowd.run(200, 200e6, |_| 0.0);
+    assert_eq!(crowd.rate.current_bps, 100_000_000, "it goes back when the path does");
+}
+
+#[test]
+fn noise_on_every_link_of_a_crowd_does_not_slow_the_leg_for_long() {
+    let mut crowd = Crowd::new();
+    crowd.run(400, 200e6, |_| 0.05);
+    let slow = crowd.rates.iter().filter(|rate| **rate < 100_000_000).count();
+    assert!(slow < 120, "{slow} of 400 quarters of a second");
+}
+
+#[test]
+fn the_lossy_few_of_a_crowd_are_named_and_slow_nobody() {
+    let mut crowd = Crowd::new();
+    crowd.run(30, 200e6, |site| if site < 10 { 0.4 } else { 0.001 });
+    assert!(crowd.rates.iter().all(|rate| *rate == 100_000_000));
+    let mut named: Vec<u64> =
+        crowd.rate.stragglers().into_iter().map(|straggler| straggler.session).collect();
+    named.sort_unstable();
+    named.dedup();
+    assert_eq!(named, (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_report_of_few_packets_and_one_of_more_than_were_sent_say_nothing_wrong() {
+    let mut rate = LegRate::new(100_000_000, 0.5);
+    for session in 0..100 {
+        let losses = Losses {
+            missed: if session < 40 { u64::MAX } else { 20 },
+            of: if session < 40 { 1_000 } else { 40 },
+        };
+        rate.lost(
+            Micros::from_secs(1),
+            session,
+            &Request { losses: Some(losses), ..Request::default() },
+            1_000,
+        );
+    }
+    for second in 2..20 {
+        rate.look(Micros::from_secs(second), second * 1_000, 100);
+    }
+    assert_eq!(rate.current_bps, 100_000_000);
 }
