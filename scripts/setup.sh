@@ -18,6 +18,7 @@ main() {
     node_binary
     dashboard
     if [[ $purpose == test ]]; then
+        postgresql
         optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
     fi
     echo "Set-up is complete."
@@ -32,6 +33,16 @@ packages() {
     # shellcheck disable=SC2086
     step apt "Debian packages: $missing" "Run by hand: sudo apt-get update && sudo apt-get install $missing" \
         install_packages $missing
+}
+
+# Tests start servers of their own; the one that Debian's package would start by itself is not wanted for that.
+postgresql() {
+    local settings=/etc/postgresql-common/createcluster.conf
+    compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null && return
+    if [[ ! -e $settings ]] && command -v apt-get >/dev/null; then
+        as_root mkdir -p "${settings%/*}" && echo "create_main_cluster = false" | as_root tee "$settings" >/dev/null
+    fi
+    optional_packages postgres=postgresql
 }
 
 optional_packages() {

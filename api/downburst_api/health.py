@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 
-from downburst.errors import NodeAway
+from downburst.errors import LedgerAway, NodeAway
 from downburst_api.problems import problem
 from downburst_api.runtime import Runtime, runtime_of
 
@@ -16,13 +16,17 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 @router.get("/healthz")
 async def healthz(hub: Hub) -> JSONResponse:
-    """200 while the hub can take products in and send them."""
-    await hub.ledger.read(lambda book: book.feeds.all())
+    """200 while the hub can take products in and send them, which it does without its ledger's server too."""
+    try:
+        await hub.ledger.read(lambda book: book.feeds.all(), patience_s=0)
+        ledger = "ok"
+    except LedgerAway as error:
+        ledger = error.sentence
     if not hub.node.running:
         return problem(
             503, title=NodeAway.title, detail="the node is not running; it is being restarted", code="node-away"
         )
-    return JSONResponse({"status": "ok"})
+    return JSONResponse({"status": "ok", "ledger": ledger})
 
 
 @router.get("/v1/status")

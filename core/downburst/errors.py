@@ -16,6 +16,7 @@
         ├── NotWritable            500
         ├── PortInUse              500
         ├── AlreadyRunning         500  another hub holds the data directory
+        ├── LedgerAway             503  the ledger's database server is away
         └── NodeAway               503  the node is not running or did not answer in time
 
 Raise narrow, catch at the edges: the api turns them into problem documents (RFC 9457), the command line into one
@@ -139,6 +140,12 @@ class AlreadyRunning(Failure):
     """Another hub holds the data directory."""
 
     code, title = "already-running", "Another hub is running"
+
+
+class LedgerAway(Failure):
+    """The ledger's database server is away; what was asked was not done."""
+
+    status, code, title = 503, "ledger-away", "The ledger is away"
 
 
 class NodeAway(Failure):

@@ -256,7 +256,8 @@ class Settings(BaseSettings):
         "are opened up to it. A long path that loses packets needs several.",
     )
     ledger_url: str = Field(
-        default="", description="SQLAlchemy URL of the ledger; empty: SQLite in the data directory."
+        default="",
+        description="Where the ledger lies: postgresql://ROLE@HOST:5432/DATABASE. Empty: SQLite in data_dir.",
     )
     node: Path | None = Field(
         default=None, description="The downburst-node binary; none: looked for (see `downburst node-path`)."
@@ -268,7 +269,7 @@ class Settings(BaseSettings):
         default=30.0, gt=0, description="Days that arrivals are kept by the minute. A month's report."
     )
     latency_days: float = Field(
-        default=366.0, gt=0, description="Days that latencies are kept, by the minute. A year and a day."
+        default=366.0, gt=0, description="Days that latencies, and what was lost, are kept. A year and a day."
     )
     receipt_hours: float = Field(
         default=24.0, ge=0, description="Hours that raw receipts are kept, for `trace`; 0: none. A day's questions."
@@ -324,6 +325,13 @@ class Settings(BaseSettings):
     def _is_address(cls, text: str) -> str:
         split_address(text)
         return text
+
+    @field_validator("ledger_url")
+    @classmethod
+    def _is_ledger(cls, url: str) -> str:
+        if url and url.partition(":")[0].partition("+")[0] not in ("postgresql", "postgres", "sqlite"):
+            raise ValueError("a ledger lies at postgresql://ROLE@HOST:5432/DATABASE or sqlite:////PATH/ledger.sqlite")
+        return url
 
     @model_validator(mode="after")
     def _absolute(self) -> Self:

@@ -52,6 +52,17 @@ metadata = MetaData(
 # SQLite numbers rows by itself only for a plain INTEGER key.
 _Id = BigInteger().with_variant(Integer(), "sqlite")
 
+holders = Table(
+    "holders",
+    metadata,
+    Column("role", String(32), primary_key=True),
+    # Of the process that writes the ledger in this role, and how often it did.
+    Column("token", String(32), nullable=False),
+    Column("writes", BigInteger, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
 feeds = Table(
     "feeds",
     metadata,

@@ -19,9 +19,10 @@ from fastapi import FastAPI
 from downburst.bus import Bus
 from downburst.circuits import FINISHED, Circuit
 from downburst.clock import Clock, SystemClock
-from downburst.errors import AlreadyRunning, DownburstError, Failure, NotWritable, PortInUse
+from downburst.errors import AlreadyRunning, DownburstError, Failure, LedgerAway, NotWritable, PortInUse
 from downburst.events import FaultSeen
 from downburst.ledger import Book, Ledger
+from downburst.ledger_watch import LedgerWatch
 from downburst.live import LiveState
 from downburst.model import Fault
 from downburst.retention_watch import RetentionWatch
@@ -83,19 +84,27 @@ class Hub:
         await self._stack.aclose()
 
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Serves until told to stop; what dies meanwhile is started again and said."""
+        """Serves until told to stop; what dies meanwhile is started again and said.
+
+        A hub whose ledger was taken over by another one stops by itself, and raises that.
+        """
         server = _Server(_http(self._app))
         serving = asyncio.create_task(server.serve(sockets=[self._socket]), name="http")
         stopping = asyncio.create_task(stop.wait(), name="stop")
+        watch = LedgerWatch(self._ledger, say=self._say)
+        watching = asyncio.create_task(watch.run(), name="ledger watch")
         kept = [asyncio.create_task(self._keep(name, run), name=name) for name, run in self._parts()]
         try:
-            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((serving, stopping, watching), return_when=asyncio.FIRST_COMPLETED)
         finally:
             server.should_exit = True
             # Ends the live lines of pages, for which the server would wait otherwise.
             self._bus.close()
             await _cancelled(stopping, *kept)
             await serving
+        if watching.done():
+            await watching
+        await _cancelled(watching)
 
     async def _open(self) -> None:
         settings = self._settings
@@ -107,6 +116,7 @@ class Hub:
         self.http_address = _address(self._socket)
         self._ledger = Ledger.open(settings.url_of_ledger, self._clock)
         self._stack.callback(self._ledger.close)
+        self._ledger.hold()
         self._live.remember(await self._ledger.read(lambda book: book.traffic.totals()))
         self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
         self._agent = Agent(
@@ -180,6 +190,9 @@ class Hub:
         while True:
             try:
                 return await run()
+            except LedgerAway as error:
+                # Said once for all parts, by the one that watches the ledger.
+                _LOG.info("%s waits for the ledger: %s", name, error.sentence)
             except DownburstError as error:
                 await self._say(f"{name} failed: {error.sentence}")
             except Exception as error:  # noqa: BLE001
@@ -200,7 +213,7 @@ class Hub:
         fault = Fault(self._clock.now(), sentence, next_step=next_step)
         _LOG.warning("%s", sentence)
         with suppress(Failure):
-            await self._ledger.write(lambda book: book.faults.add(fault))
+            await self._ledger.write(lambda book: book.faults.add(fault), patience_s=0)
         self._bus.publish(FaultSeen(fault.at, sentence))
 
     def _say_later(self, sentence: str) -> None:

@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from downburst.bus import Bus
 from downburst.clock import Clock, SystemClock
-from downburst.errors import DownburstError
+from downburst.errors import DownburstError, LedgerAway
 from downburst.events import (
     CircuitsChanged,
     Event,
@@ -58,6 +58,8 @@ class SchedulerLoop:
         self._feeds: dict[str, FeedState] = {}
         self._paths = SitePaths(timedelta(minutes=settings.multicast.retry_minutes))
         self._caught_up: dict[str, frozenset[tuple[str, str]]] = {}
+        self._stale = False
+        """Whether something may have changed that could not be looked up."""
         self._next_look_s = 0.0
         self._next_review_s = 0.0
 
@@ -105,6 +107,10 @@ class SchedulerLoop:
                     if isinstance(event, PinChanged) and event.feed in self._feeds:
                         self._feeds[event.feed].calibration.forget()
                     await self._reload()
+        except LedgerAway as error:
+            # The hub says so itself; what changed meanwhile is looked up once the ledger is back.
+            self._stale = True
+            _LOG.warning("the scheduler could not finish a look: %s", error.sentence)
         except DownburstError as error:
             _LOG.warning("the scheduler could not finish a look: %s", error.sentence)
             self._bus.publish(
@@ -113,6 +119,7 @@ class SchedulerLoop:
 
     async def _reload(self) -> None:
         self._known = await self._ledger.read(Known.of)
+        self._stale = False
         self._paths.keep(self._known.sites)
         self._feeds = {name: state for name, state in self._feeds.items() if name in self._known.feeds}
         await self._decide_all(self._known.feeds, look=False)
@@ -125,6 +132,8 @@ class SchedulerLoop:
             near = (progress.feed for progress in session.feeds if progress.pending <= NEARLY_CAUGHT_UP)
             self._caught_up[session.site] = frozenset((session.site, feed) for feed in near)
         self._count(event)
+        if self._stale and self._ledger.outage is None:
+            await self._reload()
         await self._explain()
         now_s = self._clock.monotonic_s()
         if now_s >= self._next_review_s:

@@ -8,12 +8,13 @@ sketches, never from averaged quantiles. Negative latencies are shown as they ar
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from downburst.bus import Bus
-from downburst.clock import Clock, SystemClock, to_us
+from downburst.clock import Clock, SystemClock, from_us, to_us
 from downburst.events import BatchLoaded
 from downburst.ledger import Book, Ledger
 from downburst.model import LatencyKind, SketchRow, Transport
@@ -81,7 +82,7 @@ class LatencyService:
             while await self.roll_up():
                 pass
             oldest = self._minute() - round(days * MINUTES_A_DAY)
-            await self._ledger.write(partial(_forget, minute=oldest))
+            await self._ledger.write(partial(_keep_house, minute=oldest, now=self._clock.now()))
             await asyncio.sleep(ROLL_UP_S)
 
     async def roll_up(self) -> int:
@@ -131,8 +132,10 @@ class LatencyService:
         return to_us(self._clock.now()) // 60_000_000
 
 
-def _forget(book: Book, *, minute: int) -> None:
+def _keep_house(book: Book, *, minute: int, now: datetime) -> None:
     book.latency.forget_before(minute)
+    book.exceptions.forget_before(from_us(minute * 60_000_000))
+    book.partitions.keep(now)
 
 
 def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:

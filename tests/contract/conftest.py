@@ -1,4 +1,4 @@
-"""The ledger on SQLite, and on PostgreSQL where DOWNBURST_TEST_POSTGRES names one."""
+"""The ledger on SQLite and on PostgreSQL: the same tests on both."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,16 +6,46 @@ from pathlib import Path
 import pytest
 
 from downburst.clock import FakeClock
-from downburst.ledger import Book, Ledger
-from postgres import POSTGRES, wipe
+from downburst.ledger import Book, Ledger, migrate_ledger
+from kit.postgres import Postgres, postgres
 
 
-@pytest.fixture(params=["sqlite", *(["postgres"] if POSTGRES else [])])
+@pytest.fixture(scope="session")
+def server() -> Iterator[Postgres]:
+    """A PostgreSQL of this test process, with a database whose schema was made once."""
+    with postgres() as started:
+        template = started.database()
+        migrate_ledger(started.url(template))
+        started.execute(f"ALTER DATABASE {template} RENAME TO {TEMPLATE}")
+        yield started
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a ledger may be made."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+        return
+    started: Postgres = request.getfixturevalue("server")
+    name = started.database()
+    yield started.url(name)
+    started.drop(name)
+
+
+@pytest.fixture
+def postgres_url(server: Postgres) -> Iterator[str]:
+    """A ledger of the current schema on PostgreSQL."""
+    name = server.database(TEMPLATE)
+    yield server.url(name)
+    server.drop(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
-    url = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
-    if request.param == "postgres" and POSTGRES:
-        url = POSTGRES
-        wipe(url)
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+    else:
+        url = request.getfixturevalue("postgres_url")
     opened = Ledger.open(url, clock)
     yield opened
     opened.close()
@@ -25,3 +55,6 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> 
 def book(ledger: Ledger) -> Iterator[Book]:
     with ledger.transaction() as opened:
         yield opened
+
+
+TEMPLATE = "ledger_template"

@@ -29,6 +29,7 @@ class WholeHub:
     multicast_network: str = "239.78.0.0/24"
     http: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
     sites: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
+    ledger_url: str = ""
     prefix: Sequence[str] = ()
     inside: Callable[[], AbstractContextManager[None]] = nullcontext
     """Where its addresses can be reached, if it runs in a host of a lab."""
@@ -118,6 +119,7 @@ data_dir = "{data_dir}"
 http = "{hub.http}"
 sites = "{hub.sites}"
 node = "{node}"
+ledger_url = "{hub.ledger_url}"
 
 [multicast]
 interface = "127.0.0.1"

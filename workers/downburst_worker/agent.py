@@ -8,18 +8,18 @@ import asyncio
 import base64
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
+from typing import TypeVar, cast
 
 from downburst.bus import Bus
 from downburst.clock import Clock
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
-from downburst.errors import DownburstError, Failure, NodeAway
+from downburst.errors import DownburstError, Failure, LedgerAway, NodeAway
 from downburst.events import (
     BatchReady,
     Event,
@@ -38,22 +38,20 @@ from downburst.model import (
     EnrolmentToken,
     Fault,
     Head,
-    LegCounters,
     Plan,
     Product,
-    TrafficMinute,
     Transport,
 )
 from downburst.settings import Settings
 from downburst_worker import circuit_lines, lines
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.binary import find_node
+from downburst_worker.bookkeeping import BatchLoader, Bookkeeping
 from downburst_worker.circuit_jobs import CircuitJobs
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.whereabouts import deliveries_job, product_facts, whereabouts
 
-BatchLoader = Callable[[Path], Awaitable[object]]
-"""Brings one batch file into the ledger, once; raises ValueError or KeyError if the file can't be understood."""
+T = TypeVar("T")
 
 
 class Agent:
@@ -75,12 +73,23 @@ class Agent:
         self._bus = bus
         self._live = live
         self._clock = clock
-        self._load_batch = load_batch
+        self._books = Bookkeeping(
+            ledger,
+            batch_dir=settings.batch_dir,
+            load_batch=load_batch,
+            loaded=lambda batch: self._node.request("batch-loaded", batch=batch),
+            put_aside=self._put_aside,
+        )
         self._accounts = LegAccounts()
         self._unmet: dict[str, Plan] = {}
         """By feed the plan that the node could not take because the circuit of a group was not up."""
         self._applying = asyncio.Lock()
-        self._follower: asyncio.Task[None] | None = None
+        self._read_last: dict[str, object] = {}
+        """By question what the ledger answered last: a node that is restarted while the ledger is away gets that."""
+        self._missed = False
+        """Something changed and could not be looked up, because the ledger was away."""
+        self._ending = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
         self._node = NodeProcess(
             argv or (str(find_node(settings.node)), "hub"),
             clock=clock,
@@ -115,14 +124,17 @@ class Agent:
     async def start(self) -> None:
         """Starts the node and waits until it has all it needs; raises why if it can't."""
         await self._node.start()
-        self._follower = asyncio.create_task(self._follow(), name="agent-follower")
+        self._tasks = [
+            asyncio.create_task(self._follow(), name="agent-follower"),
+            asyncio.create_task(self._catch_up(), name="agent-catching-up"),
+        ]
 
     async def stop(self) -> None:
         """Stops the node cleanly and waits until it is gone."""
-        if self._follower is not None:
-            self._follower.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._follower
+        self._ending.set()
+        for task in self._tasks[:1]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._node.stop()
         self._say(NodeChanged(self._clock.now(), running=False, restarts=self.restarts, reason="stopped"))
 
@@ -183,7 +195,7 @@ class Agent:
     async def connect_upstreams(self) -> None:
         """Has the node connect to the upstreams as the ledger has them; raises why it can't to one of them."""
         async with self._applying:
-            upstreams = await self._ledger.read(lambda book: book.upstreams.all())
+            upstreams = await self._look_up("upstreams", lambda book: book.upstreams.all())
             await self._node.request("upstreams", **lines.upstreams_job(upstreams))
 
     async def _make_ready(self) -> None:
@@ -197,7 +209,7 @@ class Agent:
         await self._apply_plans()
         await self._apply_upstreams()
         self._say(NodeChanged(self._clock.now(), running=True, restarts=self.restarts))
-        await self._load_waiting_batches()
+        await self._books.take_waiting_batches()
 
     def _start_job(self) -> Line:
         settings = self._settings
@@ -218,26 +230,27 @@ class Agent:
 
     async def _apply_feeds(self) -> None:
         async with self._applying:
-            feeds, heads = await self._ledger.read(lambda book: (book.feeds.all(), book.heads.all()))
+            feeds, heads = await self._look_up("feeds", lambda book: (book.feeds.all(), book.heads.all()))
             answer = await self._node.request("feeds", **lines.feeds_job(feeds, heads))
             self._accounts.name_unicast_legs(feeds)
-            await self._ledger.write(lambda book: book.heads.rise(lines.opened_heads(answer)))
+            await self._books.count(heads=lines.opened_heads(answer))
         for feed in answer.get("feeds", []):
             if feed.get("recovered"):
                 await self._fault(feed["recovered"], feed=feed["feed"])
 
     async def _apply_sites(self) -> None:
         async with self._applying:
-            job = await self._ledger.read(
+            job = await self._look_up(
+                "sites",
                 lambda book: lines.sites_job(
                     book.sites.all(), book.credentials.usable(), book.subscriptions.all(), book.resends.waiting()
-                )
+                ),
             )
             await self._node.request("sites", **job)
 
     async def _apply_plans(self) -> None:
-        plans = await self._ledger.read(lambda book: book.plans.all_current())
-        known = {feed.name for feed in await self._ledger.read(lambda book: book.feeds.all())}
+        plans, feeds = await self._look_up("plans", lambda book: (book.plans.all_current(), book.feeds.all()))
+        known = {feed.name for feed in feeds}
         for plan in plans:
             if plan.feed in known:
                 await self._apply_plan(plan)
@@ -256,7 +269,7 @@ class Agent:
             await self._fault(f"plan {plan.version} of {plan.feed} was not taken: {error.sentence}", feed=plan.feed)
 
     async def _apply_upstreams(self) -> None:
-        if not await self._ledger.read(lambda book: book.upstreams.all()):
+        if not await self._look_up("upstreams", lambda book: book.upstreams.all()):
             return
         try:
             await self.connect_upstreams()
@@ -265,17 +278,48 @@ class Agent:
         except DownburstError as error:
             await self._fault(error.sentence, next_step="downburst upstreams list")
 
+    async def _look_up(self, question: str, work: Callable[[Book], T]) -> T:
+        """What the ledger has; while it is away, what it had."""
+        try:
+            self._read_last[question] = found = await self._ledger.read(work)
+        except LedgerAway:
+            if question not in self._read_last:
+                raise
+            self._missed = True
+            return cast("T", self._read_last[question])
+        return found
+
+    async def _catch_up(self) -> None:
+        """Does every second what waited for the ledger, until the end."""
+        while not self._ending.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), CATCH_UP_S)
+            try:
+                await self._books.catch_up()
+                if self._missed and self._ledger.outage is None:
+                    self._missed = False
+                    await self._apply_all()
+            except DownburstError as error:
+                _LOG.warning("catching up with the ledger: %s", error.sentence)
+
+    async def _apply_all(self) -> None:
+        await self._apply_feeds()
+        await self._apply_sites()
+        await self._apply_plans()
+
     async def _follow(self) -> None:
         with self._bus.subscribe(FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade, limit=256) as changes:
             async for change in changes:
-                with suppress(NodeAway):
+                try:
                     await self._follow_one(change, lost=changes.take_dropped())
+                except NodeAway:
+                    pass
+                except LedgerAway:
+                    self._missed = True
 
     async def _follow_one(self, change: Event, *, lost: int) -> None:
         if lost:
-            await self._apply_feeds()
-            await self._apply_sites()
-            await self._apply_plans()
+            await self._apply_all()
         elif isinstance(change, PlanMade):
             await self._apply_plan(change.plan)
         elif isinstance(change, FeedsChanged):
@@ -288,7 +332,8 @@ class Agent:
             case "traffic":
                 await self._count(line)
             case "batch":
-                await self._take_batch(line["batch"], Path(line["path"]))
+                self._say(BatchReady(line["batch"], Path(line["path"])))
+                await self._books.take_batch(Path(line["path"]))
             case "enrol":
                 await self._enrol(line)
             case "session":
@@ -313,12 +358,18 @@ class Agent:
         counted, minutes = self._accounts.count(traffic)
         heads = [Head(feed.feed, feed.epoch, feed.head) for feed in traffic.feeds if feed.products and feed.epoch]
         if counted or minutes:
-            await self._ledger.write(partial(_keep_counts, counted=counted, minutes=minutes, heads=heads))
+            await self._books.count(counted, minutes, heads)
 
     async def _enrol(self, line: Line) -> None:
         token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]
         try:
-            site = await self._ledger.write(lambda book: book.tokens.consume(token, credential, peer=peer))
+            site = await self._ledger.write(
+                lambda book: book.tokens.consume(token, credential, peer=peer), patience_s=ENROL_S
+            )
+        except LedgerAway as error:
+            # A refusal would make the receiver give up; without an answer it comes again.
+            _LOG.warning("the receiver at %s was not answered: %s", peer, error.sentence)
+            return
         except DownburstError as error:
             await self._node.request("enrol-answer", ask=line["ask"], ok=False, sentence=error.sentence, code="token")
             return
@@ -328,30 +379,15 @@ class Agent:
         self._bus.publish(SitesChanged())
 
     async def _finish_resend(self, line: Line) -> None:
-        number, counted = line["resend"], (line["products"], line["bytes"], line["expired"])
-        await self._ledger.write(partial(_finish_resend, number=number, counted=counted))
+        await self._books.finish_resend(line["resend"], line["products"], line["bytes"], line["expired"])
         await self._apply_sites()
         self._bus.publish(ResendsChanged())
 
-    async def _load_waiting_batches(self) -> None:
-        for path in sorted(self._settings.batch_dir.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
-            await self._take_batch(path.stem, path)
-
-    async def _take_batch(self, batch: str, path: Path) -> None:
-        if not await asyncio.to_thread(path.exists):
-            return
-        self._say(BatchReady(batch, path))
-        try:
-            await self._load_batch(path)
-        except (ValueError, KeyError, TypeError):
-            _LOG.exception("batch %s can't be understood", path)
-            await asyncio.to_thread(path.rename, path.with_suffix(".bad"))
-            await self._fault(
-                f"the batch of receipts {path.name} can't be understood and was put aside as .bad",
-                next_step="after an upgrade that can read it, rename it back to .json and start the hub again",
-            )
-            return
-        await self._node.request("batch-loaded", batch=batch)
+    async def _put_aside(self, path: Path) -> None:
+        await self._fault(
+            f"the batch of receipts {path.name} can't be understood and was put aside as .bad",
+            next_step="after an upgrade that can read it, rename it back to .json and start the hub again",
+        )
 
     async def _mourn(self, reason: str) -> None:
         self._say(NodeChanged(self._clock.now(), running=False, restarts=self.restarts, reason=reason))
@@ -376,7 +412,7 @@ class Agent:
         fault = Fault(self._clock.now(), sentence, feed=feed, site=site, next_step=next_step)
         _LOG.warning("%s", sentence)
         with suppress(Failure):
-            await self._ledger.write(lambda book: book.faults.add(fault))
+            await self._ledger.write(lambda book: book.faults.add(fault), patience_s=0)
         self._say(FaultSeen(fault.at, sentence, feed=feed, site=site, next_step=next_step))
 
     def _say(self, event: Event) -> None:
@@ -388,17 +424,9 @@ def _because(reason: str | None) -> str:
     return f": {reason}" if reason else ""
 
 
-def _keep_counts(book: Book, *, counted: list[LegCounters], minutes: list[TrafficMinute], heads: list[Head]) -> None:
-    book.legs.count(counted)
-    book.traffic.add(minutes)
-    book.heads.rise(heads)
-
-
-def _finish_resend(book: Book, *, number: int, counted: tuple[int, int, int]) -> None:
-    products, size_bytes, expired = counted
-    book.resends.finish(number, products=products, size_bytes=size_bytes, expired=expired)
-
-
 _LOG = logging.getLogger("downburst.agent")
 # A product of gigabytes is read, hashed and written before it is acknowledged.
 INGEST_S = 600.0
+CATCH_UP_S = 1.0
+ENROL_S = 3.0
+"""A receiver that was not answered asks again."""

@@ -9,11 +9,17 @@ import typer
 
 from downburst.cli.client import AsJson, show
 from downburst.errors import BadInput
-from downburst.ledger import Ledger
+from downburst.ledger import migrate_ledger, standing_of
 from downburst.settings import Settings, load_settings
 from downburst.wiring import make_data_dir, node_binary, serve
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The one directory that holds everything.")]
+LedgerUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger", help="Where the ledger lies: postgresql://ROLE@HOST/DATABASE; none: in the data directory."
+    ),
+]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")]
 
 
@@ -23,6 +29,7 @@ def hub(
     settings: SettingsFile = None,
     http: Annotated[str | None, typer.Option(help="HOST:PORT of the api and the page.")] = None,
     sites: Annotated[str | None, typer.Option(help="HOST:PORT where sites connect.")] = None,
+    ledger: LedgerUrl = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the node's own words too.")] = False,
 ) -> None:
     """Run a hub: api, scheduler, ingest, latency service and a node, until SIGTERM or Ctrl-C.
@@ -32,18 +39,50 @@ def hub(
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.INFO)
     logging.getLogger("downburst.node").setLevel(logging.INFO if verbose else logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    asyncio.run(serve(chosen_settings(settings, data_dir=data_dir, http=http, sites=sites)))
+    asyncio.run(serve(chosen_settings(settings, data_dir=data_dir, http=http, sites=sites, ledger_url=ledger)))
 
 
-def migrate(*, data_dir: DataDir = None, settings: SettingsFile = None, as_json: AsJson = False) -> None:
-    """Bring the ledger's schema up to date; a starting hub does this too.
+def migrate(
+    *,
+    data_dir: DataDir = None,
+    settings: SettingsFile = None,
+    ledger: LedgerUrl = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only look: change nothing, and end with 1 if it would.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the ledger's schema up to date; a starting hub does this too, and two at once do it once.
 
-    Example: downburst migrate --data-dir /var/lib/downburst
+    Examples: downburst migrate --data-dir /var/lib/downburst;
+    downburst migrate --check --ledger postgresql://downburst@db.example.edu/downburst
     """
-    chosen = chosen_settings(settings, data_dir=data_dir)
-    make_data_dir(chosen)
-    Ledger.open(chosen.url_of_ledger).close()
-    show({"migrated": True}) if as_json else print("the ledger is up to date")
+    chosen = chosen_settings(settings, data_dir=data_dir, ledger_url=ledger)
+    if check:
+        _check_schema(chosen, as_json=as_json)
+        return
+    if chosen.ledger_url == "":
+        make_data_dir(chosen)
+    before, now = migrate_ledger(chosen.url_of_ledger)
+    if as_json:
+        show({"migrated": True, "before": before, "schema": now})
+    elif before == now:
+        print(f"the ledger is up to date (schema {now})")
+    else:
+        print(f"the ledger has schema {now} now (before: {before or 'none'})")
+
+
+def _check_schema(chosen: Settings, *, as_json: bool) -> None:
+    found = standing_of(chosen.url_of_ledger)
+    if as_json:
+        show({"schema": found.found, "wanted": found.wanted, "pending": list(found.pending)})
+    elif found.pending:
+        steps = ", ".join(found.pending)
+        print(f"the ledger has schema {found.found or 'none'}; downburst migrate would bring {steps}")
+    else:
+        print(f"the ledger is up to date (schema {found.found})")
+    if found.pending:
+        raise typer.Exit(1)
 
 
 def node_path(*, settings: SettingsFile = None, as_json: AsJson = False) -> None:

@@ -6,6 +6,6 @@ legs, latency, settled, exceptions, batches, faults, traffic.
 """
 
 from downburst.ledger.book import Book
-from downburst.ledger.engine import Ledger
+from downburst.ledger.engine import Ledger, migrate_ledger, standing_of
 
-__all__ = ["Book", "Ledger"]
+__all__ = ["Book", "Ledger", "migrate_ledger", "standing_of"]

@@ -9,6 +9,7 @@ from downburst.ledger.feeds import Feeds
 from downburst.ledger.heads import Heads
 from downburst.ledger.journal import Faults, Traffic
 from downburst.ledger.latency import Latency
+from downburst.ledger.partitions import Partitions
 from downburst.ledger.plans import Legs, Pins, Plans
 from downburst.ledger.receipts import Batches, Frontiers
 from downburst.ledger.resends import Resends
@@ -40,3 +41,4 @@ class Book:
         self.batches = Batches(connection, clock)
         self.faults = Faults(connection)
         self.traffic = Traffic(connection)
+        self.partitions = Partitions(connection)

@@ -6,10 +6,12 @@ from typing import Any
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, MetaData, Table, func, insert, select, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from downburst.errors import BadInput, Failure
-from downburst.ledger.engine import MIGRATIONS, connect, explained, migrate
+from downburst.ledger.databases import connect, explained, is_of_server, options
+from downburst.ledger.partitions import Partitions, parts_in
+from downburst.ledger.schema import MIGRATIONS, migrate
 
 Row = Mapping[str, Any]
 Tables = Iterable[tuple[str, Iterable[Row]]]
@@ -22,9 +24,7 @@ class Dump:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.revision = MigrationContext.configure(connection).get_current_revision() or ""
-        found = MetaData()
-        found.reflect(connection)
-        self._tables = [table for table in found.sorted_tables if table.name != _REVISION_TABLE]
+        self._tables = [table for table in _reflected(connection).sorted_tables if table.name not in NOT_KEPT]
 
     @property
     def tables(self) -> list[str]:
@@ -47,9 +47,10 @@ def look(url: str) -> tuple[Engine, Connection]:
     """A connection in a reading transaction, and what to dispose of after it."""
     engine = connect(url)
     try:
-        connection = engine.connect().execution_options(downburst_writes=False)
+        connection = options(engine.connect(), writes=False)
         connection.begin()
-    except OperationalError as error:
+        connection.execute(text("SELECT 1"))
+    except DBAPIError as error:
         engine.dispose()
         raise explained(error, url) from error
     return engine, connection
@@ -65,8 +66,11 @@ def fill(url: str, revision: str, tables: Tables, counters: Mapping[str, int]) -
         migrate(engine, to=revision)
         with engine.begin() as connection:
             _insert(connection, tables, counters)
+            Partitions(connection).spread()
         migrate(engine)
-    except OperationalError as error:
+    except DBAPIError as error:
+        if not is_of_server(error):
+            raise
         raise explained(error, url) from error
     finally:
         engine.dispose()
@@ -83,10 +87,8 @@ def check_revision(revision: str) -> None:
 
 
 def _refuse_rows(connection: Connection) -> None:
-    found = MetaData()
-    found.reflect(connection)
-    for table in found.sorted_tables:
-        if table.name != _REVISION_TABLE and connection.scalar(select(func.count()).select_from(table)):
+    for table in _reflected(connection).sorted_tables:
+        if table.name not in NOT_KEPT and connection.scalar(select(func.count()).select_from(table)):
             raise BadInput(
                 f"the ledger {connection.engine.url!r} has rows already (in {table.name}); name an empty database or "
                 "another data directory"
@@ -94,8 +96,7 @@ def _refuse_rows(connection: Connection) -> None:
 
 
 def _insert(connection: Connection, tables: Tables, counters: Mapping[str, int]) -> None:
-    found = MetaData()
-    found.reflect(connection)
+    found = _reflected(connection)
     for name, rows in tables:
         if name not in found.tables:
             raise Failure(f"the backup names a table {name!r} that its own schema does not have; take another backup")
@@ -109,6 +110,12 @@ def _insert(connection: Connection, tables: Tables, counters: Mapping[str, int])
             connection.execute(insert(table), chunk)
     for name, last in counters.items():
         _continue_after(connection, found.tables[name], last)
+
+
+def _reflected(connection: Connection) -> MetaData:
+    found, parts = MetaData(), parts_in(connection)
+    found.reflect(connection, only=lambda name, _: name not in parts)
+    return found
 
 
 def _numbers_itself(table: Table) -> bool:
@@ -140,7 +147,8 @@ def _continue_after(connection: Connection, table: Table, last: int) -> None:
     connection.execute(query, {"name": table.name, "column": column, "last": last})
 
 
-_REVISION_TABLE = "alembic_version"
-SELF_NUMBERING = frozenset({"subscriptions", "legs", "batches", "faults", "resends"})
+NOT_KEPT = frozenset({"alembic_version", "holders"})
+"""Tables that say something of a database and nothing of a hub."""
+SELF_NUMBERING = frozenset({"subscriptions", "legs", "batches", "faults", "resends", "circuits", "circuit_events"})
 """Tables whose numbers are never given twice."""
 CHUNK_ROWS = 1_000

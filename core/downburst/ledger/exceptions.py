@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, func, select, tuple_
+from sqlalchemy import Connection, Select, delete, func, select, tuple_
 
 from downburst.clock import from_us, to_us
 from downburst.errors import BadInput
-from downburst.ledger.rows import put
+from downburst.ledger.partitions import Partitions
+from downburst.ledger.rows import put_all
 from downburst.model import ProductException
 from downburst.tables import exceptions
 
@@ -40,8 +41,12 @@ class Exceptions:
 
     def add(self, *rows: ProductException) -> None:
         """Keeps exceptions; a later outcome of the same product at the same site replaces the earlier."""
-        for row in rows:
-            put(self._connection, exceptions, asdict(row))
+        put_all(self._connection, exceptions, (asdict(row) for row in rows))
+
+    def forget_before(self, at: datetime) -> None:
+        """Removes what is older."""
+        Partitions(self._connection).forget_before("exceptions", to_us(at))
+        self._connection.execute(delete(exceptions).where(exceptions.c.at < at))
 
     def recent(self, *, feed: str | None = None, site: str | None = None, limit: int = 100) -> list[ProductException]:
         """The newest exceptions, newest first."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from downburst.ledger.rows import put, same_key
+from downburst.ledger.rows import found, key_of, put_all
 from downburst.model import Fault, TrafficMinute
 from downburst.tables import faults, traffic_minutes
 
@@ -41,16 +41,16 @@ class Traffic:
 
     def add(self, minutes: Iterable[TrafficMinute]) -> None:
         """Adds arrivals to those of the same feed and minute."""
-        for more in minutes:
-            row = asdict(more)
-            before = self._connection.execute(
-                select(traffic_minutes).where(same_key(traffic_minutes, row))
-            ).one_or_none()
+        rows = [asdict(more) for more in minutes]
+        known = {key: dict(row._mapping) for key, row in found(self._connection, traffic_minutes, rows).items()}
+        for row in rows:
+            before = known.get(key_of(traffic_minutes, row))
             if before is not None:
-                row["products"] += before.products
-                row["bytes"] += before.bytes
-                row["peak_1s_bytes"] = max(more.peak_1s_bytes, before.peak_1s_bytes)
-            put(self._connection, traffic_minutes, row)
+                row["products"] += before["products"]
+                row["bytes"] += before["bytes"]
+                row["peak_1s_bytes"] = max(row["peak_1s_bytes"], before["peak_1s_bytes"])
+            known[key_of(traffic_minutes, row)] = row
+        put_all(self._connection, traffic_minutes, rows)
 
     def minutes(self, *, feed: str | None = None, since_minute: int = 0) -> list[TrafficMinute]:
         """Arrivals by minute, oldest first."""

@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, delete, func, select
 
-from downburst.ledger.rows import put, same_key
+from downburst.ledger.partitions import Partitions
+from downburst.ledger.rows import found, key_of, put, put_all, same_key
 from downburst.model import LatencyKind, SketchRow, Transport
 from downburst.sketch import LatencySketch
 from downburst.sketch_codec import pack, unpack
@@ -30,14 +31,13 @@ class Latency:
 
     def add(self, *rows: SketchRow) -> None:
         """Merges sketches into those of the same key."""
-        for row in rows:
-            before = self._connection.execute(select(sketches).where(same_key(sketches, asdict(row)))).one_or_none()
-            if before is None:
-                put(self._connection, sketches, asdict(row))
-            else:
-                merged = _sketch_of(_row(before))
-                merged.merge(row)
-                put(self._connection, sketches, asdict(_named(_path(row), row.minute, merged)))
+        keyed = [(key_of(sketches, line), row, line) for row in rows for line in (asdict(row),)]
+        before = found(self._connection, sketches, [line for _, _, line in keyed])
+        merged = {key: _sketch_of(_row(row)) for key, row in before.items()}
+        for key, row, _ in keyed:
+            merged.setdefault(key, LatencySketch()).merge(row)
+        lines = (asdict(_named(_path(row), row.minute, merged[key])) for key, row, _ in keyed)
+        put_all(self._connection, sketches, lines)
 
     def rows(
         self,
@@ -108,15 +108,15 @@ class Latency:
         return len(rows)
 
     def forget_before(self, minute: int) -> int:
-        """Removes sketches older than a minute (packed ones once their hour or day is); says how many rows went."""
-        return sum(
-            self._connection.execute(delete(table).where(table.c[column] < bound)).rowcount
-            for table, column, bound in (
-                (sketches, "minute", minute),
-                (sketch_hours, "hour", minute // HOUR),
-                (sketch_days, "day", minute // DAY),
-            )
-        )
+        """Removes sketches older than a minute (packed ones once their hour or day is).
+
+        Says how many rows went one by one, parts of tables that went as a whole aside.
+        """
+        rows = 0
+        for table, bound in ((sketches, minute), (sketch_hours, minute // HOUR), (sketch_days, minute // DAY)):
+            Partitions(self._connection).forget_before(table.name, bound)
+            rows += self._connection.execute(delete(table).where(table.c[_time(table)] < bound)).rowcount
+        return rows
 
     def packed_bytes(self) -> int:
         """What the packed sketches take, without the keys."""
@@ -207,7 +207,7 @@ def _row(row: Row[Any]) -> SketchRow:
 
 
 def _time(table: Table) -> str:
-    return "hour" if table is sketch_hours else "day"
+    return {sketches: "minute", sketch_hours: "hour", sketch_days: "day"}[table]
 
 
 HOUR = 60

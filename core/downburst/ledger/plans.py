@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from downburst.clock import Clock
 from downburst.errors import Failure
-from downburst.ledger.rows import put, same_key
+from downburst.ledger.rows import found, key_of, put, put_all, same_key
 from downburst.model import Candidate, Leg, LegCounters, Pin, Plan, Transport
 from downburst.tables import leg_counters, legs, pins, plans
 
@@ -96,13 +96,15 @@ class Legs:
 
     def count(self, counted: Iterable[LegCounters]) -> None:
         """Adds counts to what the legs sent before under the same plan version."""
-        for more in counted:
-            row = asdict(more)
-            before = self._connection.execute(select(leg_counters).where(same_key(leg_counters, row))).one_or_none()
+        rows = [asdict(more) for more in counted]
+        known = {key: dict(row._mapping) for key, row in found(self._connection, leg_counters, rows).items()}
+        for row in rows:
+            before = known.get(key_of(leg_counters, row))
             if before is not None:
-                row |= {name: row[name] + before._mapping[name] for name in _ADDED}
-                row["sites"] = max(more.sites, before.sites)
-            put(self._connection, leg_counters, row)
+                row |= {name: row[name] + before[name] for name in _ADDED}
+                row["sites"] = max(row["sites"], before["sites"])
+            known[key_of(leg_counters, row)] = row
+        put_all(self._connection, leg_counters, rows)
 
     def counters(self, feed: str | None = None) -> list[LegCounters]:
         """What legs sent, by feed, plan version and leg."""

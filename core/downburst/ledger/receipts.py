@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, insert, select
 from downburst.clock import Clock
 from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.latency import Latency
-from downburst.ledger.rows import put, same_key
+from downburst.ledger.rows import found, key_of, put_all
 from downburst.model import Batch, Settled
 from downburst.tables import batches, settled
 
@@ -55,16 +55,18 @@ class Frontiers:
 
     def advance(self, *reports: Settled, at: datetime) -> None:
         """Adds what sites did since the last report, which came at `at`."""
-        for report in reports:
-            row = asdict(report)
-            before = self._connection.execute(select(settled).where(same_key(settled, row))).one_or_none()
+        rows = [asdict(report) for report in reports]
+        known = {key: dict(row._mapping) for key, row in found(self._connection, settled, rows).items()}
+        for row in rows:
+            before = known.get(key_of(settled, row))
             got_receipt = any(row[name] for name in _COUNTED)
             row["last_receipt_at"] = at if got_receipt else None
             if before is not None:
-                row |= {name: row[name] + before._mapping[name] for name in _COUNTED}
-                row["settled_to"] = max(report.settled_to, before.settled_to)
-                row["last_receipt_at"] = row["last_receipt_at"] or before.last_receipt_at
-            put(self._connection, settled, row)
+                row |= {name: row[name] + before[name] for name in _COUNTED}
+                row["settled_to"] = max(row["settled_to"], before["settled_to"])
+                row["last_receipt_at"] = row["last_receipt_at"] or before["last_receipt_at"]
+            known[key_of(settled, row)] = row
+        put_all(self._connection, settled, rows)
 
 
 _COUNTED = ("stored", "stored_bytes", "duplicates", "rejected", "expired")
