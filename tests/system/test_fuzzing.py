@@ -1,4 +1,4 @@
-"""The session's parsers and machines under mutated conversations, for minutes; make test takes some thousand."""
+"""The session's and VCMTP's parsers and machines under mutated conversations, for minutes; make test takes some thousand."""
 
 import os
 import shutil
@@ -13,9 +13,10 @@ pytestmark = [pytest.mark.system, pytest.mark.nightly]
 MANIFEST = Path(__file__).resolve().parents[2] / "workers" / "Cargo.toml"
 
 
-def test_mutants_for_minutes() -> None:
+@pytest.mark.parametrize("crate", ["downburst-session", "downburst-vcmtp"])
+def test_mutants_for_minutes(crate: str) -> None:
     if shutil.which("cargo") is None:
-        skip("cargo is not here: the mutants are made by a test of the crate downburst-session")
+        skip(f"cargo is not here: the mutants are made by a test of the crate {crate}")
     seconds = os.environ.get("DOWNBURST_FUZZ_SECONDS", "300")
     argv = [
         "cargo",
@@ -24,7 +25,7 @@ def test_mutants_for_minutes() -> None:
         str(MANIFEST),
         "--locked",
         "-p",
-        "downburst-session",
+        crate,
         "--test",
         "fuzz",
     ]

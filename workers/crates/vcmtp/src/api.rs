@@ -251,7 +251,8 @@ pub enum ReceiverOutput {
         /// The product.
         info: ProductInfo,
     },
-    /// Bytes of an announced product. May repeat; may come in any order.
+    /// Bytes of an announced product. May repeat; may come in any order. A member of the group can make it say blocks of
+    /// sequences that are no product's.
     Block {
         /// Which product.
         sequence: Sequence,
