@@ -23,7 +23,7 @@ from downburst.model import (
     SketchRow,
     Transport,
 )
-from downburst.settings import Settings, load_settings
+from downburst.settings import LdmSettings, Settings, load_settings
 from downburst.sketch import LatencySketch
 from downburst_api.runtime import Runtime
 from downburst_circuits.desk import Desk
@@ -148,6 +148,12 @@ class NodeStandIn:
     async def connect_upstreams(self) -> None:
         wanted = await self._ledger.read(lambda book: lines.upstreams_job(book.upstreams.all()))
         self._ask("upstreams", wanted)
+
+    async def connect_ldm(self) -> tuple[str, ...]:
+        job = await self._ledger.read(
+            lambda book: lines.ldm_job(book.ldm_sources.all(), book.ldm_accepts.all(), LdmSettings())
+        )
+        return tuple(self._ask("ldm", job)["addresses"])
 
     def _ask(self, do: str, job: dict[str, Any]) -> dict[str, Any]:
         answer = self.fake.answer({"do": do, **job})

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 
 from downburst.events import FeedsChanged, PinChanged, SubscriptionsChanged
-from downburst.model import Feed
+from downburst.model import DuplicateRule, Feed
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import FeedChange, FeedNew, PinNew, feed_out, pin_out
 
@@ -50,7 +50,7 @@ async def put_feed(hub: Hub, feed: str, wanted: FeedChange) -> dict[str, Any]:
 @router.patch("/{feed}")
 async def change_feed(hub: Hub, feed: str, wanted: FeedChange) -> dict[str, Any]:
     """Changes the given properties of a feed."""
-    kept = await hub.ledger.write(lambda book: book.feeds.change(replace(book.feeds.one(feed), **wanted.given())))
+    kept = await hub.ledger.write(lambda book: book.feeds.change(_changed(book.feeds.one(feed), wanted.given())))
     await _announce(hub)
     return feed_out(kept)
 
@@ -80,6 +80,13 @@ async def unpin_feed(hub: Hub, feed: str) -> None:
     """Lets the scheduler choose again; a feed without a pin stays as it is."""
     await hub.ledger.write(lambda book: book.pins.remove(book.feeds.one(feed).name))
     hub.bus.publish(PinChanged(feed))
+
+
+def _changed(feed: Feed, given: dict[str, Any]) -> Feed:
+    """A feed that LDMs begin to bring or get takes their rule with that, unless one is named."""
+    if given.get("ldm_feed_type") is not None and feed.ldm_feed_type is None:
+        given = {"duplicate_rule": DuplicateRule.SIGNATURE} | given
+    return replace(feed, **given)
 
 
 async def _announce(hub: Runtime) -> None:

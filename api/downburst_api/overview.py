@@ -16,6 +16,7 @@ from downburst.model import (
     Fault,
     Feed,
     LatencyKind,
+    LdmSource,
     LegCounters,
     Plan,
     Settled,
@@ -59,6 +60,7 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
         "sites": [_site(site, facts, hub, now) for site in facts.sites],
         "circuits": [circuit_out(one, facts.measured, hub.live) for one in facts.circuits],
         "upstreams": [_upstream(one, hub.live.upstreams.get(one.name)) for one in facts.upstreams],
+        "ldm_sources": [_ldm_source(one, hub.live) for one in facts.ldm_sources],
     }
 
 
@@ -72,6 +74,7 @@ class _Facts:
     sketches: dict[str, list[SketchRow]]
     settled: list[Settled]
     upstreams: list[Upstream]
+    ldm_sources: list[LdmSource]
     circuits: list[Circuit]
     """Those that have begun, and the next to begin."""
     measured: list[Measured]
@@ -98,6 +101,7 @@ def _facts(book: Book, now: datetime) -> _Facts:
         sketches=sketches,
         settled=book.settled.all(),
         upstreams=book.upstreams.all(),
+        ldm_sources=book.ldm_sources.all(),
         faults=book.faults.recent(since=now - FAULT_SHOWN),
     )
 
@@ -124,12 +128,15 @@ def _faults(live: LiveState, facts: _Facts, now: datetime, *, node_running: bool
     wanting = {wish.site for wish in facts.subscriptions}
     for site in facts.sites:
         session = live.session(site.name)
-        if site.active and site.name in wanting and not (session and session.connected):
+        if site.ldm_host is not None:
+            found.extend(_ldm_away(site, live, now) if site.active and site.name in wanting else ())
+        elif site.active and site.name in wanting and not (session and session.connected):
             found.append(_away(site, session, since=site.created_at or now))
         if session and session.connected:
             found.extend(_troubles(site, session, now))
     found.extend(_circuits_in_trouble(facts.circuits, facts.measured, now))
     found.extend(_upstreams_away(live, facts.upstreams, now))
+    found.extend(_ldm_sources_away(live, facts.ldm_sources, now))
     return [
         {"at": fault.at, "sentence": fault.sentence, "feed": fault.feed, "site": fault.site, "next": fault.next_step}
         for fault in sorted(found, key=lambda fault: fault.at)
@@ -180,6 +187,32 @@ def _upstreams_away(live: LiveState, upstreams: list[Upstream], now: datetime) -
                 "it is called again by itself, and what was missed comes then"
             )
             yield Fault(link.since if link else upstream.created_at or now, sentence, next_step=step)
+
+
+def _ldm_away(site: Site, live: LiveState, now: datetime) -> Iterable[Fault]:
+    link = live.ldm_sites.get(site.name)
+    if link is None or not link.connections:
+        reason = f": {link.reason}" if link and link.reason else ""
+        step = (
+            f"ask its administrator whether LDM runs there with a REQUEST to this hub; its host must match "
+            f"{site.ldm_host} and the setting ldm.listen must open a port: downburst ldm peers"
+        )
+        sentence = f"no LDM of site {site.name} is connected{reason}"
+        yield Fault(link.since if link else site.created_at or now, sentence, site=site.name, next_step=step)
+
+
+def _ldm_sources_away(live: LiveState, sources: list[LdmSource], now: datetime) -> Iterable[Fault]:
+    """Each upstream that is away is said; a source that has none left more loudly."""
+    for source in sources:
+        links = {name: live.ldm_sources.get((source.name, name)) for name in source.upstreams}
+        left = sum(1 for link in links.values() if link and link.connections)
+        for name, link in links.items():
+            if link is None or not link.connections:
+                reason = f": {link.reason}" if link and link.reason else ""
+                rest = f"{left} other upstreams go on" if left else f"nothing comes of {source.feeds} by this source"
+                sentence = f"the LDM at {name} sends nothing to source {source.name}{reason}; {rest}"
+                step = "it is asked again by itself; is LDM running there, with an ALLOW line for this host?"
+                yield Fault(link.since if link else source.created_at or now, sentence, next_step=step)
 
 
 def _feed(feed: Feed, facts: _Facts, arrivals: FeedArrivals | None) -> dict[str, Any]:
@@ -245,6 +278,20 @@ def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, A
         "last_receipt": _latest(report.last_receipt_at for report in reports),
         "feeds": [asdict(item) for item in progress],
     }
+
+
+def _ldm_source(source: LdmSource, live: LiveState) -> dict[str, Any]:
+    def state(name: str) -> dict[str, Any]:
+        link = live.ldm_sources.get((source.name, name))
+        return {
+            "upstream": name,
+            "connected": bool(link and link.connections),
+            "mode": link.mode if link else "",
+            "since": link.since if link else None,
+            "reason": link.reason if link else None,
+        }
+
+    return {"source": source.name, "feeds": source.feeds, "upstreams": [state(name) for name in source.upstreams]}
 
 
 def _upstream(upstream: Upstream, link: UpstreamLink | None) -> dict[str, Any]:

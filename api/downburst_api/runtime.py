@@ -67,6 +67,9 @@ class Node(Protocol):
     async def connect_upstreams(self) -> None:
         """Has the node connect to the upstreams as the ledger has them; raises why it can't."""
 
+    async def connect_ldm(self) -> tuple[str, ...]:
+        """Has the node ask and serve LDMs as the ledger has them; raises what can't be done, else says where."""
+
     async def refresh(self) -> None:
         """Sends feeds and sites as the ledger has them."""
 

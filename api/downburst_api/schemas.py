@@ -4,8 +4,9 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from downburst.ldm.feed_types import parse_feed_type
 from downburst.model import (
     CircuitAttachment,
     Credential,
@@ -14,6 +15,8 @@ from downburst.model import (
     EnrolmentToken,
     Feed,
     FeedClass,
+    LdmAccept,
+    LdmSource,
     LegCounters,
     Pin,
     Place,
@@ -28,6 +31,18 @@ from downburst.model import (
 _Bytes = Annotated[int, Field(gt=0, le=2**62)]
 _Text = Annotated[str, Field(max_length=500)]
 _Pattern = Annotated[str, Field(max_length=4096)]
+
+
+def _is_feed_type(text: str) -> str:
+    parse_feed_type(text)
+    return text
+
+
+_FeedType = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_is_feed_type)]
+"""LDM's feed types, as an expression."""
+
+_LdmPattern = Annotated[str, Field(min_length=1, max_length=255)]
+_LdmHost = Annotated[str, Field(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s:]+)(:[0-9]{1,5})?$", max_length=260)]
 
 
 class Shape(BaseModel):
@@ -58,6 +73,13 @@ class FeedChange(Shape):
     duplicate_rule: DuplicateRule | None = None
     durability: Durability | None = None
     max_product_bytes: _Bytes | None = None
+    ldm_feed_type: _FeedType | None = None
+    """LDM's feed types of its products; null: LDMs neither bring nor get them."""
+    ldm_pattern: _LdmPattern | None = None
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"ldm_feed_type", "ldm_pattern"}
 
     def given(self) -> dict[str, Any]:
         """What the client said, by the model's names."""
@@ -72,6 +94,9 @@ class FeedNew(FeedChange):
     def to_model(self) -> Feed:
         """The feed with defaults for what was left out."""
         given = self.given()
+        if given.get("ldm_feed_type") is not None:
+            # What several LDMs bring is the same if they say so, and requests are resumed by that.
+            given.setdefault("duplicate_rule", DuplicateRule.SIGNATURE)
         return Feed(given.pop("feed"), **given)
 
 
@@ -115,6 +140,8 @@ class SiteChange(Shape):
     multicast: bool | None = None
     active: bool | None = None
     data_connections: Annotated[int, Field(ge=0, le=16)] | None = None
+    ldm_host: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    """For a site that keeps its LDM: a pattern of its host's name or address; null: it runs a receiver."""
 
     @model_validator(mode="after")
     def _whole_day(self) -> Self:
@@ -124,7 +151,7 @@ class SiteChange(Shape):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"circuit_attachment", "access_rate_bps", "data_connections"}
+        return {"circuit_attachment", "access_rate_bps", "data_connections", "ldm_host"}
 
     def given(self) -> dict[str, Any]:
         """What the client said, in the model's types."""
@@ -198,6 +225,32 @@ class UpstreamNew(Shape):
     address: Annotated[str, Field(pattern=r"^\S+:[0-9]{1,5}$", max_length=260)]
     token: Annotated[str, Field(pattern=r"^dbt1\.[0-9a-fA-F]{64}\.[A-Za-z0-9_-]+$", max_length=512)]
     feeds: Annotated[list[str], Field(max_length=1000)] = []
+
+
+class LdmSourceNew(Shape):
+    """LDMs that are asked for the same products."""
+
+    source: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
+    feeds: _FeedType
+    pattern: _LdmPattern = ".*"
+    upstreams: Annotated[list[_LdmHost], Field(min_length=1, max_length=8)]
+    max_age_s: Annotated[int, Field(ge=1, le=366 * 86_400)] = 3600
+
+    def to_model(self) -> LdmSource:
+        """The source."""
+        return LdmSource(self.source, self.feeds, tuple(self.upstreams), self.pattern, self.max_age_s)
+
+
+class LdmAcceptNew(Shape):
+    """Hosts that may push products."""
+
+    feeds: _FeedType
+    pattern: _LdmPattern = ".*"
+    host: Annotated[str, Field(min_length=1, max_length=500)]
+
+    def to_model(self) -> LdmAccept:
+        """The line."""
+        return LdmAccept(0, self.feeds, self.pattern, self.host)
 
 
 class PinNew(Shape):
@@ -311,3 +364,9 @@ def _leg_out(leg: dict[str, Any], sent: LegCounters | None) -> dict[str, Any]:
         "control_bytes": kept.control_bytes,
         "unicast_equivalent_bytes": kept.unicast_equivalent_bytes,
     }
+
+
+def ldm_source_out(source: LdmSource) -> dict[str, Any]:
+    """A source for clients."""
+    values = asdict(source)
+    return {"source": values.pop("name"), **values}

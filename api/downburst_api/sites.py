@@ -41,6 +41,7 @@ async def list_sites(hub: Hub) -> list[dict[str, Any]]:
 async def add_site(hub: Hub, wanted: SiteNew) -> dict[str, Any]:
     """Makes a site."""
     site = wanted.to_model()
+    await _check_ldm_host(hub, site.ldm_host)
     kept = await hub.ledger.write(lambda book: book.sites.add(site))
     await _announce_sites(hub)
     return site_out(kept)
@@ -70,9 +71,15 @@ async def show_path(hub: Hub, site: str) -> dict[str, Any]:
 @router.patch("/sites/{site}")
 async def change_site(hub: Hub, site: str, wanted: SiteChange) -> dict[str, Any]:
     """Changes the given properties of a site."""
+    await _check_ldm_host(hub, wanted.ldm_host)
     kept = await hub.ledger.write(lambda book: book.sites.change(replace(book.sites.one(site), **wanted.given())))
     await _announce_sites(hub)
     return site_out(kept)
+
+
+async def _check_ldm_host(hub: Runtime, host: str | None) -> None:
+    if host is not None:
+        await check_pattern(hub.node, "ldm_host", host)
 
 
 @router.delete("/sites/{site}", status_code=204)
@@ -80,6 +87,7 @@ async def remove_site(hub: Hub, site: str) -> None:
     """Forgets a site; its receiver is cut off at once."""
     await hub.ledger.write(lambda book: book.sites.remove(site))
     hub.live.sessions.pop(site, None)
+    hub.live.ldm_sites.pop(site, None)
     hub.live.paths.forget(site)
     await _announce_sites(hub)
 

@@ -36,6 +36,31 @@ class UpstreamChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class LdmSourceChanged:
+    """The connection to an LDM that is asked for products came, went or was refused."""
+
+    source: str
+    upstream: str
+    state: Literal["connected", "closed", "refused"]
+    at: datetime
+    mode: str = ""
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LdmPeerChanged:
+    """A connection of an LDM to this hub came, went or was refused."""
+
+    peer: str
+    state: Literal["connected", "closed", "refused"]
+    at: datetime
+    what: str = ""
+    """`feedme`, `notifyme` or `hiya`; empty if it was told nothing."""
+    site: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LegChanged:
     """A site joined or left a leg, or never heard the group of one."""
 
@@ -250,6 +275,8 @@ class CircuitsChanged:
 Event = (
     SessionChanged
     | UpstreamChanged
+    | LdmSourceChanged
+    | LdmPeerChanged
     | LegChanged
     | TrafficSeen
     | PlanMade

@@ -4,11 +4,14 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from downburst.clock import from_us
 from downburst.events import (
     Event,
     FeedTraffic,
+    LdmPeerChanged,
+    LdmSourceChanged,
     LegChanged,
     NodeChanged,
     SessionChanged,
@@ -50,6 +53,16 @@ class UpstreamLink:
     connected: bool
     since: datetime
     hub: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LdmLink:
+    """How it stands with an LDM: one that is asked for products, or that of a site."""
+
+    connections: int
+    since: datetime
+    mode: str = ""
     reason: str | None = None
 
 
@@ -104,6 +117,10 @@ class LiveState:
     def __init__(self) -> None:
         self.sessions: dict[str, SiteSession] = {}
         self.upstreams: dict[str, UpstreamLink] = {}
+        self.ldm_sources: dict[tuple[str, str], LdmLink] = {}
+        """By source and upstream."""
+        self.ldm_sites: dict[str, LdmLink] = {}
+        """By site, those that have their LDM ask this hub."""
         self.arrivals: dict[str, FeedArrivals] = {}
         self.node_running = False
         self.node_restarts = 0
@@ -129,6 +146,10 @@ class LiveState:
                 self._session(event)
             case UpstreamChanged():
                 self._upstream(event)
+            case LdmSourceChanged():
+                self._ldm_source(event)
+            case LdmPeerChanged() if event.site is not None:
+                self._ldm_site(event, event.site)
             case TrafficSeen():
                 self._traffic(event)
                 self.paths.traffic(event)
@@ -198,6 +219,22 @@ class LiveState:
         name = event.hub or (before.hub if before else None)
         self.upstreams[event.upstream] = UpstreamLink(connected, since, name, event.reason)
 
+    def _ldm_source(self, event: LdmSourceChanged) -> None:
+        before = self.ldm_sources.get((event.source, event.upstream))
+        connections = int(event.state == "connected")
+        since = before.since if before and before.connections == connections == 0 else event.at
+        self.ldm_sources[event.source, event.upstream] = LdmLink(connections, since, event.mode, event.reason)
+
+    def _ldm_site(self, event: LdmPeerChanged, site: str) -> None:
+        before = self.ldm_sites.get(site)
+        connections = before.connections if before else 0
+        if event.state == "connected":
+            connections += 1
+        elif event.state == "closed":
+            connections = max(0, connections - 1)
+        since = before.since if before and bool(before.connections) == bool(connections) else event.at
+        self.ldm_sites[site] = LdmLink(connections, since, reason=event.reason)
+
     def _traffic(self, event: TrafficSeen) -> None:
         for feed in event.feeds:
             self.arrivals.setdefault(feed.feed, FeedArrivals()).add(feed, event.seconds)
@@ -240,6 +277,14 @@ class LiveState:
         for name, link in self.upstreams.items():
             if link.connected:
                 self.upstreams[name] = UpstreamLink(False, event.at, link.hub, "this hub's node is away")  # noqa: FBT003
+        for links in (self.ldm_sources, self.ldm_sites):
+            _all_away(links, event.at)
+
+
+def _all_away(links: dict[Any, LdmLink], at: datetime) -> None:
+    for key, link in links.items():
+        if link.connections:
+            links[key] = LdmLink(0, at, link.mode, "this hub's node is away")
 
 
 def _mean_bps(counts: Iterable[tuple[int, float]]) -> float:

@@ -27,6 +27,8 @@ class DuplicateRule(StrEnum):
     ID_AND_CONTENT = "id-and-content"
     CONTENT_WITHOUT_WMO_START = "content-without-wmo-start"
     ID = "id"
+    SIGNATURE = "signature"
+    """LDM's own rule: its signature, normally the MD5 of the bytes, whatever the ids."""
     NONE = "none"
 
 
@@ -92,6 +94,10 @@ class Feed:
     unicast_leg: int | None = None
     """The leg that serves sites by unicast; given by the ledger when the feed is created, kept for its life."""
     created_at: datetime | None = None
+    ldm_feed_type: str | None = None
+    """LDM's feed types of its products, as an expression; None: LDMs neither bring nor get them."""
+    ldm_pattern: str | None = None
+    """Of these types, the products whose identifier matches; None: all."""
 
     def __post_init__(self) -> None:
         check_feed_name(self.name)
@@ -139,6 +145,8 @@ class Site:
     data_connections: int | None = None
     """How many connections for products it gets beside its first, 0 to 16; `None`: as many as help."""
     created_at: datetime | None = None
+    ldm_host: str | None = None
+    """It keeps its LDM: matches the host's name or address. Its subscriptions are what it may ask for."""
 
     def __post_init__(self) -> None:
         check_site_name(self.name)
@@ -211,6 +219,32 @@ class Upstream:
     """Its operator's enrolment token for this hub."""
     feeds: tuple[str, ...] = ()
     """The feeds to take; none: all that exist here and that it sends."""
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LdmSource:
+    """LDMs that are asked for the same products; these go into the feeds that have their feed types."""
+
+    name: str
+    feeds: str
+    """Feed types, as an expression."""
+    upstreams: tuple[str, ...]
+    """`HOST[:PORT]`: the first one sends at once, the others after a question each; that turns by who is faster."""
+    pattern: str = ".*"
+    max_age_s: int = 3600
+    """Older products are not taken, and no older ones asked for."""
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LdmAccept:
+    """Hosts that may push products of these feed types whose identifiers match."""
+
+    id: int
+    feeds: str
+    pattern: str
+    host: str
     created_at: datetime | None = None
 
 

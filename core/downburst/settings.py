@@ -4,6 +4,7 @@ Sources, strongest first: the command line, the environment (`DOWNBURST_DATA_DIR
 `DOWNBURST_MULTICAST__RATE_BPS`), the settings file (TOML, the same names), the defaults below.
 """
 
+import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal, Self
@@ -130,6 +131,27 @@ class CircuitSettings(_Section):
         le=2_000,
         description="Milliseconds of a measuring train. Ten bins of 50 ms tell a cause.",
     )
+
+
+class LdmSettings(_Section):
+    """The port for LDMs that ask this hub for products or push to it."""
+
+    listen: tuple[str, ...] = Field(
+        default=(),
+        description="HOST:PORT for LDMs, such as [::]:388 for all; the port is 388 if none is said. Empty: there is "
+        "no such port, because LDM knows hosts by their addresses alone.",
+    )
+    max_clients: int = Field(
+        default=256, ge=1, le=100_000, description="Connections of LDMs at a time. What an LDM takes by itself."
+    )
+
+    @field_validator("listen")
+    @classmethod
+    def _with_port(cls, listen: tuple[str, ...]) -> tuple[str, ...]:
+        whole = tuple(one if re.search(r":\d+$", one) and not one.endswith("]") else f"{one}:388" for one in listen)
+        for one in whole:
+            split_address(one)
+        return whole
 
 
 class FeedScheduling(_Section):
@@ -293,6 +315,7 @@ class Settings(BaseSettings):
     )
     multicast: MulticastSettings = MulticastSettings()
     circuits: CircuitSettings = CircuitSettings()
+    ldm: LdmSettings = LdmSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     watch: WatchSettings = WatchSettings()
     time_scale: float = Field(

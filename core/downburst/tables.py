@@ -76,6 +76,8 @@ feeds = Table(
     Column("max_product_bytes", BigInteger, nullable=False),
     Column("unicast_leg", BigInteger, nullable=False),
     Column("created_at", Instant, nullable=False),
+    Column("ldm_feed_type", Text),
+    Column("ldm_pattern", Text),
 )
 
 sites = Table(
@@ -98,6 +100,7 @@ sites = Table(
     Column("active", Boolean, nullable=False),
     Column("data_connections", Integer),
     Column("created_at", Instant, nullable=False),
+    Column("ldm_host", Text),
 )
 
 credentials = Table(
@@ -172,6 +175,28 @@ upstreams = Table(
     Column("token", Text, nullable=False),
     Column("feeds", JSON, nullable=False),
     Column("created_at", Instant, nullable=False),
+)
+
+ldm_sources = Table(
+    "ldm_sources",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("feeds", Text, nullable=False),
+    Column("pattern", Text, nullable=False),
+    Column("upstreams", JSON, nullable=False),
+    Column("max_age_s", BigInteger, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+ldm_accepts = Table(
+    "ldm_accepts",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("feeds", Text, nullable=False),
+    Column("pattern", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 legs = Table(

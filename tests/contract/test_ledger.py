@@ -20,6 +20,8 @@ from downburst.model import (
     Feed,
     FeedClass,
     IdFilter,
+    LdmAccept,
+    LdmSource,
     Place,
     Resend,
     ResendState,
@@ -219,6 +221,34 @@ def test_a_subscription_keeps_order_age_and_start(book: Book) -> None:
     wish = Subscription(0, "unl.edu", "NGRID", in_order=True, hold_s=0.5, max_age_s=60.0, start_at=book.clock.now())
     kept = book.subscriptions.add(wish)
     assert kept == replace(wish, id=kept.id, created_at=book.clock.now())
+
+
+def test_ldm_sources_and_what_is_accepted_are_kept(book: Book) -> None:
+    wanted = LdmSource("idd", "NGRID|CONDUIT", ("idd.example.edu", "[2001:db8::7]:3880"), "[05]$", 7200)
+    kept = book.ldm_sources.add(wanted)
+    assert kept.created_at is not None
+    assert replace(kept, created_at=None) == wanted
+    with pytest.raises(AlreadyThere, match="another name"):
+        book.ldm_sources.add(wanted)
+    changed = book.ldm_sources.change(replace(wanted, max_age_s=60))
+    assert (changed.max_age_s, changed.created_at, book.ldm_sources.all()) == (60, kept.created_at, [changed])
+    book.ldm_sources.remove("idd")
+    with pytest.raises(NotFound, match="ldm sources"):
+        book.ldm_sources.remove("idd")
+    line = book.ldm_accepts.add(LdmAccept(0, "EXP", "^rtstats", ".*"))
+    assert book.ldm_accepts.all() == [line]
+    book.ldm_accepts.remove(line.id)
+    with pytest.raises(NotFound, match="ldm accepts"):
+        book.ldm_accepts.remove(line.id)
+
+
+def test_feeds_and_sites_keep_what_ldm_knows_them_by(book: Book) -> None:
+    book.feeds.add(Feed("TEXT", ldm_feed_type="IDS|DDPLUS", ldm_pattern="^W", duplicate_rule=DuplicateRule.SIGNATURE))
+    found = book.feeds.one("TEXT")
+    assert (found.ldm_feed_type, found.ldm_pattern, found.duplicate_rule) == ("IDS|DDPLUS", "^W", "signature")
+    book.sites.add(Site("a.edu", ldm_host=r"^ldm\.a\.edu$"))
+    assert book.sites.one("a.edu").ldm_host == r"^ldm\.a\.edu$"
+    assert book.sites.change(replace(book.sites.one("a.edu"), ldm_host=None)).ldm_host is None
 
 
 def test_upstreams_are_kept_by_name(book: Book) -> None:

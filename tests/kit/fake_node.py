@@ -33,6 +33,7 @@ class FakeNode:
     plans: dict[str, Line] = field(default_factory=dict)
     products: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     upstreams: list[Line] = field(default_factory=list)
+    ldm: Line = field(default_factory=dict)
     refuse_ingest: RefusedJob | None = None
     circuits_up: set[int] = field(default_factory=set)
     """On which groups may ride; an `emit` that a circuit is up adds it."""
@@ -70,6 +71,12 @@ class FakeNode:
             raise RefusedJob("bad-request", "the upstream is this hub itself; use a token of the other hub")
         self.upstreams = job["upstreams"]
         return {}
+
+    def _ldm(self, job: Line) -> Line:
+        if any(name.startswith("unusable") for source in job["sources"] for name in source["upstreams"]):
+            raise RefusedJob("bad-request", "LDM source: it can't be used")
+        self.ldm = job
+        return {"addresses": job["listen"]}
 
     def _plan(self, job: Line) -> Line:
         before = self.plans.get(job["feed"], {"version": 0})

@@ -76,6 +76,8 @@ class HubNode:
     resends: dict[str, list[Line]] = field(default_factory=dict)
     allow: dict[str, list[str]] = field(default_factory=dict)
     """The feeds a site may have, where that is not all."""
+    ldm_hosts: dict[str, str] = field(default_factory=dict)
+    """Of sites that keep their LDM: the pattern of its host."""
     feeds: list[Line] = field(default_factory=list)
     options: Line = field(default_factory=dict)
     """Further fields of the first job."""
@@ -186,6 +188,7 @@ class HubNode:
                     "data_connections": self.data_connections.get(name),
                     "access_rate_bps": self.access_rates_bps.get(name),
                     "resends": self.resends.get(name, []),
+                    "ldm_host": self.ldm_hosts.get(name),
                 }
                 for name, subscriptions in self.sites.items()
             ],

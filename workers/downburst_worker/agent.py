@@ -198,6 +198,15 @@ class Agent:
             upstreams = await self._look_up("upstreams", lambda book: book.upstreams.all())
             await self._node.request("upstreams", **lines.upstreams_job(upstreams))
 
+    async def connect_ldm(self) -> tuple[str, ...]:
+        """Has the node ask and serve LDMs as the ledger has them; raises what can't be done, else tells where."""
+        async with self._applying:
+            sources, accepts = await self._look_up(
+                "ldm", lambda book: (book.ldm_sources.all(), book.ldm_accepts.all())
+            )
+            answer = await self._node.request("ldm", **lines.ldm_job(sources, accepts, self._settings.ldm))
+            return tuple(answer.get("addresses", ()))
+
     async def _make_ready(self) -> None:
         listen = [self._settings.sites]
         answer = await self._node.request("start", **self._start_job(), listen=listen)
@@ -208,6 +217,7 @@ class Agent:
         await self._apply_sites()
         await self._apply_plans()
         await self._apply_upstreams()
+        await self._apply_ldm()
         self._say(NodeChanged(self._clock.now(), running=True, restarts=self.restarts))
         await self._books.take_waiting_batches()
 
@@ -278,6 +288,17 @@ class Agent:
         except DownburstError as error:
             await self._fault(error.sentence, next_step="downburst upstreams list")
 
+    async def _apply_ldm(self) -> None:
+        wanted = await self._look_up("ldm", lambda book: (book.ldm_sources.all(), book.ldm_accepts.all()))
+        if not any(wanted) and not self._settings.ldm.listen:
+            return
+        try:
+            await self.connect_ldm()
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            await self._fault(error.sentence, next_step="downburst ldm sources; downburst ldm peers")
+
     async def _look_up(self, question: str, work: Callable[[Book], T]) -> T:
         """What the ledger has; while it is away, what it had."""
         try:
@@ -336,21 +357,33 @@ class Agent:
                 await self._books.take_batch(Path(line["path"]))
             case "enrol":
                 await self._enrol(line)
-            case "session":
-                self._say(lines.session_changed(line))
             case "leg":
                 await self._leg_changed(line)
             case "resend":
                 await self._finish_resend(line)
-            case "upstream":
-                _LOG.info("upstream %s is %s%s", line["upstream"], line["state"], _because(line.get("reason")))
-                self._say(lines.upstream_changed(line))
+            case "session" | "upstream" | "ldm-source" | "ldm-peer":
+                self._connection_changed(line)
             case "circuit":
                 await self._circuit_changed(line)
             case "recovered" | "fault":
                 await self._fault(line["sentence"], feed=line.get("feed"), site=line.get("site"))
             case other:
                 _LOG.warning("the node told of %r, which this agent does not know", other)
+
+    def _connection_changed(self, line: Line) -> None:
+        changed: Event
+        match line["event"]:
+            case "session":
+                return self._say(lines.session_changed(line))
+            case "upstream":
+                what, changed = f"upstream {line['upstream']}", lines.upstream_changed(line)
+            case "ldm-source":
+                what, changed = f"LDM {line['upstream']} of {line['source']}", lines.ldm_source_changed(line)
+            case _:
+                who = line.get("site") or "no site"
+                what, changed = f"LDM {line['peer']} of {who}", lines.ldm_peer_changed(line)
+        _LOG.info("%s is %s%s", what, line["state"], _because(line.get("reason")))
+        return self._say(changed)
 
     async def _count(self, line: Line) -> None:
         traffic = lines.traffic_seen(line, self._accounts.transports)

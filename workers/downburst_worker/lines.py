@@ -8,6 +8,8 @@ from typing import Any
 from downburst.clock import from_us, to_us
 from downburst.events import (
     FeedTraffic,
+    LdmPeerChanged,
+    LdmSourceChanged,
     LegChanged,
     LegTraffic,
     SessionChanged,
@@ -23,6 +25,8 @@ from downburst.model import (
     Credential,
     Feed,
     Head,
+    LdmAccept,
+    LdmSource,
     Leg,
     Plan,
     Product,
@@ -32,7 +36,7 @@ from downburst.model import (
     Transport,
     Upstream,
 )
-from downburst.settings import MulticastSettings
+from downburst.settings import LdmSettings, MulticastSettings
 from downburst_worker.circuit_lines import circuit_uses
 
 Line = dict[str, Any]
@@ -71,6 +75,25 @@ def upstreams_job(upstreams: Iterable[Upstream]) -> Line:
             {"upstream": one.name, "address": one.address, "token": one.token, "feeds": list(one.feeds)}
             for one in upstreams
         ]
+    }
+
+
+def ldm_job(sources: Iterable[LdmSource], accepts: Iterable[LdmAccept], settings: LdmSettings) -> Line:
+    """LDMs that are asked for products, and the port for those that ask or push."""
+    return {
+        "listen": list(settings.listen),
+        "connections": settings.max_clients,
+        "sources": [
+            {
+                "source": one.name,
+                "feeds": one.feeds,
+                "pattern": one.pattern,
+                "upstreams": list(one.upstreams),
+                "max_age_seconds": one.max_age_s,
+            }
+            for one in sources
+        ],
+        "accept": [{"feeds": one.feeds, "pattern": one.pattern, "host": one.host} for one in accepts],
     }
 
 
@@ -130,6 +153,30 @@ def upstream_changed(line: Line) -> UpstreamChanged:
     )
 
 
+def ldm_source_changed(line: Line) -> LdmSourceChanged:
+    """The connection to an upstream LDM came, went or was refused."""
+    return LdmSourceChanged(
+        source=line["source"],
+        upstream=line["upstream"],
+        state=line["state"],
+        at=from_us(line["at_us"]),
+        mode=line["mode"],
+        reason=line.get("reason"),
+    )
+
+
+def ldm_peer_changed(line: Line) -> LdmPeerChanged:
+    """A connection of an LDM to this hub came, went or was refused."""
+    return LdmPeerChanged(
+        peer=line["peer"],
+        state=line["state"],
+        at=from_us(line["at_us"]),
+        what=line["what"],
+        site=line.get("site"),
+        reason=line.get("reason"),
+    )
+
+
 def leg_changed(line: Line) -> LegChanged:
     """A site joined or left a leg, or did not hear it."""
     return LegChanged(
@@ -179,6 +226,8 @@ def _feed(feed: Feed, heads: Sequence[Head]) -> Line:
         "max_product_bytes": feed.max_product_bytes,
         "unicast_leg": feed.unicast_leg,
         "at_least": remembered,
+        "ldm_feed_type": feed.ldm_feed_type,
+        "ldm_pattern": feed.ldm_pattern,
     }
 
 
@@ -194,6 +243,9 @@ def _site(site: Site, credentials: Sequence[Credential], subscriptions: Sequence
         "data_connections": site.data_connections,
         "access_rate_bps": round(site.access_rate_bps) if site.access_rate_bps else None,
         "ceiling_bps_by_hour": [round(ceiling * 1e6) for ceiling in site.ceiling_mbps_by_hour],
+        "ldm_host": site.ldm_host,
+        # Where several sites know a host, the one that was made first decides, as the first line of LDM's file.
+        "ldm_order": to_us(site.created_at) if site.created_at else 0,
     }
 
 

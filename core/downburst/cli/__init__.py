@@ -69,6 +69,7 @@ COMMANDS = {
     "resend": "resend:resend",
     "resends": "resend:app",
     "upstreams": "upstreams:app",
+    "ldm": "ldm:app",
     "ports": "ports:app",
     "circuits": "circuits:app",
     "plans": "plans:app",

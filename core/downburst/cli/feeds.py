@@ -17,6 +17,8 @@ Size = Annotated[int | None, typer.Option(help="Bytes that products may take at 
 Objective = Annotated[float | None, typer.Option(help="Latency that deliveries shall meet, in ms (p99).")]
 Rule = Annotated[DuplicateRule | None, typer.Option(help="What makes two products the same.")]
 Survives = Annotated[Durability | None, typer.Option(help="What an acknowledged product survives.")]
+LdmType = Annotated[str | None, typer.Option(help="LDM's feed types of its products, such as NGRID.")]
+LdmPattern = Annotated[str | None, typer.Option(help="Of these types, identifiers that belong to it.")]
 Largest = Annotated[int | None, typer.Option(help="Largest product, in bytes.")]
 
 
@@ -32,8 +34,18 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         return
     table(
         "Feeds",
-        ("feed", "class", "kept", "objective", "same if"),
-        ([f["feed"], f["class"], _kept(f), milliseconds(f["objective_ms"]), f["duplicate_rule"]] for f in found),
+        ("feed", "class", "kept", "objective", "same if", "LDM"),
+        (
+            [
+                f["feed"],
+                f["class"],
+                _kept(f),
+                milliseconds(f["objective_ms"]),
+                f["duplicate_rule"],
+                f["ldm_feed_type"],
+            ]
+            for f in found
+        ),
         empty="there is no feed yet; make one: downburst feeds add NGRID --class grid",
     )
 
@@ -49,6 +61,8 @@ def add_feed(  # noqa: PLR0913
     duplicate_rule: Rule = None,
     durability: Survives = None,
     max_product_bytes: Largest = None,
+    ldm_feed_type: LdmType = None,
+    ldm_pattern: LdmPattern = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -64,6 +78,8 @@ def add_feed(  # noqa: PLR0913
         duplicate_rule=duplicate_rule,
         durability=durability,
         max_product_bytes=max_product_bytes,
+        ldm_feed_type=ldm_feed_type,
+        ldm_pattern=ldm_pattern,
     )
     made = HubClient(hub).ask("POST", "v1", "feeds", json={"feed": feed} | wanted)
     show(made) if as_json else print(f"feed {made['feed']} made: {made['class']}, kept {_kept(made)}")
@@ -80,6 +96,8 @@ def set_feed(  # noqa: PLR0913
     duplicate_rule: Rule = None,
     durability: Survives = None,
     max_product_bytes: Largest = None,
+    ldm_feed_type: LdmType = None,
+    ldm_pattern: LdmPattern = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -95,6 +113,8 @@ def set_feed(  # noqa: PLR0913
         duplicate_rule=duplicate_rule,
         durability=durability,
         max_product_bytes=max_product_bytes,
+        ldm_feed_type=ldm_feed_type,
+        ldm_pattern=ldm_pattern,
     )
     if not wanted:
         raise BadInput("nothing to change was given; `downburst feeds set --help` shows what there is")

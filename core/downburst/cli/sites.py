@@ -50,6 +50,9 @@ def add_site(  # noqa: PLR0913
     allow: Annotated[
         list[str] | None, typer.Option(help="Feed it may take; repeat for more; all if left out.")
     ] = None,
+    ldm_host: Annotated[
+        str | None, typer.Option(help="It keeps its LDM: a pattern of the host's name, in lower case, or address.")
+    ] = None,
     no_multicast: Annotated[bool, typer.Option("--no-multicast", help="Never serve it by multicast.")] = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
@@ -67,9 +70,15 @@ def add_site(  # noqa: PLR0913
         access_rate_bps=access_rate_bps,
         allow=allow or None,
         multicast=False if no_multicast else None,
+        ldm_host=ldm_host,
     )
     made = HubClient(hub).ask("POST", "v1", "sites", json={"site": site} | wanted)
-    show(made) if as_json else print(f"site {site} made; enrol its receiver: downburst sites token {site}")
+    then = (
+        f"say what its LDM may ask for: downburst subscriptions add {site} FEED"
+        if ldm_host
+        else f"enrol its receiver: downburst sites token {site}"
+    )
+    show(made) if as_json else print(f"site {site} made; {then}")
 
 
 @app.command("set")

@@ -9,6 +9,7 @@ from downburst.ledger.feeds import Feeds
 from downburst.ledger.heads import Heads
 from downburst.ledger.journal import Faults, Traffic
 from downburst.ledger.latency import Latency
+from downburst.ledger.ldm import LdmAccepts, LdmSources
 from downburst.ledger.partitions import Partitions
 from downburst.ledger.plans import Legs, Pins, Plans
 from downburst.ledger.receipts import Batches, Frontiers
@@ -30,6 +31,8 @@ class Book:
         self.subscriptions = Subscriptions(connection, clock)
         self.resends = Resends(connection, clock)
         self.upstreams = Upstreams(connection, clock)
+        self.ldm_sources = LdmSources(connection, clock)
+        self.ldm_accepts = LdmAccepts(connection, clock)
         self.ports = Ports(connection, clock)
         self.circuits = Circuits(connection, clock)
         self.plans = Plans(connection)

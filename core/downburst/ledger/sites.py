@@ -204,6 +204,7 @@ def _site(row: Row[Any]) -> Site:
         active=row.active,
         data_connections=row.data_connections,
         created_at=row.created_at,
+        ldm_host=row.ldm_host,
     )
 
 
@@ -226,6 +227,7 @@ def _site_row(site: Site) -> dict[str, Any]:
         "multicast": site.multicast,
         "active": site.active,
         "data_connections": site.data_connections,
+        "ldm_host": site.ldm_host,
     }
 
 

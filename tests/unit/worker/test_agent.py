@@ -20,6 +20,8 @@ from downburst.events import (
     Event,
     FaultSeen,
     FeedsChanged,
+    LdmPeerChanged,
+    LdmSourceChanged,
     NodeChanged,
     PlanMade,
     ResendsChanged,
@@ -31,7 +33,7 @@ from downburst.events import (
 )
 from downburst.ledger import Ledger
 from downburst.live import LiveState
-from downburst.model import Feed, Product, Resend, ResendState, Site, Subscription, Upstream
+from downburst.model import Feed, LdmAccept, LdmSource, Product, Resend, ResendState, Site, Subscription, Upstream
 from downburst_latency.service import LatencyService
 from downburst_worker.agent import Agent
 from factories import EPOCH, multicast, plan, settings, unicast
@@ -108,6 +110,8 @@ async def test_a_start_tells_everything_in_order(stage: Stage) -> None:
         "max_product_bytes": 4_294_967_296,
         "unicast_leg": 1,
         "at_least": [],
+        "ldm_feed_type": None,
+        "ldm_pattern": None,
     }
     assert jobs[2]["sites"][0]["subscriptions"] == [{"feed": "NGRID", "pattern": "^A", "not_pattern": None}]
     assert jobs[2]["sites"][0]["access_rate_bps"] == 8_000_000
@@ -129,6 +133,33 @@ async def test_a_finished_resend_is_noted_and_asked_no_more(stage: Stage) -> Non
     ended = await stage.ledger.read(lambda book: book.resends.one(kept.id))
     assert (ended.state, ended.products, ended.bytes, ended.expired) == (ResendState.DONE, 3, 99, 1)
     assert (await stage.jobs("sites"))[-1]["sites"][0]["resends"] == []
+
+
+async def test_ldms_are_told_when_they_change_and_at_each_start(stage: Stage) -> None:
+    source = LdmSource("idd", "NGRID", ("idd.example.edu", "[2001:db8::7]:3880"))
+    await stage.ledger.write(lambda book: book.ldm_sources.add(source))
+    await stage.ledger.write(lambda book: book.ldm_accepts.add(LdmAccept(0, "EXP", "^r", "h")))
+    await stage.agent.connect_ldm()
+    job = (await stage.jobs("ldm"))[-1]
+    assert job["sources"] == [
+        {
+            "source": "idd",
+            "feeds": "NGRID",
+            "pattern": ".*",
+            "upstreams": ["idd.example.edu", "[2001:db8::7]:3880"],
+            "max_age_seconds": 3600,
+        }
+    ]
+    assert (job["listen"], job["accept"]) == ([], [{"feeds": "EXP", "pattern": "^r", "host": "h"}])
+    seen: dict[str, Any] = {"source": "idd", "upstream": "idd.example.edu", "mode": "primary", "reason": None}
+    await stage.says(event="ldm-source", state="connected", **seen)
+    assert (await stage.event(LdmSourceChanged)).mode == "primary"
+    assert stage.live.ldm_sources["idd", "idd.example.edu"].connections == 1
+    peer: dict[str, Any] = {"peer": "ldm.a.edu", "site": "a.edu", "what": "feedme", "reason": None}
+    for connections, state in ((1, "connected"), (2, "connected"), (1, "closed")):
+        await stage.says(event="ldm-peer", state=state, **peer)
+        await stage.event(LdmPeerChanged)
+        assert stage.live.ldm_sites["a.edu"].connections == connections
 
 
 async def test_upstreams_are_told_when_they_change_and_at_each_start(stage: Stage) -> None:

@@ -104,7 +104,7 @@ impl KafkaLog {
         let kept: Vec<Row> = rows.iter().filter(|row| !is_gone(row.sequence())).cloned().collect();
         let mut bytes = self.fetchers.fetch(&kept, &is_gone)?;
         let entry =
-            |row: Row| LogEntry { bytes: bytes.remove(&row.sequence()), info: row.info, source: row.source };
+            |row: Row| LogEntry { bytes: bytes.remove(&row.sequence()), info: row.info, source: row.source, ldm: None };
         Ok(rows.into_iter().map(entry).collect())
     }
 }

@@ -7,7 +7,7 @@ use crate::product::ProductInfo;
 /// Which hosts may ask for what, and which may push what: the lines of a server's configuration, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// For each feed the first line that knows the host decides.
+    /// For each feed the first site decides of which a line knows the host.
     pub allow: Vec<Allow>,
     /// Each line that knows the host adds to what it may push.
     pub accept: Vec<Accept>,
@@ -16,6 +16,8 @@ pub struct Access {
 /// Hosts that may ask for feeds.
 #[derive(Clone, Debug)]
 pub struct Allow {
+    /// Lines of one site follow each other and add up.
+    pub site: u32,
     /// The feeds.
     pub feeds: FeedType,
     /// Matches the name of the host, in lower case, or its address.
@@ -52,10 +54,13 @@ impl Access {
     /// What a host may ask for, known by all its `names`.
     pub(crate) fn asking(&self, names: &[String]) -> Rights {
         let (mut rights, mut decided) = (Vec::new(), FeedType::NONE);
-        for line in self.allow.iter().filter(|line| knows(&line.host, names)) {
-            let feeds = line.feeds.without(decided);
-            decided = decided.with(feeds);
-            rights.push(Right { feeds, ok: line.ok.clone(), not: line.not.clone() });
+        for site in self.allow.chunk_by(|line, next| line.site == next.site) {
+            let before = decided;
+            for line in site.iter().filter(|line| knows(&line.host, names)) {
+                let feeds = line.feeds.without(before);
+                decided = decided.with(feeds);
+                rights.push(Right { feeds, ok: line.ok.clone(), not: line.not.clone() });
+            }
         }
         Rights(rights)
     }
@@ -109,7 +114,7 @@ mod tests {
 
     fn allow(feeds: &str, host: &str, ok: Option<&str>, not: Option<&str>) -> Allow {
         let (ok, not) = (ok.map(pattern), not.map(pattern));
-        Allow { feeds: feeds.parse().unwrap(), host: pattern(host), ok, not }
+        Allow { site: 0, feeds: feeds.parse().unwrap(), host: pattern(host), ok, not }
     }
 
     fn names(name: &str) -> Vec<String> {
@@ -123,15 +128,26 @@ mod tests {
 
     #[test]
     fn the_first_line_that_knows_the_host_decides_for_each_feed() {
-        let allow = vec![
+        let lines = [
             allow("WMO", r"\.edu$", None, Some("^SECRET")),
             allow("ANY", r"^192\.0\.2\.", Some("^A"), None),
             allow("ANY", ".*", None, None),
         ];
+        let allow = (0..).zip(lines).map(|(site, line)| Allow { site, ..line }).collect();
         let access = Access { allow, accept: Vec::new() };
         let rights = access.asking(&names("IDD.Unl.edu"));
         assert!(rights.permit(&product("IDS", "open")) && !rights.permit(&product("IDS", "SECRET 1")));
         assert!(rights.permit(&product("NGRID", "A1")) && !rights.permit(&product("NGRID", "B1")));
+    }
+
+    #[test]
+    fn lines_of_a_site_add_up() {
+        let lines = [allow("NGRID", "a", Some("^A"), None), allow("NGRID", "a", Some("^B"), None)];
+        let later = Allow { site: 1, ..allow("NGRID", ".*", None, None) };
+        let access = Access { allow: lines.into_iter().chain([later]).collect(), accept: Vec::new() };
+        let rights = access.asking(&names("a"));
+        assert!(["A1", "B1"].iter().all(|ident| rights.permit(&product("NGRID", ident))));
+        assert!(!rights.permit(&product("NGRID", "C1")), "the second site comes too late");
     }
 
     #[test]

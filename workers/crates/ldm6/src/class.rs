@@ -1,3 +1,5 @@
+use std::fmt;
+
 use bytes::{BufMut, BytesMut};
 use downburst_model::{Pattern, PatternError};
 use thiserror::Error;
@@ -67,9 +69,24 @@ impl ProductClass {
         self.specs.push(ProductSpec { feeds: FeedType::NONE, pattern });
     }
 
+    /// All feeds of it.
+    pub fn feeds(&self) -> FeedType {
+        self.specs.iter().fold(FeedType::NONE, |feeds, spec| feeds.with(spec.feeds))
+    }
+
     /// True if nothing can be in it.
     pub fn is_empty(&self) -> bool {
         self.specs.iter().all(|spec| spec.feeds.is_none())
+    }
+}
+
+impl fmt::Display for ProductClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, spec) in self.specs.iter().enumerate() {
+            let before = if at == 0 { "" } else { ", " };
+            write!(f, "{before}{} {:?}", spec.feeds, spec.pattern)?;
+        }
+        Ok(())
     }
 }
 

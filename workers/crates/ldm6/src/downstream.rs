@@ -79,6 +79,8 @@ pub enum DownstreamInput {
     Decided(bool),
     /// A product that ended is stored, was a duplicate, or is given up: the request goes on behind it. In the order of arrival, once each.
     Settled(Signature),
+    /// What came and is not settled can't be stored: it is to be asked for again, on another connection.
+    Unstored,
     /// Ask anew, for this mode.
     Shift(Mode),
 }
@@ -306,7 +308,7 @@ impl Downstream {
             match step {
                 Step::Send(bytes) => self.send(bytes),
                 Step::Taken(taken) => self.taken(taken),
-                Step::Want(_) => {}
+                Step::Want(_) | Step::Asked | Step::Answered => {}
             }
         }
     }
@@ -422,6 +424,14 @@ impl Machine for Downstream {
             DownstreamInput::Settled(signature) => {
                 self.settled(signature);
                 Ok(())
+            }
+            DownstreamInput::Unstored => {
+                self.unsettled = 0;
+                if matches!(self.state, State::Asking { .. } | State::Taking { .. }) {
+                    Err(Ending::Unstored)
+                } else {
+                    Ok(())
+                }
             }
             DownstreamInput::Shift(mode) => {
                 self.shift(now, mode);

@@ -36,6 +36,9 @@ pub enum Ending {
     /// The peer speaks an older version only: it is asked again, in that one.
     #[error("the peer speaks version 5 and is asked again in it")]
     OlderVersion,
+    /// The driver could not keep what came.
+    #[error("what came could not be stored here, and is asked for again")]
+    Unstored,
     /// The pusher has said all.
     #[error("everything was sent")]
     Done,
@@ -74,4 +77,8 @@ pub(crate) enum Step {
     Send(Bytes),
     Taken(Taken),
     Want(Want),
+    /// The peer was asked behind everything that was sent so far.
+    Asked,
+    /// It answered: it has dealt with all that was sent before it was asked.
+    Answered,
 }

@@ -31,8 +31,12 @@ pub(crate) struct Giver {
     /// A NULLPROC whose answer has not come.
     flush: Option<Awaited>,
     is_flushed: bool,
+    /// There was nothing more to send when that was asked last.
+    is_idle: bool,
     /// When something was sent last.
     sent: Micros,
+    /// When the last NULLPROC was sent.
+    asked: Micros,
 }
 
 /// How products are sent.
@@ -90,7 +94,17 @@ impl Giver {
             (_, how) => how,
         };
         let state = State::Resting { until: from };
-        Self { version, how, next_xid: first_xid, state, flush: None, is_flushed: true, sent: from }
+        Self {
+            version,
+            how,
+            next_xid: first_xid,
+            state,
+            flush: None,
+            is_flushed: true,
+            is_idle: false,
+            sent: from,
+            asked: from,
+        }
     }
 
     pub(crate) fn deadline(&self) -> Option<Micros> {
@@ -129,6 +143,10 @@ impl Giver {
         if !matches!(self.state, State::Free) {
             return;
         }
+        self.is_idle = false;
+        if !self.is_flushed && self.flush.is_none() && now.monotonic >= self.asked.plus(LONGEST_UNANSWERED) {
+            self.send_null(now, steps);
+        }
         match self.how {
             _ if info.size > LARGEST_BYTES => self.free(steps),
             How::Notes => self.note(now, info, steps),
@@ -149,7 +167,8 @@ impl Giver {
 
     /// There is nothing more for the moment: has the peer answer behind what was sent.
     pub(crate) fn nothing_more(&mut self, now: Now, steps: &mut VecDeque<Step>) {
-        if matches!(self.state, State::Free) && self.flush.is_none() && !self.is_flushed {
+        self.is_idle = matches!(self.state, State::Free);
+        if self.is_idle && self.flush.is_none() && !self.is_flushed {
             self.send_null(now, steps);
         }
     }
@@ -184,6 +203,11 @@ impl Giver {
         }
         if self.flush.is_some_and(|flush| flush.xid == xid) {
             self.flush = None;
+            steps.push_back(Step::Answered);
+            // What was sent meanwhile is to be answered as well, and not by the next heartbeat.
+            if self.is_idle && !self.is_flushed {
+                self.send_null(now, steps);
+            }
             return Ok(());
         }
         match std::mem::replace(&mut self.state, State::Free) {
@@ -281,6 +305,8 @@ impl Giver {
         self.send(now, record(&body), steps);
         self.flush = Some(awaited(now, xid));
         self.is_flushed = true;
+        self.asked = now.monotonic;
+        steps.push_back(Step::Asked);
     }
 
     fn send(&mut self, now: Now, bytes: Bytes, steps: &mut VecDeque<Step>) {
@@ -316,6 +342,9 @@ fn unusable(code: u32) -> Ending {
 
 /// How long LDM waits for an answer.
 pub(crate) const ANSWER_WITHIN: Micros = Micros::from_secs(60);
+
+/// A stream of products without a pause is interrupted by a NULLPROC so often: its answer is all that is known of what arrived.
+const LONGEST_UNANSWERED: Micros = Micros::from_secs(5);
 
 /// Pause after which an upstream shows that it lives.
 const HEARTBEAT: Micros = Micros::from_secs(30);

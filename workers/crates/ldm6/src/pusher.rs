@@ -162,7 +162,7 @@ impl Pusher {
         self.outputs.extend(steps.into_iter().filter_map(|step| match step {
             Step::Send(bytes) => Some(PusherOutput::Send(bytes)),
             Step::Want(want) => Some(PusherOutput::Want(want)),
-            Step::Taken(_) => None,
+            Step::Taken(_) | Step::Asked | Step::Answered => None,
         }));
     }
 

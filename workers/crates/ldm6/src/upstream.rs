@@ -88,10 +88,16 @@ pub enum UpstreamEvent {
     Serving(Served),
     /// The peer may push this.
     Taking(ProductClass),
-    /// The peer was allowed nothing.
-    Denied,
+    /// The peer was allowed nothing of what it asked for or wants to push.
+    Denied(ProductClass),
+    /// A call was answered with a failure; why, for people.
+    Refused(String),
     /// The peer asks whether this connection lives.
     AskedAlive(u32),
+    /// A NULLPROC follows everything that was sent so far.
+    Asked,
+    /// The peer answered it: it has dealt with what was sent before. It says nothing about its disk.
+    Answered,
     /// About products that the peer pushes.
     Taken(Taken),
     /// The connection is over.
@@ -190,6 +196,8 @@ impl Upstream {
             }
             Heard::Refused { answer } => {
                 self.send(answer);
+                let reason = "it called a program, version or procedure that is not served here";
+                self.event(UpstreamEvent::Refused(reason.to_owned()));
                 Ok(())
             }
             Heard::Begin { .. } | Heard::Bytes(_) | Heard::End => {
@@ -236,7 +244,12 @@ impl Upstream {
         let reduced = rights.reduce(&class);
         let say = |said: FeedAnswer| UpstreamOutput::Send(answer(xid, &said.encode(version)));
         match Matcher::compile(&class) {
-            Err(_) => self.outputs.push_back(say(FeedAnswer::BadPattern)),
+            Err(error) => {
+                self.outputs.push_back(say(FeedAnswer::BadPattern));
+                self.event(UpstreamEvent::Refused(format!(
+                    "a pattern of its request can't be used: {error}"
+                )));
+            }
             Ok(matcher) if reduced == class && !class.is_empty() => {
                 self.outputs.push_back(say(FeedAnswer::Yes { id: self.config.id }));
                 let served = Served { interest, class, resume: self.resume, mode, version };
@@ -246,7 +259,7 @@ impl Upstream {
                 let is_denied = reduced.is_empty();
                 self.outputs.push_back(say(FeedAnswer::Reclass(reduced)));
                 if is_denied {
-                    self.event(UpstreamEvent::Denied);
+                    self.event(UpstreamEvent::Denied(class));
                 }
             }
         }
@@ -271,7 +284,7 @@ impl Upstream {
         let matcher = Matcher::compile(&reduced).ok().filter(|_| !reduced.is_empty());
         let Some(matcher) = matcher else {
             self.send(answer(xid, &PushAnswer::No.encode(version)));
-            self.event(UpstreamEvent::Denied);
+            self.event(UpstreamEvent::Denied(class));
             return;
         };
         let said = match reduced == class {
@@ -395,6 +408,8 @@ impl From<Step> for UpstreamOutput {
             Step::Send(bytes) => Self::Send(bytes),
             Step::Taken(taken) => Self::Event(UpstreamEvent::Taken(taken)),
             Step::Want(want) => Self::Want(want),
+            Step::Asked => Self::Event(UpstreamEvent::Asked),
+            Step::Answered => Self::Event(UpstreamEvent::Answered),
         }
     }
 }

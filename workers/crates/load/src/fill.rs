@@ -67,6 +67,7 @@ fn product(number: u64) -> Outcome<NewProduct> {
         class: Class::Observation,
         source: None,
         hops: None,
+        ldm: None,
         expected_size: None,
         expected_digest: None,
     })

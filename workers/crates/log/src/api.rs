@@ -109,6 +109,8 @@ pub struct NewProduct {
     pub source: Option<SourceStamp>,
     /// The hubs it passed before.
     pub hops: Option<Hops>,
+    /// What an LDM said about it. Under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) a product without it gets one.
+    pub ldm: Option<LdmStamp>,
     /// Refuses the product if it has another size; also saves moving to a larger segment half-way.
     pub expected_size: Option<u64>,
     /// Refuses the product if it has another digest.
@@ -148,6 +150,28 @@ impl SourceStamp {
     }
 }
 
+/// What LDM says about a product beyond its identifier, origin and creation time; kept in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct LdmStamp {
+    /// LDM's duplicate key: normally the MD5 of the bytes, and what its source made it otherwise.
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub signature: [u8; 16],
+    /// What the source counted.
+    #[n(1)]
+    pub sequence: u32,
+    /// LDM's feed type; 0: no LDM brought it.
+    #[n(2)]
+    pub feed_type: u32,
+}
+
+impl LdmStamp {
+    /// For a product that no LDM brought: the MD5 of its bytes.
+    pub fn of_content(signature: [u8; 16]) -> Self {
+        Self { signature, sequence: 0, feed_type: 0 }
+    }
+}
+
 /// What became of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Appended {
@@ -174,6 +198,8 @@ pub struct LogEntry {
     pub bytes: Option<Bytes>,
     /// At a site: where it came from.
     pub source: Option<SourceStamp>,
+    /// What an LDM said about it, or its signature was made for.
+    pub ldm: Option<LdmStamp>,
 }
 
 /// The answer to a read.

@@ -53,6 +53,7 @@ pub fn product(id: &str) -> Result<NewProduct, NameError> {
         class: Class::Observation,
         source: None,
         hops: None,
+        ldm: None,
         expected_size: None,
         expected_digest: None,
     })

@@ -262,7 +262,7 @@ impl ProductLog for FeedLog {
         size: u64,
         digest: &Digest,
     ) -> Result<Option<Sequence>, LogError> {
-        let likeness = crate::keys::Likeness { id, digest, body: (digest, size) };
+        let likeness = crate::keys::Likeness { id, digest, body: (digest, size), signature: None };
         Ok(self.same_product(&likeness)?.map(Sequence))
     }
 

@@ -8,9 +8,10 @@ use std::{collections::VecDeque, io, io::IoSlice, sync::atomic::Ordering};
 
 use bytes::Bytes;
 use downburst_model::{Digest, Sequence, WallMicros};
+use md5::{Digest as _, Md5};
 
 use crate::{
-    Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
+    Appended, Clock, DuplicateRule, Durability, FeedLog, LdmStamp, LogError, LogOptions, NewProduct,
     index::Row,
     keys::{Keys, Likeness, is_same},
     record::{self, Body, Header, Place},
@@ -269,7 +270,11 @@ impl Checked {
             return Err(LogError::DigestMismatch { id: id(), expected, found: digest });
         }
         let body = if options.duplicate_rule == DuplicateRule::None { None } else { body_of(&bytes) };
-        let metadata = record::Metadata { digest, body, ..announced(product) };
+        let ldm = product.ldm.or_else(|| {
+            (options.duplicate_rule == DuplicateRule::Signature)
+                .then(|| LdmStamp::of_content(Md5::digest(&bytes).into()))
+        });
+        let metadata = record::Metadata { digest, body, ldm, ..announced(product) };
         Ok(Self { at, bytes, header: Header { sequence: 0, size, header_bytes: 0, metadata } })
     }
 
@@ -355,6 +360,7 @@ impl Member {
             class: metadata.class,
             source: metadata.source,
             hops: metadata.hops,
+            ldm: metadata.ldm,
             expected_size: Some(size),
             expected_digest: Some(metadata.digest),
         }

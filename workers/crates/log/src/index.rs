@@ -36,6 +36,7 @@ pub(crate) struct Row {
 pub(crate) struct Prints {
     pub(crate) id: u64,
     pub(crate) digest: u64,
+    /// Of the signature where the product has one, else of the content behind a WMO starting line.
     pub(crate) body: u64,
     /// Of the upstream key; 0 if there is none.
     pub(crate) source: u64,
@@ -56,7 +57,7 @@ impl Row {
             prints: Prints {
                 id: id_print(&metadata.id),
                 digest: digest_print(&metadata.digest),
-                body: digest_print(body),
+                body: metadata.ldm.as_ref().map_or(digest_print(body), |ldm| signature_print(&ldm.signature)),
                 source: metadata.source.as_ref().map_or(0, |source| source_print(&source.key, source.resend)),
             },
         }
@@ -105,6 +106,11 @@ pub(crate) fn id_print(id: &ProductId) -> u64 {
 /// The print of a digest.
 pub(crate) fn digest_print(digest: &Digest) -> u64 {
     first_number(&digest.0)
+}
+
+/// The print of a signature. It stands in the place of the body's, which no rule needs beside it.
+pub(crate) fn signature_print(signature: &[u8; 16]) -> u64 {
+    signature.first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 
 /// The print of an upstream key and of the resend that brought it; never 0.

@@ -6,7 +6,7 @@ use downburst_model::{Digest, ProductId, ProductKey};
 
 use crate::{
     DuplicateRule,
-    index::{Prints, Row, digest_print, id_print, source_print},
+    index::{Prints, Row, digest_print, id_print, signature_print, source_print},
     record::Header,
     sources::Sources,
 };
@@ -29,6 +29,7 @@ pub(crate) struct Likeness<'a> {
     pub(crate) digest: &'a Digest,
     /// Digest and size behind a WMO starting line.
     pub(crate) body: (&'a Digest, u64),
+    pub(crate) signature: Option<&'a [u8; 16]>,
 }
 
 impl Keys {
@@ -65,10 +66,19 @@ impl Keys {
         let prints = Prints {
             id: id_print(likeness.id),
             digest: digest_print(likeness.digest),
-            body: digest_print(body),
+            body: likeness.signature.map_or(digest_print(body), signature_print),
             source: 0,
         };
+        if self.rule == DuplicateRule::Signature && likeness.signature.is_none() {
+            return None;
+        }
         self.by_product.get(&product_key(self.rule, &prints, body_size)?).copied()
+    }
+
+    /// The product that may have this signature, under the rule that looks at them.
+    pub(crate) fn signature_candidate(&self, signature: &[u8; 16]) -> Option<u64> {
+        let key = (self.rule == DuplicateRule::Signature).then(|| signature_print(signature))?;
+        self.by_product.get(&key).copied()
     }
 
     /// The product that may have the same upstream key.
@@ -80,7 +90,12 @@ impl Keys {
 impl<'a> From<&'a Header> for Likeness<'a> {
     fn from(header: &'a Header) -> Self {
         let metadata = &header.metadata;
-        Self { id: &metadata.id, digest: &metadata.digest, body: metadata.body(header.size) }
+        Self {
+            id: &metadata.id,
+            digest: &metadata.digest,
+            body: metadata.body(header.size),
+            signature: metadata.ldm.as_ref().map(|ldm| &ldm.signature),
+        }
     }
 }
 
@@ -91,6 +106,7 @@ pub(crate) fn is_same(rule: DuplicateRule, one: &Likeness<'_>, other: &Likeness<
         DuplicateRule::ContentWithoutWmoStart => one.body == other.body,
         DuplicateRule::Id => one.id == other.id,
         DuplicateRule::IdAndContent => one.id == other.id && one.digest == other.digest,
+        DuplicateRule::Signature => one.signature.is_some() && one.signature == other.signature,
         DuplicateRule::None => false,
     }
 }
@@ -102,6 +118,7 @@ fn product_key(rule: DuplicateRule, prints: &Prints, body_size: u64) -> Option<u
         DuplicateRule::Content => has_content.then_some(prints.digest),
         DuplicateRule::ContentWithoutWmoStart => has_content.then_some(prints.body),
         DuplicateRule::Id => Some(prints.id),
+        DuplicateRule::Signature => Some(prints.body),
         DuplicateRule::IdAndContent => has_content.then(|| prints.digest.rotate_left(1) ^ prints.id),
         DuplicateRule::None => None,
     }
@@ -129,7 +146,12 @@ mod tests {
     fn candidate(keys: &Keys, id: &str, content: u8, body_size: u64) -> Option<u64> {
         let digest = Digest([content; 32]);
         let id = ProductId::parse(id).unwrap();
-        keys.product_candidate(&Likeness { id: &id, digest: &digest, body: (&digest, body_size) })
+        keys.product_candidate(&Likeness {
+            id: &id,
+            digest: &digest,
+            body: (&digest, body_size),
+            signature: None,
+        })
     }
 
     fn upstream(sequence: u64) -> ProductKey {
@@ -189,7 +211,7 @@ mod tests {
         let mut near = [7; 32];
         near[31] = 8;
         let (digest, near) = (Digest([7; 32]), Digest(near));
-        let one = Likeness { id: &id, digest: &digest, body: (&digest, 5) };
+        let one = Likeness { id: &id, digest: &digest, body: (&digest, 5), signature: None };
         let like = Likeness { digest: &near, body: (&near, 5), ..one };
         let renamed = Likeness { id: &other_id, ..one };
         assert!(is_same(DuplicateRule::IdAndContent, &one, &one));

@@ -61,7 +61,8 @@ mod wmo;
 mod writer;
 
 pub use api::{
-    Appended, Clock, Forgotten, LogEntry, LogStat, NewProduct, ProductLog, ReadBatch, Retained, SourceStamp,
+    Appended, Clock, Forgotten, LdmStamp, LogEntry, LogStat, NewProduct, ProductLog, ReadBatch, Retained,
+    SourceStamp,
 };
 pub use error::LogError;
 pub use feed_log::FeedLog;

@@ -47,6 +47,8 @@ pub enum DuplicateRule {
     Id,
     /// Equal ids and equal bytes.
     IdAndContent,
+    /// Equal signatures, whatever the ids and bytes, as LDM does. What has none gets the MD5 of its bytes.
+    Signature,
     /// Nothing; every product is stored. Bulletins stored meanwhile are known by all their bytes only, should the rule
     /// ignore starting lines later.
     None,

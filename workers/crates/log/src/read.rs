@@ -89,6 +89,13 @@ impl FeedLog {
         })
     }
 
+    /// The remembered product with a signature. Only under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) they are looked for.
+    pub fn find_signature(&self, signature: &[u8; 16]) -> Result<Option<Sequence>, LogError> {
+        let candidate = self.keys().signature_candidate(signature);
+        let same = |header: &Header| header.metadata.ldm.is_some_and(|ldm| ldm.signature == *signature);
+        Ok(self.confirm(candidate, same)?.map(Sequence))
+    }
+
     pub(crate) fn figures(&self) -> LogStat {
         let segments: Vec<Arc<Segment>> = self.segments().values().cloned().collect();
         let count = |with_bytes: bool| -> u64 {
@@ -126,6 +133,7 @@ impl FeedLog {
             info: self.info(&header),
             bytes,
             source: header.metadata.source,
+            ldm: header.metadata.ldm,
         }))
     }
 

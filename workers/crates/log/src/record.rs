@@ -3,7 +3,7 @@
 use downburst_model::{Class, Digest, Hops, Origin, ProductId, WallMicros};
 use minicbor::{Decode, Encode};
 
-use crate::SourceStamp;
+use crate::{LdmStamp, SourceStamp};
 
 /// What a record says about its product beyond sequence and size.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -28,6 +28,8 @@ pub(crate) struct Metadata {
     pub(crate) source: Option<SourceStamp>,
     #[n(8)]
     pub(crate) hops: Option<Hops>,
+    #[n(9)]
+    pub(crate) ldm: Option<LdmStamp>,
 }
 
 /// The content behind a WMO starting line.
@@ -206,6 +208,7 @@ pub(crate) mod tests {
             body: None,
             source: None,
             hops: None,
+            ldm: None,
         }
     }
 
@@ -230,6 +233,7 @@ pub(crate) mod tests {
                 resend: Some(u64::MAX),
             }),
             hops: longest_way(),
+            ldm: Some(LdmStamp { signature: [9; 16], sequence: u32::MAX, feed_type: u32::MAX }),
             ..metadata(&long)
         }
     }

@@ -8,9 +8,10 @@ use std::{
 };
 
 use downburst_model::{Digest, ProductId, Sequence, WallMicros};
+use md5::{Digest as _, Md5};
 
 use crate::{
-    Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct, files,
+    Appended, Clock, DuplicateRule, Durability, FeedLog, LdmStamp, LogError, LogOptions, NewProduct, files,
     index::Row,
     keys::Likeness,
     record::{self, Body, Header, Metadata, Place},
@@ -109,7 +110,11 @@ impl FeedLog {
         }
         check_announced_size(&product, &options)?;
         self.reservation().cover(writer.next, 1, options.sequence_block)?;
-        let metadata = announced(product.clone());
+        let mut metadata = announced(product.clone());
+        if options.duplicate_rule == DuplicateRule::Signature && metadata.ldm.is_none() {
+            // As long as the one that is known when the bytes are.
+            metadata.ldm = Some(LdmStamp::of_content([0; 16]));
+        }
         let length = (record::reserve(&metadata) as u64).saturating_add(product.expected_size.unwrap_or(0));
         self.make_room(writer, length, &options)?;
         let (outcome, size) = self.write_record(writer, &product, metadata, bytes, clock)?;
@@ -191,7 +196,8 @@ impl FeedLog {
         let header_bytes = record::reserve(&metadata) as u32;
         let mut draft = Draft { active, at: active.tail + u64::from(header_bytes), size: 0 };
         let outcome = draft.copy(product, bytes, buffer, &options).and_then(|contents| {
-            let metadata = Metadata { digest: contents.digest, body: contents.body, ..metadata };
+            let ldm = product.ldm.or(contents.signature.map(LdmStamp::of_content));
+            let metadata = Metadata { digest: contents.digest, body: contents.body, ldm, ..metadata };
             let header = Header { sequence: *next, size: contents.size, header_bytes, metadata };
             self.finish(&draft, header, &options, clock)
         });
@@ -269,6 +275,8 @@ struct Contents {
     size: u64,
     digest: Digest,
     body: Option<Body>,
+    /// The MD5, where the feed's rule needs one that the product lacks.
+    signature: Option<[u8; 16]>,
 }
 
 impl Draft<'_> {
@@ -282,8 +290,12 @@ impl Draft<'_> {
     ) -> Result<Contents, LogError> {
         buffer.resize(BUFFER_BYTES, 0);
         let id = || product.id.clone();
-        let mut hashing =
-            Hashing { begun: options.duplicate_rule == DuplicateRule::None, ..Hashing::default() };
+        let needs_signature = options.duplicate_rule == DuplicateRule::Signature && product.ldm.is_none();
+        let mut hashing = Hashing {
+            begun: options.duplicate_rule == DuplicateRule::None,
+            signature: needs_signature.then(Md5::new),
+            ..Hashing::default()
+        };
         loop {
             let filled = fill(bytes, buffer).map_err(|source| LogError::Source { id: id(), source })?;
             if filled.is_empty() {
@@ -332,12 +344,16 @@ struct Hashing {
     body: Option<(u8, blake3::Hasher)>,
     /// No starting line is looked for any more.
     begun: bool,
+    signature: Option<Md5>,
 }
 
 impl Hashing {
     /// The first piece holds the whole starting line, because pieces are filled before they are passed on.
     fn update(&mut self, piece: &[u8]) {
         self.all.update(piece);
+        if let Some(signature) = &mut self.signature {
+            signature.update(piece);
+        }
         let line_bytes = if self.begun { 0 } else { wmo::starting_line_bytes(piece) };
         self.begun = true;
         if line_bytes > 0 {
@@ -354,7 +370,8 @@ impl Hashing {
             .body
             .as_ref()
             .map(|(bytes, hasher)| Body { starting_line_bytes: *bytes, digest: digest(hasher) });
-        Contents { size, digest: digest(&self.all), body }
+        let signature = self.signature.as_ref().map(|signature| signature.clone().finalize().into());
+        Contents { size, digest: digest(&self.all), body, signature }
     }
 }
 
@@ -382,6 +399,7 @@ pub(crate) fn announced(product: NewProduct) -> Metadata {
         body: None,
         source: product.source,
         hops: product.hops,
+        ldm: product.ldm,
     }
 }
 

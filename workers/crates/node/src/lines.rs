@@ -11,10 +11,12 @@ use crate::hub::{DeliveriesLine, ProductsLine};
 mod circuits;
 mod events;
 mod jobs;
+mod ldm;
 
 pub(crate) use circuits::*;
 pub(crate) use events::*;
 pub(crate) use jobs::*;
+pub(crate) use ldm::*;
 
 /// One line from the agent.
 #[derive(Debug, Deserialize)]
@@ -47,6 +49,8 @@ pub(crate) enum Action {
         /// All of them.
         upstreams: Vec<UpstreamLine>,
     },
+    /// LDMs that are asked for products, and the port for those that ask or push.
+    Ldm(LdmLine),
     /// A feed's plan.
     Plan(PlanLine),
     /// A complete product lies in a spool file.

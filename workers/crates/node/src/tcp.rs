@@ -70,6 +70,13 @@ pub(crate) fn path_facts(stream: &TcpStream) -> Option<PathFacts> {
     })
 }
 
+/// How many bytes of a connection the peer's kernel has acknowledged; `None`: the kernel can't tell.
+pub(crate) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
+    let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
+    // The SYN counts as one.
+    Some(u64::from_ne_bytes(*info.get(ACKNOWLEDGED)?.first_chunk()?).saturating_sub(1))
+}
+
 /// Of one connection, or of all that a session has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct PathFacts {
@@ -156,6 +163,7 @@ const LEAST_ROUND_TRIP: Range<usize> = 148..152;
 
 /// `tcpi_total_retrans`, and `tcpi_data_segs_out` (Linux 4.6 and later).
 const RESENT: Range<usize> = 100..104;
+const ACKNOWLEDGED: Range<usize> = 120..128;
 const SENT: Range<usize> = 156..160;
 
 /// `tcpi_delivery_rate`, in bytes per second (Linux 4.9 and later), and the byte whose lowest bit is `tcpi_delivery_rate_app_limited`.

@@ -41,7 +41,7 @@ pub fn downstream_config(specs: Vec<ProductSpec>) -> DownstreamConfig {
 pub fn access(feeds: &str, not: Option<&str>) -> Arc<Access> {
     let pattern = |text: &str| Pattern::parse(text).unwrap();
     let (feeds, not): (FeedType, _) = (feeds.parse().unwrap(), not.map(pattern));
-    let allow = vec![Allow { feeds, host: pattern(r"^192\.0\.2\."), ok: None, not }];
+    let allow = vec![Allow { site: 0, feeds, host: pattern(r"^192\.0\.2\."), ok: None, not }];
     let accept = vec![Accept { feeds, pattern: pattern("^rtstats|^s/"), host: pattern(".*") }];
     Arc::new(Access { allow, accept })
 }

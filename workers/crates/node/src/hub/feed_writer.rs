@@ -7,9 +7,10 @@ use std::sync::Weak;
 
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
-use downburst_log::{Appended, LogError, NewProduct, ProductLog as _};
+use downburst_log::{Appended, LdmStamp, LogError, NewProduct, ProductLog as _};
 use downburst_model::{Digest, Origin, ProductId, ProductInfo, Sequence, WallMicros};
 use serde::Serialize;
+use tokio::sync::oneshot;
 
 use super::Hub;
 use super::feeds::{Feed, failure};
@@ -17,13 +18,37 @@ use crate::lines::{Failure, Reply};
 
 /// A spooled product on its way into the log.
 pub(super) struct Write {
-    pub(super) path: PathBuf,
-    pub(super) remove: bool,
+    pub(super) bytes: Spooled,
     pub(super) id: ProductId,
     pub(super) origin: Origin,
     pub(super) created: Option<WallMicros>,
     pub(super) digest: Option<Digest>,
-    pub(super) reply: Reply,
+    /// What an LDM said about it.
+    pub(super) ldm: Option<LdmStamp>,
+    pub(super) done: Done,
+}
+
+/// A product's bytes.
+pub(super) enum Spooled {
+    /// In a file, which goes if it is stored and `remove` is asked for.
+    File { path: PathBuf, remove: bool },
+    /// In memory: a small one.
+    AtHand(Bytes),
+}
+
+/// Whom to tell what became of it.
+pub(super) enum Done {
+    /// The agent.
+    Line(Reply),
+    /// A task of the node. One that is dropped unsaid means that the log is being closed.
+    Told(oneshot::Sender<Result<Written, Failure>>),
+}
+
+/// What became of a product.
+#[derive(Debug)]
+pub(super) enum Written {
+    Stored(Box<ProductInfo>),
+    Duplicate { of: Sequence, size: Option<u64>, digest: Option<String> },
 }
 
 /// Appends in the order of arrival until nobody can send any more.
@@ -49,7 +74,7 @@ struct Group<'a> {
 impl Group<'_> {
     fn take(&mut self, write: Write) {
         match self.open(&write) {
-            Err(failure) => write.reply.refuse(failure),
+            Err(failure) => write.done.tell(Err(failure)),
             Ok((product, Source::AtHand(bytes))) => {
                 self.bytes += bytes.len();
                 self.waiting.push(write);
@@ -79,49 +104,74 @@ impl Group<'_> {
     }
 
     fn open(&self, write: &Write) -> Result<(NewProduct, Source), Failure> {
-        let mut file = File::open(&write.path).map_err(|error| unreadable(&write.path, &error))?;
-        let size = file.metadata().map_err(|error| unreadable(&write.path, &error))?.len();
-        let product = NewProduct {
-            id: write.id.clone(),
-            origin: write.origin.clone(),
-            created: write.created.unwrap_or_else(|| self.hub.clock.wall()),
-            class: self.feed.class(),
-            source: None,
-            hops: None,
-            expected_size: Some(size),
-            expected_digest: write.digest,
+        let (path, mut file) = match &write.bytes {
+            Spooled::AtHand(bytes) => {
+                let product = self.product(write, bytes.len() as u64);
+                return Ok((product, Source::AtHand(bytes.clone())));
+            }
+            Spooled::File { path, .. } => (path, File::open(path).map_err(|error| unreadable(path, &error))?),
         };
+        let size = file.metadata().map_err(|error| unreadable(path, &error))?.len();
+        let product = self.product(write, size);
         if size > AT_HAND_BYTES {
             return Ok((product, Source::Large(file)));
         }
         let mut bytes = Vec::with_capacity(size as usize + 1);
         // One byte more than announced is enough to see that the file still grows.
         let read = file.by_ref().take(size + 1).read_to_end(&mut bytes);
-        read.map_err(|error| unreadable(&write.path, &error))?;
+        read.map_err(|error| unreadable(path, &error))?;
         Ok((product, Source::AtHand(Bytes::from(bytes))))
+    }
+
+    fn product(&self, write: &Write, size: u64) -> NewProduct {
+        NewProduct {
+            id: write.id.clone(),
+            origin: write.origin.clone(),
+            created: write.created.unwrap_or_else(|| self.hub.clock.wall()),
+            class: self.feed.class(),
+            source: None,
+            hops: None,
+            ldm: write.ldm,
+            expected_size: Some(size),
+            expected_digest: write.digest,
+        }
     }
 
     fn settle(&self, write: Write, appended: Result<Appended, LogError>) {
         let appended = match appended {
             Ok(appended) => appended,
-            Err(error) => return write.reply.refuse(failure(&error)),
+            Err(error) => return write.done.tell(Err(failure(&error))),
         };
-        if write.remove
-            && let Err(error) = fs::remove_file(&write.path)
+        if let Spooled::File { path, remove: true } = &write.bytes
+            && let Err(error) = fs::remove_file(path)
         {
-            tracing::warn!(path = %write.path.display(), %error, "a spool file stays behind");
+            tracing::warn!(path = %path.display(), %error, "a spool file stays behind");
         }
         match appended {
             Appended::Stored { info, .. } => {
                 self.hub.counters.arrived(&info.key.feed, info.size);
-                write.reply.say(&Stored::of(&info));
+                write.done.tell(Ok(Written::Stored(Box::new(info))));
             }
             Appended::Duplicate { of } => {
                 let known = self.feed.log.entry(of).ok().flatten();
                 let (size, digest) =
                     known.map(|entry| (entry.info.size, entry.info.digest.to_string())).unzip();
-                write.reply.say(&Duplicate { duplicate_of: of, size, digest });
+                write.done.tell(Ok(Written::Duplicate { of, size, digest }));
             }
+        }
+    }
+}
+
+impl Done {
+    fn tell(self, outcome: Result<Written, Failure>) {
+        match (self, outcome) {
+            // Who gave up waiting needs no answer.
+            (Self::Told(done), outcome) => drop(done.send(outcome)),
+            (Self::Line(reply), Ok(Written::Stored(info))) => reply.say(&Stored::of(&info)),
+            (Self::Line(reply), Ok(Written::Duplicate { of, size, digest })) => {
+                reply.say(&Duplicate { duplicate_of: of, size, digest });
+            }
+            (Self::Line(reply), Err(failure)) => reply.refuse(failure),
         }
     }
 }

@@ -9,7 +9,7 @@ use downburst_model::{Class, Digest, Epoch, FeedName, LegId, Origin, ProductId, 
 use serde_json::{Value, json};
 
 use super::bells::Bells;
-use super::feed_writer::{self, Write};
+use super::feed_writer::{self, Done, Spooled, Write};
 use super::stretches::Kept;
 use super::{ByFeed, Hub, claims, lock};
 use crate::lines::{Event, Failure, FeedLine, IngestLine, Reply};
@@ -150,8 +150,12 @@ impl Feed {
             Err(failure) => return reply.refuse(failure),
         };
         let IngestLine { path, remove, created_us: created, .. } = line;
-        let write = Write { path, remove, id, origin, created, digest, reply };
-        // A log that is being closed has no writer: the dropped reply says so.
+        let (bytes, done) = (Spooled::File { path, remove }, Done::Line(reply));
+        self.write(Write { bytes, id, origin, created, digest, ldm: None, done });
+    }
+
+    /// Hands a product to the feed's writer. A log that is being closed has none: who is to be told is dropped, and says so.
+    pub(super) fn write(&self, write: Write) {
         if let Some(writer) = lock(&self.writer).as_ref() {
             drop(writer.send(write));
         }

@@ -17,6 +17,7 @@ use super::channels::Channels;
 use super::circuits::Circuits;
 use super::feeds::{Feeds, failure, random_u64};
 use super::late_share::LateShare;
+use super::ldm::Ldm;
 use super::plans::Plans;
 use super::receipts::{Limits, Receipts};
 use super::roster::{Command, Roster};
@@ -95,6 +96,7 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         acceptor: TlsAcceptor::from(identity.config),
         ca_sha256: identity.ca_sha256.clone(),
         upstreams: Upstreams::default(),
+        ldm: Ldm::default(),
         receipts,
         feeds: Feeds::default(),
         roster: Roster::new(),
@@ -146,12 +148,14 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
     match action {
         Action::Feeds { feeds } => {
             let result = hub.feeds.reconcile(&hub, feeds);
+            hub.ldm.look_at_feeds(&hub);
             hub.roster.tell_all(|| Command::LookAtFeeds);
             lines.answer(id, result);
         }
         Action::Sites { sites } => {
             hub.roster.replace(sites);
             hub.look_at_rights();
+            hub.ldm.look_at_rights(&hub);
             done(Ok(()));
         }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
@@ -164,6 +168,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
                 async move { hub.upstreams.reconcile(&hub, upstreams).await.map(|()| json!({})) },
             )
         }
+        Action::Ldm(line) => later(lines, id, async move { hub.ldm.reconcile(&hub, line).await }),
         Action::Status => later(lines, id, async move { Ok(status(&hub).await) }),
         Action::Deliveries(line) => {
             later(lines, id, async move { deliveries::deliveries(&hub, line).await });
@@ -235,7 +240,8 @@ async fn status(hub: &Hub) -> Value {
             })
         })
         .collect();
-    json!({"feeds": feeds, "sessions": hub.session_traffic(), "upstreams": hub.upstreams.status().await})
+    let (upstreams, ldm) = (hub.upstreams.status().await, hub.ldm.status().await);
+    json!({"feeds": feeds, "sessions": hub.session_traffic(), "upstreams": upstreams, "ldm": ldm})
 }
 
 /// Waits until every connected site has everything it subscribes; returns how many pairs of site and feed still lack something.

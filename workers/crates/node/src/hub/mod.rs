@@ -17,6 +17,7 @@ mod first_bytes;
 mod inbound;
 mod jobs;
 mod late_share;
+mod ldm;
 mod leg;
 mod leg_keys;
 mod link;
@@ -56,6 +57,7 @@ pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
 use doubts::Doubts;
 use feeds::Feeds;
 use late_share::LateShare;
+use ldm::Ldm;
 use plans::Plans;
 use receipts::Receipts;
 use resends::ResendsLeft;
@@ -74,6 +76,7 @@ struct Hub {
     /// Fingerprint of this hub's own authority.
     ca_sha256: String,
     upstreams: Upstreams,
+    ldm: Ldm,
     circuits: Circuits,
     feeds: Feeds,
     roster: Roster,
@@ -167,6 +170,7 @@ impl Hub {
 
     async fn stop(self: &Arc<Self>) {
         self.upstreams.end_all().await;
+        self.ldm.end().await;
         self.end_circuits().await;
         self.stopping.send_replace(true);
         lock(&self.plans).stop_all();

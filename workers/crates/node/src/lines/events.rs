@@ -39,6 +39,22 @@ pub(crate) enum Event {
     },
     /// The connection to an upstream changed.
     Upstream { upstream: String, state: &'static str, hub: Option<String>, reason: Option<String> },
+    /// The connection to an upstream LDM changed.
+    LdmSource {
+        source: String,
+        upstream: String,
+        state: &'static str,
+        mode: &'static str,
+        reason: Option<String>,
+    },
+    /// A connection of an LDM to this hub began, ended or was refused.
+    LdmPeer {
+        peer: String,
+        site: Option<SiteName>,
+        state: &'static str,
+        what: &'static str,
+        reason: Option<String>,
+    },
     /// A site has everything of a resend.
     Resend { site: SiteName, resend: u64, products: u64, bytes: u64, expired: u64 },
     /// A log was repaired at its start.

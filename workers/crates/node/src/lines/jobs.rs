@@ -64,6 +64,12 @@ pub(crate) struct FeedLine {
     /// Numbers that its log is known to have given, one for each of its lives that the agent remembers.
     #[serde(default)]
     pub(crate) at_least: Vec<Given>,
+    /// LDM's feed types of its products, as an expression; absent: LDMs neither bring nor get them.
+    #[serde(default)]
+    pub(crate) ldm_feed_type: Option<String>,
+    /// Of these types, the products whose identifier matches.
+    #[serde(default)]
+    pub(crate) ldm_pattern: Option<String>,
 }
 
 impl FeedLine {
@@ -114,6 +120,8 @@ pub(crate) enum DuplicateWord {
     Id,
     /// See [`DuplicateRule::IdAndContent`].
     IdAndContent,
+    /// See [`DuplicateRule::Signature`].
+    Signature,
     /// See [`DuplicateRule::None`].
     None,
 }
@@ -125,18 +133,20 @@ impl From<DuplicateWord> for DuplicateRule {
             DuplicateWord::ContentWithoutWmoStart => Self::ContentWithoutWmoStart,
             DuplicateWord::Id => Self::Id,
             DuplicateWord::IdAndContent => Self::IdAndContent,
+            DuplicateWord::Signature => Self::Signature,
             DuplicateWord::None => Self::None,
         }
     }
 }
 
+/// Signatures stay at the hub. Sites that take from several hubs compare what they have.
 impl From<DuplicateWord> for Duplicates {
     fn from(word: DuplicateWord) -> Self {
         match word {
             DuplicateWord::Content => Self::Content,
             DuplicateWord::ContentWithoutWmoStart => Self::ContentWithoutWmoStart,
             DuplicateWord::Id => Self::Id,
-            DuplicateWord::IdAndContent => Self::IdAndContent,
+            DuplicateWord::IdAndContent | DuplicateWord::Signature => Self::IdAndContent,
             DuplicateWord::None => Self::None,
         }
     }
@@ -171,6 +181,12 @@ pub(crate) struct SiteLine {
     /// What the site allows in each hour of the day (UTC), in bits per second; 0: as much as its access takes. Empty: the same for all.
     #[serde(default)]
     pub(crate) ceiling_bps_by_hour: Vec<u64>,
+    /// A site that keeps its LDM: matches its name, in lower case, or its address. Its subscriptions are what it may ask for.
+    #[serde(default)]
+    pub(crate) ldm_host: Option<String>,
+    /// Where several sites know a host, the lower one decides.
+    #[serde(default)]
+    pub(crate) ldm_order: i64,
 }
 
 impl SiteLine {

@@ -298,6 +298,7 @@ fn new_product(shelf: &dyn Shelf, info: ProductInfo, brought: Brought) -> Option
         class,
         source: Some(SourceStamp { lane, resend, ..live }),
         hops,
+        ldm: None,
         expected_size: Some(info.size),
         expected_digest: Some(info.digest),
     })

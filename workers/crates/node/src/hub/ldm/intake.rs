@@ -1,0 +1,267 @@
+//! What an LDM sends becomes products of the hub's feeds, by each feed's one writer.
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::{Bytes, BytesMut};
+use downburst_ldm6::{FeedType, ProductInfo, Signature};
+use tokio::sync::oneshot;
+
+use super::words;
+use crate::hub::Hub;
+use crate::hub::feed_writer::{Done, Spooled, Write, Written};
+use crate::hub::feeds::Feed;
+use crate::lines::Failure;
+
+/// Takes the products of one connection, and knows which of them are not stored yet.
+pub(super) struct Intake {
+    hub: Arc<Hub>,
+    /// Who sends them, for people.
+    sender: String,
+    counts: Arc<Counts>,
+    begun: Option<Begun>,
+    /// In the order of arrival.
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: u64,
+    complained: BTreeSet<FeedType>,
+}
+
+/// What became of what came.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) stored: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    pub(super) duplicates: AtomicU64,
+    /// No feed of the hub takes them.
+    pub(super) passed_over: AtomicU64,
+    /// Older or larger than what is taken, or refused by the log.
+    pub(super) dropped: AtomicU64,
+}
+
+/// A product that was dealt with.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// It is stored: nobody had brought it before.
+    First(Signature),
+    /// Somebody had.
+    Again(Signature),
+    /// It is given up.
+    Nothing(Signature),
+    /// It can't be stored now, nor can what came after it.
+    Unstored,
+}
+
+struct Begun {
+    info: ProductInfo,
+    /// None where no feed takes it.
+    feed: Option<Arc<Feed>>,
+    room: Room,
+}
+
+enum Room {
+    AtHand(BytesMut),
+    /// Too large to stand in memory.
+    File {
+        path: PathBuf,
+        file: File,
+    },
+    Nowhere,
+}
+
+struct Waiting {
+    signature: Signature,
+    bytes: u64,
+    /// None where there is nothing to wait for.
+    written: Option<oneshot::Receiver<Result<Written, Failure>>>,
+}
+
+impl Intake {
+    pub(super) fn new(hub: &Arc<Hub>, sender: &str, counts: Arc<Counts>) -> Self {
+        Self {
+            hub: Arc::clone(hub),
+            sender: sender.to_owned(),
+            counts,
+            begun: None,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            complained: BTreeSet::new(),
+        }
+    }
+
+    /// True while nothing more should be read from the connection.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_PRODUCTS || self.waiting_bytes >= WAITING_BYTES
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether a product that is offered is to be sent: not if it is stored already, or nobody takes it.
+    pub(super) fn lacks(&mut self, info: &ProductInfo) -> bool {
+        let Some(feed) = self.feed(info) else { return false };
+        let known = feed.log.find_signature(&info.signature.0).ok().flatten().is_some();
+        if known {
+            self.counts.duplicates.fetch_add(1, Ordering::Relaxed);
+        }
+        !known
+    }
+
+    pub(super) fn begin(&mut self, info: ProductInfo) -> io::Result<()> {
+        let feed = self.feed(&info);
+        let room = match &feed {
+            None => Room::Nowhere,
+            Some(_) if info.size <= AT_HAND_BYTES => {
+                Room::AtHand(BytesMut::with_capacity(info.size as usize))
+            }
+            Some(_) => self.spool()?,
+        };
+        self.begun = Some(Begun { info, feed, room });
+        Ok(())
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &Bytes) -> io::Result<()> {
+        match self.begun.as_mut().map(|begun| &mut begun.room) {
+            Some(Room::AtHand(held)) => held.extend_from_slice(bytes),
+            Some(Room::File { file, .. }) => file.write_all(bytes)?,
+            Some(Room::Nowhere) | None => {}
+        }
+        Ok(())
+    }
+
+    /// The product is whole.
+    pub(super) fn end(&mut self) {
+        let Some(Begun { info, feed, room }) = self.begun.take() else { return };
+        let written = feed.and_then(|feed| hand_over(&feed, &info, room));
+        let bytes = u64::from(info.size.min(AT_HAND_BYTES));
+        self.waiting_bytes += bytes;
+        self.waiting.push_back(Waiting { signature: info.signature, bytes, written });
+    }
+
+    /// It will not become whole.
+    pub(super) fn forget(&mut self) {
+        if let Some(Begun { room: Room::File { path, .. }, .. }) = self.begun.take() {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    pub(super) fn dropped(&self) {
+        self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits until the oldest product is dealt with. It may be given up waiting for.
+    pub(super) async fn settled(&mut self) -> Settled {
+        let Some(front) = self.waiting.front_mut() else { return std::future::pending().await };
+        let (signature, bytes) = (front.signature, front.bytes);
+        let outcome = match &mut front.written {
+            None => None,
+            Some(written) => Some(written.await),
+        };
+        self.waiting.pop_front();
+        self.waiting_bytes -= bytes;
+        match outcome {
+            None => Settled::Nothing(signature),
+            Some(Ok(Ok(written))) => self.written(signature, &written),
+            Some(Ok(Err(failure))) => self.failed(signature, &failure),
+            // The log is being closed.
+            Some(Err(_)) => self.give_up(),
+        }
+    }
+
+    fn written(&self, signature: Signature, written: &Written) -> Settled {
+        match written {
+            Written::Stored(info) => {
+                self.counts.stored.fetch_add(1, Ordering::Relaxed);
+                self.counts.bytes.fetch_add(info.size, Ordering::Relaxed);
+                Settled::First(signature)
+            }
+            Written::Duplicate { .. } => {
+                self.counts.duplicates.fetch_add(1, Ordering::Relaxed);
+                Settled::Again(signature)
+            }
+        }
+    }
+
+    fn failed(&mut self, signature: Signature, failure: &Failure) -> Settled {
+        let sentence = format!("a product from {} was not stored: {}", self.sender, failure.error);
+        self.hub.fault(sentence, None);
+        if GIVEN_UP.contains(&failure.code) {
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+            return Settled::Nothing(signature);
+        }
+        self.give_up()
+    }
+
+    /// What came behind it may be stored or not; it is asked for again, and then known.
+    fn give_up(&mut self) -> Settled {
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.forget();
+        Settled::Unstored
+    }
+
+    fn feed(&mut self, info: &ProductInfo) -> Option<Arc<Feed>> {
+        let found = self.hub.ldm.routes().of_product(info).cloned();
+        if found.is_none() {
+            self.counts.passed_over.fetch_add(1, Ordering::Relaxed);
+            if self.complained.insert(info.feed) {
+                let sentence = format!(
+                    "products of LDM's feed type {} from {} are passed over, because no feed here takes it: downburst feeds set FEED --ldm-feed-type {}",
+                    info.feed, self.sender, info.feed
+                );
+                self.hub.fault(sentence, None);
+            }
+        }
+        found
+    }
+
+    fn spool(&self) -> io::Result<Room> {
+        let directory = self.hub.start.data_dir.join("ldm").join("spool");
+        std::fs::create_dir_all(&directory)?;
+        let path = directory.join(format!("{}.part", self.hub.next_ask()));
+        let file = File::create(&path)?;
+        Ok(Room::File { path, file })
+    }
+}
+
+impl Drop for Intake {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+fn hand_over(
+    feed: &Arc<Feed>,
+    info: &ProductInfo,
+    room: Room,
+) -> Option<oneshot::Receiver<Result<Written, Failure>>> {
+    let bytes = match room {
+        Room::AtHand(held) => Spooled::AtHand(held.freeze()),
+        Room::File { path, .. } => Spooled::File { path, remove: true },
+        Room::Nowhere => return None,
+    };
+    let (done, written) = oneshot::channel();
+    feed.write(Write {
+        bytes,
+        id: words::product_id(&info.ident)?,
+        origin: words::origin(&info.origin)?,
+        created: Some(info.arrival.into()),
+        digest: None,
+        ldm: Some(words::stamp(info)),
+        done: Done::Told(done),
+    });
+    Some(written)
+}
+
+/// Refusals that will be the same the next time.
+const GIVEN_UP: &[&str] = &["too-large", "bad-id", "truncated", "digest-mismatch"];
+
+/// As much as the feeds' writers take at once; beyond it the sender waits.
+const WAITING_PRODUCTS: usize = 512;
+const WAITING_BYTES: u64 = 8 << 20;
+
+/// Larger products go by a file.
+const AT_HAND_BYTES: u32 = 256 << 10;

@@ -1,0 +1,223 @@
+//! The product log behind a connection that is served: a cursor for each feed, the more urgent ones first.
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use downburst_ldm6::{FeedType, ProductInfo, Served};
+use downburst_log::{LogEntry, ProductLog as _};
+use downburst_model::{Class, Sequence, WallMicros};
+use tokio::sync::Notify;
+
+use super::places::{Places, Reached};
+use super::routes::Route;
+use super::words;
+use crate::hub::Hub;
+use crate::hub::bells::Listening;
+use crate::hub::feeds::Feed;
+use crate::hub::reading::say_unreadable;
+
+/// All feeds of a connection.
+pub(super) struct Readers {
+    /// Who is served with what.
+    key: String,
+    readers: Vec<Reader>,
+    /// Which of them gave the last product.
+    at_hand: usize,
+    pub(super) news: Arc<Notify>,
+    /// Products that were passed over, with why, since that was asked last.
+    pub(super) gone: u64,
+    pub(super) too_large: u64,
+}
+
+struct Reader {
+    feed: Arc<Feed>,
+    /// Of products that no LDM gave a type: all of the feed's, so that who asks for any of them gets them.
+    own_type: FeedType,
+    class: Class,
+    /// Everything up to here was read.
+    read_to: Sequence,
+    batch: VecDeque<LogEntry>,
+    /// Everything up to here was handed over.
+    sent_to: Sequence,
+    /// That, when the peer was asked behind it last, and when it answered.
+    asked_to: Sequence,
+    answered_to: Sequence,
+    listening: Listening,
+    products: u64,
+    bytes: u64,
+}
+
+/// A product on its way to the peer.
+pub(super) struct Next {
+    pub(super) info: ProductInfo,
+    pub(super) bytes: Bytes,
+}
+
+impl Readers {
+    /// Finds where the peer goes on.
+    pub(super) fn open<'a>(
+        hub: &Hub,
+        peer: &str,
+        served: &Served,
+        routes: impl Iterator<Item = &'a Route>,
+    ) -> Self {
+        let specs: Vec<String> =
+            served.class.specs.iter().map(|spec| format!("{} {}", spec.feeds, spec.pattern)).collect();
+        let key = format!("{peer} {:?} {}", served.interest, specs.join(", "));
+        let news = Arc::new(Notify::new());
+        let routes: Vec<&Route> = routes.collect();
+        let known = known(served, &routes);
+        let reader = |route: &Route| {
+            let feed = Arc::clone(&route.feed);
+            let place = hub.ldm.places.find(&key, &feed.name());
+            let from = begin(&feed, served, known.as_ref(), place);
+            let rung = Arc::clone(&news);
+            let listening = feed.bells.listen(move || rung.notify_one());
+            Reader {
+                own_type: route.types,
+                class: feed.class(),
+                read_to: from,
+                batch: VecDeque::new(),
+                sent_to: from,
+                asked_to: from,
+                answered_to: from,
+                listening,
+                products: 0,
+                bytes: 0,
+                feed,
+            }
+        };
+        let readers = routes.into_iter().map(reader).collect();
+        Self { key, readers, at_hand: 0, news, gone: 0, too_large: 0 }
+    }
+
+    /// The next product: of the most urgent class, and of that the one that was stored first.
+    pub(super) fn next(&mut self, hub: &Hub) -> Option<Next> {
+        loop {
+            for reader in &mut self.readers {
+                reader.fill(hub);
+            }
+            let waiting = self.readers.iter().enumerate().filter_map(|(at, reader)| {
+                let front = reader.batch.front()?;
+                Some((reader.class, front.info.stored, at))
+            });
+            let (_, _, at) = waiting.min()?;
+            self.at_hand = at;
+            let reader = self.readers.get_mut(at)?;
+            let entry = reader.batch.pop_front()?;
+            reader.sent_to = entry.info.key.sequence;
+            match (words::description(&entry, reader.own_type), entry.bytes) {
+                (Some(info), Some(bytes)) => return Some(Next { info, bytes }),
+                (_, None) => self.gone += 1,
+                (None, Some(_)) => self.too_large += 1,
+            }
+        }
+    }
+
+    /// Bytes of the product that was handed over last go out.
+    pub(super) fn sends(&mut self, bytes: u64, is_begin: bool) {
+        if let Some(reader) = self.readers.get_mut(self.at_hand) {
+            reader.bytes += bytes;
+            reader.products += u64::from(is_begin);
+        }
+    }
+
+    /// Enters what went out in the hub's account, under the feeds' unicast legs; returns how many products that were.
+    pub(super) fn account(&mut self, hub: &Hub) -> (u64, u64) {
+        let (mut all_products, mut all_bytes) = (0, 0);
+        for reader in self.readers.iter_mut().filter(|reader| reader.products > 0 || reader.bytes > 0) {
+            let (products, bytes) = (std::mem::take(&mut reader.products), std::mem::take(&mut reader.bytes));
+            let (feed, leg) = (reader.feed.name(), reader.feed.unicast_leg());
+            let wire = bytes.saturating_add(products.saturating_mul(ENVELOPE_BYTES));
+            hub.counters.session_bytes(&feed, leg, usize::try_from(wire).unwrap_or(usize::MAX), false);
+            hub.counters.sent(&feed, leg, products, bytes);
+            all_products += products;
+            all_bytes += bytes;
+        }
+        (all_products, all_bytes)
+    }
+
+    /// The peer is asked behind everything that went out.
+    pub(super) fn asked(&mut self) {
+        self.readers.iter_mut().for_each(|reader| reader.asked_to = reader.sent_to);
+    }
+
+    /// It answered.
+    pub(super) fn answered(&mut self, places: &Places) {
+        self.readers.iter_mut().for_each(|reader| reader.answered_to = reader.asked_to);
+        let reached = |reader: &Reader| {
+            let reached = Reached { epoch: reader.feed.epoch().0, sequence: reader.answered_to };
+            (reader.feed.name(), reached)
+        };
+        places.reached(&self.key, self.readers.iter().map(reached));
+    }
+}
+
+impl Reader {
+    /// Reads on where everything was handed over.
+    fn fill(&mut self, hub: &Hub) {
+        if !self.batch.is_empty() {
+            return;
+        }
+        self.listening.take();
+        let head = self.feed.log.head();
+        while self.batch.is_empty() && self.read_to < head {
+            match self.feed.log.read(self.read_to, head, READ_BYTES, READ_ENTRIES) {
+                Ok(read) => {
+                    self.read_to = read.read_to;
+                    self.batch.extend(read.entries);
+                }
+                Err(error) => return say_unreadable(hub, &self.feed.name(), &error),
+            }
+        }
+        if self.batch.is_empty() {
+            self.sent_to = self.read_to;
+        }
+    }
+}
+
+/// The product that the peer got last, if a feed has it.
+struct Known {
+    feed: Arc<Feed>,
+    sequence: Sequence,
+    stored: WallMicros,
+}
+
+fn known(served: &Served, routes: &[&Route]) -> Option<Known> {
+    let signature = served.resume?;
+    routes.iter().find_map(|route| {
+        let sequence = route.feed.log.find_signature(&signature.0).ok().flatten()?;
+        let stored = route.feed.log.entry(sequence).ok().flatten()?.info.stored;
+        Some(Known { feed: Arc::clone(&route.feed), sequence, stored })
+    })
+}
+
+/// Where a feed begins for a peer.
+///
+/// Behind the product that it got last in that one's feed; behind what it answered for in the others. Where that is forgotten: what is
+/// as urgent as the last product was sent before it if it was stored before it, and of the rest nothing is known. Too much is sent
+/// then rather than too little; LDMs know what they have.
+fn begin(feed: &Arc<Feed>, served: &Served, known: Option<&Known>, place: Option<Reached>) -> Sequence {
+    let from_time = || feed.log.find_time(served.class.from.into());
+    let Some(known) = known else { return from_time() };
+    if Arc::ptr_eq(&known.feed, feed) {
+        return known.sequence;
+    }
+    match place.filter(|place| place.epoch == feed.epoch().0) {
+        Some(place) => place.sequence,
+        None if feed.class() <= known.feed.class() => {
+            feed.log.find_time(WallMicros(known.stored.0.saturating_sub(CLOSE_US)))
+        }
+        None => from_time(),
+    }
+}
+
+/// As much as a session reads at once.
+const READ_BYTES: usize = 1 << 20;
+const READ_ENTRIES: usize = 256;
+
+/// What a call, its description and TCP take beside a product, about.
+const ENVELOPE_BYTES: u64 = 150;
+
+/// Feeds are written side by side: stamps closer than this tell no order.
+const CLOSE_US: i64 = 5_000_000;

@@ -1,0 +1,106 @@
+//! What LDMs may ask for and push: the rights of sites that keep their LDM, in LDM's terms.
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use downburst_ldm6::{Accept, Access, Allow};
+use downburst_model::{FeedName, Pattern, SiteName};
+
+use super::routes::Routes;
+use crate::hub::Hub;
+use crate::lines::{LdmAcceptLine, SiteLine};
+
+/// The rules of one moment.
+#[derive(Default)]
+pub(super) struct Rules {
+    pub(super) access: Arc<Access>,
+    lines: Vec<Line>,
+}
+
+/// One rule: whom it is for, and what it says, to be compared.
+struct Line {
+    host: Pattern,
+    site: Option<SiteName>,
+    feed: Option<FeedName>,
+    text: String,
+}
+
+impl Rules {
+    /// From the sites and feeds as they stand now, and what may be pushed.
+    pub(super) fn of(hub: &Hub, accept: &[LdmAcceptLine]) -> Self {
+        let mut sites: Vec<SiteLine> =
+            hub.roster.all().into_iter().filter(|site| site.active && site.ldm_host.is_some()).collect();
+        sites.sort_by(|one, other| (one.ldm_order, &one.site).cmp(&(other.ldm_order, &other.site)));
+        let (mut access, mut lines) = (Access::default(), Vec::new());
+        let routes = hub.ldm.routes();
+        for (number, site) in (0..).zip(&sites) {
+            allow(&routes, number, site, &mut access, &mut lines);
+        }
+        for line in accept {
+            match accepted(line) {
+                Ok(accept) => {
+                    let text = format!("ACCEPT {} {}", line.feeds, line.pattern);
+                    lines.push(Line { host: accept.host.clone(), site: None, feed: None, text });
+                    access.accept.push(accept);
+                }
+                Err(sentence) => tracing::warn!("{sentence}; nothing is taken by this line"),
+            }
+        }
+        Self { access: Arc::new(access), lines }
+    }
+
+    /// The site that a host is counted under: the first that knows it.
+    pub(super) fn site(&self, names: &[String]) -> Option<SiteName> {
+        self.meant(names).find_map(|line| line.site.clone())
+    }
+
+    /// The feeds that a host may have products of.
+    pub(super) fn feeds(&self, names: &[String]) -> BTreeSet<FeedName> {
+        self.meant(names).filter_map(|line| line.feed.clone()).collect()
+    }
+
+    /// Everything that is said about a host: if that stays, its rights do.
+    pub(super) fn said(&self, names: &[String]) -> Vec<String> {
+        self.meant(names).map(|line| line.text.clone()).collect()
+    }
+
+    fn meant(&self, names: &[String]) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| names.iter().any(|name| line.host.matches(name)))
+    }
+}
+
+/// A site's subscriptions are what its LDM may ask for.
+fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lines: &mut Vec<Line>) {
+    let Some(host) = site.ldm_host.as_deref().and_then(|host| usable(&site.site, host)) else { return };
+    for wanted in &site.subscriptions {
+        let feeds = routes.types(&wanted.feed);
+        if feeds.is_none() || !site.may_take(&wanted.feed) {
+            continue;
+        }
+        let Some(ok) = usable(&site.site, &wanted.pattern) else { continue };
+        let not = wanted.not_pattern.as_deref().map(|not| usable(&site.site, not));
+        if matches!(not, Some(None)) {
+            continue;
+        }
+        let text = format!("ALLOW {number} {feeds} {} {:?}", wanted.pattern, wanted.not_pattern);
+        let (known_as, feed) = (Some(site.site.clone()), Some(wanted.feed.clone()));
+        lines.push(Line { host: host.clone(), site: known_as, feed, text });
+        let ok = Some(ok).filter(|_| wanted.pattern != ".*");
+        access.allow.push(Allow { site: number, feeds, host: host.clone(), ok, not: not.flatten() });
+    }
+}
+
+fn usable(site: &SiteName, pattern: &str) -> Option<Pattern> {
+    Pattern::parse(pattern)
+        .inspect_err(
+            |error| tracing::warn!(%site, pattern, "{error}; the LDM of the site gets nothing by it"),
+        )
+        .ok()
+}
+
+fn accepted(line: &LdmAcceptLine) -> Result<Accept, String> {
+    Ok(Accept {
+        feeds: line.feeds.parse().map_err(|error| format!("{error}"))?,
+        pattern: Pattern::parse(&line.pattern).map_err(|error| error.to_string())?,
+        host: Pattern::parse(&line.host).map_err(|error| error.to_string())?,
+    })
+}
