@@ -22,7 +22,7 @@ import numpy as np
 
 from bench.circuit_rows import network_rows
 from bench.report import Goal, Row, document, machine, median, table, write
-from downburst.bus import Bus
+from downburst.bus import LocalBus
 from downburst.circuits import Circuit, CircuitEnd, Direction, Port
 from downburst.clock import SystemClock, to_us
 from downburst.ledger import Ledger
@@ -129,7 +129,7 @@ def brute_force_ms(wanted: Sequence[Reservation]) -> float:
 
 async def desk_ms(seed: int) -> float:
     """Requests of one client, one after the other."""
-    clock, bus, node = SystemClock(), Bus(), NodeInMemory()
+    clock, bus, node = SystemClock(), LocalBus(), NodeInMemory()
     with tempfile.TemporaryDirectory(prefix="downburst-bench-") as directory:
         ledger = Ledger.open(f"sqlite:///{directory}/ledger.sqlite", clock)
         with ledger.transaction() as book:

@@ -19,7 +19,7 @@ import numpy as np
 from bench.report import Goal, Row, median
 from bench.scheduler_wishes import Wanted
 from bench.scratch import tell
-from downburst.bus import Bus
+from downburst.bus import LocalBus
 from downburst.clock import FakeClock, to_us
 from downburst.events import FeedTraffic, SessionTraffic, TrafficSeen
 from downburst.ledger import Ledger
@@ -95,7 +95,7 @@ async def _rounds(case: Case, random: np.random.Generator, directory: Path) -> l
     clock, settings = FakeClock(), Settings(data_dir=directory, egress_capacity_bps=40e9)
     ledger = Ledger.open(f"sqlite:///{directory}/ledger.sqlite", clock)
     _populate(ledger, case)
-    loop = SchedulerLoop(Bus(), ledger, settings, clock)
+    loop = SchedulerLoop(LocalBus(), ledger, settings, clock)
     started = time.process_time()
     await loop.start()
     took = [time.process_time() - started]

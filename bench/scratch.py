@@ -26,7 +26,7 @@ def tell(line: str) -> None:
 
 
 def warm_memory(directory: Path, needed_bytes: int) -> None:
-    """Touch so much memory and free it again: a virtual machine gets untouched pages from its host first, one fault each.
+    """Touch so much memory and free it again: a virtual machine gets untouched pages from its host first.
 
     Without it the first run of a process that writes much takes twice the time of the third.
     """

@@ -19,6 +19,7 @@ main() {
     dashboard
     if [[ $purpose == test ]]; then
         postgresql
+        optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
         optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
     fi
     echo "Set-up is complete."

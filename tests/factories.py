@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from downburst.bus import Bus
+from downburst.bus import LocalBus
 from downburst.clock import Clock
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.errors import from_node
@@ -164,7 +164,7 @@ class NodeStandIn:
 
 def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> tuple[Runtime, NodeStandIn]:
     node = NodeStandIn(ledger)
-    bus, wanted = Bus(), settings(directory, **given)
+    bus, wanted = LocalBus(), settings(directory, **given)
     register = Register(ledger, bus, clock)
     circuits = NodeInMemory()
     keeper = Keeper(register, circuits, bus=bus, clock=clock, settings=wanted.circuits)

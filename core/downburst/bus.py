@@ -1,28 +1,63 @@
-"""The in-process bus: every subscriber has its own bounded queue; a slow one loses the oldest events and is told.
+"""The bus: every subscriber has its own bounded queue; a slow one loses the oldest events and is told.
 
 Publishing never waits, so nobody who reads slowly (a browser on a train) holds up the hub. Subscribers to things
 that may not be missed treat a loss as "look again": every event says that something changed, the ledger says what.
+`LocalBus` serves one process; `downburst.kafka.bus` serves several. `tests/contract/test_bus.py` holds for both.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from downburst.events import Event
+from downburst.events import Event, EventsMissed, PlanMade
 
 
-class Bus:
-    """Hands each event to all who subscribed at that moment."""
+class Bus(Protocol):
+    """Hands each event to all who subscribed at that moment, in the order in which its publisher published."""
+
+    def publish(self, event: Event) -> None:
+        """Tells everybody who wants events of its type; never waits."""
+
+    def subscribe(self, *kinds: type[Event], limit: int = 1024) -> "BusSubscription":
+        """A queue of the given event types (all if none is given), of at most `limit` waiting events."""
+
+    def plans(self) -> list[PlanMade]:
+        """The newest plan of every feed that was ever published, by feed."""
+
+    def close(self) -> None:
+        """Ends every subscription; what is published later reaches nobody."""
+
+
+class LocalBus:
+    """The bus of one process."""
 
     def __init__(self) -> None:
         self._subscribers: list[BusSubscription] = []
+        self._plans: dict[str, PlanMade] = {}
 
     def publish(self, event: Event) -> None:
         """Puts the event into the queue of every subscriber that wants its type."""
+        if isinstance(event, PlanMade):
+            self.remember(event)
         for subscriber in self._subscribers:
             subscriber.offer(event)
+
+    def remember(self, plan: PlanMade) -> None:
+        """Keeps a plan unless a newer one of its feed is known."""
+        known = self._plans.get(plan.plan.feed)
+        if known is None or known.plan.version <= plan.plan.version:
+            self._plans[plan.plan.feed] = plan
+
+    def plans(self) -> list[PlanMade]:
+        """The newest plan of every feed that was ever published, by feed."""
+        return [self._plans[feed] for feed in sorted(self._plans)]
+
+    def miss(self, events: int) -> None:
+        """Tells every subscriber that it missed so many events."""
+        for subscriber in self._subscribers:
+            subscriber.miss(events)
 
     def subscribe(self, *kinds: type[Event], limit: int = 1024) -> "BusSubscription":
         """A queue of the given event types (all if none is given), of at most `limit` waiting events."""
@@ -44,7 +79,7 @@ class Bus:
 class BusSubscription:
     """One subscriber's queue: iterate over it, close it (or use it as a context) when done."""
 
-    def __init__(self, bus: Bus, kinds: tuple[type[Event], ...], *, limit: int) -> None:
+    def __init__(self, bus: LocalBus, kinds: tuple[type[Event], ...], *, limit: int) -> None:
         self._bus = bus
         self._kinds = kinds
         self._limit = limit
@@ -60,13 +95,18 @@ class BusSubscription:
 
     def offer(self, event: Event) -> None:
         """Queues the event if it is wanted; drops the oldest if there is no room."""
-        if self._kinds and not isinstance(event, self._kinds):
+        if self._kinds and not isinstance(event, (*self._kinds, EventsMissed)):
             return
         if len(self._waiting) >= self._limit:
             self._waiting.popleft()
             self._dropped += 1
         self._waiting.append(event)
         self._wake.set()
+
+    def miss(self, events: int) -> None:
+        """Counts events that never came here, and says so by an event that everybody gets."""
+        self.offer(EventsMissed())
+        self._dropped += events
 
     def take_dropped(self) -> int:
         """How many events were lost since the last call."""

@@ -1,4 +1,4 @@
-"""What happens in a hub, as typed values that travel over the in-process bus."""
+"""What happens in a hub, as typed values that travel over the bus."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -272,6 +272,11 @@ class CircuitsChanged:
     circuit: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class EventsMissed:
+    """Events of other processes did not come here; every subscriber gets this, whatever it asked for."""
+
+
 Event = (
     SessionChanged
     | UpstreamChanged
@@ -291,4 +296,5 @@ Event = (
     | ResendsChanged
     | CircuitTold
     | CircuitsChanged
+    | EventsMissed
 )

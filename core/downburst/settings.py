@@ -186,6 +186,10 @@ class SchedulerSettings(_Section):
         description="Changes of transport that a feed may make by figures in a day; two of them are kept for missed "
         "objectives. Day and night, and a step or two.",
     )
+    apart: bool = Field(
+        default=False,
+        description="Whether `downburst scheduler` runs beside the hub; ledger and events then need servers.",
+    )
     dry_run: bool = Field(
         default=False, description="Whether changes are only said and stored, not made. Pins and fallbacks are made."
     )
@@ -211,6 +215,46 @@ class SchedulerSettings(_Section):
         """Whether changes of this feed are only said."""
         own = self.feeds.get(feed)
         return self.dry_run if own is None or own.dry_run is None else own.dry_run
+
+
+class KafkaSettings(_Section):
+    """The brokers by which several processes of a hub tell each other what happens."""
+
+    servers: str = Field(
+        default="", description="HOST:PORT of brokers, with commas between. Empty: everything is one process."
+    )
+    prefix: str = Field(
+        default="downburst",
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="What the names of topics begin with. Hubs that share brokers have prefixes of their own.",
+    )
+    security: Literal["plaintext", "tls", "sasl", "sasl-tls"] = Field(
+        default="plaintext", description="How brokers are spoken to. Plain text is for networks that are yours alone."
+    )
+    ca_file: Path | None = Field(
+        default=None, description="PEM file of the authority of the brokers' certificates. None: the system's."
+    )
+    certificate_file: Path | None = Field(
+        default=None, description="PEM file of this hub's certificate, where brokers ask for one."
+    )
+    key_file: Path | None = Field(default=None, description="PEM file of that certificate's key.")
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        default="SCRAM-SHA-512", description="How the password is shown. PLAIN only inside TLS."
+    )
+    sasl_user: str = Field(default="", description="User at the brokers.")
+    sasl_password_file: Path | None = Field(
+        default=None, description="File with the password. A file, because environments are easily printed."
+    )
+    replication: int = Field(
+        default=0, ge=0, le=10, description="Copies of topics that the hub makes. 0: as the brokers are set up."
+    )
+
+    @field_validator("servers")
+    @classmethod
+    def _are_addresses(cls, text: str) -> str:
+        for address in filter(None, text.split(",")):
+            split_address(address.strip())
+        return text
 
 
 class WatchRule(_Section):
@@ -318,6 +362,7 @@ class Settings(BaseSettings):
     ldm: LdmSettings = LdmSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     watch: WatchSettings = WatchSettings()
+    kafka: KafkaSettings = KafkaSettings()
     time_scale: float = Field(
         default=1.0,
         gt=0,
@@ -359,6 +404,15 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _absolute(self) -> Self:
         object.__setattr__(self, "data_dir", self.data_dir.expanduser().absolute())
+        return self
+
+    @model_validator(mode="after")
+    def _scheduler_has_its_servers(self) -> Self:
+        if self.scheduler.apart and not (self.kafka.servers and self.ledger_url.startswith("postgres")):
+            raise ValueError(
+                "scheduler.apart needs a ledger in PostgreSQL (ledger_url) and Kafka (kafka.servers), which the hub "
+                "and its scheduler share"
+            )
         return self
 
     @property

@@ -16,11 +16,12 @@ from typing import IO
 import uvicorn
 from fastapi import FastAPI
 
-from downburst.bus import Bus
+from downburst.bus import Bus, LocalBus
 from downburst.circuits import FINISHED, Circuit
 from downburst.clock import Clock, SystemClock
-from downburst.errors import AlreadyRunning, DownburstError, Failure, LedgerAway, NotWritable, PortInUse
+from downburst.errors import AlreadyRunning, BadSettings, DownburstError, Failure, LedgerAway, NotWritable, PortInUse
 from downburst.events import FaultSeen
+from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Book, Ledger
 from downburst.ledger_watch import LedgerWatch
 from downburst.live import LiveState
@@ -42,10 +43,7 @@ from downburst_worker.binary import find_node
 
 async def serve(settings: Settings) -> None:
     """Runs a hub until SIGTERM or SIGINT, then stops it cleanly."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop = _stopped_by_signals()
     async with Hub(settings) as hub:
         # What was loaded stays: to look through ten thousand circuits for garbage takes a tenth of a second.
         gc.collect()
@@ -55,13 +53,69 @@ async def serve(settings: Settings) -> None:
     _LOG.info("stopped")
 
 
+async def serve_scheduler(settings: Settings) -> None:
+    """Runs the scheduler of a hub beside it until SIGTERM or SIGINT; while another one does, stands by."""
+    if not settings.scheduler.apart:
+        raise BadSettings(
+            "the hub runs its scheduler itself; to run one beside it set scheduler.apart = true, for the hub as well"
+        )
+    async with AsyncExitStack() as stack:
+        ledger = Ledger.look_into(settings.url_of_ledger)
+        stack.callback(ledger.close)
+        bus = await KafkaBus(settings.kafka).open()
+        stack.callback(bus.close)
+        stop = asyncio.create_task(_stopped_by_signals().wait(), name="stop")
+        working = asyncio.create_task(_schedule(ledger, bus, settings), name="scheduler")
+        await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            await working
+        await _cancelled(stop, working)
+    _LOG.info("stopped")
+
+
+async def _schedule(ledger: Ledger, bus: Bus, settings: Settings) -> None:
+    """Waits until nobody else schedules, then does, until somebody else took over."""
+
+    async def say(sentence: str, next_step: str = "") -> None:
+        _LOG.warning("%s", sentence)
+        bus.publish(FaultSeen(SystemClock().now(), sentence, next_step=next_step))
+
+    async def keep() -> None:
+        while True:
+            with suppress(LedgerAway):
+                await SchedulerLoop(bus, ledger, settings).run()
+            await asyncio.sleep(RESTART_S)
+
+    stands_by = False
+    while not await asyncio.to_thread(_may_hold, ledger, "scheduler"):
+        if not stands_by:
+            _LOG.info("another scheduler is at work; this one stands by")
+        stands_by = True
+        await asyncio.sleep(STAND_BY_S)
+    _LOG.info("schedules")
+    watch = asyncio.create_task(LedgerWatch(ledger, say=say).run(), name="ledger watch")
+    keeping = asyncio.create_task(keep(), name="scheduling")
+    try:
+        done, _ = await asyncio.wait((watch, keeping), return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            await task
+    finally:
+        await _cancelled(watch, keeping)
+
+
+def _may_hold(ledger: Ledger, role: str) -> bool:
+    with suppress(AlreadyRunning, LedgerAway):
+        ledger.hold(role)
+        return True
+    return False
+
+
 class Hub:
     """Every part of a hub on one machine; open it as a context, then let it run."""
 
     def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._bus = Bus()
         self._live = LiveState()
         self._stack = AsyncExitStack()
         self._saying: set[asyncio.Task[None]] = set()
@@ -114,6 +168,7 @@ class Hub:
         self._socket = _listen(settings.http)
         self._stack.callback(self._socket.close)
         self.http_address = _address(self._socket)
+        self._bus = await self._open_bus()
         self._ledger = Ledger.open(settings.url_of_ledger, self._clock)
         self._stack.callback(self._ledger.close)
         self._ledger.hold()
@@ -131,6 +186,13 @@ class Hub:
         await self._agent.start()
         self._circuits = await self._open_circuits()
         self._app = create_app(self._runtime())
+
+    async def _open_bus(self) -> Bus:
+        if not self._settings.kafka.servers:
+            return LocalBus()
+        bus = await KafkaBus(self._settings.kafka).open()
+        self._stack.callback(bus.close)
+        return bus
 
     async def _open_circuits(self) -> Desk:
         register = Register(self._ledger, self._bus, self._clock)
@@ -157,8 +219,8 @@ class Hub:
         )
 
     def _parts(self) -> "Iterator[tuple[str, Run]]":
-        scheduler = SchedulerLoop(self._bus, self._ledger, self._settings, self._clock)
-        yield "scheduler", scheduler.run
+        if not self._settings.scheduler.apart:
+            yield "scheduler", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
         yield "circuits", self._keeper.run
         yield "housekeeping", self._keep_house
         yield "latency history", partial(self._latency.keep_history, days=self._settings.latency_days)
@@ -220,6 +282,14 @@ class Hub:
         task = asyncio.get_running_loop().create_task(self._say(sentence))
         self._saying.add(task)
         task.add_done_callback(self._saying.discard)
+
+
+def _stopped_by_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
 
 
 class _Server(uvicorn.Server):
@@ -329,4 +399,5 @@ BACKLOG = 1024
 KEEP_ALIVE_S = 75
 STOP_S = 5
 RESTART_S = 5.0
+STAND_BY_S = 1.0
 HOUSEKEEPING_S = 3600.0

@@ -30,6 +30,8 @@ class WholeHub:
     http: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
     sites: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
     ledger_url: str = ""
+    more: str = ""
+    """Further sections of its settings."""
     prefix: Sequence[str] = ()
     inside: Callable[[], AbstractContextManager[None]] = nullcontext
     """Where its addresses can be reached, if it runs in a host of a lab."""
@@ -124,4 +126,6 @@ ledger_url = "{hub.ledger_url}"
 [multicast]
 interface = "127.0.0.1"
 network = "{network}"
+
+{hub.more}
 """

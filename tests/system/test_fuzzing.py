@@ -1,4 +1,4 @@
-"""The session's and VCMTP's parsers and machines under mutated conversations, for minutes; make test takes some thousand."""
+"""The session's and VCMTP's parsers and machines under mutated conversations, for minutes; make test takes some."""
 
 import os
 import shutil

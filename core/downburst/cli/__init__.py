@@ -62,6 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 COMMANDS = {
     "hub": "hub:hub",
+    "scheduler": "hub:scheduler",
     "put": "products:put",
     "feeds": "feeds:app",
     "sites": "sites:app",

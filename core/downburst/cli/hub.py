@@ -1,4 +1,4 @@
-"""`downburst hub`, `downburst migrate`, `downburst node-path`."""
+"""`downburst hub`, `downburst scheduler`, `downburst migrate`, `downburst node-path`."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from downburst.cli.client import AsJson, show
 from downburst.errors import BadInput
 from downburst.ledger import migrate_ledger, standing_of
 from downburst.settings import Settings, load_settings
-from downburst.wiring import make_data_dir, node_binary, serve
+from downburst.wiring import make_data_dir, node_binary, serve, serve_scheduler
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The one directory that holds everything.")]
 LedgerUrl = Annotated[
@@ -36,10 +36,20 @@ def hub(
 
     Example: downburst hub --data-dir /var/lib/downburst --sites 0.0.0.0:7370
     """
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.INFO)
+    _log_to_stderr()
     logging.getLogger("downburst.node").setLevel(logging.INFO if verbose else logging.WARNING)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     asyncio.run(serve(chosen_settings(settings, data_dir=data_dir, http=http, sites=sites, ledger_url=ledger)))
+
+
+def scheduler(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Run the scheduler of a hub as a process of its own; start two, and one stands by.
+
+    Takes the hub's settings, with scheduler.apart = true in both.
+
+    Example: downburst scheduler --settings /etc/downburst/hub.toml
+    """
+    _log_to_stderr()
+    asyncio.run(serve_scheduler(chosen_settings(settings, ledger_url=ledger)))
 
 
 def migrate(
@@ -83,6 +93,11 @@ def _check_schema(chosen: Settings, *, as_json: bool) -> None:
         print(f"the ledger is up to date (schema {found.found})")
     if found.pending:
         raise typer.Exit(1)
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.INFO)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
 def node_path(*, settings: SettingsFile = None, as_json: AsJson = False) -> None:

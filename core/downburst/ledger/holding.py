@@ -100,8 +100,8 @@ class Hold:
         row = connection.execute(query).one_or_none()
         who = f"on {row.host}, since {row.at:%Y-%m-%d %H:%M} UTC" if row is not None else "somewhere"
         return (
-            f"another hub ({who}) holds the ledger {self._engine.url!r}; stop it first, or give this hub a database "
-            "of its own"
+            f"another {self._role} ({who}) holds the ledger {self._engine.url!r}; stop it first, or give this one a "
+            "database of its own"
         )
 
     def _drop(self) -> None:

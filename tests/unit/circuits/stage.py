@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from downburst.bus import Bus
+from downburst.bus import LocalBus
 from downburst.circuits import (
     Circuit,
     CircuitEnd,
@@ -34,7 +34,7 @@ class Stage:
     def __init__(self, ledger: Ledger, clock: FakeClock, node: NodeInMemory | None = None) -> None:
         self.ledger = ledger
         self.clock = clock
-        self.bus = Bus()
+        self.bus = LocalBus()
         self.node = node or NodeInMemory()
         self.register = Register(ledger, self.bus, clock)
         self.keeper = Keeper(self.register, self.node, bus=self.bus, clock=clock, settings=CircuitSettings())

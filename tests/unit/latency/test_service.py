@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.bus import Bus
+from downburst.bus import LocalBus
 from downburst.clock import FakeClock, to_us
 from downburst.events import BatchLoaded
 from downburst.ledger import Ledger
@@ -36,7 +36,7 @@ def written(directory: Path, clock: FakeClock, batch: str = "b1") -> Path:
 
 
 async def test_a_batch_that_comes_again_changes_nothing(ledger: Ledger, clock: FakeClock, tmp_path: Path) -> None:
-    bus = Bus()
+    bus = LocalBus()
     loaded = bus.subscribe(BatchLoaded)
     service = LatencyService(ledger, bus=bus, clock=clock)
     path = written(tmp_path, clock)

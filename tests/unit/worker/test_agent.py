@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from downburst.bus import Bus, BusSubscription
+from downburst.bus import BusSubscription, LocalBus
 from downburst.clock import FakeClock
 from downburst.errors import NodeAway
 from downburst.events import (
@@ -44,7 +44,7 @@ FAKE = (sys.executable, str(Path(__file__).parents[2] / "kit" / "fake_node.py"))
 class Stage:
     def __init__(self, directory: Path, ledger: Ledger, clock: FakeClock) -> None:
         self.ledger = ledger
-        self.bus = Bus()
+        self.bus = LocalBus()
         self.live = LiveState()
         self.settings = settings(directory)
         self.seen: BusSubscription = self.bus.subscribe()
