@@ -36,6 +36,8 @@ from kit.fake_node import FakeNode
 
 SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
+LOCAL_TOKEN = "dbo_of-the-hubs-own-user"
+AUTHORIZATION = {"Authorization": f"Bearer {LOCAL_TOKEN}"}
 EPOCH = "12345678901234567890"
 
 
@@ -176,5 +178,6 @@ def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> t
         clock=clock,
         node=node,
         circuits=Desk(register, keeper, circuits, ledger=ledger, bus=bus, clock=clock),
+        local_token=LOCAL_TOKEN,
     )
     return made, node

@@ -1,13 +1,16 @@
 """The application: routes, errors, the page."""
 
+from collections.abc import Iterator
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
 
 from downburst_api import (
     circuits,
     deliveries,
     feeds,
+    guard,
     health,
     latency,
     ldm,
@@ -18,10 +21,12 @@ from downburst_api import (
     problems,
     products,
     resends,
+    sessions,
     sites,
     stream,
     traces,
     upstreams,
+    users,
 )
 from downburst_api.runtime import Runtime
 
@@ -32,11 +37,13 @@ def create_app(runtime: Runtime) -> FastAPI:
         title="Downburst",
         version=version("downburst"),
         description="Feeds, sites, plans and latencies of one hub. Errors are problem documents (RFC 9457).",
-        responses={400: _PROBLEM, 404: _PROBLEM, 503: _PROBLEM},
+        responses={400: _PROBLEM, 401: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 429: _PROBLEM, 503: _PROBLEM},
     )
     app.state.runtime = runtime
     problems.install(app)
-    for module in (
+    modules = (
+        sessions,
+        users,
         products,
         traces,
         deliveries,
@@ -52,10 +59,21 @@ def create_app(runtime: Runtime) -> FastAPI:
         stream,
         health,
         metrics,
-    ):
+    )
+    for module in modules:
         app.include_router(module.router)
     page.mount(app, runtime.dashboard)
+    guard.install(app, runtime.gate, _routes(app, *(module.router for module in modules)))
     return app
+
+
+def _routes(app: FastAPI, *routers: APIRouter) -> Iterator[tuple[str, str]]:
+    """Method and path of everything that answers; the page's files stand for `GET /`."""
+    yield "GET", "/"
+    for owner in (app.router, *routers):
+        for route in owner.routes:
+            if isinstance(route, Route):
+                yield from ((method, route.path) for method in route.methods or () if method != "HEAD")
 
 
 _PROBLEM = {

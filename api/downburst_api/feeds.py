@@ -5,19 +5,23 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
+from downburst.access import Caller
 from downburst.events import FeedsChanged, PinChanged, SubscriptionsChanged
+from downburst.ledger import Book
 from downburst.model import DuplicateRule, Feed
+from downburst_api.guard import caller_of
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import FeedChange, FeedNew, PinNew, feed_out, pin_out
 
 router = APIRouter(prefix="/v1/feeds", tags=["feeds"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
 
 
 @router.get("")
-async def list_feeds(hub: Hub) -> list[dict[str, Any]]:
-    """Every feed, by name."""
-    return [feed_out(feed) for feed in await hub.ledger.read(lambda book: book.feeds.all())]
+async def list_feeds(hub: Hub, caller: Asking) -> list[dict[str, Any]]:
+    """Every feed, by name; a site's administrator sees those that the site may take."""
+    return [feed_out(feed) for feed in await hub.ledger.read(lambda book: _feeds_for(book, caller))]
 
 
 @router.post("", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -65,11 +69,11 @@ async def remove_feed(hub: Hub, feed: str) -> None:
 
 
 @router.put("/{feed}/pin")
-async def pin_feed(hub: Hub, feed: str, wanted: PinNew) -> dict[str, Any]:
+async def pin_feed(hub: Hub, caller: Asking, feed: str, wanted: PinNew) -> dict[str, Any]:
     """Orders the scheduler to use one transport for a feed, if that is feasible."""
 
     pin = await hub.ledger.write(
-        lambda book: book.pins.set(book.feeds.one(feed).name, wanted.transport, by=wanted.by)
+        lambda book: book.pins.set(book.feeds.one(feed).name, wanted.transport, by=wanted.by or caller.name)
     )
     hub.bus.publish(PinChanged(feed))
     return pin_out(pin)
@@ -87,6 +91,13 @@ def _changed(feed: Feed, given: dict[str, Any]) -> Feed:
     if given.get("ldm_feed_type") is not None and feed.ldm_feed_type is None:
         given = {"duplicate_rule": DuplicateRule.SIGNATURE} | given
     return replace(feed, **given)
+
+
+def _feeds_for(book: Book, caller: Caller) -> list[Feed]:
+    if caller.site is None:
+        return book.feeds.all()
+    site = book.sites.one(caller.site)
+    return [feed for feed in book.feeds.all() if site.may_take(feed.name)]
 
 
 async def _announce(hub: Runtime) -> None:

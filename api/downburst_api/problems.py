@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from downburst.errors import DiskFull, DownburstError
+from downburst.errors import DiskFull, DownburstError, NotSignedIn, TooMany
 
 
 def install(app: FastAPI) -> None:
@@ -27,11 +27,21 @@ def problem(status: int, *, title: str, detail: str, code: str, **extra: object)
     return JSONResponse(body | extra, status, media_type=MEDIA_TYPE)
 
 
+def refusal(error: DownburstError) -> JSONResponse:
+    """The document that says why not."""
+    extra = {name: value for name, value in error.extra.items() if name not in _OWN_WORDS}
+    answer = problem(error.status, title=error.title, detail=error.sentence, code=error.code, **extra)
+    if isinstance(error, NotSignedIn):
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooMany):
+        answer.headers["Retry-After"] = str(error.extra["retry_after_s"])
+    return answer
+
+
 async def _refusal(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, DownburstError):
         raise error
-    extra = {name: value for name, value in error.extra.items() if name not in _OWN_WORDS}
-    return problem(error.status, title=error.title, detail=error.sentence, code=error.code, **extra)
+    return refusal(error)
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from downburst.access import who_acts
 from downburst.errors import BadInput, Refused
 from downburst.events import ResendsChanged
 from downburst.ledger import Book
@@ -70,7 +71,7 @@ def _resend(hub: Runtime, wanted: ResendNew) -> Resend:
         begin,
         min(end, now),
         wanted=IdFilter(wanted.pattern, wanted.not_pattern),
-        requested_by=wanted.by,
+        requested_by=wanted.by or who_acts().name,
     )
 
 

@@ -17,6 +17,7 @@ from downburst.ledger.feeds import unknown_feed
 from downburst.live import LiveState
 from downburst.model import Acknowledgement, EnrolmentToken, Feed, Product
 from downburst.settings import Settings
+from downburst_api.gate import Gate
 from downburst_api.histograms import Histograms
 from downburst_api.shared_overview import SharedOverview
 
@@ -116,6 +117,9 @@ class Runtime:
     node: Node
     circuits: Circuits
     dashboard: Path | None = None
+    local_token: str = field(default="", repr=False)
+    """What commands of the hub's own user show; empty: there are none."""
+    gate: Gate = field(init=False)
     started_at: datetime = field(init=False)
     histograms: Histograms = field(init=False, default_factory=Histograms)
     overview: SharedOverview = field(init=False)
@@ -124,6 +128,12 @@ class Runtime:
     def __post_init__(self) -> None:
         self.started_at = self.clock.now()
         self.overview = SharedOverview(self.clock)
+        self.gate = Gate(
+            self.ledger,
+            self.clock,
+            local_token=self.local_token,
+            without_login=self.settings.access.without_login,
+        )
 
     async def feed(self, name: str) -> Feed:
         """The feed, from memory: each upload asks, and feeds change only through this api."""

@@ -211,7 +211,8 @@ class ResendNew(Shape):
     to_at: Annotated[str, Field(alias="to", max_length=64)] = "now"
     pattern: _Pattern = ".*"
     not_pattern: _Pattern | None = None
-    by: Annotated[str, Field(min_length=1, max_length=100)] = "operator"
+    by: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """Who is named as the one who asked; whoever asks, if left out."""
 
     @classmethod
     def _nullable(cls) -> set[str]:
@@ -257,7 +258,8 @@ class PinNew(Shape):
     """A transport to use whatever the scheduler thinks."""
 
     transport: Transport
-    by: Annotated[str, Field(min_length=1, max_length=100)] = "operator"
+    by: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """Who is named as the one who asked; whoever asks, if left out."""
 
 
 class Stored(BaseModel):

@@ -28,6 +28,7 @@ from downburst_api.schemas import (
 
 router = APIRouter(prefix="/v1", tags=["sites"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
+Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
 @router.get("/sites")
@@ -139,17 +140,22 @@ async def add_subscription(hub: Hub, site: str, wanted: SubscriptionNew) -> dict
         await check_pattern(hub.node, "not_pattern", wanted.not_pattern)
     wish = _wish(hub, site, wanted)
     kept = await hub.ledger.write(lambda book: _subscribe(book, wish))
-    await hub.node.refresh()
-    hub.bus.publish(SubscriptionsChanged())
+    await _announce_subscriptions(hub)
     return subscription_out(kept)
 
 
 @router.delete("/subscriptions/{subscription}", status_code=204)
-async def remove_subscription(hub: Hub, subscription: Annotated[int, Path(ge=1, le=2**53)]) -> None:
+async def remove_subscription(hub: Hub, subscription: Number) -> None:
     """Ends a subscription."""
     await hub.ledger.write(lambda book: book.subscriptions.remove(subscription))
-    await hub.node.refresh()
-    hub.bus.publish(SubscriptionsChanged())
+    await _announce_subscriptions(hub)
+
+
+@router.delete("/sites/{site}/subscriptions/{subscription}", status_code=204)
+async def remove_subscription_of(hub: Hub, site: str, subscription: Number) -> None:
+    """Ends a subscription of this site."""
+    await hub.ledger.write(lambda book: _remove_of(book, site, subscription))
+    await _announce_subscriptions(hub)
 
 
 def _troubles(hub: Runtime, site: str) -> dict[str, str]:
@@ -201,6 +207,17 @@ def _backfill(wish: Subscription, begin: datetime, end: datetime, had: list[Subs
         had=tuple(IdFilter(one.pattern, one.not_pattern) for one in had),
         requested_by=f"subscription {wish.id}",
     )
+
+
+def _remove_of(book: Book, site: str, number: int) -> None:
+    if all(wish.id != number for wish in book.subscriptions.of_site(book.sites.one(site).name)):
+        raise NotFound(f"site {site!r} has no subscription {number}; `downburst subscriptions list {site}` shows all")
+    book.subscriptions.remove(number)
+
+
+async def _announce_subscriptions(hub: Runtime) -> None:
+    await hub.node.refresh()
+    hub.bus.publish(SubscriptionsChanged())
 
 
 async def _announce_sites(hub: Runtime) -> None:

@@ -1,14 +1,17 @@
 """The page's live line: server-sent events, one overview a second for all who listen."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from downburst.access import Scope
 from downburst.bus import BusSubscription
+from downburst.errors import DownburstError
 from downburst.events import (
     CircuitsChanged,
     FaultSeen,
@@ -23,6 +26,7 @@ from downburst.events import (
     TrafficSeen,
     UpstreamChanged,
 )
+from downburst_api.guard import shown_by
 from downburst_api.overview import overview_of
 from downburst_api.runtime import Runtime, runtime_of
 
@@ -37,21 +41,29 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
         200: {"content": {"text/event-stream": {}}, "description": "Events named `overview`; `lost` counts drops."}
     },
 )
-async def events(hub: Hub) -> EventSourceResponse:
+async def events(hub: Hub, request: Request) -> EventSourceResponse:
     """The overview each second, and at once after a change; a slow reader misses some and is told how many."""
-    return EventSourceResponse(overviews(hub), ping=PING_S)
+    return EventSourceResponse(overviews(hub, partial(_still_may, hub, request)), ping=PING_S)
 
 
-async def overviews(hub: Runtime) -> AsyncGenerator[ServerSentEvent, None]:
-    """The events that one page gets until the hub stops."""
+async def overviews(hub: Runtime, still_may: Callable[[], Awaitable[bool]]) -> AsyncGenerator[ServerSentEvent, None]:
+    """The events that one page gets until the hub stops, or whoever reads has lost the right."""
     with hub.bus.subscribe(*_TELLING, limit=EVENTS_WAITING) as changes:
-        while not changes.closed:
+        while not changes.closed and await still_may():
             text = await hub.overview.text(lambda: overview_of(hub))
             yield ServerSentEvent(event="overview", data=text)
             await _until_due(changes)
             lost = changes.take_dropped()
             if lost:
                 yield ServerSentEvent(event="lost", data=str(lost))
+
+
+async def _still_may(hub: Runtime, request: Request) -> bool:
+    try:
+        caller = await hub.gate.caller(shown_by(request.scope))
+    except DownburstError:
+        return False
+    return caller.may(Scope.READ)
 
 
 async def _until_due(changes: BusSubscription) -> None:

@@ -11,6 +11,8 @@
     ├── NotFound                   404  feed, site, subscription or plan that nobody made; knows near names
     ├── AlreadyThere               409  a name that is taken
     ├── Refused                    403  a right is missing: allow list, token, credential
+    │   └── NotSignedIn            401  nobody is known to ask
+    ├── TooMany                    429  asked too often; knows when to ask again
     └── Failure                    500  the hub itself can't do it
         ├── DiskFull               507
         ├── NotWritable            500
@@ -110,6 +112,18 @@ class Refused(DownburstError):
     """A right is missing."""
 
     status, code, title = 403, "refused", "Not allowed"
+
+
+class NotSignedIn(Refused):
+    """Nobody is known to ask."""
+
+    status, code, title, exit_code = 401, "not-signed-in", "Sign in first", 2
+
+
+class TooMany(DownburstError):
+    """Asked too often; `extra["retry_after_s"]` says when it is worth while again."""
+
+    status, code, title = 429, "too-many", "Too many requests"
 
 
 class Failure(DownburstError):

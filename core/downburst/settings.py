@@ -9,17 +9,14 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from downburst.access_settings import AccessSettings, Section
 from downburst.errors import BadSettings
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FeedMulticast(_Section):
+class FeedMulticast(Section):
     """How one feed multicasts, where that differs from the hub's other feeds."""
 
     interface: str | None = None
@@ -37,7 +34,7 @@ class FeedMulticast(_Section):
         return network if network is None else _multicast_network(network)
 
 
-class MulticastSettings(_Section):
+class MulticastSettings(Section):
     """How this hub multicasts."""
 
     enabled: bool = Field(
@@ -113,7 +110,7 @@ class MulticastSettings(_Section):
         return self if own is None else self.model_copy(update=own.model_dump(exclude_none=True))
 
 
-class CircuitSettings(_Section):
+class CircuitSettings(Section):
     """Circuits that the hub's own nodes make, and how they are measured."""
 
     network: IPv4Network | IPv6Network = Field(
@@ -133,7 +130,7 @@ class CircuitSettings(_Section):
     )
 
 
-class LdmSettings(_Section):
+class LdmSettings(Section):
     """The port for LDMs that ask this hub for products or push to it."""
 
     listen: tuple[str, ...] = Field(
@@ -154,13 +151,13 @@ class LdmSettings(_Section):
         return whole
 
 
-class FeedScheduling(_Section):
+class FeedScheduling(Section):
     """What the scheduler does differently for one feed."""
 
     dry_run: bool | None = Field(default=None, description="As `scheduler.dry_run`, for this feed.")
 
 
-class SchedulerSettings(_Section):
+class SchedulerSettings(Section):
     """When the scheduler decides; times are divided by `time_scale`."""
 
     step_s: float = Field(
@@ -217,7 +214,7 @@ class SchedulerSettings(_Section):
         return self.dry_run if own is None or own.dry_run is None else own.dry_run
 
 
-class KafkaSettings(_Section):
+class KafkaSettings(Section):
     """The brokers by which several processes of a hub tell each other what happens."""
 
     servers: str = Field(
@@ -257,7 +254,7 @@ class KafkaSettings(_Section):
         return text
 
 
-class WatchRule(_Section):
+class WatchRule(Section):
     """Maps paths under the watched directory to a feed and a product id."""
 
     match: str = Field(description="Regular expression on the path relative to the directory, from its start.")
@@ -267,7 +264,7 @@ class WatchRule(_Section):
     )
 
 
-class WatchSettings(_Section):
+class WatchSettings(Section):
     """A directory from which products are taken."""
 
     directory: Path | None = Field(default=None, description="Watched directory; none: directory ingest is off.")
@@ -302,7 +299,7 @@ class Settings(BaseSettings):
     )
     http: str = Field(
         default="127.0.0.1:7371",
-        description="HOST:PORT of the api and the page. Loopback: there is no log-in, so a proxy must guard it.",
+        description="HOST:PORT of the api and the page. Loopback: it speaks HTTP, so a proxy adds TLS for others.",
     )
     sites: str = Field(
         default="127.0.0.1:7370",
@@ -360,6 +357,7 @@ class Settings(BaseSettings):
     multicast: MulticastSettings = MulticastSettings()
     circuits: CircuitSettings = CircuitSettings()
     ldm: LdmSettings = LdmSettings()
+    access: AccessSettings = AccessSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     watch: WatchSettings = WatchSettings()
     kafka: KafkaSettings = KafkaSettings()

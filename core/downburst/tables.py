@@ -50,7 +50,7 @@ metadata = MetaData(
 )
 
 # SQLite numbers rows by itself only for a plain INTEGER key.
-_Id = BigInteger().with_variant(Integer(), "sqlite")
+NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 
 holders = Table(
     "holders",
@@ -130,7 +130,7 @@ tokens = Table(
 subscriptions = Table(
     "subscriptions",
     metadata,
-    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("id", NUMBER, primary_key=True, autoincrement=True),
     Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
     Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), nullable=False, index=True),
     Column("pattern", Text, nullable=False),
@@ -146,7 +146,7 @@ subscriptions = Table(
 resends = Table(
     "resends",
     metadata,
-    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("id", NUMBER, primary_key=True, autoincrement=True),
     Column("site", ForeignKey("sites.name", ondelete="CASCADE"), nullable=False, index=True),
     Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), nullable=False, index=True),
     Column("kind", String(16), nullable=False),
@@ -191,7 +191,7 @@ ldm_sources = Table(
 ldm_accepts = Table(
     "ldm_accepts",
     metadata,
-    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("id", NUMBER, primary_key=True, autoincrement=True),
     Column("feeds", Text, nullable=False),
     Column("pattern", Text, nullable=False),
     Column("host", Text, nullable=False),
@@ -202,7 +202,7 @@ ldm_accepts = Table(
 legs = Table(
     "legs",
     metadata,
-    Column("leg", _Id, primary_key=True, autoincrement=True),
+    Column("leg", NUMBER, primary_key=True, autoincrement=True),
     Column("feed", String(64), nullable=False),
     # A leg's number stands for keys and packet numbers at sites, so none is given twice.
     sqlite_autoincrement=True,
@@ -328,7 +328,7 @@ exceptions = Table(
 batches = Table(
     "batches",
     metadata,
-    Column("number", _Id, primary_key=True, autoincrement=True),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
     Column("batch", Text, nullable=False, unique=True),
     Column("loaded_at", Instant, nullable=False),
     sqlite_autoincrement=True,
@@ -337,7 +337,7 @@ batches = Table(
 faults = Table(
     "faults",
     metadata,
-    Column("number", _Id, primary_key=True, autoincrement=True),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
     Column("at", Instant, nullable=False),
     Column("sentence", Text, nullable=False),
     Column("feed", String(64)),
@@ -374,7 +374,7 @@ circuit_ports = Table(
 circuits = Table(
     "circuits",
     metadata,
-    Column("number", _Id, primary_key=True, autoincrement=True),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
     Column("request_id", String(100), nullable=False, unique=True),
     Column("asked_sha256", String(64), nullable=False),
     Column("rate_out_bps", BigInteger, nullable=False),
@@ -413,7 +413,7 @@ circuit_ends = Table(
 circuit_events = Table(
     "circuit_events",
     metadata,
-    Column("number", _Id, primary_key=True, autoincrement=True),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
     Column("circuit", ForeignKey("circuits.number", ondelete="CASCADE"), nullable=False, index=True),
     Column("at", Instant, nullable=False),
     Column("event", String(16), nullable=False),

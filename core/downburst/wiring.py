@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -16,6 +17,8 @@ from typing import IO
 import uvicorn
 from fastapi import FastAPI
 
+from downburst import local_token
+from downburst.access import LINK_PREFIX, LinkKind, hashed, new_secret
 from downburst.bus import Bus, LocalBus
 from downburst.circuits import FINISHED, Circuit
 from downburst.clock import Clock, SystemClock
@@ -48,6 +51,8 @@ async def serve(settings: Settings) -> None:
         # What was loaded stays: to look through ten thousand circuits for garbage takes a tenth of a second.
         gc.collect()
         gc.freeze()
+        if link := await hub.first_link():
+            _LOG.info("no administrator yet; whoever opens this within a day becomes the first: %s", link)
         _LOG.info("page and api at http://%s, sites connect to %s", hub.http_address, ", ".join(hub.sites_address))
         await hub.run_until(stop)
     _LOG.info("stopped")
@@ -185,6 +190,7 @@ class Hub:
         self._stack.push_async_callback(self._agent.stop)
         await self._agent.start()
         self._circuits = await self._open_circuits()
+        self._local_token = self._leave_token()
         self._app = create_app(self._runtime())
 
     async def _open_bus(self) -> Bus:
@@ -202,6 +208,24 @@ class Hub:
         register.watchers.append(self._forget_finished)
         return Desk(register, self._keeper, node, ledger=self._ledger, bus=self._bus, clock=self._clock)
 
+    def _leave_token(self) -> str:
+        port = split_address(self.http_address)[1]
+        self._stack.callback(local_token.take_back, port=port)
+        return local_token.leave(self._settings.data_dir, port=port)
+
+    async def first_link(self) -> str | None:
+        """Where the first administrator is made, once; None if there is one."""
+        secret = new_secret(LINK_PREFIX)
+
+        def make(book: Book) -> bool:
+            if book.users.has_admin():
+                return False
+            book.login_links.add(hashed(secret), LinkKind.FIRST, lifetime=FIRST_LINK)
+            return True
+
+        made = await self._ledger.write(make)
+        return f"http://{self.http_address}/#welcome={secret}" if made else None
+
     def _forget_finished(self, circuit: Circuit) -> None:
         if circuit.state in FINISHED:
             self._live.forget_circuit(circuit.number)
@@ -216,6 +240,7 @@ class Hub:
             node=self._agent,
             circuits=self._circuits,
             dashboard=_dashboard(self._settings),
+            local_token=self._local_token,
         )
 
     def _parts(self) -> "Iterator[tuple[str, Run]]":
@@ -268,7 +293,8 @@ class Hub:
         """Forgets history that is older than wanted."""
         while True:
             oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
-            await self._ledger.write(partial(_forget, oldest_minute=oldest))
+            audited = self._clock.now() - timedelta(days=self._settings.access.audit_days)
+            await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited))
             await asyncio.sleep(HOUSEKEEPING_S)
 
     async def _say(self, sentence: str, next_step: str = "") -> None:
@@ -382,8 +408,9 @@ def _dashboard(settings: Settings) -> Path | None:
     return next((place for place in places if place is not None and (place / "index.html").is_file()), None)
 
 
-def _forget(book: Book, *, oldest_minute: int) -> None:
+def _forget(book: Book, *, oldest_minute: int, audited: datetime) -> None:
     book.traffic.forget_before(oldest_minute)
+    book.audit.forget_before(audited)
 
 
 async def _cancelled(*tasks: "asyncio.Task[object]") -> None:
@@ -401,3 +428,4 @@ STOP_S = 5
 RESTART_S = 5.0
 STAND_BY_S = 1.0
 HOUSEKEEPING_S = 3600.0
+FIRST_LINK = timedelta(days=1)

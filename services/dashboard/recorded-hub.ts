@@ -9,6 +9,10 @@ export function recordedHub(): Plugin {
     name: 'recorded-hub',
     apply: 'serve',
     configureServer(server) {
+      server.middlewares.use('/v1/session', (_request, response) => {
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify(VIEWER))
+      })
       server.middlewares.use('/v1/overview', (_request, response) => {
         response.setHeader('content-type', 'application/json')
         response.end(JSON.stringify(recordedAt(Date.now())))
@@ -37,5 +41,6 @@ function recordedAt(now: number): unknown {
   )
 }
 
+const VIEWER = { user: null, role: null, site: null, scopes: ['read', 'latency'], hub: 'recorded' }
 const RECORDING = fileURLToPath(new URL('./src/fixtures/overview.json', import.meta.url))
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/

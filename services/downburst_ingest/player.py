@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from downburst.errors import BadInput, DownburstError, Failure
+from downburst.local_token import authorization
 from downburst_ingest.playing import Body, FileBody, Planned, WholeBody, sha256_of, whole
 from downburst_ingest.uploads import Answer, Connect, Uploads
 
@@ -72,12 +73,14 @@ class Player:
         self._slots = asyncio.Semaphore(concurrency)
         self._slips_s: deque[float] = deque(maxlen=1_000_000)
         self._began_s = 0.0
+        self._authorization: dict[str, str] = {}
         self.summary = PlaySummary()
         """Filled while the play runs, complete when it ends."""
 
     async def play(self, products: Iterable[Planned]) -> PlaySummary:
         """Sends each product when it is due; returns after the last acknowledgement."""
         self._began_s = time.monotonic()
+        self._authorization = authorization(self._hub)
         try:
             await self._send_all(products)
         except* DownburstError as group:
@@ -110,6 +113,7 @@ class Player:
             "Downburst-Created": str(time.time_ns() // 1000),
             "Content-Length": str(product.body.size_bytes),
             "Content-Type": "application/octet-stream",
+            **self._authorization,
         }
         answer = await self._put(path, headers=headers, content=content, body=product.body)
         self._count(product, duplicate=answer.status == HTTPStatus.OK)

@@ -12,7 +12,7 @@ from downburst.clock import FakeClock
 from downburst.errors import AlreadyThere, NotFound, NotWritable, Refused, UnknownFeed
 from downburst.ledger import Book, Ledger
 from downburst.ledger.databases import connect
-from downburst.ledger.dump import Dump, fill, look
+from downburst.ledger.dump import SELF_NUMBERING, Dump, fill, look
 from downburst.model import (
     Candidate,
     CircuitAttachment,
@@ -325,6 +325,11 @@ def _resend(book: Book) -> Resend:
     return Resend(
         0, "unl.edu", "NGRID", now - timedelta(hours=2), now, wanted=IdFilter("^A", "B$"), had=(IdFilter("^AA"),)
     )
+
+
+def test_every_table_that_numbers_its_rows_is_known_to_backups() -> None:
+    numbering = {table.name for table in metadata.tables.values() if table.dialect_options["sqlite"]["autoincrement"]}
+    assert numbering == SELF_NUMBERING
 
 
 def test_every_row_goes_into_another_database_and_back(

@@ -88,6 +88,7 @@ class Starter:
         client = self._stack.enter_context(httpx.Client(base_url=f"http://{http}", timeout=60))
         hub = RunningHub(directory, http, sites, process, client)
         until(f"the hub is up\n{hub.log()}", lambda: _up(client, hub))
+        client.headers["Authorization"] = f"Bearer {(directory / 'operator.token').read_text().strip()}"
         return hub
 
     def receiver(self, hub: RunningHub, site: str, token: str) -> subprocess.Popen[bytes]:

@@ -78,7 +78,8 @@ def test_an_upload_that_breaks_off_stores_nothing(hub: RunningHub) -> None:
     host, port = hub.http.split(":")
     with socket.create_connection((host, int(port))) as line:
         line.sendall(
-            b"PUT /v1/feeds/IDS%7CDDPLUS/products/cut HTTP/1.1\r\nHost: hub\r\nContent-Length: 900000\r\n\r\n"
+            b"PUT /v1/feeds/IDS%7CDDPLUS/products/cut HTTP/1.1\r\nHost: hub\r\nContent-Length: 900000\r\n"
+            + f"Authorization: {hub.client.headers['Authorization']}\r\n\r\n".encode()
             + b"x" * 400_000
         )
         until("the upload has begun", lambda: list((hub.directory / "spool").iterdir()))

@@ -89,7 +89,8 @@ class Source(threading.Thread):
     def run(self) -> None:
         """Goes on until told that it is over; the product in hand is finished first."""
         number = 0
-        with httpx.Client(base_url=f"http://{self.story.hub.http}", timeout=30) as client:
+        url, authorization = f"http://{self.story.hub.http}", self.story.hub.authorization
+        with httpx.Client(base_url=url, timeout=30, headers=authorization) as client:
             while not self.over.is_set():
                 number += 1
                 self.acknowledged.append(self._put(client, number))

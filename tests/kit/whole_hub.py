@@ -59,7 +59,14 @@ class WholeHub:
     def answer(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Asks the api; an answer that is a refusal is one as well."""
         with self.inside():
-            return httpx.request(method, f"http://{self.http}{path}", timeout=60, verify=False, **request)
+            return httpx.request(
+                method, f"http://{self.http}{path}", timeout=60, verify=False, headers=self.authorization, **request
+            )
+
+    @property
+    def authorization(self) -> dict[str, str]:
+        """What its own user's commands show."""
+        return {"Authorization": f"Bearer {(self.directory / 'data' / 'operator.token').read_text().strip()}"}
 
     def is_well(self) -> bool:
         """Whether the api says that all is well."""

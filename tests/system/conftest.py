@@ -4,8 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from kit.capabilities import needs
 from kit.node import HubNode, SiteNode, Subscribe
+from kit.page_hub import PATIENCE_MS
 
 
 @pytest.fixture
@@ -31,3 +34,23 @@ def subscribe(node: HubNode, tmp_path: Path) -> Iterator[Subscribe]:
     yield start
     for site in started:
         site.stop()
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    needs("chromium")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.set_default_timeout(PATIENCE_MS)
+    expect.set_options(timeout=PATIENCE_MS)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    assert errors == []

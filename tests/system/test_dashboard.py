@@ -3,97 +3,23 @@
 import os
 import re
 import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
-from urllib.parse import quote
 
-import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from kit.capabilities import needs
-from kit.node import node_binary
+from kit.page_hub import PATIENCE_MS, Hub
 
 pytestmark = [pytest.mark.system, pytest.mark.browser]
-PATIENCE_MS = 60_000
-ROOT = Path(__file__).resolve().parents[2]
-
-
-class Hub:
-    """`downburst hub` as a child, with a client for its api."""
-
-    def __init__(self, data_dir: Path, name: str = "hub") -> None:
-        self.data_dir, self.name = data_dir, name
-        self.http, self.sites = "127.0.0.1:0", "127.0.0.1:0"
-        self.receivers: list[subprocess.Popen[bytes]] = []
-
-    def start(self) -> Self:
-        argv = [str(Path(sys.executable).with_name("downburst")), "hub", "--data-dir", str(self.data_dir)]
-        argv += ["--http", self.http, "--sites", self.sites]
-        environment = {**os.environ, "DOWNBURST_NODE": node_binary(), "DOWNBURST_NAME": self.name}
-        self.process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment)
-        self.http, self.sites = self._addresses()
-        self.client = httpx.Client(base_url=f"http://{self.http}", timeout=10)
-        return self
-
-    def stop(self, *, how: signal.Signals = signal.SIGTERM) -> None:
-        self.client.close()
-        self.process.send_signal(how)
-        self.process.wait(timeout=60)
-        self.reader.join()
-
-    def receive(self, site: str, directory: Path, *stand_by: "Hub") -> None:
-        """Starts a site of this hub, for which the others stand by."""
-        directory.mkdir()
-        argv = [node_binary(), "receive", "--dir", str(directory)]
-        for hub in (self, *stand_by):
-            token_file = directory / f"token-{hub.name}"
-            token_file.write_text(hub.post(f"sites/{site}/tokens")["token"])
-            argv += ["--hub", hub.sites, "--token-file", str(token_file)]
-        self.receivers.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL))
-
-    def post(self, path: str, **fields: object) -> dict[str, str]:
-        answer = self.client.post(f"/v1/{path}", json=fields)
-        assert answer.is_success, answer.text
-        made: dict[str, str] = answer.json()
-        return made
-
-    def put(self, feed: str, product_id: str, content: bytes) -> None:
-        answer = self.client.put(f"/v1/feeds/{feed}/products/{quote(product_id)}", content=content)
-        assert answer.status_code == 201, answer.text
-
-    def close(self) -> None:
-        children: list[subprocess.Popen[bytes] | subprocess.Popen[str]] = [*self.receivers, self.process]
-        for process in children:
-            if process.poll() is None:
-                process.terminate()
-                process.wait(timeout=60)
-        self.client.close()
-
-    def _addresses(self) -> tuple[str, str]:
-        """Read the log to the line that tells both addresses; keep reading, so that the pipe never fills."""
-        log = self.process.stderr
-        assert log is not None
-        seen = []
-        for line in log:
-            seen.append(line)
-            if found := re.search(r"page and api at http://(\S+), sites connect to (\S+)", line):
-                self.reader = threading.Thread(target=lambda: [None for _ in log] and log.close(), daemon=True)
-                self.reader.start()
-                return found[1], found[2]
-        raise AssertionError(f"the hub ended before it listened: {''.join(seen)}")
 
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
     needs("chromium")
-    assert (ROOT / "services/dashboard/dist/index.html").exists(), "the page is not built; run: make setup"
-    started = Hub(tmp_path / "hub").start()
+    started = Hub(tmp_path / "hub", without_login="page").start()
     try:
         yield started
     finally:
@@ -103,31 +29,11 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
 @pytest.fixture
 def other(hub: Hub, tmp_path: Path) -> Iterator[Hub]:
     """A second hub, of another name."""
-    started = Hub(tmp_path / "other", "other").start()
+    started = Hub(tmp_path / "other", "other", without_login="page").start()
     try:
         yield started
     finally:
         started.close()
-
-
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    needs("chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        yield launched
-        launched.close()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    opened = browser.new_page(viewport={"width": 1280, "height": 900})
-    opened.set_default_timeout(PATIENCE_MS)
-    expect.set_options(timeout=PATIENCE_MS)
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    yield opened
-    assert errors == []
 
 
 def a_site_that_receives(hub: Hub, directory: Path) -> None:

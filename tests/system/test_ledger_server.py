@@ -36,7 +36,8 @@ class Source(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        with httpx.Client(base_url=f"http://{self.hub.http}", timeout=60) as client:
+        url, authorization = f"http://{self.hub.http}", self.hub.authorization
+        with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
             number = 0
             while not self.over.wait(0.02):
                 number += 1

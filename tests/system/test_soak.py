@@ -33,7 +33,8 @@ class Grids(threading.Thread):
         self.count = 0
 
     def run(self) -> None:
-        with httpx.Client(base_url=f"http://{self.hub.http}", timeout=60) as client:
+        url, authorization = f"http://{self.hub.http}", self.hub.authorization
+        with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
             while not self.over.wait(self.random.expovariate(2.0)):
                 for _ in range(20 if self.random.random() < 0.1 else 3):
                     size = min(int(self.random.lognormvariate(10.5, 1.0)), 2_000_000)

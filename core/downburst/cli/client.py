@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from downburst.errors import DownburstError, Failure
+from downburst.local_token import authorization
 from downburst.settings import DEFAULT_HUB, HUB_VARIABLE
 
 HubAddress = Annotated[str, typer.Option("--hub", envvar=HUB_VARIABLE, help="The hub's address.")]
@@ -37,7 +38,8 @@ class HubClient:
         """The hub's answer as JSON (None if it has no body); each part of the path is percent-encoded."""
         url = f"{self._address}/{'/'.join(_encoded(part) for part in path)}"
         try:
-            answer = httpx.request(method, url, timeout=TIMEOUT, **request)
+            headers = {**authorization(self._address), **request.pop("headers", {})}
+            answer = httpx.request(method, url, timeout=TIMEOUT, headers=headers, **request)
         except httpx.UnsupportedProtocol:
             raise _bad_address(self._address) from None
         except httpx.InvalidURL:

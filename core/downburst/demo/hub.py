@@ -15,6 +15,7 @@ import httpx
 
 from downburst.demo.scene import FeedSpec, SiteSpec
 from downburst.errors import Failure
+from downburst.local_token import authorization
 
 Document = dict[str, Any]
 
@@ -80,6 +81,7 @@ class HubApi:
     """The few routes that a demonstration needs."""
 
     def __init__(self, url: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._url = url
         self._client = httpx.AsyncClient(base_url=url, timeout=30.0, transport=transport)
 
     async def close(self) -> None:
@@ -128,7 +130,7 @@ class HubApi:
 
     async def _call(self, method: str, path: str, body: Document | None = None) -> Any:
         try:
-            answer = await self._client.request(method, path, json=body)
+            answer = await self._client.request(method, path, json=body, headers=authorization(self._url))
         except httpx.TransportError as error:
             raise Failure(f"the demonstration's hub does not answer {method} {path} ({error!r})") from error
         if not answer.is_success:
@@ -155,6 +157,10 @@ sites = "{sites}"
 node = "{node}"
 # Windows and dwell below are in played time and shrink by this factor.
 time_scale = {time_scale}
+
+[access]
+# Everything here is made up, and only this machine can look.
+without_login = "page"
 
 [multicast]
 interface = "127.0.0.1"

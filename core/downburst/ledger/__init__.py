@@ -2,6 +2,7 @@
 
 `Ledger` holds the database and hands out one `Book` per transaction; a book groups every query by noun:
 feeds, sites, tokens, credentials, subscriptions, ports, circuits, plans, pins,
+users, access tokens, sessions, links, audit,
 legs, latency, settled, exceptions, batches, faults, traffic.
 """
 

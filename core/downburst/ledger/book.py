@@ -3,6 +3,8 @@
 from sqlalchemy import Connection
 
 from downburst.clock import Clock
+from downburst.ledger.access import AccessTokens, Links, Sessions, Users
+from downburst.ledger.audit import Audit
 from downburst.ledger.circuits import Circuits, Ports
 from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.feeds import Feeds
@@ -33,6 +35,11 @@ class Book:
         self.upstreams = Upstreams(connection, clock)
         self.ldm_sources = LdmSources(connection, clock)
         self.ldm_accepts = LdmAccepts(connection, clock)
+        self.users = Users(connection, clock)
+        self.access_tokens = AccessTokens(connection, clock)
+        self.login_sessions = Sessions(connection, clock)
+        self.login_links = Links(connection, clock)
+        self.audit = Audit(connection, clock)
         self.ports = Ports(connection, clock)
         self.circuits = Circuits(connection, clock)
         self.plans = Plans(connection)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
+from downburst.access import THE_HUB, who_acts
 from downburst.circuits import (
     FINISHED,
     Cap,
@@ -21,6 +22,7 @@ from downburst.circuits import (
 )
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, Failure, NotFound
+from downburst.ledger.audit import Audit
 from downburst.ledger.rows import put
 from downburst.tables import circuit_ends, circuit_events, circuit_measurements, circuit_ports, circuits
 
@@ -31,6 +33,7 @@ class Ports:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def all(self) -> list[Port]:
         """Every port, by name."""
@@ -53,18 +56,24 @@ class Ports:
             )
         row = asdict(port) | {"created_at": self._clock.now()}
         self._connection.execute(insert(circuit_ports).values(row))
-        return self.one(port.name)
+        kept = self.one(port.name)
+        self._audit.record("port", port.name, "added", after=kept)
+        return kept
 
     def change(self, port: Port) -> Port:
         """Keeps other properties of a port that is there."""
-        row = asdict(port) | {"created_at": self.one(port.name).created_at}
+        before = self.one(port.name)
+        row = asdict(port) | {"created_at": before.created_at}
         put(self._connection, circuit_ports, row)
-        return self.one(port.name)
+        kept = self.one(port.name)
+        self._audit.record("port", port.name, "changed", before=before, after=kept)
+        return kept
 
     def remove(self, name: str) -> None:
         """Forgets a port."""
-        self.one(name)
+        before = self.one(name)
         self._connection.execute(delete(circuit_ports).where(circuit_ports.c.name == name))
+        self._audit.record("port", name, "removed", before=before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,7 @@ class Circuits:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def add(self, circuit: Circuit) -> Circuit:
         """Keeps a circuit under a number of its own, whatever number it carries."""
@@ -96,10 +106,16 @@ class Circuits:
         self._connection.execute(insert(circuit_ends), ends)
         if number > FINISHED_KEPT:
             self._forget_before(number - FINISHED_KEPT)
-        return replace(circuit, number=number, created_at=now, since=now)
+        kept = replace(circuit, number=number, created_at=now, since=now)
+        self._audit.record("circuit", number, "added", after=kept)
+        return kept
 
     def save(self, circuit: Circuit) -> None:
         """Keeps what became of a circuit that is there."""
+        # What the hub itself does to circuits all day is in their own events.
+        if who_acts() is not THE_HUB:
+            before = self.one(circuit.number)
+            self._audit.record("circuit", circuit.number, "changed", before=before, after=circuit)
         self._connection.execute(update(circuits).where(circuits.c.number == circuit.number).values(_row(circuit)))
         self._put_ends(circuit)
 

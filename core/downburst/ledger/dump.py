@@ -149,6 +149,19 @@ def _continue_after(connection: Connection, table: Table, last: int) -> None:
 
 NOT_KEPT = frozenset({"alembic_version", "holders"})
 """Tables that say something of a database and nothing of a hub."""
-SELF_NUMBERING = frozenset({"subscriptions", "legs", "batches", "faults", "resends", "circuits", "circuit_events"})
+SELF_NUMBERING = frozenset(
+    {
+        "access_tokens",
+        "audit",
+        "batches",
+        "circuit_events",
+        "circuits",
+        "faults",
+        "ldm_accepts",
+        "legs",
+        "resends",
+        "subscriptions",
+    }
+)
 """Tables whose numbers are never given twice."""
 CHUNK_ROWS = 1_000

@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from functools import partial
 from typing import Generic, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -88,8 +90,9 @@ class Ledger:
 
         While the database is away it is tried again, so `work` may run several times and must touch nothing else.
         """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writer, self._persist, work, True, patience_s)  # noqa: FBT003
+        # The audit names who acts in the task that asks.
+        work_on = partial(copy_context().run, self._persist, work, True, patience_s)  # noqa: FBT003
+        return await asyncio.get_running_loop().run_in_executor(self._writer, work_on)
 
     async def read(self, work: Callable[[Book], T], *, patience_s: float = PATIENCE_S) -> T:
         """Runs `work`, which only reads, on a reading thread; tried again like a write."""

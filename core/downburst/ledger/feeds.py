@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, UnknownFeed
+from downburst.ledger.audit import Audit
 from downburst.ledger.plans import Legs
 from downburst.model import DuplicateRule, Durability, Feed, FeedClass
 from downburst.tables import feeds
@@ -18,6 +19,7 @@ class Feeds:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def all(self) -> list[Feed]:
         """Every feed, by name."""
@@ -41,6 +43,7 @@ class Feeds:
             raise AlreadyThere(f"there is a feed {feed.name!r} already; change it instead, or choose another name")
         kept = replace(feed, unicast_leg=Legs(self._connection).allocate(feed.name), created_at=self._clock.now())
         self._connection.execute(insert(feeds).values(asdict(kept)))
+        self._audit.record("feed", feed.name, "added", after=kept)
         return kept
 
     def change(self, feed: Feed) -> Feed:
@@ -48,12 +51,14 @@ class Feeds:
         before = self.one(feed.name)
         kept = replace(feed, unicast_leg=before.unicast_leg, created_at=before.created_at)
         self._connection.execute(update(feeds).where(feeds.c.name == feed.name).values(asdict(kept)))
+        self._audit.record("feed", feed.name, "changed", before=before, after=kept)
         return kept
 
     def remove(self, name: str) -> None:
         """Forgets a feed and the subscriptions to it; its plans and latencies stay as history."""
-        self.one(name)
+        before = self.one(name)
         self._connection.execute(delete(feeds).where(feeds.c.name == name))
+        self._audit.record("feed", name, "removed", before=before)
 
 
 def unknown_feed(name: str, known: list[str]) -> UnknownFeed:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, NotFound
+from downburst.ledger.audit import Audit
 from downburst.model import LdmAccept, LdmSource
 from downburst.tables import ldm_accepts, ldm_sources
 
@@ -17,6 +18,7 @@ class LdmSources:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def all(self) -> list[LdmSource]:
         """Every source, by name."""
@@ -42,19 +44,24 @@ class LdmSources:
                 f"there is an LDM source {source.name!r} already; remove it first, or choose another name"
             )
         self._connection.execute(insert(ldm_sources).values(_row(source) | {"created_at": self._clock.now()}))
-        return self.one(source.name)
+        kept = self.one(source.name)
+        self._audit.record("LDM source", source.name, "added", after=kept)
+        return kept
 
     def change(self, source: LdmSource) -> LdmSource:
         """Keeps other properties of a source."""
-        created_at = self.one(source.name).created_at
+        before = self.one(source.name)
         change = update(ldm_sources).where(ldm_sources.c.name == source.name)
-        self._connection.execute(change.values(_row(source) | {"created_at": created_at}))
-        return self.one(source.name)
+        self._connection.execute(change.values(_row(source) | {"created_at": before.created_at}))
+        kept = self.one(source.name)
+        self._audit.record("LDM source", source.name, "changed", before=before, after=kept)
+        return kept
 
     def remove(self, name: str) -> None:
         """Forgets a source; what it brought stays."""
-        self.one(name)
+        before = self.one(name)
         self._connection.execute(delete(ldm_sources).where(ldm_sources.c.name == name))
+        self._audit.record("LDM source", name, "removed", before=before)
 
 
 class LdmAccepts:
@@ -63,6 +70,7 @@ class LdmAccepts:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def all(self) -> list[LdmAccept]:
         """Every line, oldest first."""
@@ -75,12 +83,17 @@ class LdmAccepts:
         del row["id"]
         key = self._connection.execute(insert(ldm_accepts).values(row)).inserted_primary_key
         query = select(ldm_accepts).where(ldm_accepts.c.id == (key[0] if key else None))
-        return LdmAccept(**self._connection.execute(query).one()._mapping)
+        kept = LdmAccept(**self._connection.execute(query).one()._mapping)
+        self._audit.record("LDM accept", kept.id, "added", after=kept)
+        return kept
 
     def remove(self, number: int) -> None:
         """Forgets a line."""
-        if self._connection.execute(delete(ldm_accepts).where(ldm_accepts.c.id == number)).rowcount == 0:
+        before = next((line for line in self.all() if line.id == number), None)
+        if before is None:
             raise NotFound(f"nothing is accepted under the number {number}; `downburst ldm accepts` shows all")
+        self._connection.execute(delete(ldm_accepts).where(ldm_accepts.c.id == number))
+        self._audit.record("LDM accept", number, "removed", before=before)
 
 
 def _row(source: LdmSource) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from downburst.clock import Clock
 from downburst.errors import Failure
+from downburst.ledger.audit import Audit
 from downburst.ledger.rows import found, key_of, put, put_all, same_key
 from downburst.model import Candidate, Leg, LegCounters, Pin, Plan, Transport
 from downburst.tables import leg_counters, legs, pins, plans
@@ -60,6 +61,7 @@ class Pins:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def all(self) -> dict[str, Pin]:
         """Every pin, by feed."""
@@ -72,13 +74,20 @@ class Pins:
 
     def set(self, feed: str, transport: Transport, *, by: str) -> Pin:
         """Pins the feed to a transport."""
+        before = self.find(feed)
         pin = Pin(feed=feed, transport=transport, by=by, at=self._clock.now())
         put(self._connection, pins, asdict(pin))
+        self._audit.record("pin", feed, "changed" if before else "added", before=before, after=pin)
         return pin
 
     def remove(self, feed: str) -> bool:
         """Lets the scheduler choose again; says whether there was a pin."""
-        return self._connection.execute(delete(pins).where(pins.c.feed == feed)).rowcount > 0
+        before = self.find(feed)
+        if before is None:
+            return False
+        self._connection.execute(delete(pins).where(pins.c.feed == feed))
+        self._audit.record("pin", feed, "removed", before=before)
+        return True
 
 
 class Legs:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import NotFound
+from downburst.ledger.audit import Audit
 from downburst.model import IdFilter, Resend, ResendKind, ResendState
 from downburst.tables import resends
 
@@ -17,6 +18,7 @@ class Resends:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def add(self, wanted: Resend) -> Resend:
         """Keeps a resend under a number of its own; the id it carries is not looked at."""
@@ -25,7 +27,9 @@ class Resends:
         number = 0 if key is None else int(key[0])
         ended = resends.c.state != ResendState.WAITING.value
         self._connection.execute(delete(resends).where(ended, resends.c.id <= number - ENDED_KEPT))
-        return self.one(number)
+        kept = self.one(number)
+        self._audit.record("resend", number, "added", after=kept)
+        return kept
 
     def one(self, number: int) -> Resend:
         """The resend; a number nobody gave is refused."""
@@ -55,9 +59,11 @@ class Resends:
 
     def cancel(self, number: int) -> Resend:
         """Ends a resend; what was delivered stays."""
-        self.one(number)
+        before = self.one(number)
         self._end(number, ResendState.CANCELLED, {})
-        return self.one(number)
+        kept = self.one(number)
+        self._audit.record("resend", number, "cancelled", before=before, after=kept)
+        return kept
 
     def _end(self, number: int, state: ResendState, counted: dict[str, int]) -> bool:
         waits = (resends.c.id == number, resends.c.state == ResendState.WAITING.value)

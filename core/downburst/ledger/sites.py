@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, NotFound, Refused
+from downburst.ledger.audit import Audit
 from downburst.model import CircuitAttachment, Credential, EnrolmentToken, Place, Site, Subscription
 from downburst.tables import credentials, sites, subscriptions, tokens
 
@@ -18,6 +19,7 @@ class Sites:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def all(self) -> list[Site]:
         """Every site, by name."""
@@ -40,18 +42,23 @@ class Sites:
         if self.find(site.name) is not None:
             raise AlreadyThere(f"there is a site {site.name!r} already; change it instead, or choose another name")
         self._connection.execute(insert(sites).values(_site_row(site) | {"created_at": self._clock.now()}))
-        return self.one(site.name)
+        kept = self.one(site.name)
+        self._audit.record("site", site.name, "added", after=kept)
+        return kept
 
     def change(self, site: Site) -> Site:
         """Keeps other properties of a site."""
-        self.one(site.name)
+        before = self.one(site.name)
         self._connection.execute(update(sites).where(sites.c.name == site.name).values(_site_row(site)))
-        return self.one(site.name)
+        kept = self.one(site.name)
+        self._audit.record("site", site.name, "changed", before=before, after=kept)
+        return kept
 
     def remove(self, name: str) -> None:
         """Forgets a site with its credentials, tokens and subscriptions; its latencies stay as history."""
-        self.one(name)
+        before = self.one(name)
         self._connection.execute(delete(sites).where(sites.c.name == name))
+        self._audit.record("site", name, "removed", before=before)
 
 
 class Credentials:
@@ -60,6 +67,7 @@ class Credentials:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def of(self, site: str) -> list[Credential]:
         """Every credential of a site, revoked and expired ones too, oldest first."""
@@ -76,7 +84,11 @@ class Credentials:
         change = update(credentials).where(credentials.c.site == site, credentials.c.revoked_at.is_(None))
         if sha256 is not None:
             change = change.where(credentials.c.sha256 == sha256)
-        return self._connection.execute(change.values(revoked_at=self._clock.now())).rowcount
+        revoked = self._connection.execute(change.values(revoked_at=self._clock.now())).rowcount
+        if revoked:
+            what = {"credentials": revoked} if sha256 is None else {"sha256": sha256}
+            self._audit.record("credential", site, "revoked", after=what)
+        return revoked
 
     def expire(self, sha256: str, at: datetime) -> None:
         """Lets a credential end at an instant."""
@@ -89,6 +101,7 @@ class Tokens:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def add(
         self, site: str, secret_sha256: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
@@ -101,6 +114,7 @@ class Tokens:
             secret_sha256, site, created_at=begin, expires_at=begin + lifetime, credential_seconds=seconds
         )
         self._connection.execute(insert(tokens).values(asdict(token)))
+        self._audit.record("enrolment token", site, "added", after={"expires_at": token.expires_at})
         return token
 
     def of(self, site: str) -> list[EnrolmentToken]:
@@ -138,6 +152,7 @@ class Tokens:
         ends = None if token.credential_seconds is None else at + timedelta(seconds=token.credential_seconds)
         credential = Credential(credential_sha256, token.site, created_at=at, peer=peer, expires_at=ends)
         self._connection.execute(insert(credentials).values(asdict(credential)))
+        self._audit.record("credential", token.site, "enrolled", after=credential)
 
 
 class Subscriptions:
@@ -146,6 +161,7 @@ class Subscriptions:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def all(self) -> list[Subscription]:
         """Every subscription, oldest first."""
@@ -177,13 +193,16 @@ class Subscriptions:
         kept = None if key is None else self.find(int(key[0]))
         if kept is None:
             raise NotFound("the subscription vanished while it was made; try again")
+        self._audit.record("subscription", f"{kept.id} of {kept.site}", "added", after=kept)
         return kept
 
     def remove(self, subscription_id: int) -> None:
         """Forgets a subscription."""
-        gone = self._connection.execute(delete(subscriptions).where(subscriptions.c.id == subscription_id))
-        if gone.rowcount == 0:
+        before = self.find(subscription_id)
+        if before is None:
             raise NotFound(f"there is no subscription {subscription_id}; `downburst subscriptions list` shows all")
+        self._connection.execute(delete(subscriptions).where(subscriptions.c.id == subscription_id))
+        self._audit.record("subscription", f"{before.id} of {before.site}", "removed", before=before)
 
 
 def _site(row: Row[Any]) -> Site:

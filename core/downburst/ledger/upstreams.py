@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, NotFound
+from downburst.ledger.audit import Audit
 from downburst.model import Upstream
 from downburst.tables import upstreams
 
@@ -17,6 +18,7 @@ class Upstreams:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+        self._audit = Audit(connection, clock)
 
     def all(self) -> list[Upstream]:
         """Every upstream, by name."""
@@ -37,12 +39,15 @@ class Upstreams:
             )
         row = asdict(upstream) | {"feeds": list(upstream.feeds), "created_at": self._clock.now()}
         self._connection.execute(insert(upstreams).values(row))
-        return self.one(upstream.name)
+        kept = self.one(upstream.name)
+        self._audit.record("upstream", upstream.name, "added", after=kept)
+        return kept
 
     def remove(self, name: str) -> None:
         """Forgets an upstream; what it brought stays."""
-        self.one(name)
+        before = self.one(name)
         self._connection.execute(delete(upstreams).where(upstreams.c.name == name))
+        self._audit.record("upstream", name, "removed", before=before)
 
 
 def _upstream(row: Row[Any]) -> Upstream:

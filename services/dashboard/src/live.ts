@@ -27,6 +27,8 @@ export function lastHeard_ms(state: LinkState): number | null {
 export interface Hearer {
   overview(overview: Overview): void
   link(link: Link, silent_s: number | null): void
+  /** The hub does not know any more who asks. */
+  signedOut?(): void
 }
 
 /** Starts following the hub; returns the way to stop. */
@@ -59,6 +61,7 @@ export function follow(hearer: Hearer): () => void {
     const limit = setTimeout(() => asking?.abort(), FRESH_MS)
     try {
       const response = await fetch(OVERVIEW, { signal: asking.signal, headers: { accept: 'application/json' } })
+      if (response.status === 401) hearer.signedOut?.()
       if (response.ok && take(await response.text())) state.lastAnswer_ms = performance.now()
     } catch {
       // The hub is away: the link's state says so.

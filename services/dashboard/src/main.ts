@@ -1,7 +1,7 @@
 import { mount } from 'svelte'
 
-import App from './App.svelte'
+import Root from './Root.svelte'
 import './page.css'
 
 const target = document.getElementById('page')
-if (target) mount(App, { target })
+if (target) mount(Root, { target })

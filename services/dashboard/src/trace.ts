@@ -1,5 +1,7 @@
 /** Where a product is: the question in the address, the answer from the hub, and what a reader wants first. */
 
+import { call } from './hub'
+
 export type DeliveryState =
   'waiting' | 'sending' | 'repairing' | 'stored' | 'rejected' | 'expired' | 'not-subscribed' | 'denied'
 
@@ -52,11 +54,8 @@ export function address(product: string): string {
 }
 
 /** Asks the hub; what it refuses is thrown as its sentence. */
-export async function ask(product: string, signal: AbortSignal): Promise<Answer> {
-  const answer = await fetch(`./v1/products/trace?limit=3&product=${encodeURIComponent(product)}`, { signal })
-  const body: unknown = await answer.json().catch(() => null)
-  if (!answer.ok) throw new Error(detail(body) ?? `the hub answered ${answer.status}; try again`)
-  return body as Answer
+export function ask(product: string, signal: AbortSignal): Promise<Answer> {
+  return call<Answer>('GET', `products/trace?limit=3&product=${encodeURIComponent(product)}`, undefined, signal)
 }
 
 /** Those who lack the product first, then the slowest, then by name. */
@@ -79,11 +78,6 @@ export function bar(stages: Stage[]): { stage: string; share: number; ms: number
 /** What a stage is called for people. */
 export function stageName(stage: string): string {
   return STAGES[stage] ?? stage
-}
-
-function detail(body: unknown): string | null {
-  const found = body !== null && typeof body === 'object' && 'detail' in body ? body.detail : null
-  return typeof found === 'string' ? found : null
 }
 
 const ADDRESS = '#/trace/'

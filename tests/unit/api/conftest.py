@@ -13,7 +13,7 @@ from downburst.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst_api.app import create_app
 from downburst_api.runtime import Runtime
-from factories import NodeStandIn, runtime
+from factories import AUTHORIZATION, NodeStandIn, runtime
 
 
 @dataclass
@@ -44,5 +44,5 @@ class Asked:
 async def hub(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> AsyncIterator[Asked]:
     made, node = runtime(tmp_path / "hub", ledger, clock, max_product_bytes=1_000_000)
     transport = httpx.ASGITransport(create_app(made), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://hub") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://hub", headers=AUTHORIZATION) as client:
         yield Asked(client, made, node, made.bus.subscribe())

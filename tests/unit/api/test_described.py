@@ -16,7 +16,7 @@ from downburst.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.model import Feed, Site
 from downburst_api.app import create_app
-from factories import runtime
+from factories import AUTHORIZATION, runtime
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_every_request_is_answered_or_refused_with_a_problem(app: FastAPI, mode:
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
         def play(case: Any) -> None:
-            _check(case.call())
+            _check(case.call(headers=AUTHORIZATION))
 
         # Where nothing can be left out or wrong, there is nothing to play.
         with suppress(Unsatisfiable):

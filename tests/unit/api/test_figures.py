@@ -242,8 +242,12 @@ async def test_the_page_says_how_it_is_built(hub: Asked) -> None:
     assert (await hub.client.get("/docs")).status_code == 200
 
 
+async def always() -> bool:
+    return True
+
+
 async def test_the_live_line_tells_the_overview_and_ends_with_the_bus(told: Asked) -> None:
-    line = overviews(told.runtime)
+    line = overviews(told.runtime, always)
     first = await anext(line)
     assert (first.event, json.loads(str(first.data))["feeds"][0]["feed"]) == ("overview", "NGRID")
     told.runtime.bus.close()
@@ -251,7 +255,7 @@ async def test_the_live_line_tells_the_overview_and_ends_with_the_bus(told: Aske
 
 
 async def test_a_slow_page_is_told_what_it_lost(told: Asked) -> None:
-    line = overviews(told.runtime)
+    line = overviews(told.runtime, always)
     await anext(line)
     for _ in range(70):
         told.runtime.bus.publish(SessionChanged("a.edu", "closed", told.runtime.clock.now(), "p"))

@@ -1,0 +1,118 @@
+"""Who asks: the caller behind a token, a session or nothing."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hmac import compare_digest
+
+from downburst.access import (
+    LOCAL,
+    LOCAL_PREFIX,
+    SCOPES_OF,
+    SESSION_PREFIX,
+    TOKEN_PREFIX,
+    Caller,
+    Role,
+    Scope,
+    User,
+    hashed,
+)
+from downburst.clock import Clock
+from downburst.errors import NotSignedIn
+from downburst.ledger import Book, Ledger
+from downburst_api.limits import Limit
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a request shows of its sender."""
+
+    bearer: str | None
+    cookie: str | None
+    peer: str
+
+
+class Gate:
+    """Knows callers by what they show; asks the ledger at most each `REMEMBERED_S` for the same one."""
+
+    def __init__(
+        self, ledger: Ledger, clock: Clock, *, local_token: str = "", without_login: str = "nothing"
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._local_token = local_token
+        self._nobody = Caller("nobody", None, _WITHOUT_LOGIN[without_login])
+        self._known: OrderedDict[str, tuple[Caller | None, float]] = OrderedDict()
+        self.nobodys = Limit(clock, per_minute=600, burst=600, what="requests without a login from this address")
+        self.callers = Limit(clock, per_minute=6_000, burst=6_000, what="requests of this user")
+        self.wrong = Limit(clock, per_minute=30, burst=30, what="wrong tokens from this address")
+        self.sign_ins_by_peer = Limit(clock, per_minute=6, burst=30, what="failed sign-ins from this address")
+        self.sign_ins_by_name = Limit(clock, per_minute=1, burst=8, what="failed sign-ins of this user")
+
+    async def caller(self, shown: Shown) -> Caller:
+        """Who shows this; a token that is not known is refused, a session that has ended is nobody's."""
+        if shown.bearer is not None:
+            self.wrong.check(shown.peer)
+            found = await self._by_secret(shown.bearer)
+            if found is None:
+                self.wrong.take(shown.peer)
+                raise NotSignedIn("the token is not known here, or it was revoked or has expired; make another one")
+            return replace(found, peer=shown.peer)
+        if shown.cookie is not None and shown.cookie.startswith(SESSION_PREFIX):
+            found = await self._by_secret(shown.cookie)
+            if found is not None:
+                return replace(found, peer=shown.peer, by_cookie=True)
+        return replace(self._nobody, peer=shown.peer)
+
+    def forget(self) -> None:
+        """Asks the ledger again about everybody: users or tokens have changed."""
+        self._known.clear()
+
+    async def _by_secret(self, secret: str) -> Caller | None:
+        if secret.startswith(LOCAL_PREFIX):
+            same = bool(self._local_token) and compare_digest(secret.encode(), self._local_token.encode())
+            return LOCAL_CALLER if same else None
+        key, now_s = hashed(secret), self._clock.monotonic_s()
+        remembered = self._known.get(key)
+        if remembered is not None and now_s < remembered[1]:
+            return remembered[0]
+        found = await self._ledger.read(lambda book: _found(book, secret, key))
+        self._known[key] = (found, now_s + REMEMBERED_S)
+        self._known.move_to_end(key)
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.popitem(last=False)
+        return found
+
+
+def caller_of_user(user: User | None) -> Caller | None:
+    """The caller that a signed-in user is; None if the user may not sign in."""
+    if user is None or not user.active:
+        return None
+    return Caller(user.name, user.role, SCOPES_OF[user.role], user.site)
+
+
+def _found(book: Book, secret: str, key: str) -> Caller | None:
+    if secret.startswith(TOKEN_PREFIX):
+        token = book.access_tokens.by_secret(key)
+        if token is None or not token.usable_at(book.clock.now()):
+            return None
+        scopes = frozenset(token.scopes) & SCOPES_OF[token.role]
+        return Caller(f"token {token.number} ({token.name})"[:80], token.role, scopes, token.site)
+    if secret.startswith(SESSION_PREFIX):
+        found = book.login_sessions.find(key)
+        if found is None:
+            return None
+        session, user = found
+        return LOCAL_CALLER if session.user is None else caller_of_user(user)
+    return None
+
+
+LOCAL_CALLER = Caller(LOCAL, Role.ADMIN, frozenset(Scope))
+_WITHOUT_LOGIN: Mapping[str, frozenset[Scope]] = {
+    "nothing": frozenset(),
+    "latency": frozenset({Scope.LATENCY}),
+    "page": frozenset({Scope.LATENCY, Scope.READ}),
+}
+REMEMBERED_S = 5.0
+"""So long another process's change may take to be seen here; changes of this one are seen at once."""
+MOST_REMEMBERED = 4096

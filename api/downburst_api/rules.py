@@ -1,0 +1,126 @@
+"""The rule of every route: who may call it. A route without a rule does not start, a rule without a route neither."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from downburst.access import Scope
+
+
+class Own(Enum):
+    """How a site's administrator, who sees that site alone, may call a route."""
+
+    NEVER = auto()
+    PATH = auto()
+    """If the path names the site."""
+    QUERY = auto()
+    """With the parameter `site`, which is filled in if it is left out."""
+    FILTERED = auto()
+    """The route itself shows what concerns the site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a route asks of its caller; no scope: nothing."""
+
+    scope: Scope | None
+    own: Own = Own.NEVER
+    known: bool = False
+    """Whether at least somebody has to be signed in."""
+
+
+EVERYBODY = Rule(None)
+SIGNED_IN = Rule(None, known=True)
+LATENCY = Rule(Scope.LATENCY, Own.QUERY)
+PUBLISHED = Rule(Scope.LATENCY)
+READ = Rule(Scope.READ)
+DETAILS = Rule(Scope.DETAILS)
+OPERATE = Rule(Scope.OPERATE)
+ADMIN = Rule(Scope.ADMIN)
+SITE_READS = Rule(Scope.DETAILS, Own.PATH)
+SITE_CHANGES = Rule(Scope.OPERATE, Own.PATH)
+
+RULES: Mapping[tuple[str, str], Rule] = {
+    ("GET", "/"): EVERYBODY,
+    ("GET", "/healthz"): EVERYBODY,
+    ("GET", "/metrics"): Rule(Scope.METRICS),
+    ("GET", "/docs"): EVERYBODY,
+    ("GET", "/docs/oauth2-redirect"): EVERYBODY,
+    ("GET", "/redoc"): EVERYBODY,
+    ("GET", "/openapi.json"): EVERYBODY,
+    ("GET", "/v1/session"): EVERYBODY,
+    ("POST", "/v1/session"): EVERYBODY,
+    ("DELETE", "/v1/session"): EVERYBODY,
+    ("POST", "/v1/session/link"): EVERYBODY,
+    ("POST", "/v1/session/links"): SIGNED_IN,
+    ("PUT", "/v1/session/password"): SIGNED_IN,
+    ("GET", "/v1/users"): ADMIN,
+    ("POST", "/v1/users"): ADMIN,
+    ("GET", "/v1/users/{user}"): ADMIN,
+    ("PATCH", "/v1/users/{user}"): ADMIN,
+    ("DELETE", "/v1/users/{user}"): ADMIN,
+    ("POST", "/v1/users/{user}/invitations"): ADMIN,
+    ("GET", "/v1/access-tokens"): ADMIN,
+    ("POST", "/v1/access-tokens"): ADMIN,
+    ("DELETE", "/v1/access-tokens/{number}"): ADMIN,
+    ("GET", "/v1/audit"): ADMIN,
+    ("GET", "/v1/overview"): READ,
+    ("GET", "/v1/events"): READ,
+    ("GET", "/v1/status"): DETAILS,
+    ("GET", "/v1/latency"): LATENCY,
+    ("GET", "/v1/latency/history"): LATENCY,
+    ("GET", "/v1/totals"): PUBLISHED,
+    ("GET", "/v1/plans"): READ,
+    ("GET", "/v1/feeds"): Rule(Scope.READ, Own.FILTERED),
+    ("POST", "/v1/feeds"): OPERATE,
+    ("GET", "/v1/feeds/{feed}"): READ,
+    ("PUT", "/v1/feeds/{feed}"): OPERATE,
+    ("PATCH", "/v1/feeds/{feed}"): OPERATE,
+    ("DELETE", "/v1/feeds/{feed}"): OPERATE,
+    ("GET", "/v1/feeds/{feed}/plans"): READ,
+    ("PUT", "/v1/feeds/{feed}/pin"): OPERATE,
+    ("DELETE", "/v1/feeds/{feed}/pin"): OPERATE,
+    ("PUT", "/v1/feeds/{feed}/products/{product_id:anytext}"): Rule(Scope.INGEST),
+    ("GET", "/v1/products/trace"): Rule(Scope.READ, Own.QUERY),
+    ("GET", "/v1/deliveries"): Rule(Scope.READ, Own.QUERY),
+    ("GET", "/v1/sites"): DETAILS,
+    ("POST", "/v1/sites"): OPERATE,
+    ("GET", "/v1/sites/{site}"): SITE_READS,
+    ("PATCH", "/v1/sites/{site}"): OPERATE,
+    ("DELETE", "/v1/sites/{site}"): OPERATE,
+    ("GET", "/v1/sites/{site}/path"): SITE_READS,
+    ("POST", "/v1/sites/{site}/tokens"): SITE_CHANGES,
+    ("DELETE", "/v1/sites/{site}/credentials"): SITE_CHANGES,
+    ("GET", "/v1/subscriptions"): READ,
+    ("DELETE", "/v1/subscriptions/{subscription}"): OPERATE,
+    ("GET", "/v1/sites/{site}/subscriptions"): SITE_READS,
+    ("POST", "/v1/sites/{site}/subscriptions"): SITE_CHANGES,
+    ("DELETE", "/v1/sites/{site}/subscriptions/{subscription}"): SITE_CHANGES,
+    ("POST", "/v1/resends"): OPERATE,
+    ("GET", "/v1/resends"): Rule(Scope.READ, Own.QUERY),
+    ("GET", "/v1/resends/{resend}"): READ,
+    ("DELETE", "/v1/resends/{resend}"): OPERATE,
+    ("GET", "/v1/upstreams"): DETAILS,
+    ("POST", "/v1/upstreams"): OPERATE,
+    ("DELETE", "/v1/upstreams/{upstream}"): OPERATE,
+    ("GET", "/v1/ldm/sources"): DETAILS,
+    ("POST", "/v1/ldm/sources"): OPERATE,
+    ("PUT", "/v1/ldm/sources/{source}"): OPERATE,
+    ("DELETE", "/v1/ldm/sources/{source}"): OPERATE,
+    ("GET", "/v1/ldm/accepts"): DETAILS,
+    ("POST", "/v1/ldm/accepts"): OPERATE,
+    ("DELETE", "/v1/ldm/accepts/{number}"): OPERATE,
+    ("GET", "/v1/ldm/peers"): DETAILS,
+    ("GET", "/v1/ports"): DETAILS,
+    ("POST", "/v1/ports"): OPERATE,
+    ("GET", "/v1/ports/{port}"): DETAILS,
+    ("PATCH", "/v1/ports/{port}"): OPERATE,
+    ("DELETE", "/v1/ports/{port}"): OPERATE,
+    ("GET", "/v1/circuits"): DETAILS,
+    ("POST", "/v1/circuits"): OPERATE,
+    ("GET", "/v1/circuits/{circuit}"): DETAILS,
+    ("PATCH", "/v1/circuits/{circuit}"): OPERATE,
+    ("DELETE", "/v1/circuits/{circuit}"): OPERATE,
+    ("POST", "/v1/circuits/{circuit}/clone"): OPERATE,
+    ("POST", "/v1/circuits/{circuit}/measure"): OPERATE,
+}

@@ -1,0 +1,230 @@
+"""Routes of whoever asks: signing in and out, one-time links, the own password."""
+
+import asyncio
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from downburst.access import (
+    LINK_PREFIX,
+    LOCAL,
+    SESSION_PREFIX,
+    Caller,
+    LinkKind,
+    Role,
+    Session,
+    User,
+    acting,
+    hashed,
+    new_secret,
+)
+from downburst.errors import BadInput, DownburstError, NotSignedIn, Refused
+from downburst.ledger import Book
+from downburst.passwords import hash_password, is_password
+from downburst_api.gate import LOCAL_CALLER, caller_of_user
+from downburst_api.guard import caller_of, cookie_name, shown_by
+from downburst_api.runtime import Runtime, runtime_of
+from downburst_api.schemas import Shape
+
+router = APIRouter(prefix="/v1/session", tags=["access"])
+Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
+_Password = Annotated[str, Field(min_length=1, max_length=2048)]
+_Name = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class SignIn(Shape):
+    """A user's name and password."""
+
+    user: _Name
+    password: _Password
+    bearer: bool = False
+    """Programs get the session's secret in the answer; browsers get it as a cookie that pages can't read."""
+
+
+class LinkUse(Shape):
+    """A one-time link, and what it asks for: name and password of the first administrator, or a new password."""
+
+    link: Annotated[str, Field(min_length=1, max_length=200)]
+    user: _Name | None = None
+    password: _Password | None = None
+
+
+class PasswordChange(Shape):
+    """The own password."""
+
+    old: _Password
+    new: _Password
+
+
+@router.get("")
+async def who_am_i(hub: Hub, caller: Asking) -> dict[str, Any]:
+    """Who asks, and what they may; nobody is known by `user` null."""
+    return _caller_out(caller) | {"hub": hub.settings.name}
+
+
+@router.post("", status_code=201, responses={401: {}, 429: {}})
+async def sign_in(hub: Hub, request: Request, wanted: SignIn) -> JSONResponse:
+    """Signs a user in: a cookie for a browser, or a secret for a program that asks for it."""
+    _check_not_foreign(request)
+    peer = shown_by(request.scope).peer
+    hub.gate.sign_ins_by_peer.check(peer)
+    hub.gate.sign_ins_by_name.check(wanted.user)
+    user = await hub.ledger.read(lambda book: book.users.find(wanted.user))
+    kept = user.password_hash if user is not None and user.active else None
+    if not await _argon2(is_password, wanted.password, kept) or user is None:
+        hub.gate.sign_ins_by_peer.take(peer)
+        hub.gate.sign_ins_by_name.take(wanted.user)
+        raise NotSignedIn("name or password is wrong; an administrator can send you a link for another password")
+    hub.gate.sign_ins_by_name.forgive(wanted.user)
+    return await _begin(hub, request, user, bearer=wanted.bearer)
+
+
+@router.delete("", status_code=204)
+async def sign_out(hub: Hub, request: Request) -> JSONResponse:
+    """Ends the session that the request shows, if there is one."""
+    shown = shown_by(request.scope)
+    for secret in (shown.bearer, shown.cookie):
+        if secret is not None and secret.startswith(SESSION_PREFIX):
+            ended = hashed(secret)
+            await hub.ledger.write(lambda book, ended=ended: book.login_sessions.end(ended))  # type: ignore[misc]
+    hub.gate.forget()
+    answer = JSONResponse(None, status_code=204)
+    answer.body = b""
+    answer.init_headers({})
+    answer.delete_cookie(cookie_name(request.scope))
+    return answer
+
+
+@router.post("/link", status_code=201, responses={403: {}, 409: {}})
+async def use_link(hub: Hub, request: Request, wanted: LinkUse) -> JSONResponse:
+    """Uses a one-time link: the first administrator, an invitation with a password, or a sign-in from the shell."""
+    _check_not_foreign(request)
+    peer = shown_by(request.scope).peer
+    hub.gate.sign_ins_by_peer.check(peer)
+    sha256 = hashed(wanted.link)
+    try:
+        link = await hub.ledger.read(lambda book: book.login_links.find(sha256))
+    except Refused:
+        hub.gate.sign_ins_by_peer.take(peer)
+        raise
+    password = await _argon2(hash_password, _needed(wanted.password)) if link.kind is not LinkKind.SIGN_IN else None
+    with acting(Caller(f"{link.kind.value} link", None, frozenset(), peer=peer)):
+        user = await hub.ledger.write(lambda book: _used(book, sha256, wanted.user, password))
+    hub.gate.forget()
+    return await _begin(hub, request, user, bearer=False)
+
+
+@router.post("/links", status_code=201, responses={401: {}, 403: {}})
+async def make_link(hub: Hub, caller: Asking) -> dict[str, Any]:
+    """Makes a link with which a browser signs in once as whoever asks: a user, or who may use the hub's machine."""
+    user = None if caller.name == LOCAL else caller.name
+    secret = new_secret(LINK_PREFIX)
+
+    def make(book: Book) -> Any:
+        if not caller.known or (user is not None and book.users.find(user) is None):
+            raise Refused("links are made for users and for commands on the hub's machine, not for tokens")
+        return book.login_links.add(hashed(secret), LinkKind.SIGN_IN, lifetime=SIGN_IN_LINK, user=user)
+
+    link = await hub.ledger.write(make)
+    return {"fragment": f"#sign-in={secret}", "expires_at": link.expires_at}
+
+
+@router.put("/password", status_code=204, responses={401: {}, 403: {}})
+async def change_password(hub: Hub, caller: Asking, wanted: PasswordChange) -> None:
+    """Changes the password of whoever asks; every session of the user ends."""
+    hub.gate.sign_ins_by_name.check(caller.name)
+    user = await hub.ledger.read(lambda book: book.users.find(caller.name))
+    if not caller.known or user is None:
+        raise Refused("only a user who has signed in has a password to change")
+    if not await _argon2(is_password, wanted.old, user.password_hash):
+        hub.gate.sign_ins_by_name.take(caller.name)
+        raise Refused("the old password is wrong")
+    new = await _argon2(hash_password, wanted.new)
+    await hub.ledger.write(lambda book: book.users.change(_with_password(book.users.one(user.name), new)))
+    hub.gate.forget()
+
+
+def _used(book: Book, sha256: str, name: str | None, password: str | None) -> User | None:
+    link = book.login_links.use(sha256)
+    if link.kind is LinkKind.FIRST:
+        if book.users.has_admin():
+            raise Refused("there is an administrator already; ask for an invitation")
+        if name is None:
+            raise BadInput("the first administrator needs a name; give `user`")
+        return book.users.add(User(name, Role.ADMIN, password_hash=password))
+    if link.user is None:
+        return None
+    user = book.users.one(link.user)
+    if not user.active:
+        raise Refused(f"{user.name} may not sign in any more; ask an administrator")
+    return user if password is None else book.users.change(_with_password(user, password))
+
+
+async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: bool) -> JSONResponse:
+    """A session, and the answer that carries its secret."""
+    secret = new_secret(SESSION_PREFIX)
+    lifetime = timedelta(hours=hub.settings.access.session_hours)
+    name = None if user is None else user.name
+    caller = LOCAL_CALLER if user is None else caller_of_user(user)
+    if caller is None:
+        raise DownburstError("a user who may not sign in signed in")
+
+    def keep(book: Book) -> Session:
+        book.audit.record("session", caller.name, "signed in", after={"role": caller.role})
+        return book.login_sessions.add(hashed(secret), name, lifetime=lifetime)
+
+    with acting(Caller(caller.name, caller.role, caller.scopes, caller.site, peer=shown_by(request.scope).peer)):
+        session = await hub.ledger.write(keep)
+    out = _caller_out(caller) | {"expires_at": session.expires_at.isoformat()}
+    answer = JSONResponse(out | ({"session": secret} if bearer else {}), status_code=201)
+    if not bearer:
+        answer.set_cookie(
+            cookie_name(request.scope),
+            secret,
+            max_age=round(lifetime.total_seconds()),
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+    return answer
+
+
+def _check_not_foreign(request: Request) -> None:
+    """Another page must not sign a browser in as somebody else."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Refused(
+            "this request comes from another page than the hub's own; open the hub's page and repeat it there"
+        )
+
+
+async def _argon2(work: Any, *arguments: Any) -> Any:
+    """One password at a time: each takes 64 MiB and all of a core for some tens of milliseconds."""
+    async with _ONE_AT_A_TIME:
+        return await asyncio.to_thread(work, *arguments)
+
+
+def _needed(password: str | None) -> str:
+    if password is None:
+        raise BadInput("this link asks for a password; give `password`")
+    return password
+
+
+def _with_password(user: User, password_hash: str) -> User:
+    return User(user.name, user.role, user.site, password_hash, user.active)
+
+
+def _caller_out(caller: Caller) -> dict[str, Any]:
+    return {
+        "user": caller.name if caller.known else None,
+        "role": caller.role,
+        "site": caller.site,
+        "scopes": sorted(caller.scopes),
+    }
+
+
+_ONE_AT_A_TIME = asyncio.Semaphore(1)
+SIGN_IN_LINK = timedelta(minutes=10)

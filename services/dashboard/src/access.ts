@@ -1,0 +1,74 @@
+/** Who looks at the page, and how they come in: by password, or by a link that works once. */
+import { call } from './hub'
+
+export type Role = 'viewer' | 'site' | 'operator' | 'admin'
+
+export interface Who {
+  /** `null`: nobody has signed in. */
+  user: string | null
+  role: Role | null
+  site: string | null
+  scopes: string[]
+  hub: string
+}
+
+/** What a one-time link in the address is for. */
+export type LinkKind = 'welcome' | 'invitation' | 'sign-in'
+
+export interface OneTimeLink {
+  kind: LinkKind
+  secret: string
+}
+
+export interface Change {
+  number: number
+  at: string
+  who: string
+  role: string | null
+  peer: string
+  action: string
+  kind: string
+  subject: string
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
+}
+
+/** The one-time link that an address carries, after its `#`, which no server ever sees. */
+export function linkIn(hash: string): OneTimeLink | null {
+  const found = /^#(welcome|invitation|sign-in)=(dbl_[\w-]+)$/.exec(hash)
+  return found ? { kind: found[1] as LinkKind, secret: found[2] as string } : null
+}
+
+export function whoAmI(): Promise<Who> {
+  return call<Who>('GET', 'session')
+}
+
+export async function signIn(user: string, password: string): Promise<void> {
+  await call('POST', 'session', { user, password })
+}
+
+export async function signOut(): Promise<void> {
+  await call('DELETE', 'session')
+}
+
+/** Uses a link up: the first administrator gives name and password, who was invited a password. */
+export async function useLink(link: OneTimeLink, user: string, password: string): Promise<void> {
+  const wanted: Record<string, string> = { link: link.secret }
+  if (link.kind === 'welcome') wanted['user'] = user
+  if (link.kind !== 'sign-in') wanted['password'] = password
+  await call('POST', 'session/link', wanted)
+}
+
+/** What a change did, as pairs of what was and what is; of what was added or removed, what was set. */
+export function differences(change: Change): { name: string; before: string; after: string }[] {
+  const names = Object.keys({ ...change.before, ...change.after }).sort()
+  return names
+    .map((name) => ({ name, before: shown(change.before?.[name]), after: shown(change.after?.[name]) }))
+    .filter((one) => one.before !== '' || one.after !== '')
+}
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null || value === '') return ''
+  if (Array.isArray(value) && value.length === 0) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

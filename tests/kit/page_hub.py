@@ -1,0 +1,98 @@
+"""A hub whose page is looked at in a browser."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote
+
+import httpx
+
+from kit.node import node_binary
+
+PATIENCE_MS = 60_000
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Hub:
+    """`downburst hub` as a child, with a client for its api."""
+
+    def __init__(self, data_dir: Path, name: str = "hub", *, without_login: str = "nothing") -> None:
+        self.data_dir, self.name, self.without_login = data_dir, name, without_login
+        self.http, self.sites = "127.0.0.1:0", "127.0.0.1:0"
+        self.receivers: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> Self:
+        assert (ROOT / "services/dashboard/dist/index.html").exists(), "the page is not built; run: make setup"
+        argv = [str(Path(sys.executable).with_name("downburst")), "hub", "--data-dir", str(self.data_dir)]
+        argv += ["--http", self.http, "--sites", self.sites]
+        environment = {**os.environ, "DOWNBURST_NODE": node_binary(), "DOWNBURST_NAME": self.name}
+        environment["DOWNBURST_ACCESS__WITHOUT_LOGIN"] = self.without_login
+        self.process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment)
+        self.http, self.sites = self._addresses()
+        token = (self.data_dir / "operator.token").read_text().strip()
+        url, authorization = f"http://{self.http}", {"Authorization": f"Bearer {token}"}
+        self.client = httpx.Client(base_url=url, timeout=10, headers=authorization)
+        return self
+
+    def stop(self, *, how: signal.Signals = signal.SIGTERM) -> None:
+        self.client.close()
+        self.process.send_signal(how)
+        self.process.wait(timeout=60)
+        self.reader.join()
+
+    def receive(self, site: str, directory: Path, *stand_by: "Hub") -> None:
+        """Starts a site of this hub, for which the others stand by."""
+        directory.mkdir()
+        argv = [node_binary(), "receive", "--dir", str(directory)]
+        for hub in (self, *stand_by):
+            token_file = directory / f"token-{hub.name}"
+            token_file.write_text(hub.post(f"sites/{site}/tokens")["token"])
+            argv += ["--hub", hub.sites, "--token-file", str(token_file)]
+        self.receivers.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL))
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.http}/"
+
+    def post(self, path: str, **fields: object) -> dict[str, str]:
+        answer = self.client.post(f"/v1/{path}", json=fields)
+        assert answer.is_success, answer.text
+        made: dict[str, str] = answer.json()
+        return made
+
+    def put(self, feed: str, product_id: str, content: bytes) -> None:
+        answer = self.client.put(f"/v1/feeds/{feed}/products/{quote(product_id)}", content=content)
+        assert answer.status_code == 201, answer.text
+
+    def command(self, *argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("downburst")), *argv]
+        wanted = {**os.environ, "DOWNBURST_HUB": self.url, **environment}
+        return subprocess.run(command, capture_output=True, text=True, env=wanted, timeout=60, check=False)
+
+    def close(self) -> None:
+        children: list[subprocess.Popen[bytes] | subprocess.Popen[str]] = [*self.receivers, self.process]
+        for process in children:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(timeout=60)
+        self.client.close()
+
+    def _addresses(self) -> tuple[str, str]:
+        """Read the log to the line that tells both addresses; keep reading, so that the pipe never fills."""
+        log = self.process.stderr
+        assert log is not None
+        seen = []
+        for line in log:
+            seen.append(line)
+            if found := re.search(r"becomes the first: (\S+)", line):
+                self.first_link = found[1]
+            if found := re.search(r"page and api at http://(\S+), sites connect to (\S+)", line):
+                self.reader = threading.Thread(target=lambda: [None for _ in log] and log.close(), daemon=True)
+                self.reader.start()
+                return found[1], found[2]
+        raise AssertionError(f"the hub ended before it listened: {''.join(seen)}")
