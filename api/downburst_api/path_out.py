@@ -33,6 +33,7 @@ def seen_of(
         "rate_bps": tcp.rate_bps if tcp else None,
         "rate_is_lower_bound": tcp.is_lower_bound if tcp else None,
         "congestion_control": tcp.congestion if tcp else None,
+        "path_mtu_bytes": tcp.path_mtu_bytes if tcp else None,
         "multicast": _multicast(site, known, retry),
         "circuits": [_circuit(circuit, measured) for circuit in circuits],
     }

@@ -148,6 +148,8 @@ class TcpPath:
     """Nothing more was there to be sent, so that the path may carry more."""
     congestion: str
     """The name of the congestion control."""
+    path_mtu_bytes: int | None = None
+    """The longest IP packet that comes through whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kit.capabilities import needs
-from kit.namespaces import Lab
+from kit.namespaces import Lab, run_to_end
 from kit.node import HubNode, Line, SiteNode
 from kit.patience import wait_for
 
@@ -65,6 +65,13 @@ def wait_for_bytes(hub: HubNode, leg: int) -> None:
         return any(line["product_bytes"] > 0 for line in counted)
 
     wait_for(f"bytes on leg {leg}", carried)
+
+
+def repair_share(hub: HubNode, leg: int) -> float:
+    """Repairs for each byte of products that went by the leg."""
+    counted = [line for event in hub.events_named("traffic") for line in event["legs"] if line["leg"] == leg]
+    products = sum(int(line["product_bytes"]) for line in counted)
+    return sum(int(line["repair_bytes"]) for line in counted) / max(products, 1)
 
 
 def until_too_slow(hub: HubNode, feed: str) -> int:
@@ -170,6 +177,23 @@ def test_a_small_buffer_and_missing_offload_are_said(tmp_path: Path) -> None:
         assert "one datagram a call" in (tmp_path / "hub" / "hub.log").read_text()
         deliver(hub, site, "NGRID", 5)
         assert site.stop() == 0
+
+
+@pytest.mark.parametrize(("narrow", "mtu_bytes"), [("hub", 1_400), ("site", 1_280)])
+def test_datagrams_are_as_long_as_the_narrowest_link_carries(tmp_path: Path, narrow: str, mtu_bytes: int) -> None:
+    needs("netns")
+    with Lab(["hub", "site"]) as lab:
+        run_to_end(lab.command(narrow, ["ip", "link", "set", "eth0", "mtu", str(mtu_bytes)]))
+        with hub_and_site(lab, tmp_path, "NGRID") as (hub, site):
+            hub.multicast("NGRID", 2, 76, 100_000_000, ["site"])
+            hub.wait_event(event="leg", leg=76, state="joined")
+            sentence = f"carry leg=76 bytes={mtu_bytes - 48}"
+            if narrow == "site":
+                wait_for("the site's MTU at the leg", lambda: sentence in (tmp_path / "hub" / "hub.log").read_text())
+            deliver(hub, site, "NGRID", 10)
+            wait_for_bytes(hub, 76)
+            assert repair_share(hub, 76) < 0.1, "datagrams that are too long come as repairs"
+            assert site.stop() == 0
 
 
 def test_a_site_joins_a_running_leg_at_once(tmp_path: Path) -> None:

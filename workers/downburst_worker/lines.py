@@ -342,6 +342,7 @@ def _path(path: Line | None) -> TcpPath | None:
         rate_bps=path["rate_bps"],
         is_lower_bound=path["is_lower_bound"],
         congestion=path["congestion"],
+        path_mtu_bytes=path.get("path_mtu_bytes"),
     )
 
 

@@ -35,6 +35,7 @@ def rows(found: dict[str, Any]) -> list[list[str]]:
         ["sent again", "not yet known" if found["loss"] is None else f"{found['loss']:.2%} of the segments"],
         ["rate of late", _rate(found)],
         ["by its congestion control", _modelled(found)],
+        ["longest packet", _measured(found["path_mtu_bytes"], "bytes")],
         ["access, as told", _megabits(found["access_rate_bps"]) if found["access_rate_bps"] else "not told"],
         ["multicast", _multicast(found["multicast"])],
         *([f"circuit {one['circuit']}", _circuit(one)] for one in found["circuits"]),

@@ -24,7 +24,7 @@ async def test_what_nobody_measured_is_null_and_never_a_guess(hub: Asked) -> Non
 
 async def test_what_was_measured_and_tried_is_told_with_its_time(hub: Asked, clock: FakeClock) -> None:
     await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu"})
-    path = TcpPath(70_000, 10_000, 50, 24_000_000, is_lower_bound=True, congestion="cubic")
+    path = TcpPath(70_000, 10_000, 50, 24_000_000, is_lower_bound=True, congestion="cubic", path_mtu_bytes=1_400)
     session = SessionTraffic("a.edu", 5, 400, 90_000, (), path=path)
     at_us = to_us(clock.now())
     hub.runtime.live.apply(TrafficSeen(at_us - 1_000_000, at_us, (), (), (session,), 0))
@@ -32,13 +32,14 @@ async def test_what_was_measured_and_tried_is_told_with_its_time(hub: Asked, clo
     told = await hub.ask("GET", "/v1/sites/a.edu/path")
     assert (told["seen_at"], told["round_trip_ms"], told["clock_bound_ms"]) == (clock.now().isoformat(), 70.0, 0.4)
     assert (told["loss"], told["rate_bps"], told["rate_is_lower_bound"]) == (0.005, 24_000_000, True)
-    assert told["congestion_control"] == "cubic"
+    assert (told["congestion_control"], told["path_mtu_bytes"]) == ("cubic", 1_400)
     tried = told["multicast"]
     assert (tried["state"], tried["feed"], tried["reason"]) == ("not-heard", "NGRID", "no querier")
     assert tried["at"] == clock.now().isoformat()
     assert tried["again_at"] == (clock.now() + timedelta(minutes=30)).isoformat()
     seen = next(one for one in (await hub.ask("GET", "/v1/overview"))["sites"] if one["site"] == "a.edu")
-    shared = ("loss", "rate_bps", "rate_is_lower_bound", "congestion_control", "multicast", "circuits")
+    tcp = ("loss", "rate_bps", "rate_is_lower_bound", "congestion_control", "path_mtu_bytes")
+    shared = (*tcp, "multicast", "circuits")
     assert seen["path"] == {name: told[name] for name in shared}
     await hub.ask("DELETE", "/v1/sites/a.edu", 204)
     await hub.ask("POST", "/v1/sites", 201, json={"site": "a.edu", "multicast": False})

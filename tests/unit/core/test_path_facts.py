@@ -97,6 +97,7 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
         "rate_bps": None,
         "rate_is_lower_bound": None,
         "congestion_control": None,
+        "path_mtu_bytes": None,
         "access_rate_bps": None,
         "multicast": {"state": "not-tried", "feed": None, "at": None, "again_at": None, "reason": "none yet"},
         "circuits": [],

@@ -67,6 +67,7 @@ pub(crate) fn path_facts(stream: &TcpStream) -> Option<PathFacts> {
         rate_bps: u64::from_ne_bytes(*info.get(DELIVERY_RATE)?.first_chunk()?).saturating_mul(8),
         is_lower_bound: info.get(APP_LIMITED_AT)? & 1 == 1,
         congestion: congestion_control(SockRef::from(stream)),
+        path_mtu_bytes: path_mtu_bytes(stream, &count),
     })
 }
 
@@ -75,6 +76,13 @@ pub(crate) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
     let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
     // The SYN counts as one.
     Some(u64::from_ne_bytes(*info.get(ACKNOWLEDGED)?.first_chunk()?).saturating_sub(1))
+}
+
+/// The longest IP packet that the path carries: by what the kernel found, and by the segments that the peer takes, which know its link.
+fn path_mtu_bytes(stream: &TcpStream, count: &impl Fn(Range<usize>) -> Option<u64>) -> Option<u64> {
+    let is_v4 = stream.peer_addr().ok()?.ip().to_canonical().is_ipv4();
+    let headers = if is_v4 { 20 } else { 40 } + 20;
+    Some(count(PATH_MTU)?.min(count(SEGMENT)? + headers + TIME_STAMP_BYTES))
 }
 
 /// Of one connection, or of all that a session has.
@@ -90,6 +98,8 @@ pub(crate) struct PathFacts {
     /// Nothing more was there to be sent, so that the path may carry more.
     pub(crate) is_lower_bound: bool,
     pub(crate) congestion: String,
+    /// Of the session's first connection.
+    pub(crate) path_mtu_bytes: Option<u64>,
 }
 
 impl PathFacts {
@@ -103,6 +113,7 @@ impl PathFacts {
             rate_bps: self.rate_bps.saturating_add(other.rate_bps),
             is_lower_bound: self.is_lower_bound || other.is_lower_bound,
             congestion: self.congestion,
+            path_mtu_bytes: self.path_mtu_bytes,
         }
     }
 }
@@ -165,6 +176,13 @@ const LEAST_ROUND_TRIP: Range<usize> = 148..152;
 const RESENT: Range<usize> = 100..104;
 const ACKNOWLEDGED: Range<usize> = 120..128;
 const SENT: Range<usize> = 156..160;
+
+/// `tcpi_snd_mss` and `tcpi_pmtu`.
+const SEGMENT: Range<usize> = 16..20;
+const PATH_MTU: Range<usize> = 60..64;
+
+/// With its padding; the kernel counts it off a segment.
+const TIME_STAMP_BYTES: u64 = 12;
 
 /// `tcpi_delivery_rate`, in bytes per second (Linux 4.9 and later), and the byte whose lowest bit is `tcpi_delivery_rate_app_limited`.
 const DELIVERY_RATE: Range<usize> = 160..168;

@@ -6,7 +6,8 @@ use std::os::fd::AsFd as _;
 use bytes::BytesMut;
 use downburst_model::Slabs;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use nix::{getsockopt_impl, sockopt_impl};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -37,6 +38,7 @@ pub(crate) struct GroupSender {
     state: UdpSocketState,
     group: SocketAddr,
     source: IpAddr,
+    mtu_bytes: Option<u64>,
     train: BytesMut,
     segment_bytes: usize,
     train_datagrams: usize,
@@ -50,6 +52,7 @@ impl GroupSender {
         // The kernel's choice of a source is held, because the members of a group of one source ask for it.
         let probe = Self::bare(group, interface.as_ref(), outlet.hops)?;
         probe.connect(&scoped(group, interface.as_ref()).into())?;
+        let mtu_bytes = mtu_bytes(&probe, group);
         let mut source = probe.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
         source.set_port(0);
         socket.bind(&source.into())?;
@@ -59,7 +62,8 @@ impl GroupSender {
         let train_datagrams = if outlet.offload { TRAIN_DATAGRAMS } else { 1 };
         let group = scoped(group, interface.as_ref());
         let source = source.ip();
-        Ok(Self { socket, state, group, source, train: BytesMut::new(), segment_bytes: 0, train_datagrams })
+        let train = BytesMut::new();
+        Ok(Self { socket, state, group, source, mtu_bytes, train, segment_bytes: 0, train_datagrams })
     }
 
     fn bare(group: SocketAddr, interface: Option<&Interface>, hops: u8) -> io::Result<Socket> {
@@ -87,6 +91,11 @@ impl GroupSender {
     /// The address that all datagrams come from.
     pub(crate) fn source(&self) -> IpAddr {
         self.source
+    }
+
+    /// The longest IP packet that leaves whole, as far as this host knows.
+    pub(crate) fn mtu_bytes(&self) -> Option<u64> {
+        self.mtu_bytes
     }
 
     /// Which of the kernel's ways is in use, for people.
@@ -233,6 +242,24 @@ impl GroupReceiver {
         Ok(())
     }
 }
+
+/// Of the way that a connected socket's datagrams take.
+fn mtu_bytes(socket: &Socket, peer: SocketAddr) -> Option<u64> {
+    let found = match peer {
+        SocketAddr::V4(_) => getsockopt(socket, sockopt::IpMtu).ok()?,
+        SocketAddr::V6(_) => getsockopt(socket, Ipv6Mtu).ok()?,
+    };
+    u64::try_from(found).ok()
+}
+
+sockopt_impl!(
+    /// The MTU of the way to a connected socket's peer.
+    Ipv6Mtu,
+    GetOnly,
+    libc::IPPROTO_IPV6,
+    libc::IPV6_MTU,
+    libc::c_int
+);
 
 enum Direction {
     Receive,

@@ -120,6 +120,8 @@ pub enum SenderInput {
     Rate(u64),
     /// Whatever is sealed from here on, repairs too, is sealed with this key. [`Rotation`](crate::Rotation) says when.
     Key(LegKey),
+    /// The largest UDP payload from here on, as [`SenderConfig::datagram_bytes`]: the way to a site is narrower, or such a site left.
+    DatagramBytes(usize),
     /// How many sites hear the group.
     Members(u64),
     /// A site is given the key: proofs have to convince it from here on. One without a secret checks signatures.

@@ -96,6 +96,11 @@ impl Prover {
         }
     }
 
+    /// Packets get shorter or longer. A batch that is open and does not fit any more is closed at once.
+    pub(crate) fn change_room(&mut self, room: usize) {
+        self.room = room;
+    }
+
     /// Somebody makes datagrams that are not the sender's: for a while receivers need to tell all of them apart.
     pub(crate) fn alarm(&mut self, now: Micros) {
         self.alarmed_until = now.plus(ALARM);

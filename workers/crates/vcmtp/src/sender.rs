@@ -59,7 +59,7 @@ impl Sender {
     /// Begins a life of a leg. The size of datagrams is kept between 800 bytes and what UDP carries.
     pub fn new(config: SenderConfig) -> Self {
         let datagram_bytes = config.datagram_bytes.clamp(SMALLEST_DATAGRAM_BYTES, LARGEST_DATAGRAM_BYTES);
-        let room = datagram_bytes - HEADER_BYTES - TAG_BYTES - PREFIX_BYTES - FRAME_BYTES;
+        let room = proof_room(datagram_bytes);
         let life = (config.leg, config.leg_epoch);
         Self {
             prover: config.signing_seed.and_then(|seed| Some(Prover::new(Voucher::new(&seed, life)?, room))),
@@ -335,6 +335,11 @@ impl Machine for Sender {
                 self.pacer.change_rate(rate_bps);
                 self.repairs.change_rate(rate_bps);
             }
+            SenderInput::DatagramBytes(bytes) => {
+                self.datagram_bytes = bytes.clamp(SMALLEST_DATAGRAM_BYTES, LARGEST_DATAGRAM_BYTES);
+                let room = proof_room(self.datagram_bytes);
+                self.prover.iter_mut().for_each(|prover| prover.change_room(room));
+            }
             SenderInput::Key(key) => self.seal = Seal::new(self.leg, self.leg_epoch, &key),
             SenderInput::Members(members) => self.repairs.change_members(members),
             SenderInput::Reader { site, secret } => {
@@ -371,6 +376,11 @@ impl Machine for Sender {
         let send = (send < Micros(u64::MAX)).then_some(send);
         send.into_iter().chain(self.repairs.deadline()).min()
     }
+}
+
+/// What a packet with a proof has for frame bodies.
+fn proof_room(datagram_bytes: usize) -> usize {
+    datagram_bytes - HEADER_BYTES - TAG_BYTES - PREFIX_BYTES - FRAME_BYTES
 }
 
 /// Nearly every manifest fits; one with a long way through hubs makes its datagram longer.

@@ -385,3 +385,22 @@ fn foreign_keys_legs_and_lives_are_refused() {
         assert_eq!(receiver.deadline(), None);
     }
 }
+
+#[test]
+fn a_leg_goes_on_with_shorter_datagrams_and_with_longer_ones_again() {
+    let mut sender = Sender::new(sender_config(FAST));
+    let mut receiver = Receiver::new(receiver_config());
+    let (mut taken, mut now) = (Taken::default(), 0);
+    for (sequence, bytes) in [(1, 1_452), (2, 1_252), (3, 0), (4, 1_452)] {
+        sender.handle(at(now), SenderInput::DatagramBytes(bytes));
+        sender.handle(at(now), product(sequence, 50_000, Class::Grid));
+        let sent = datagrams(&run(&mut sender, now, now + 100_000));
+        now += 100_000;
+        sent.iter().for_each(|datagram| taken.feed(&mut receiver, now, datagram));
+        let longest = sent.iter().map(Bytes::len).max().unwrap();
+        // The smallest that any manifest fits into.
+        let most = bytes.max(800);
+        assert!((most - 8..=most).contains(&longest), "{longest} of {bytes}");
+        assert!(taken.is_whole(sequence, 50_000));
+    }
+}

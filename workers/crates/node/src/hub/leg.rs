@@ -19,6 +19,7 @@ use super::bells::Listening;
 use super::channels::Channel;
 use super::feeds::Feed;
 use super::leg_keys::{self, KeyCommand, LegKeys, SharedKeys};
+use super::leg_size::Link;
 use super::roster::{Handle, Repair};
 use super::{Hub, lock};
 use crate::lines::{Failure, LegLine};
@@ -60,7 +61,10 @@ impl Leg {
         let leg_epoch = super::feeds::random_u64().map_err(|error| Failure::new("io", error))?;
         let after = feed.log.head();
         let mut config = config(line, leg_epoch, key.clone(), after, group);
+        let link = Link { mtu_bytes: socket.mtu_bytes(), is_circuit: line.circuit.is_some() };
+        config.datagram_bytes = link.datagram_bytes(line.leg, &hub.roster.sessions());
         config.signing_seed = Some(leg_keys::signing_seed().map_err(|error| Failure::new("io", error))?);
+        let datagram_bytes = config.datagram_bytes;
         let sender = VcmtpSender::new(config);
         let sender_key = sender.key();
         let (source, path) = (socket.source(), socket.path());
@@ -83,6 +87,8 @@ impl Leg {
             leg_epoch,
             sender,
             rate: LegRate::new(line.rate_bps, line.loss_quantile),
+            link,
+            datagram_bytes,
             socket,
             cursor: after,
             told: SenderStats::default(),
@@ -193,6 +199,9 @@ struct Thread {
     leg_epoch: u64,
     sender: VcmtpSender,
     rate: LegRate,
+    link: Link,
+    /// As long as they may be now.
+    datagram_bytes: usize,
     socket: GroupSender,
     cursor: Sequence,
     told: SenderStats,
@@ -373,6 +382,7 @@ impl Thread {
         let sessions = hub.roster.sessions();
         self.channels.retain(|session, _| sessions.values().any(|handle| handle.serial == *session));
         self.forget_readers(now, &sessions);
+        self.fit(now, &sessions);
         let members = sessions.values().filter(|handle| lock(&handle.status).hears(self.leg)).count();
         self.sender.handle(now, SenderInput::Members(members as u64));
         let changed = self.rate.look(now.monotonic, self.told.packets, members);
@@ -382,6 +392,20 @@ impl Thread {
         if let Some(rate_bps) = changed {
             tracing::info!(leg = self.leg.0, rate_bps, "the leg's rate follows the losses of its sites");
             self.sender.handle(now, SenderInput::Rate(rate_bps));
+        }
+    }
+
+    /// The way to a site may be narrower than that to the others, and every datagram goes to all.
+    fn fit(&mut self, now: Now, sessions: &BTreeMap<SiteName, Handle>) {
+        let fitting = self.link.datagram_bytes(self.leg, sessions);
+        if fitting != self.datagram_bytes {
+            tracing::info!(
+                leg = self.leg.0,
+                bytes = fitting,
+                "the leg's datagrams are as long as the ways to its sites carry"
+            );
+            self.datagram_bytes = fitting;
+            self.sender.handle(now, SenderInput::DatagramBytes(fitting));
         }
     }
 
@@ -421,7 +445,6 @@ fn config(line: &LegLine, leg_epoch: u64, key: LegKey, after: Sequence, group: S
         repair_window: line
             .repair_seconds
             .map_or(config.repair_window, |seconds| Micros::from_secs(seconds.into())),
-        datagram_bytes: if line.circuit.is_some() { CIRCUIT_DATAGRAM_BYTES } else { config.datagram_bytes },
         frame_overhead_bytes: SenderConfig::frame_overhead_bytes_of(group.is_ipv6()),
         ..config
     }
@@ -454,6 +477,3 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// Between the telling and the session's note that the leg is offered.
 const JOIN_TIME: Micros = Micros::from_secs(10);
-
-/// What fits an Ethernet frame inside a tunnel, over IPv4 and IPv6.
-const CIRCUIT_DATAGRAM_BYTES: usize = 1_382;

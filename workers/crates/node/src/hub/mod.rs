@@ -20,6 +20,7 @@ mod late_share;
 mod ldm;
 mod leg;
 mod leg_keys;
+mod leg_size;
 mod link;
 mod outbound;
 mod pace;
