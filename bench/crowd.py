@@ -2,11 +2,24 @@
 
 import re
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 
-def simulated_repair_percent() -> float:
-    """Run the simulator's world of 500 receivers that lose 1 % independently; it prints its repair share."""
+@dataclass(frozen=True)
+class SimulatedCrowd:
+    """What 500 receivers cost."""
+
+    repair_percent: float
+    """Of the product bytes, where each loses 1 % by itself."""
+    requests_per_loss: float
+    """That reach the sender for a run of packets that all lost."""
+    repairs_per_loss: float
+    """Group repair for each byte that all lost: 1 is one repair of each."""
+
+
+def simulated() -> SimulatedCrowd:
+    """Play the simulator's worlds of 500 receivers; they print what they found."""
     argv = ["cargo", "test", "--release", "--quiet", "--locked", "--manifest-path", str(_MANIFEST)]
     argv += ["-p", "downburst-sim", "--test", "crowds", "five_hundred", "--", "--nocapture"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -15,12 +28,13 @@ def simulated_repair_percent() -> float:
     return parse(done.stdout)
 
 
-def parse(printed: str) -> float:
-    """Find the share of repairs in what the simulation prints."""
-    found = re.search(r"500 receivers, 1 % loss: repairs ([0-9.]+) %", printed)
-    if not found:
-        raise RuntimeError("the simulation did not print its share of repairs")
-    return float(found[1])
+def parse(printed: str) -> SimulatedCrowd:
+    """Find the figures in what the simulation prints."""
+    repairs = re.search(r"500 receivers, 1 % loss: repairs ([0-9.]+) %", printed)
+    shared = re.search(r"500 receivers, a loss that all share: ([0-9.]+) requests, ([0-9.]+) repairs", printed)
+    if not repairs or not shared:
+        raise RuntimeError("the simulation did not print what it found")
+    return SimulatedCrowd(float(repairs[1]), float(shared[1]), float(shared[2]))
 
 
 _MANIFEST = Path(__file__).resolve().parents[1] / "workers" / "Cargo.toml"

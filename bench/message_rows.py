@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from bench.busiest_minute import USABLE_BPS, Waits
+from bench.crowd import SimulatedCrowd
 from bench.messages import Messages
 from bench.report import Goal, Row, median
 
@@ -51,10 +52,17 @@ def rows_of_minute(seconds: float, ideal: Waits, multicast: Waits, unicast: Wait
     ]
 
 
-def rows_of_crowd(repair_percent: float) -> list[Row]:
+def rows_of_crowd(found: SimulatedCrowd) -> list[Row]:
     """Row 12, of what the simulator printed."""
-    case, goal = "500 simulated receivers, 1 % independent loss: repair share", Goal("ours", "<=", 3)
-    return [Row("12", case, "% of products", repair_percent, "-", None, 1, goal)]
+
+    def row(case: str, unit: str, value: float, most: float) -> Row:
+        return Row("12", f"500 simulated receivers, {case}", unit, value, "-", None, 1, Goal("ours", "<=", most))
+
+    return [
+        row("1 % independent loss: repair share", "% of products", found.repair_percent, 3),
+        row("a loss that all share: requests at the sender", "", found.requests_per_loss, 10),
+        row("a loss that all share: repairs of each packet", "", found.repairs_per_loss, 1),
+    ]
 
 
 def _row(

@@ -154,8 +154,7 @@ class Bench:
 
     def crowd(self) -> list[report.Row]:
         """Row 12."""
-        self.notes.append("NOT MEASURED, Row 12: one loss shared by all sites; the simulator has no figures of it.")
-        return message_rows.rows_of_crowd(crowd.simulated_repair_percent())
+        return message_rows.rows_of_crowd(crowd.simulated())
 
     def _messages(self, loss_percent: float) -> tuple[list[Messages], list[Messages]]:
         kinds = {rows.OURS: messages_by_leg}

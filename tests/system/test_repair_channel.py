@@ -60,7 +60,7 @@ def test_with_losses_both_ways_repairs_go_by_udp(lab: Lab, nodes: tuple[HubNode,
     repairs = repair_bytes(hub)
     print(f"repairs of {PRODUCTS * PRODUCT_BYTES} bytes: {repairs}")
     assert repairs["channel"] > 0
-    # A host that is busy for seconds takes its hub for unreachable, and its session carries on: the rest goes by UDP even then.
+    # A host that is busy for seconds takes its hub for unreachable, and its session carries on: not more than that.
     assert repairs["session"] <= repairs["channel"] + repairs["group"]
 
 
