@@ -18,7 +18,7 @@ from downburst.access import (
     hashed,
 )
 from downburst.clock import Clock
-from downburst.errors import NotSignedIn
+from downburst.errors import LedgerAway, NotSignedIn
 from downburst.ledger import Book, Ledger
 from downburst_api.limits import Limit
 
@@ -76,7 +76,14 @@ class Gate:
         remembered = self._known.get(key)
         if remembered is not None and now_s < remembered[1]:
             return remembered[0]
-        found = await self._ledger.read(lambda book: _found(book, secret, key))
+        try:
+            patience_s = PATIENCE_S if remembered is None else 0.0
+            found = await self._ledger.read(lambda book: _found(book, secret, key), patience_s=patience_s)
+        except LedgerAway:
+            if remembered is None:
+                raise
+            # Sources that were let in before go on while the ledger's server is away; nobody else is let in.
+            return remembered[0]
         self._known[key] = (found, now_s + REMEMBERED_S)
         self._known.move_to_end(key)
         if len(self._known) > MOST_REMEMBERED:
@@ -116,3 +123,5 @@ _WITHOUT_LOGIN: Mapping[str, frozenset[Scope]] = {
 REMEMBERED_S = 5.0
 """So long another process's change may take to be seen here; changes of this one are seen at once."""
 MOST_REMEMBERED = 4096
+PATIENCE_S = 10.0
+"""A restart of the ledger's server is sat out."""

@@ -18,6 +18,7 @@
         ├── NotWritable            500
         ├── PortInUse              500
         ├── AlreadyRunning         500  another hub holds the data directory
+        ├── BrokersAway            503  Kafka did not take something in time
         ├── LedgerAway             503  the ledger's database server is away
         └── NodeAway               503  the node is not running or did not answer in time
 
@@ -154,6 +155,12 @@ class AlreadyRunning(Failure):
     """Another hub holds the data directory."""
 
     code, title = "already-running", "Another hub is running"
+
+
+class BrokersAway(Failure):
+    """Kafka did not take something in time."""
+
+    status, code, title = 503, "brokers-away", "Kafka is away"
 
 
 class LedgerAway(Failure):

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from downburst.access_settings import AccessSettings, Section
 from downburst.errors import BadSettings
+from downburst.kafka_settings import KafkaSettings
 
 
 class FeedMulticast(Section):
@@ -214,46 +215,6 @@ class SchedulerSettings(Section):
         return self.dry_run if own is None or own.dry_run is None else own.dry_run
 
 
-class KafkaSettings(Section):
-    """The brokers by which several processes of a hub tell each other what happens."""
-
-    servers: str = Field(
-        default="", description="HOST:PORT of brokers, with commas between. Empty: everything is one process."
-    )
-    prefix: str = Field(
-        default="downburst",
-        pattern=r"^[A-Za-z0-9._-]{1,200}$",
-        description="What the names of topics begin with. Hubs that share brokers have prefixes of their own.",
-    )
-    security: Literal["plaintext", "tls", "sasl", "sasl-tls"] = Field(
-        default="plaintext", description="How brokers are spoken to. Plain text is for networks that are yours alone."
-    )
-    ca_file: Path | None = Field(
-        default=None, description="PEM file of the authority of the brokers' certificates. None: the system's."
-    )
-    certificate_file: Path | None = Field(
-        default=None, description="PEM file of this hub's certificate, where brokers ask for one."
-    )
-    key_file: Path | None = Field(default=None, description="PEM file of that certificate's key.")
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        default="SCRAM-SHA-512", description="How the password is shown. PLAIN only inside TLS."
-    )
-    sasl_user: str = Field(default="", description="User at the brokers.")
-    sasl_password_file: Path | None = Field(
-        default=None, description="File with the password. A file, because environments are easily printed."
-    )
-    replication: int = Field(
-        default=0, ge=0, le=10, description="Copies of topics that the hub makes. 0: as the brokers are set up."
-    )
-
-    @field_validator("servers")
-    @classmethod
-    def _are_addresses(cls, text: str) -> str:
-        for address in filter(None, text.split(",")):
-            split_address(address.strip())
-        return text
-
-
 class WatchRule(Section):
     """Maps paths under the watched directory to a feed and a product id."""
 
@@ -334,6 +295,10 @@ class Settings(BaseSettings):
     latency_days: float = Field(
         default=366.0, gt=0, description="Days that latencies, and what was lost, are kept. A year and a day."
     )
+    latency_apart: bool = Field(
+        default=False,
+        description="Whether `downburst latency-service` runs beside the hub; ledger and receipts then need servers.",
+    )
     receipt_hours: float = Field(
         default=24.0, ge=0, description="Hours that raw receipts are kept, for `trace`; 0: none. A day's questions."
     )
@@ -404,13 +369,18 @@ class Settings(BaseSettings):
         object.__setattr__(self, "data_dir", self.data_dir.expanduser().absolute())
         return self
 
+    @field_validator("kafka")
+    @classmethod
+    def _has_addresses(cls, section: KafkaSettings) -> KafkaSettings:
+        for address in filter(None, section.servers.split(",")):
+            split_address(address.strip())
+        return section
+
     @model_validator(mode="after")
-    def _scheduler_has_its_servers(self) -> Self:
-        if self.scheduler.apart and not (self.kafka.servers and self.ledger_url.startswith("postgres")):
-            raise ValueError(
-                "scheduler.apart needs a ledger in PostgreSQL (ledger_url) and Kafka (kafka.servers), which the hub "
-                "and its scheduler share"
-            )
+    def _parts_share_servers(self) -> Self:
+        apart = "scheduler.apart" if self.scheduler.apart else "latency_apart" if self.latency_apart else None
+        if apart and not (self.kafka.servers and self.ledger_url.startswith("postgres")):
+            raise ValueError(f"{apart} needs a ledger in PostgreSQL (ledger_url) and Kafka (kafka.servers)")
         return self
 
     @property

@@ -22,8 +22,9 @@ from downburst.access import LINK_PREFIX, LinkKind, hashed, new_secret
 from downburst.bus import Bus, LocalBus
 from downburst.circuits import FINISHED, Circuit
 from downburst.clock import Clock, SystemClock
-from downburst.errors import AlreadyRunning, BadSettings, DownburstError, Failure, LedgerAway, NotWritable, PortInUse
+from downburst.errors import AlreadyRunning, DownburstError, Failure, LedgerAway, NotWritable, PortInUse
 from downburst.events import FaultSeen
+from downburst.kafka.batches import BatchSender
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Book, Ledger
 from downburst.ledger_watch import LedgerWatch
@@ -38,15 +39,17 @@ from downburst_circuits.keeper import Keeper
 from downburst_circuits.register import Register
 from downburst_ingest.directory import AfterIngest, DirectorySource
 from downburst_ingest.rules import PathRule, PathRules
+from downburst_latency.batch import parse_batch
 from downburst_latency.service import LatencyService
 from downburst_scheduler.loop import SchedulerLoop
 from downburst_worker.agent import Agent
 from downburst_worker.binary import find_node
+from downburst_worker.bookkeeping import BatchLoader
 
 
 async def serve(settings: Settings) -> None:
     """Runs a hub until SIGTERM or SIGINT, then stops it cleanly."""
-    stop = _stopped_by_signals()
+    stop = stopped_by_signals()
     async with Hub(settings) as hub:
         # What was loaded stays: to look through ten thousand circuits for garbage takes a tenth of a second.
         gc.collect()
@@ -56,63 +59,6 @@ async def serve(settings: Settings) -> None:
         _LOG.info("page and api at http://%s, sites connect to %s", hub.http_address, ", ".join(hub.sites_address))
         await hub.run_until(stop)
     _LOG.info("stopped")
-
-
-async def serve_scheduler(settings: Settings) -> None:
-    """Runs the scheduler of a hub beside it until SIGTERM or SIGINT; while another one does, stands by."""
-    if not settings.scheduler.apart:
-        raise BadSettings(
-            "the hub runs its scheduler itself; to run one beside it set scheduler.apart = true, for the hub as well"
-        )
-    async with AsyncExitStack() as stack:
-        ledger = Ledger.look_into(settings.url_of_ledger)
-        stack.callback(ledger.close)
-        bus = await KafkaBus(settings.kafka).open()
-        stack.callback(bus.close)
-        stop = asyncio.create_task(_stopped_by_signals().wait(), name="stop")
-        working = asyncio.create_task(_schedule(ledger, bus, settings), name="scheduler")
-        await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            await working
-        await _cancelled(stop, working)
-    _LOG.info("stopped")
-
-
-async def _schedule(ledger: Ledger, bus: Bus, settings: Settings) -> None:
-    """Waits until nobody else schedules, then does, until somebody else took over."""
-
-    async def say(sentence: str, next_step: str = "") -> None:
-        _LOG.warning("%s", sentence)
-        bus.publish(FaultSeen(SystemClock().now(), sentence, next_step=next_step))
-
-    async def keep() -> None:
-        while True:
-            with suppress(LedgerAway):
-                await SchedulerLoop(bus, ledger, settings).run()
-            await asyncio.sleep(RESTART_S)
-
-    stands_by = False
-    while not await asyncio.to_thread(_may_hold, ledger, "scheduler"):
-        if not stands_by:
-            _LOG.info("another scheduler is at work; this one stands by")
-        stands_by = True
-        await asyncio.sleep(STAND_BY_S)
-    _LOG.info("schedules")
-    watch = asyncio.create_task(LedgerWatch(ledger, say=say).run(), name="ledger watch")
-    keeping = asyncio.create_task(keep(), name="scheduling")
-    try:
-        done, _ = await asyncio.wait((watch, keeping), return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            await task
-    finally:
-        await _cancelled(watch, keeping)
-
-
-def _may_hold(ledger: Ledger, role: str) -> bool:
-    with suppress(AlreadyRunning, LedgerAway):
-        ledger.hold(role)
-        return True
-    return False
 
 
 class Hub:
@@ -159,11 +105,11 @@ class Hub:
             server.should_exit = True
             # Ends the live lines of pages, for which the server would wait otherwise.
             self._bus.close()
-            await _cancelled(stopping, *kept)
+            await cancelled(stopping, *kept)
             await serving
         if watching.done():
             await watching
-        await _cancelled(watching)
+        await cancelled(watching)
 
     async def _open(self) -> None:
         settings = self._settings
@@ -185,7 +131,7 @@ class Hub:
             bus=self._bus,
             live=self._live,
             clock=self._clock,
-            load_batch=self._latency.load,
+            load_batch=await self._way_of_batches(),
         )
         self._stack.push_async_callback(self._agent.stop)
         await self._agent.start()
@@ -199,6 +145,13 @@ class Hub:
         bus = await KafkaBus(self._settings.kafka).open()
         self._stack.callback(bus.close)
         return bus
+
+    async def _way_of_batches(self) -> BatchLoader:
+        if not self._settings.latency_apart:
+            return self._latency.load
+        sender = await BatchSender(self._settings.kafka, check=parse_batch).open()
+        self._stack.callback(sender.close)
+        return sender.hand_over
 
     async def _open_circuits(self) -> Desk:
         register = Register(self._ledger, self._bus, self._clock)
@@ -248,7 +201,8 @@ class Hub:
             yield "scheduler", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
         yield "circuits", self._keeper.run
         yield "housekeeping", self._keep_house
-        yield "latency history", partial(self._latency.keep_history, days=self._settings.latency_days)
+        if not self._settings.latency_apart:
+            yield "latency history", partial(self._latency.keep_history, days=self._settings.latency_days)
         source = self._directory_source()
         if source is not None:
             yield "directory ingest", source.run
@@ -310,7 +264,8 @@ class Hub:
         task.add_done_callback(self._saying.discard)
 
 
-def _stopped_by_signals() -> asyncio.Event:
+def stopped_by_signals() -> asyncio.Event:
+    """Set once the process is asked to end."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -413,7 +368,8 @@ def _forget(book: Book, *, oldest_minute: int, audited: datetime) -> None:
     book.audit.forget_before(audited)
 
 
-async def _cancelled(*tasks: "asyncio.Task[object]") -> None:
+async def cancelled(*tasks: "asyncio.Task[object]") -> None:
+    """Cancels tasks and waits until they have ended."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -426,6 +382,5 @@ BACKLOG = 1024
 KEEP_ALIVE_S = 75
 STOP_S = 5
 RESTART_S = 5.0
-STAND_BY_S = 1.0
 HOUSEKEEPING_S = 3600.0
 FIRST_LINK = timedelta(days=1)

@@ -70,7 +70,11 @@ class LatencyService:
 
     async def load(self, path: Path) -> bool:
         """Keeps a batch file's contents; False if they were kept before. ValueError: the file can't be understood."""
-        batch = parse_batch(await asyncio.to_thread(path.read_text, encoding="utf-8"))
+        return await self.load_text(await asyncio.to_thread(path.read_text, encoding="utf-8"))
+
+    async def load_text(self, text: str) -> bool:
+        """Keeps what a batch says; False if it was kept before. ValueError: it can't be understood."""
+        batch = parse_batch(text)
         fresh = await self._ledger.write(lambda book: book.batches.load(batch))
         if fresh and self._bus is not None:
             self._bus.publish(BatchLoaded(batch.id))

@@ -9,8 +9,8 @@ import pytest
 from downburst.bus import Bus, BusSubscription, LocalBus
 from downburst.events import Event, FeedsChanged, PinChanged, PlanMade, SitesChanged
 from downburst.kafka.bus import KafkaBus
+from downburst.kafka_settings import KafkaSettings
 from downburst.model import Plan
-from downburst.settings import KafkaSettings
 from factories import plan, unicast
 from kit.kafka import Kafka, kafka
 

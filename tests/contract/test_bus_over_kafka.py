@@ -14,7 +14,7 @@ from downburst.bus import BusSubscription
 from downburst.errors import DownburstError
 from downburst.events import Event, EventsMissed, PinChanged, SitesChanged
 from downburst.kafka.bus import KafkaBus
-from downburst.settings import KafkaSettings
+from downburst.kafka_settings import KafkaSettings
 from kit.kafka import PASSWORD, USER, Kafka, kafka
 from kit.patience import wait_for
 

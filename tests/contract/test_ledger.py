@@ -365,3 +365,8 @@ def _copy(source: str, target: str) -> None:
     fill(target, dump.revision, tables, dump.counters())
     connection.close()
     engine.dispose()
+
+
+def test_every_table_that_numbers_its_rows_goes_on_with_them_in_a_restored_ledger() -> None:
+    counted = {name for name, table in metadata.tables.items() if table.dialect_options["sqlite"]["autoincrement"]}
+    assert counted == SELF_NUMBERING

@@ -30,6 +30,8 @@ class WholeHub:
     http: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
     sites: str = field(default_factory=lambda: f"127.0.0.1:{_free_port()}")
     ledger_url: str = ""
+    top: str = ""
+    """Further settings outside of sections."""
     more: str = ""
     """Further sections of its settings."""
     prefix: Sequence[str] = ()
@@ -129,6 +131,7 @@ http = "{hub.http}"
 sites = "{hub.sites}"
 node = "{node}"
 ledger_url = "{hub.ledger_url}"
+{hub.top}
 
 [multicast]
 interface = "127.0.0.1"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from downburst.errors import DownburstError, LedgerAway
+from downburst.errors import BrokersAway, DownburstError, LedgerAway
 from downburst.ledger import Book, Ledger
 from downburst.model import Head, LegCounters, TrafficMinute
 
@@ -114,7 +114,7 @@ class Bookkeeping:
             return
         try:
             await self._load_batch(path)
-        except LedgerAway:
+        except (LedgerAway, BrokersAway):
             self._batches_wait = True
             return
         except (ValueError, KeyError, TypeError):

@@ -63,6 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
 COMMANDS = {
     "hub": "hub:hub",
     "scheduler": "hub:scheduler",
+    "latency-service": "hub:latency_service",
     "put": "products:put",
     "feeds": "feeds:app",
     "sites": "sites:app",

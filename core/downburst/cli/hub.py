@@ -1,4 +1,4 @@
-"""`downburst hub`, `downburst scheduler`, `downburst migrate`, `downburst node-path`."""
+"""`downburst hub`, `downburst scheduler`, `downburst latency-service`, `downburst migrate`, `downburst node-path`."""
 
 import asyncio
 import logging
@@ -11,7 +11,8 @@ from downburst.cli.client import AsJson, show
 from downburst.errors import BadInput
 from downburst.ledger import migrate_ledger, standing_of
 from downburst.settings import Settings, load_settings
-from downburst.wiring import make_data_dir, node_binary, serve, serve_scheduler
+from downburst.wiring import make_data_dir, node_binary, serve
+from downburst.wiring_apart import serve_latency, serve_scheduler
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The one directory that holds everything.")]
 LedgerUrl = Annotated[
@@ -50,6 +51,17 @@ def scheduler(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> Non
     """
     _log_to_stderr()
     asyncio.run(serve_scheduler(chosen_settings(settings, ledger_url=ledger)))
+
+
+def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Bring the receipts of a hub into its ledger, as a process of its own; start two, and one stands by.
+
+    Takes the hub's settings, with latency_apart = true in both.
+
+    Example: downburst latency-service --settings /etc/downburst/hub.toml
+    """
+    _log_to_stderr()
+    asyncio.run(serve_latency(chosen_settings(settings, ledger_url=ledger)))
 
 
 def migrate(

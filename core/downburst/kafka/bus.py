@@ -19,7 +19,7 @@ from downburst.bus import BusSubscription, LocalBus
 from downburst.events import Event, PlanMade
 from downburst.kafka.cluster import ANSWER_S, Cluster
 from downburst.kafka.records import ForeignRecord, NewerSchema, decode, encode
-from downburst.settings import KafkaSettings
+from downburst.kafka_settings import KafkaSettings
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from downburst.errors import BadSettings, Failure
-from downburst.settings import KafkaSettings
+from downburst.kafka_settings import KafkaSettings
 
 Options = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""The scheduler beside the hub, twice, over a real PostgreSQL and a real Kafka: killed, and the broker killed."""
+"""Parts beside the hub, each of them twice, over a real PostgreSQL and a real Kafka: killed, as are the servers."""
 
 import subprocess
 import time
@@ -13,6 +13,7 @@ from kit.kafka import Kafka, kafka
 from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.postgres import Postgres, postgres
+from kit.steady_source import Source, counted_once, enrolled
 from kit.whole_hub import DOWNBURST, WholeHub
 
 pytestmark = pytest.mark.system
@@ -30,13 +31,13 @@ def broker() -> Iterator[Kafka]:
         yield started
 
 
-class Scheduler:
-    """`downburst scheduler` with the hub's settings."""
+class Apart:
+    """`downburst scheduler` or `downburst latency-service` with the hub's settings."""
 
-    def __init__(self, hub: WholeHub, name: str) -> None:
+    def __init__(self, hub: WholeHub, command: str, name: str) -> None:
         self._log = hub.directory / f"{name}.log"
         with self._log.open("wb") as log:
-            argv = [DOWNBURST, "scheduler", "--settings", str(hub.directory / "settings.toml")]
+            argv = [DOWNBURST, command, "--settings", str(hub.directory / "settings.toml")]
             self.process = subprocess.Popen(argv, stdout=log, stderr=log)
         running.note(self.process)
 
@@ -48,9 +49,9 @@ class Scheduler:
 def test_two_schedulers_beside_a_hub(tmp_path: Path, server: Postgres, broker: Kafka) -> None:
     more = f'[kafka]\nservers = "{broker.address}"\n[scheduler]\napart = true\n'
     hub = WholeHub(tmp_path / "hub", ledger_url=server.url(server.database()), more=more).start()
-    first = Scheduler(hub, "first")
-    wait_for("the first to schedule", lambda: first.says("INFO downburst.hub schedules"), 60)
-    second = Scheduler(hub, "second")
+    first = Apart(hub, "scheduler", "first")
+    wait_for("the first to schedule", lambda: first.says("at work as scheduler"), 60)
+    second = Apart(hub, "scheduler", "second")
     wait_for("the second to stand by", lambda: second.says("this one stands by"), 60)
     sites = _sites(hub, tmp_path)
     _arrives_by(hub, "unicast")
@@ -60,7 +61,7 @@ def test_two_schedulers_beside_a_hub(tmp_path: Path, server: Postgres, broker: K
     hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "multicast"})
     _arrives_by(hub, "multicast")
     print(f"the other scheduler's plan was carried out {time.monotonic() - killed:.1f} s after the first was killed")
-    assert second.says("INFO downburst.hub schedules")
+    assert second.says("at work as scheduler")
 
     broker.kill()
     hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "unicast"})
@@ -78,6 +79,39 @@ def test_two_schedulers_beside_a_hub(tmp_path: Path, server: Postgres, broker: K
     assert second.process.wait(30) == 0
     for site in sites:
         site.stop()
+    assert hub.stop() == 0
+
+
+def test_two_latency_services_beside_a_hub_count_every_receipt_once(
+    tmp_path: Path, server: Postgres, broker: Kafka
+) -> None:
+    url = server.url(server.database())
+    more = f'[kafka]\nservers = "{broker.address}"\nprefix = "receipts"\n'
+    hub = WholeHub(tmp_path / "hub", ledger_url=url, top="latency_apart = true", more=more).start()
+    services = [Apart(hub, "latency-service", name) for name in ("first", "second")]
+    wait_for("one to be at work", lambda: any(one.says("at work as latency service") for one in services), 60)
+    wait_for("one to stand by", lambda: any(one.says("this one stands by") for one in services), 60)
+    first, second = sorted(services, key=lambda one: one.says("stands by"))
+    site = enrolled(hub, tmp_path)
+    source = Source(hub)
+    source.start()
+    source.more(30)
+    first.process.kill()
+    source.more(30)
+    wait_for("the second to be at work", lambda: second.says("at work as latency service"), 60)
+    broker.kill()
+    source.more(30)
+    broker.start()
+    server.kill()
+    source.more(30)
+    server.start()
+    source.more(30)
+    source.finish()
+    wait_for("all products at the site", lambda: source.lacking_at(site) == set())
+    counted_once(url, len(source.acknowledged))
+    second.process.terminate()
+    assert second.process.wait(30) == 0
+    site.stop()
     assert hub.stop() == 0
 
 

@@ -1,0 +1,41 @@
+"""How the brokers between several processes of a hub are reached: a section of the hub's settings."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class KafkaSettings(BaseModel):
+    """The brokers by which several processes of a hub tell each other what happens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    servers: str = Field(
+        default="", description="HOST:PORT of brokers, with commas between. Empty: everything is one process."
+    )
+    prefix: str = Field(
+        default="downburst",
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="What the names of topics begin with. Hubs that share brokers have prefixes of their own.",
+    )
+    security: Literal["plaintext", "tls", "sasl", "sasl-tls"] = Field(
+        default="plaintext", description="How brokers are spoken to. Plain text is for networks that are yours alone."
+    )
+    ca_file: Path | None = Field(
+        default=None, description="PEM file of the authority of the brokers' certificates. None: the system's."
+    )
+    certificate_file: Path | None = Field(
+        default=None, description="PEM file of this hub's certificate, where brokers ask for one."
+    )
+    key_file: Path | None = Field(default=None, description="PEM file of that certificate's key.")
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        default="SCRAM-SHA-512", description="How the password is shown. PLAIN only inside TLS."
+    )
+    sasl_user: str = Field(default="", description="User at the brokers.")
+    sasl_password_file: Path | None = Field(
+        default=None, description="File with the password. A file, because environments are easily printed."
+    )
+    replication: int = Field(
+        default=0, ge=0, le=10, description="Copies of topics that the hub makes. 0: as the brokers are set up."
+    )

@@ -1,0 +1,89 @@
+"""A source that goes on whatever is killed, one site, and what the ledger must say of both in the end."""
+
+import hashlib
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+
+from downburst.ledger import Ledger
+from downburst.model import LatencyKind
+from kit.node import SiteNode
+from kit.patience import wait_for
+from kit.whole_hub import WholeHub
+
+
+class Source(threading.Thread):
+    """Puts product after product into NGRID, each until it is acknowledged."""
+
+    def __init__(self, hub: WholeHub) -> None:
+        super().__init__(daemon=True)
+        self.hub = hub
+        self.acknowledged: dict[int, str] = {}
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Goes on until told that it is over."""
+        url, authorization = f"http://{self.hub.http}", self.hub.authorization
+        with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
+            number = 0
+            while not self.over.wait(0.02):
+                number += 1
+                content = b"%d " % number * 300
+                sequence = self._put(client, number, content)
+                assert sequence not in self.acknowledged, f"sequence {sequence} was given twice"
+                self.acknowledged[sequence] = hashlib.sha256(content).hexdigest()
+
+    def _put(self, client: httpx.Client, number: int, content: bytes) -> int:
+        while True:
+            with suppress(httpx.TransportError):
+                answer = client.put(f"/v1/feeds/NGRID/products/p{number}", content=content)
+                if answer.is_success:
+                    return int(answer.json()["sequence"])
+            self.over.wait(0.05)
+
+    def more(self, products: int) -> None:
+        """Waits until so many more products were acknowledged."""
+        goal = len(self.acknowledged) + products
+        wait_for(f"{products} more products", lambda: len(self.acknowledged) >= goal, 60)
+
+    def lacking_at(self, site: SiteNode) -> set[int]:
+        """Acknowledged sequences that the site has not."""
+        wanted = set(self.acknowledged)
+        return wanted - {sequence for _, sequence in site.received()}
+
+    def finish(self) -> None:
+        """Stops after the product in hand."""
+        self.over.set()
+        self.join(timeout=60)
+
+
+def enrolled(hub: WholeHub, home: Path) -> SiteNode:
+    """A site of the hub that is subscribed to NGRID, and has begun."""
+    hub.ask("POST", "/v1/feeds", json={"feed": "NGRID", "class": "grid"})
+    hub.ask("POST", "/v1/sites", json={"site": "unl.edu", "multicast_interface": "127.0.0.1"})
+    hub.ask("POST", "/v1/sites/unl.edu/subscriptions", json={"feed": "NGRID", "pattern": ".*"})
+    site = SiteNode(home / "site", hub.sites)
+    site.directory.mkdir()
+    site.token_file.write_text(hub.ask("POST", "/v1/sites/unl.edu/tokens", json={})["token"])
+    site.start()
+    wait_for("the site's first checkpoint", lambda: list((site.directory / "state").rglob("*.cbor")), 60)
+    return site
+
+
+def counted_once(url: str, products: int) -> None:
+    """Waits until the ledger counts so many arrivals, receipts and latencies, and neither more nor less."""
+
+    def counted() -> tuple[int, int, int]:
+        ledger = Ledger.look_into(url)
+        with ledger.transaction(writes=False) as book:
+            stored = sum(report.stored for report in book.settled.all())
+            timed = sum(row.count for row in book.latency.rows(kind=LatencyKind.DISTRIBUTION))
+            arrived = sum(minute.products for minute in book.traffic.minutes())
+        ledger.close()
+        return stored, timed, arrived
+
+    wait_for("all receipts to be counted", lambda: counted()[0] >= products)
+    wait_for("all arrivals to be counted", lambda: counted()[2] >= products)
+    assert counted() == (products, products, products)
