@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test demo test lint unit sim contract integration system nightly test-cluster compose-smoke \
-	bench bench-multicast bench-unicast bench-circuits bench-scheduler lock clean
+	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
@@ -50,6 +50,7 @@ bench: ## List the side-by-side measurements that exist
 	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"
 	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 2\"]   multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
 	@echo "make bench-circuits [OUT=file.json] [ARGS=\"--runs 5\"]   circuits: admission, beside greedy flows, small buffers, set-up"
+	@echo "make bench-ldm [OUT=file.json] [ARGS=\"--runs 3\"]   eight LDM downstreams of a hub: products a second, silence, processor time"
 	@echo "make bench-scheduler [OUT=file.json] [ARGS=\"--rows planning --runs 1\"]   cost of planning, predictions beside what was measured"
 
 bench-circuits: setup-test ## Measure circuits, as root for all of it; OUT=file.json
@@ -63,6 +64,9 @@ bench-multicast: setup-test ## Measure multicast beside its peers and the machin
 
 bench-unicast: setup-test ## Measure unicast beside sendfile, NATS and Kafka, as root; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.unicast $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-ldm: setup-test ## Measure a hub that serves LDM downstreams; OUT=file.json
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.ldm $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-%:
 	@echo "There is no bench-$*; 'make bench' lists what exists. Others come with the distributed hub." >&2; exit 2

@@ -37,6 +37,7 @@ from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import CircuitOffers, Costs, SiteFacts, Situation
 from downburst_scheduler.models.sizing import Objective
+from downburst_scheduler.moving import moving_of
 from downburst_scheduler.offers import without
 from downburst_scheduler.paths import OUT_OF_GROUPS, SitePaths
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Question, decide, flip_of
@@ -236,6 +237,9 @@ class SchedulerLoop:
         """A site with its circuit, of which feeds that ride on it already leave the rest."""
         offers = self._known.circuits
         offer = offers.to(site.name)
+        if site.keeps_ldm:
+            why = None if offer is None else f"{site.name}: an LDM's connection is bound to no circuit"
+            return replace(site, no_circuit=why)
         if offer is None:
             why = offers.why_not(site.name)
             return replace(site, no_circuit=why) if why is not None else site
@@ -257,14 +261,17 @@ class SchedulerLoop:
         same = same and state.mistrusted == (question.mistrust is not None)
         if same and (decision.because in QUIETLY or decision.because == state.because):
             return None
+        moving = await asyncio.to_thread(moving_of, question, decision)
         made = Plan(
             feed=feed.name,
             version=0,
             legs=legs,
-            reason=reason(question, decision),
+            reason="; ".join([reason(question, decision), *([moving.sentence] if moving else [])]),
             made_at=self._clock.now(),
             candidates=decision.candidates,
-            figures=figures(question, decision, state.window.statistics()) | state.calibration.figures(),
+            figures=figures(question, decision, state.window.statistics())
+            | state.calibration.figures()
+            | (moving.figures if moving else {}),
             pinned=pinned,
         )
         return await self._ledger.write(lambda book: book.plans.append(made))

@@ -73,6 +73,7 @@ class SitePaths:
             no_multicast=self._no_multicast(site, now, on_circuit=False),
             no_circuit_group=self._no_multicast(site, now, on_circuit=True),
             unheard=not self._watch.hears(site.name),
+            keeps_ldm=site.ldm_host is not None,
             in_group=in_group,
         )
 
@@ -83,6 +84,8 @@ class SitePaths:
         return facts
 
     def _no_multicast(self, site: Site, now: datetime, *, on_circuit: bool) -> str | None:
+        if site.ldm_host is not None:
+            return f"{site.name} keeps its LDM"
         if not site.multicast:
             return f"{site.name} is not to be served by multicast"
         until, what = self._out_until.get((site.name, on_circuit), (now, ""))

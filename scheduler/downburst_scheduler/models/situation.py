@@ -26,6 +26,8 @@ class SiteFacts(PathFacts):
     """Why it can't be in a group on its circuit, as `<site> ...`; None if it can."""
     no_circuit: str | None = None
     """Why its circuit can't be used, as `<site>: ...`; None if it has none, or a good one."""
+    keeps_ldm: bool = False
+    """Whether an LDM asks for it, which takes copies alone and on no circuit."""
     in_group: bool = False
     """Whether the plan in force serves it by multicast."""
 

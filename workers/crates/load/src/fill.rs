@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use downburst_log::{Appended, FeedLog, LogOptions, NewProduct, ProductLog as _, Retention};
+use downburst_log::{Appended, DuplicateRule, FeedLog, LogOptions, NewProduct, ProductLog as _, Retention};
 use downburst_model::{Class, FeedName, Origin, ProductId, WallMicros};
 use serde_json::json;
 
@@ -25,14 +25,20 @@ pub(crate) struct Fill {
     /// Size of each.
     #[arg(long)]
     bytes: usize,
+    /// Sign them, as a feed of LDM's does.
+    #[arg(long)]
+    signed: bool,
 }
 
 impl Fill {
     /// Appends them, and closes the log as a node does that ends.
     pub(crate) fn run(&self) -> Outcome {
+        let usual = LogOptions::default();
+        let duplicate_rule = if self.signed { DuplicateRule::Signature } else { usual.duplicate_rule };
         let options = LogOptions {
+            duplicate_rule,
             retention: Retention { hours: 24.0, bytes: RETAINED_BYTES },
-            ..LogOptions::default()
+            ..usual
         };
         let seed = u64::from(std::process::id());
         let (log, _) = FeedLog::open(&self.log, FeedName::parse(&self.feed)?, options, seed)?;
@@ -85,7 +91,13 @@ mod tests {
     #[test]
     fn a_filled_log_holds_what_was_asked_and_is_not_filled_twice() {
         let directory = tempfile::tempdir().unwrap();
-        let fill = Fill { log: directory.path().join("F"), feed: "F".to_owned(), products: 20, bytes: 100 };
+        let fill = Fill {
+            log: directory.path().join("F"),
+            feed: "F".to_owned(),
+            products: 20,
+            bytes: 100,
+            signed: false,
+        };
         fill.run().unwrap();
         let entries: Vec<_> =
             LogReader::open(&fill.log).unwrap().entries(Sequence(0)).map(Result::unwrap).collect();

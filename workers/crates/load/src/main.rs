@@ -12,6 +12,7 @@ mod agent;
 mod blast;
 mod content;
 mod fill;
+mod ldm_receive;
 mod play;
 mod probe;
 mod receipts;
@@ -50,6 +51,8 @@ enum Command {
         #[arg(required = true)]
         directory: PathBuf,
     },
+    /// Ask an LDM server for products over several connections, count them, and keep nothing.
+    LdmReceive(ldm_receive::LdmReceive),
     /// Sleep a millisecond at a time until stdin ends; print how much longer the sleeps were.
     Probe,
     /// Multicast a file in trains of datagrams, without any repair: what the machine can do at all.
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Agent { command } => agent::run(&command),
         Command::Stamps { logs } => stamps::print(&logs),
         Command::Receipts { directory } => receipts::print(&directory),
+        Command::LdmReceive(receive) => receive.run(),
         Command::Probe => probe::run(),
         Command::Blast(blast) => blast.run(),
         Command::TlsFanOut(fan_out) => fan_out.run(),
@@ -84,6 +88,7 @@ const EXAMPLES: &str = "Examples:
   downburst-load agent -- downburst-node hub
   downburst-load stamps site/log
   downburst-load receipts hub/data/receipts
+  downburst-load ldm-receive --from 127.0.0.1:388 --feed NGRID --connections 8 --products 100000
   downburst-load blast receive --group 239.1.2.3:7400 --bytes 24000000 --file copy --seal --hash
   downburst-load blast send --group 239.1.2.3:7400 --file original --seal
   downburst-load tls-fan-out send --listen 10.0.0.1:7401 --certificate hub.der --receivers 7 --file original
