@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from downburst.alarms import Receiver
 from downburst.bus import LocalBus
 from downburst.clock import Clock
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
@@ -164,6 +165,16 @@ class NodeStandIn:
         return answer
 
 
+class Told:
+    """Receivers that were told of an alarm or a test."""
+
+    def __init__(self) -> None:
+        self.tests: list[str] = []
+
+    async def tell_as_a_test(self, receiver: Receiver) -> None:
+        self.tests.append(receiver.name)
+
+
 def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> tuple[Runtime, NodeStandIn]:
     node = NodeStandIn(ledger)
     bus, wanted = LocalBus(), settings(directory, **given)
@@ -178,6 +189,7 @@ def runtime(directory: Path, ledger: Ledger, clock: Clock, **given: object) -> t
         clock=clock,
         node=node,
         circuits=Desk(register, keeper, circuits, ledger=ledger, bus=bus, clock=clock),
+        alarms=Told(),
         local_token=LOCAL_TOKEN,
     )
     return made, node

@@ -7,6 +7,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from downburst_api import (
+    alarms,
     circuits,
     deliveries,
     feeds,
@@ -44,6 +45,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     modules = (
         sessions,
         users,
+        alarms,
         products,
         traces,
         deliveries,

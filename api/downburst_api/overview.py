@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
+from downburst.alarms import Alarm, AlarmKind
 from downburst.circuits import Circuit, CircuitState, Measured
 from downburst.ledger import Book
 from downburst.live import FeedArrivals, LiveState, SiteSession, UpstreamLink
@@ -79,6 +80,7 @@ class _Facts:
     """Those that have begun, and the next to begin."""
     measured: list[Measured]
     faults: list[Fault]
+    alarms: list[Alarm]
 
     def fan_out(self, feed: str) -> int:
         served = {site.name for site in self.sites if site.active and site.may_take(feed)}
@@ -103,6 +105,7 @@ def _facts(book: Book, now: datetime) -> _Facts:
         upstreams=book.upstreams.all(),
         ldm_sources=book.ldm_sources.all(),
         faults=book.faults.recent(since=now - FAULT_SHOWN),
+        alarms=book.alarms.open(),
     )
 
 
@@ -124,6 +127,11 @@ def _faults(live: LiveState, facts: _Facts, now: datetime, *, node_running: bool
     found.extend(
         Fault(warning.since, warning.problem, feed=feed, next_step=warning.step)
         for feed, warning in live.retention_warnings.items()
+    )
+    found.extend(
+        Fault(alarm.since, alarm.sentence, alarm.feed, alarm.site, alarm.next_step)
+        for alarm in facts.alarms
+        if alarm.kind in _SHOWN_BY_ALARMS_ALONE
     )
     wanting = {wish.site for wish in facts.subscriptions}
     for site in facts.sites:
@@ -325,6 +333,10 @@ def _ms(microseconds: int | None) -> float | None:
     return None if microseconds is None else microseconds / 1000
 
 
+_SHOWN_BY_ALARMS_ALONE = frozenset(
+    {AlarmKind.OBJECTIVE, AlarmKind.SILENCE, AlarmKind.STALLED, AlarmKind.CLOCK, AlarmKind.HUB_DISK}
+)
+"""Other kinds are looked at afresh above, so that the page shows them without waiting for the watch."""
 _TROUBLED = (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED)
 CIRCUITS_AHEAD = 20
 LATENCY_MINUTES = 60

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from fastapi import Request
 
+from downburst.alarms import Receiver
 from downburst.bus import Bus
 from downburst.circuits import Circuit, CircuitAnswer, CircuitChange, Port
 from downburst.clock import Clock
@@ -105,6 +106,13 @@ class Circuits(Protocol):
         """Forgets a port that no circuit needs."""
 
 
+class AlarmTests(Protocol):
+    """Where receivers are tried."""
+
+    async def tell_as_a_test(self, receiver: Receiver) -> None:
+        """Tells a receiver that this is a test; raises why it can't."""
+
+
 @dataclass(slots=True)
 class Runtime:
     """One running hub as the api sees it."""
@@ -116,6 +124,7 @@ class Runtime:
     clock: Clock
     node: Node
     circuits: Circuits
+    alarms: AlarmTests
     dashboard: Path | None = None
     local_token: str = field(default="", repr=False)
     """What commands of the hub's own user show; empty: there are none."""

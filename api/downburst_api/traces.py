@@ -19,7 +19,7 @@ from downburst.deliveries import (
 )
 from downburst.errors import NotFound
 from downburst.ledger import Book
-from downburst.live import LiveState
+from downburst.live import LiveState, SiteSession
 from downburst.model import Feed, ProductException, Settled, Site, Subscription
 from downburst_api.deliveries_out import product_out
 from downburst_api.runtime import Runtime, runtime_of
@@ -90,6 +90,7 @@ class _Context:
             connected=connected,
             last_seen_at=_last_seen(live, site, frontiers),
             away_reason=None if session is None or connected else session.reason,
+            trouble=_trouble(session, product.feed),
             retention_hours=self.feeds[product.feed].retention_hours,
             objective_ms=self.feeds[product.feed].objective_ms,
         )
@@ -194,6 +195,12 @@ def _context(book: Book, feeds: dict[str, Feed], products: Sequence[ProductFacts
             for exception in book.exceptions.of_product(product.feed, product.epoch, product.sequence)
         ],
     )
+
+
+def _trouble(session: SiteSession | None, feed: str) -> str | None:
+    if session is None or not session.connected or feed not in session.progress:
+        return None
+    return session.progress[feed].trouble
 
 
 def _is_of(exception: ProductException, product: ProductFacts, site: str) -> bool:

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from downburst.access_settings import AccessSettings, Section
+from downburst.alarm_settings import AlarmSettings
 from downburst.errors import BadSettings
 from downburst.kafka_settings import KafkaSettings
 
@@ -323,6 +324,7 @@ class Settings(BaseSettings):
     circuits: CircuitSettings = CircuitSettings()
     ldm: LdmSettings = LdmSettings()
     access: AccessSettings = AccessSettings()
+    alarms: AlarmSettings = AlarmSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     watch: WatchSettings = WatchSettings()
     kafka: KafkaSettings = KafkaSettings()

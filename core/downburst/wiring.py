@@ -32,6 +32,8 @@ from downburst.live import LiveState
 from downburst.model import Fault
 from downburst.retention_watch import RetentionWatch
 from downburst.settings import Settings, split_address
+from downburst_alarms.notices import NetworkTeller
+from downburst_alarms.watch import AlarmWatch
 from downburst_api.app import create_app
 from downburst_api.runtime import Runtime
 from downburst_circuits.desk import Desk
@@ -136,6 +138,7 @@ class Hub:
         self._stack.push_async_callback(self._agent.stop)
         await self._agent.start()
         self._circuits = await self._open_circuits()
+        self._alarms = self._alarm_watch()
         self._local_token = self._leave_token()
         self._app = create_app(self._runtime())
 
@@ -160,6 +163,17 @@ class Hub:
         self._keeper = Keeper(register, node, bus=self._bus, clock=self._clock, settings=settings)
         register.watchers.append(self._forget_finished)
         return Desk(register, self._keeper, node, ledger=self._ledger, bus=self._bus, clock=self._clock)
+
+    def _alarm_watch(self) -> AlarmWatch:
+        return AlarmWatch(
+            self._ledger,
+            self._bus,
+            self._live,
+            clock=self._clock,
+            settings=self._settings,
+            teller=NetworkTeller(self._settings.name, self._settings.alarms),
+            say=self._say,
+        )
 
     def _leave_token(self) -> str:
         port = split_address(self.http_address)[1]
@@ -192,6 +206,7 @@ class Hub:
             clock=self._clock,
             node=self._agent,
             circuits=self._circuits,
+            alarms=self._alarms,
             dashboard=_dashboard(self._settings),
             local_token=self._local_token,
         )
@@ -200,6 +215,7 @@ class Hub:
         if not self._settings.scheduler.apart:
             yield "scheduler", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
         yield "circuits", self._keeper.run
+        yield "alarms", self._alarms.run
         yield "housekeeping", self._keep_house
         if not self._settings.latency_apart:
             yield "latency history", partial(self._latency.keep_history, days=self._settings.latency_days)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
+from downburst.local_token import authorization
 from downburst_worker.binary import find_node
 from kit.patience import wait_for
 
@@ -88,7 +89,8 @@ class Starter:
         client = self._stack.enter_context(httpx.Client(base_url=f"http://{http}", timeout=60))
         hub = RunningHub(directory, http, sites, process, client)
         until(f"the hub is up\n{hub.log()}", lambda: _up(client, hub))
-        client.headers["Authorization"] = f"Bearer {(directory / 'operator.token').read_text().strip()}"
+        # Found as commands find it: the data directory may be one that only the hub sees.
+        client.headers.update(authorization(f"http://{http}"))
         return hub
 
     def receiver(self, hub: RunningHub, site: str, token: str) -> subprocess.Popen[bytes]:

@@ -44,11 +44,16 @@ def test_a_product_is_traced_through_every_state_that_sites_can_be_in(starter: S
     here = starter.receiver(hub, "here", _site(hub, "here"))
     starter.receiver(hub, "picky", _site(hub, "picky", "^other"))
     _site(hub, "never")
+    wish = {"feed": "NGRID", "pattern": "^nam", "not_pattern": "grib2$"}
+    hub.ask("POST", "/v1/sites", 201, json={"site": "choosy"})
+    hub.ask("POST", "/v1/sites/choosy/subscriptions", 201, json=wish)
     until("two sites are connected", lambda: _connected(hub, "here") and _connected(hub, "picky"))
     _put(hub, "nam.grib2", os.urandom(200_000))
     stored = _wait_for(hub, "nam.grib2", "here", "stored")
     states = _states(hub, "nam.grib2")
     assert states["picky"]["state"] == "not-subscribed"
+    assert "it does not match '^other'" in states["picky"]["reason"]
+    assert "the NOT pattern 'grib2$' takes it out" in states["choosy"]["reason"]
     assert (states["never"]["state"], "ever enrolled" in states["never"]["reason"]) == ("waiting", True)
     _stages_are_known(hub, stored)
     _file_names_lead_back(starter, hub)
@@ -96,6 +101,9 @@ def _stages_are_known(hub: RunningHub, delivery: dict[str, Any]) -> None:
     assert printed.returncode == 0, printed.stderr
     for word in ("nam.grib2", "here", "stored", "not-subscribed", "waiting", "downburst sites token never"):
         assert word in printed.stdout.replace("\n", " ")
+    why = hub.command("why", "nam.grib2", "choosy")
+    assert why.returncode == 0, why.stderr
+    assert "choosy: not-subscribed: its subscription does not want this id of NGRID: the NOT pattern" in why.stdout
     unknown = hub.command("trace", "no.such.product")
     assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
 

@@ -44,6 +44,29 @@ def trace(  # noqa: PLR0913
         print(f"there may be older ones of this name: --before {found['next_before']}")
 
 
+def why(
+    product: Annotated[str, typer.Argument(help="Product id, FEED:SEQUENCE, path of a received file, or digest.")],
+    site: Annotated[str, typer.Argument(help="The site that lacks it.")],
+    *,
+    feed: Annotated[str | None, typer.Option(help="Look in this feed only.")] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a product is not at a site, or since when it is, and what to do.
+
+    Example: downburst why nam.t06z.awip1284.grib2 unl.edu
+    """
+    wanted = given(product=product, site=site, feed=feed, limit=1)
+    found = HubClient(hub).ask("GET", "v1", "products", "trace", params=wanted)["products"][0]
+    (delivery,) = found["deliveries"]
+    if as_json:
+        show({name: found[name] for name in ("feed", "sequence", "product_id", "stored_at", "kept")} | delivery)
+        return
+    print(f"{found['product_id']} ({found['feed']}:{found['sequence']}), at the hub since {found['stored_at'][:19]}")
+    print(f"{site}: {delivery['state']}: {delivery['reason']}")
+    print(f"-> {delivery['next_action']}")
+
+
 def deliveries(  # noqa: PLR0913
     *,
     missing: Annotated[bool, typer.Option("--missing", help="What sites did not get and will not get.")] = False,

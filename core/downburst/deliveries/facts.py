@@ -129,5 +129,7 @@ class Known:
     connected: bool = False
     last_seen_at: datetime | None = None
     away_reason: str | None = None
+    trouble: str | None = None
+    """Why the site stores nothing of the feed at the moment, in its words."""
     retention_hours: float | None = None
     objective_ms: float | None = None

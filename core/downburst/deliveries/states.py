@@ -10,9 +10,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from downburst.deliveries.stages import Timing, duration, size_text, timing
+from downburst.deliveries.wishes import why_unwanted
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts
+    from downburst.model import Subscription
 
 
 class DeliveryState(StrEnum):
@@ -104,7 +106,17 @@ def _stored(case: _Case, receipt: "ReceiptFacts") -> Delivery:
         reason = f"stored {way} in {duration(timed.distribution_ms)}"
     if timed.sentence:
         reason += f"; {timed.sentence}"
+    if _lacks_its_file(case, receipt):
+        reason += "; but the site has not said that its file for local software was written"
+        return Delivery(case.facts.site, DeliveryState.STORED, reason, LOOK_AT_RECEIVED, receipt, timed)
     return Delivery(case.facts.site, DeliveryState.STORED, reason, _NEXT_OF_STAGE[timed.slow], receipt, timed)
+
+
+def _lacks_its_file(case: _Case, receipt: "ReceiptFacts") -> bool:
+    stored_at = receipt.site_stored_at
+    if receipt.outcome != "stored" or receipt.action_done_at is not None or stored_at is None:
+        return False
+    return case.now - stored_at > timedelta(milliseconds=FILE_WITHIN_MS)
 
 
 def _rejected(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
@@ -114,9 +126,29 @@ def _rejected(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
 
 
 def _expired(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
-    reason = "its bytes had left the hub's log, or were older than the subscription allows, before the site got them"
+    limit_s = _age_limit_s(case)
+    if limit_s is not None:
+        reason = (
+            f"it was older than the {duration(limit_s * 1000)} that the subscription allows before the site got it"
+        )
+        action = f"if it is worth having later, raise the subscription's maximum age; {case.again}"
+        return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt)
+    reason = "its bytes had left the hub's log before the site got them"
     action = f"keep more hours (downburst log advise says how many fit); {case.again}"
     return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt)
+
+
+def _age_limit_s(case: _Case) -> float | None:
+    """The maximum age that it exceeded; None if it was the log that let it go."""
+    limits = [wish.max_age_s for wish in _matching(case)]
+    known = [limit for limit in limits if limit is not None]
+    if not known or len(known) < len(limits):
+        return None
+    ended_at = case.known.exception.at if case.known.exception is not None else case.now
+    too_old = ended_at - case.product.stored_at >= timedelta(seconds=max(known))
+    hours = case.known.retention_hours
+    log_was_later = case.product.kept or hours is None or max(known) < hours * 3600
+    return max(known) if too_old and log_was_later else None
 
 
 def _by_exception(case: _Case) -> Delivery | None:
@@ -154,9 +186,10 @@ def _by_subscription(case: _Case) -> Delivery | None:
     if not case.facts.matching:
         count = case.facts.subscriptions
         wishes = "its subscription does" if count == 1 else f"its {count} subscriptions do"
+        why = why_unwanted(case.product.product_id, case.known.subscriptions)
         return case.is_(
             DeliveryState.NOT_SUBSCRIBED,
-            f"{wishes} not want this id of {feed}",
+            f"{wishes} not want this id of {feed}{f': {why}' if why else ''}",
             f"compare the patterns with the id: downburst sites show {site}",
         )
     since = _wanted_since(case)
@@ -172,14 +205,14 @@ def _by_subscription(case: _Case) -> Delivery | None:
 
 def _wanted_since(case: _Case) -> datetime | None:
     """From when on the matching subscriptions want products; None if that is not known."""
-    filters = {(wish.pattern, wish.not_pattern) for wish in case.facts.matching}
-    begins = [
-        wish.start_at or wish.created_at
-        for wish in case.known.subscriptions
-        if (wish.pattern, wish.not_pattern) in filters
-    ]
+    begins = [wish.start_at or wish.created_at for wish in _matching(case)]
     known = [begin for begin in begins if begin is not None]
     return min(known, default=None)
+
+
+def _matching(case: _Case) -> list["Subscription"]:
+    filters = {(wish.pattern, wish.not_pattern) for wish in case.facts.matching}
+    return [wish for wish in case.known.subscriptions if (wish.pattern, wish.not_pattern) in filters]
 
 
 def _by_session(case: _Case) -> Delivery | None:
@@ -188,6 +221,12 @@ def _by_session(case: _Case) -> Delivery | None:
         return None
     if session.standing != "settled" and not case.product.kept:
         return _expired(case)
+    if session.standing != "settled" and case.known.trouble is not None:
+        return case.is_(
+            DeliveryState.WAITING,
+            f"the site can't store {case.product.feed}: {case.known.trouble}",
+            "free or mend the disk at the site; it goes on by itself, and nothing is lost while the hub keeps it",
+        )
     return _BY_STANDING.get(session.standing, _without_answer)(case, session)
 
 
@@ -300,6 +339,10 @@ def _ms(length: timedelta) -> float:
 
 NOTHING_TO_DO = "nothing to do"
 LOOK_AGAIN = "nothing to do; look again in some seconds"
+LOOK_AT_RECEIVED = (
+    "look at the receiver's log and at the disk that holds received/ at the site; what the site's log has is written "
+    "as soon as that works again"
+)
 WAIT_OR_LINE = "nothing to do unless it stays: then the site's line is slower than what it subscribes"
 WAIT_OR_RATE = "nothing to do unless it stays: then the leg's rate is lower than the feed"
 
@@ -324,5 +367,7 @@ _OUTCOMES = {"stored": 0, "held": 1, "rejected": 2, "expired": 3}
 
 REPAIR_AFTER_MS = 2_000.0
 """Repairs of a leg take some round trips; what is not there by then is being repaired."""
+FILE_WITHIN_MS = 60_000.0
+"""Files follow the site's log within milliseconds; a minute leaves room for clocks that differ."""
 CONFIRM_WITHIN_MS = 5_000.0
 """Receipts come each 50 ms; this leaves room for a slow line."""

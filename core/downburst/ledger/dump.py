@@ -152,6 +152,7 @@ NOT_KEPT = frozenset({"alembic_version", "holders"})
 SELF_NUMBERING = frozenset(
     {
         "access_tokens",
+        "alarms",
         "audit",
         "batches",
         "circuit_events",
@@ -160,6 +161,7 @@ SELF_NUMBERING = frozenset(
         "ldm_accepts",
         "legs",
         "resends",
+        "silences",
         "subscriptions",
     }
 )

@@ -169,3 +169,57 @@ def test_every_case_has_a_state_a_reason_and_a_next_action() -> None:
         assert not found.reason.endswith(".")
         seen.add(found.state)
     assert seen == set(DeliveryState) - {S.REPAIRING}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        ([("^nam", "grib2$")], "the NOT pattern 'grib2$' takes it out"),
+        ([("^nam", "grib2$"), ("^gfs", None)], "the NOT pattern 'grib2$' takes it out"),
+        ([("^gfs", None), ("^rap", "x")], "it does not match '^gfs' or '^rap'"),
+        ([("(?R)", None)], ""),
+    ],
+)
+def test_a_pattern_that_takes_it_out_is_named(wishes: list[tuple[str, str | None]], said: str) -> None:
+    known = Known(subscriptions=tuple(replace(WISH, pattern=one, not_pattern=other) for one, other in wishes))
+    found = judged(replace(SITE, subscriptions=len(wishes), matching=()), known)
+    assert found.state is S.NOT_SUBSCRIBED
+    assert found.reason.endswith(f"of NGRID: {said}" if said else "of NGRID")
+
+
+def test_a_pattern_that_would_take_for_ever_takes_no_time() -> None:
+    endless = replace(WISH, pattern="(a+)+$")
+    product = replace(PRODUCT, product_id="a" * 254 + "b")
+    found = judged(replace(SITE, matching=()), Known(subscriptions=(endless,)), product)
+    assert "does not match" in found.reason
+
+
+def test_too_old_and_gone_from_the_log_are_told_apart() -> None:
+    facts = replace(SITE, matching=(IdFilter(".*"),))
+    lost = ProductException("NGRID", "7", 42, "unl.edu", "expired", NOW)
+    aged = Known(subscriptions=(replace(WISH, max_age_s=20.0),), exception=lost, retention_hours=2.0)
+    assert "older than the 20.0 s that the subscription allows" in judged(facts, aged).reason
+    assert "had left the hub's log" in judged(facts, replace(aged, subscriptions=(WISH,))).reason
+    patient = replace(aged, subscriptions=(replace(WISH, max_age_s=86_400.0),))
+    assert "had left the hub's log" in judged(facts, patient, GONE).reason
+    both = replace(aged, subscriptions=(replace(WISH, max_age_s=20.0), WISH))
+    assert "had left the hub's log" in judged(facts, both).reason
+
+
+def test_a_site_whose_disk_is_full_says_so() -> None:
+    trouble = Known(trouble="its disk is full", connected=True)
+    for standing in ("queued", "said", "owed", "left-to-leg"):
+        found = judged(replace(SITE, session=session(standing)), trouble)
+        assert (found.state, "the site can't store NGRID: its disk is full" in found.reason) == (S.WAITING, True)
+        assert "free or mend the disk" in found.next_action
+    assert judged(replace(SITE, session=session("settled")), trouble).state is S.STORED
+
+
+def test_a_file_that_was_not_written_is_missed_after_a_minute() -> None:
+    facts = replace(SITE, receipts=(receipt(action_done_at=None),))
+    assert "file for local software" not in judged(facts).reason
+    old = replace(PRODUCT, stored_at=STORED - timedelta(minutes=2))
+    early = replace(SITE, receipts=(receipt(action_done_at=None, site_stored_at=STORED - timedelta(minutes=2)),))
+    found = judged(early, product=old)
+    assert (found.state, "file for local software was written" in found.reason) == (S.STORED, True)
+    assert "received/" in found.next_action

@@ -1,0 +1,141 @@
+"""Routes of alarms: what is wrong and was, whom to tell, and what not to tell for a while."""
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query
+from pydantic import Field
+
+from downburst.access import Caller
+from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
+from downburst.errors import BadInput
+from downburst.ledger import Book
+from downburst_api.guard import caller_of
+from downburst_api.runtime import Runtime, runtime_of
+from downburst_api.schemas import Shape
+
+router = APIRouter(prefix="/v1", tags=["alarms"])
+Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
+Number = Annotated[int, Path(ge=1, le=2**53)]
+_Names = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)]
+
+
+class SilenceNew(Shape):
+    """Alarms that nobody is told of for a while; what is left out stands for all."""
+
+    minutes: Annotated[float, Field(gt=0, le=60 * 24 * 366)]
+    reason: Annotated[str, Field(max_length=500)] = ""
+    kind: AlarmKind | None = None
+    feed: Annotated[str, Field(max_length=64)] | None = None
+    site: Annotated[str, Field(max_length=63)] | None = None
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"kind", "feed", "site"}
+
+
+class ReceiverNew(Shape):
+    """Whom to tell; empty lists stand for all."""
+
+    receiver: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
+    kind: ReceiverKind
+    address: Annotated[str, Field(min_length=3, max_length=2000)]
+    kinds: Annotated[list[AlarmKind], Field(max_length=20)] | None = None
+    feeds: _Names | None = None
+    sites: _Names | None = None
+
+
+@router.get("/alarms")
+async def list_alarms(
+    hub: Hub,
+    *,
+    site: Annotated[str | None, Query(max_length=63)] = None,
+    feed: Annotated[str | None, Query(max_length=64)] = None,
+    ended: Annotated[bool, Query(description="Ended ones too, newest first.")] = False,
+    after: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> dict[str, Any]:
+    """What is wrong, oldest first; with `ended` what was wrong as well, newest first, in pages."""
+
+    def look(book: Book) -> tuple[list[Alarm], list[Silence]]:
+        found = book.alarms.newest(before=after, limit=limit) if ended else book.alarms.open()
+        return found, book.silences.current()
+
+    found, silences = await hub.ledger.read(look)
+    now = hub.clock.now()
+    items = [_alarm_out(one, silences, now) for one in found if site in (None, one.site) and feed in (None, one.feed)]
+    return {"items": items, "next": found[-1].number if ended and len(found) == limit else None}
+
+
+@router.get("/silences")
+async def list_silences(hub: Hub) -> list[dict[str, Any]]:
+    """What nobody is told of at the moment."""
+    return [asdict(one) for one in await hub.ledger.read(lambda book: book.silences.current())]
+
+
+@router.post("/silences", status_code=201)
+async def add_silence(hub: Hub, caller: Asking, wanted: SilenceNew) -> dict[str, Any]:
+    """Tells nobody of some alarms for a while; they are raised and shown all the same."""
+    given = wanted.model_dump()
+    until = hub.clock.now() + timedelta(minutes=given.pop("minutes"))
+    kept = await hub.ledger.write(lambda book: book.silences.add(Silence(0, until, caller.name[:80], **given)))
+    return asdict(kept)
+
+
+@router.delete("/silences/{number}", status_code=204)
+async def end_silence(hub: Hub, number: Number) -> None:
+    """Ends a silence; of what goes on still, receivers are told."""
+    await hub.ledger.write(lambda book: book.silences.end(number))
+
+
+@router.get("/alarm-receivers")
+async def list_receivers(hub: Hub) -> list[dict[str, Any]]:
+    """Whom alarms are told, by name."""
+    return [_receiver_out(one) for one in await hub.ledger.read(lambda book: book.alarm_receivers.all())]
+
+
+@router.post("/alarm-receivers", status_code=201, responses={409: {"description": "The name is taken."}})
+async def add_receiver(hub: Hub, wanted: ReceiverNew) -> dict[str, Any]:
+    """Makes a receiver."""
+    is_mail = wanted.kind is ReceiverKind.MAIL
+    if is_mail != ("@" in wanted.address and "://" not in wanted.address):
+        raise BadInput("mail needs an address such as ops@example.edu, the others a URL; correct `address`")
+    if not is_mail and not wanted.address.startswith(("http://", "https://")):
+        raise BadInput(f"a {wanted.kind.value} has an address with http:// or https://; correct `address`")
+    receiver = Receiver(
+        wanted.receiver,
+        wanted.kind,
+        wanted.address,
+        tuple(wanted.kinds or ()),
+        tuple(wanted.feeds or ()),
+        tuple(wanted.sites or ()),
+    )
+    return _receiver_out(await hub.ledger.write(lambda book: book.alarm_receivers.add(receiver)))
+
+
+@router.delete("/alarm-receivers/{receiver}", status_code=204)
+async def remove_receiver(hub: Hub, receiver: str) -> None:
+    """Forgets a receiver."""
+    await hub.ledger.write(lambda book: book.alarm_receivers.remove(receiver))
+
+
+@router.post("/alarm-receivers/{receiver}/test", status_code=204)
+async def try_receiver(hub: Hub, receiver: str) -> None:
+    """Tells a receiver that this is a test; the problem says why it can't be reached."""
+    found = await hub.ledger.read(lambda book: book.alarm_receivers.one(receiver))
+    await hub.alarms.tell_as_a_test(found)
+
+
+def _alarm_out(alarm: Alarm, silences: list[Silence], now: datetime) -> dict[str, Any]:
+    values = asdict(alarm)
+    for name in ("key", "end_told_at"):
+        del values[name]
+    silenced = next((one.until for one in silences if one.covers(alarm, now)), None)
+    return {"alarm": values.pop("number"), **values, "silenced_until": silenced}
+
+
+def _receiver_out(receiver: Receiver) -> dict[str, Any]:
+    values = asdict(receiver)
+    return {"receiver": values.pop("name"), **values}

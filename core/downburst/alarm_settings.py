@@ -1,0 +1,42 @@
+"""Settings of alarms."""
+
+from pydantic import Field
+
+from downburst.access_settings import Section
+
+
+class AlarmSettings(Section):
+    """From when on something is wrong, and how receivers are reached."""
+
+    objective_quantile: float = Field(
+        default=0.99, gt=0, lt=1, description="Share of deliveries that has to meet a feed's objective."
+    )
+    objective_minutes: float = Field(
+        default=10.0, gt=0, le=1_440, description="Minutes over which that is judged. One burst is no trouble."
+    )
+    objective_products: int = Field(
+        default=100, ge=1, description="Deliveries below which a window says nothing. One of 99 says little."
+    )
+    site_down_s: float = Field(
+        default=60.0, ge=0, description="Seconds that a site may be away. A restart takes less."
+    )
+    stalled_s: float = Field(
+        default=45.0, gt=0, description="Seconds that a connected site may take nothing while products wait."
+    )
+    clock_ms: float = Field(
+        default=1_000.0, gt=0, description="Milliseconds that a site's clock may be off. Corrected, but a sign."
+    )
+    disk_free_share: float = Field(
+        default=0.05, ge=0, lt=1, description="Share of the hub's disk that has to be free. Logs fill in hours."
+    )
+    end_after_s: float = Field(
+        default=30.0,
+        ge=0,
+        description="Seconds that a condition must be over before its alarm ends. It may flap.",
+    )
+    look_s: float = Field(default=5.0, gt=0, description="Seconds between two looks. A twelfth of a minute.")
+    smtp_url: str = Field(
+        default="",
+        description="smtp://[USER:PASSWORD@]HOST[:PORT] or smtps://...; where mail is handed over. Empty: no mail.",
+    )
+    mail_from: str = Field(default="downburst@localhost", description="Sender of mail.")

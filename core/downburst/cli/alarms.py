@@ -1,0 +1,171 @@
+"""`downburst alarms`: what is wrong, whom to tell, and what not to tell for a while."""
+
+from typing import Annotated, Any
+
+import typer
+
+from downburst.alarms import AlarmKind, ReceiverKind
+from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.settings import DEFAULT_HUB
+
+app = typer.Typer(help="List alarms, silence them, and say whom to tell.", no_args_is_help=True)
+Kind = Annotated[AlarmKind | None, typer.Option(help="Only alarms of this kind.")]
+FeedOption = Annotated[str | None, typer.Option(help="Only this feed.")]
+SiteOption = Annotated[str | None, typer.Option(help="Only this site.")]
+ReceiverName = Annotated[str, typer.Argument(help="Name of the receiver.")]
+
+
+@app.command("list")
+def list_alarms(
+    *,
+    feed: FeedOption = None,
+    site: SiteOption = None,
+    ended: Annotated[bool, typer.Option("--ended", help="Ended ones too, newest first.")] = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """List what is wrong.
+
+    Example: downburst alarms list --site unl.edu
+    """
+    found = HubClient(hub).ask("GET", "v1", "alarms", params=given(feed=feed, site=site) | {"ended": ended})["items"]
+    if as_json:
+        show(found)
+        return
+    table(
+        "Alarms",
+        ("alarm", "kind", "since", "what", "next", "state"),
+        ([a["alarm"], a["kind"], a["since"][:19], a["sentence"], a["next_step"], _state(a)] for a in found),
+        empty="nothing is wrong",
+    )
+
+
+@app.command("silence")
+def silence(  # noqa: PLR0913
+    *,
+    minutes: Annotated[float, typer.Option(min=0.01, help="How long.")] = 60,
+    reason: Annotated[str, typer.Option(help="Why, for the others.")] = "",
+    kind: Kind = None,
+    feed: FeedOption = None,
+    site: SiteOption = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Tell nobody of some alarms for a while; they are shown all the same.
+
+    Example: downburst alarms silence --site unl.edu --minutes 120 --reason "new disk"
+    """
+    wanted = given(kind=kind, feed=feed, site=site) | {"minutes": minutes, "reason": reason}
+    made = HubClient(hub).ask("POST", "v1", "silences", json=wanted)
+    show(made) if as_json else print(f"silence {made['number']} until {made['until'][:16]} UTC")
+
+
+@app.command("silences")
+def list_silences(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List what nobody is told of at the moment.
+
+    Example: downburst alarms silences
+    """
+    found = HubClient(hub).ask("GET", "v1", "silences")
+    if as_json:
+        show(found)
+        return
+    table(
+        "Silences",
+        ("number", "until", "kind", "feed", "site", "by", "why"),
+        ([s["number"], s["until"][:16], s["kind"], s["feed"], s["site"], s["by"], s["reason"]] for s in found),
+        empty="nothing is silenced",
+    )
+
+
+@app.command("unsilence")
+def unsilence(
+    number: Annotated[int, typer.Argument(help="Number of the silence.")],
+    *,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """End a silence before its time.
+
+    Example: downburst alarms unsilence 3
+    """
+    HubClient(hub).ask("DELETE", "v1", "silences", str(number))
+    show({"ended": number}) if as_json else print(f"silence {number} ended")
+
+
+@app.command("receivers")
+def list_receivers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List whom alarms are told.
+
+    Example: downburst alarms receivers
+    """
+    found = HubClient(hub).ask("GET", "v1", "alarm-receivers")
+    if as_json:
+        show(found)
+        return
+    table(
+        "Receivers",
+        ("receiver", "kind", "address", "of what"),
+        ([r["receiver"], r["kind"], r["address"], _of_what(r)] for r in found),
+        empty="nobody is told of alarms; name somebody: downburst alarms tell ops --mail ops@example.edu",
+    )
+
+
+@app.command("tell")
+def add_receiver(  # noqa: PLR0913
+    receiver: ReceiverName,
+    *,
+    mail: Annotated[str | None, typer.Option(help="Address of a mail-box (settings alarms.smtp_url).")] = None,
+    webhook: Annotated[str | None, typer.Option(help="URL that gets a JSON document.")] = None,
+    alertmanager: Annotated[str | None, typer.Option(help="URL of an Alertmanager.")] = None,
+    kind: Annotated[list[AlarmKind] | None, typer.Option(help="Only of this; repeat for more.")] = None,
+    feed: Annotated[list[str] | None, typer.Option(help="Only of this feed; repeat for more.")] = None,
+    site: Annotated[list[str] | None, typer.Option(help="Only of this site; repeat for more.")] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Tell somebody of alarms, once when they begin and once when they end.
+
+    Example: downburst alarms tell ops --mail ops@example.edu
+
+    Example: downburst alarms tell chat --webhook https://chat.example/hook/1 --kind site-down --kind silence
+    """
+    ways = given(**{ReceiverKind.MAIL: mail, ReceiverKind.WEBHOOK: webhook, ReceiverKind.ALERTMANAGER: alertmanager})
+    if len(ways) != 1:
+        raise typer.BadParameter("give one of --mail, --webhook and --alertmanager")
+    ((way, address),) = ways.items()
+    wanted = {"receiver": receiver, "kind": way, "address": address} | given(
+        kinds=kind or None, feeds=feed or None, sites=site or None
+    )
+    made = HubClient(hub).ask("POST", "v1", "alarm-receivers", json=wanted)
+    show(made) if as_json else print(f"{receiver} is told; try it: downburst alarms test {receiver}")
+
+
+@app.command("forget")
+def remove_receiver(receiver: ReceiverName, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Tell somebody no more.
+
+    Example: downburst alarms forget chat
+    """
+    HubClient(hub).ask("DELETE", "v1", "alarm-receivers", receiver)
+    show({"removed": receiver}) if as_json else print(f"{receiver} is told no more")
+
+
+@app.command("test")
+def try_receiver(receiver: ReceiverName, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Tell a receiver that this is a test, and say why it can't be reached if so.
+
+    Example: downburst alarms test ops
+    """
+    HubClient(hub).ask("POST", "v1", "alarm-receivers", receiver, "test")
+    show({"told": receiver}) if as_json else print(f"{receiver} was told")
+
+
+def _state(alarm: dict[str, Any]) -> str:
+    if alarm["ended_at"]:
+        return f"ended {alarm['ended_at'][:19]}"
+    return f"silenced until {alarm['silenced_until'][:16]}" if alarm["silenced_until"] else "goes on"
+
+
+def _of_what(receiver: dict[str, Any]) -> str:
+    return " ".join([*receiver["kinds"], *receiver["feeds"], *receiver["sites"]]) or "all alarms"

@@ -1,0 +1,1 @@
+"""Alarms: what is wrong, told once to whoever asked for it, and once more when it is over."""

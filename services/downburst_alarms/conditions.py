@@ -1,0 +1,168 @@
+"""What is wrong at a moment: pure functions of the ledger's facts and the present."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from downburst.alarm_settings import AlarmSettings
+from downburst.alarms import AlarmKind, Condition
+from downburst.circuits import Circuit, CircuitState
+from downburst.live import RetentionWarning, SiteSession
+from downburst.model import Feed, LatencyKind, Site, SketchRow, Subscription
+from downburst.sketch import LatencySketch
+from downburst_alarms.gaps import Gaps
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that is looked at."""
+
+    now: datetime
+    started_at: datetime
+    """Since when the hub looks."""
+    enrolled: frozenset[str] = frozenset()
+    """Sites with a credential; of others nobody expects that they connect."""
+    feeds: Sequence[Feed] = ()
+    sites: Sequence[Site] = ()
+    subscriptions: Sequence[Subscription] = ()
+    sketches: Sequence[SketchRow] = ()
+    """Of the objective's window."""
+    circuits: Sequence[Circuit] = ()
+    sessions: Mapping[str, SiteSession] = field(default_factory=dict)
+    gaps: Mapping[str, Gaps] = field(default_factory=dict)
+    retention: Mapping[str, RetentionWarning] = field(default_factory=dict)
+    disk_free_bytes: int | None = None
+    disk_bytes: int | None = None
+    standstills: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
+    """By site and feed, since when products wait and none is taken."""
+
+
+def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]:
+    """What is wrong."""
+    found: list[Condition] = []
+    for look in (_objectives, _silences, _sites, _hub_disk, _retention, _circuits):
+        found.extend(look(situation, settings))
+    return found
+
+
+def _objectives(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    rows: defaultdict[tuple[str, str], list[SketchRow]] = defaultdict(list)
+    for row in situation.sketches:
+        if row.kind is LatencyKind.DISTRIBUTION:
+            rows[row.feed, row.site].append(row)
+    objectives = {feed.name: feed.objective_ms for feed in situation.feeds}
+    for (feed, site), its_rows in sorted(rows.items()):
+        sketch = LatencySketch.of_rows(its_rows)
+        measured_ms = sketch.quantile_ms(settings.objective_quantile)
+        objective_ms = objectives.get(feed)
+        if objective_ms is None or measured_ms is None or sketch.count < settings.objective_products:
+            continue
+        if measured_ms > objective_ms:
+            share, minutes = f"p{settings.objective_quantile * 100:g}", f"{settings.objective_minutes:g} min"
+            sentence = (
+                f"{feed} reaches {site} late: {share} {_ms(measured_ms)} in {minutes}, objective {_ms(objective_ms)}"
+            )
+            step = (
+                f"see which stage is slow: downburst latency --feed '{feed}' --site {site}, then trace a slow product"
+            )
+            yield Condition(AlarmKind.OBJECTIVE, sentence, step, feed, site)
+
+
+def _silences(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
+    for feed in situation.feeds:
+        gaps = situation.gaps.get(feed.name)
+        if gaps is None or gaps.limit_s is None or gaps.p99_s is None:
+            continue
+        silent_s = gaps.silent_s(situation.now)
+        if silent_s > gaps.limit_s:
+            sentence = (
+                f"nothing has come into {feed.name} for {_seconds(silent_s)}; "
+                f"99 of 100 of its pauses are shorter than {_seconds(gaps.p99_s)}"
+            )
+            step = f"look at the source of {feed.name}: does it run, can it reach the hub, is its token still good"
+            yield Condition(AlarmKind.SILENCE, sentence, step, feed.name)
+
+
+def _sites(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    wanting = {wish.site for wish in situation.subscriptions}
+    for site in situation.sites:
+        if not site.active or site.name not in wanting:
+            continue
+        session = situation.sessions.get(site.name)
+        if session is None or not session.connected:
+            yield from _away(site, session, situation, settings)
+        else:
+            yield from _connected(site, session, situation, settings)
+
+
+def _away(
+    site: Site, session: SiteSession | None, situation: Situation, settings: AlarmSettings
+) -> Iterable[Condition]:
+    since = session.since if session is not None else situation.started_at
+    if situation.now - since < timedelta(seconds=settings.site_down_s):
+        return
+    if session is None and site.name not in situation.enrolled:
+        return
+    reason = f": {session.reason}" if session is not None and session.reason else ""
+    sentence = f"{site.name} is not connected since {since:%Y-%m-%d %H:%M:%S} UTC{reason}"
+    step = f"look at the receiver's log at {site.organisation or site.name}; it catches up by itself once it is back"
+    yield Condition(AlarmKind.SITE_DOWN, sentence, step, site=site.name)
+
+
+def _connected(
+    site: Site, session: SiteSession, situation: Situation, settings: AlarmSettings
+) -> Iterable[Condition]:
+    for progress in session.progress.values():
+        if progress.trouble:
+            sentence = f"{site.name} can't store {progress.feed}: {progress.trouble}"
+            step = "free or mend the disk at the site; the feed goes on by itself while this hub still keeps it"
+            yield Condition(AlarmKind.SITE_DISK, sentence, step, progress.feed, site.name)
+            continue
+        since = situation.standstills.get((site.name, progress.feed))
+        if since is not None and situation.now - since >= timedelta(seconds=settings.stalled_s):
+            waited = _seconds((situation.now - since).total_seconds())
+            sentence = (
+                f"{site.name} is connected and has taken nothing of {progress.feed} for {waited}, while products wait"
+            )
+            step = (
+                f"look at the receiver's log and disk at the site, and at its line: downburst sites path {site.name}"
+            )
+            yield Condition(AlarmKind.STALLED, sentence, step, progress.feed, site.name)
+    offset_us = session.clock_offset_us
+    if offset_us is not None and abs(offset_us) > settings.clock_ms * 1000:
+        sentence = f"the clock of {site.name} is off by {_ms(offset_us / 1000)}"
+        step = "let the site's host follow a time server (chrony); latencies are corrected meanwhile"
+        yield Condition(AlarmKind.CLOCK, sentence, step, site=site.name)
+
+
+def _hub_disk(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    free, whole = situation.disk_free_bytes, situation.disk_bytes
+    if free is not None and whole and free < settings.disk_free_share * whole:
+        sentence = f"the hub's disk has {free / 1e9:.1f} GB left, {100 * free / whole:.1f} %"
+        step = "free space, or keep fewer hours: downburst log advise says what each feed takes"
+        yield Condition(AlarmKind.HUB_DISK, sentence, step)
+
+
+def _retention(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
+    for feed, warning in situation.retention.items():
+        yield Condition(AlarmKind.RETENTION, warning.problem, warning.step, feed)
+
+
+def _circuits(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
+    for circuit in situation.circuits:
+        if circuit.state in (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED):
+            number = str(circuit.number)
+            sentence = f"circuit {number} is {circuit.state}: {circuit.reason}"
+            step = f"downburst circuits show {number} names the hop and the remedy"
+            yield Condition(AlarmKind.CIRCUIT, sentence, step, site=circuit.sites[0], subject=number)
+
+
+def _ms(value: float) -> str:
+    return f"{value / 1000:.2f} s" if abs(value) >= 1000 else f"{value:.0f} ms"
+
+
+def _seconds(value: float) -> str:
+    if value < 120:
+        return f"{value:.0f} s"
+    return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"

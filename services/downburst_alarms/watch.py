@@ -1,0 +1,187 @@
+"""Looks again and again, begins and ends alarms, and has receivers told once of each."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from downburst.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind, Silence
+from downburst.bus import Bus
+from downburst.clock import Clock, from_us
+from downburst.errors import DownburstError
+from downburst.events import TrafficSeen
+from downburst.ledger import Book, Ledger
+from downburst.live import LiveState
+from downburst.settings import Settings
+from downburst_alarms.conditions import Situation, conditions
+from downburst_alarms.gaps import Gaps, gaps_of_history
+from downburst_alarms.notices import Teller
+
+Say = Callable[[str, str], Awaitable[None]]
+
+
+class AlarmWatch:
+    """One hub's alarms."""
+
+    def __init__(  # noqa: PLR0913
+        self, ledger: Ledger, bus: Bus, live: LiveState, *, clock: Clock, settings: Settings, teller: Teller, say: Say
+    ) -> None:
+        self._ledger = ledger
+        self._bus = bus
+        self._live = live
+        self._clock = clock
+        self._settings = settings
+        self._teller = teller
+        self._say = say
+        self._started_at = clock.now()
+        self._gaps: dict[str, Gaps] = {}
+        self._over_since: dict[str, datetime] = {}
+        self._frontiers: dict[tuple[str, str], tuple[int, datetime]] = {}
+        self._repeated_at: datetime | None = None
+        self._unreached: set[str] = set()
+
+    async def run(self) -> None:
+        """Looks for good."""
+        self._gaps = gaps_of_history(await self._ledger.read(lambda book: book.traffic.minutes()))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            tasks.create_task(self._again_and_again(self.look))
+            # Apart, because a receiver that does not answer must not keep anybody from looking.
+            tasks.create_task(self._again_and_again(self.tell))
+
+    async def tell_as_a_test(self, receiver: Receiver) -> None:
+        """Tells a receiver of an alarm that is none; raises why it can't."""
+        now = self._clock.now()
+        sentence = f"this is a test of the receiver {receiver.name}; nothing is wrong"
+        alarm = Alarm(0, "test", AlarmKind.SITE_DOWN, None, None, "test", sentence, "nothing to do", now)
+        await self._teller.tell(receiver, replace(alarm, ended_at=now), now)
+
+    def seen(self, event: TrafficSeen) -> None:
+        """Takes in a second of arrivals."""
+        at = from_us(event.to_us)
+        for feed in event.feeds:
+            if feed.products:
+                self._gaps.setdefault(feed.feed, Gaps()).arrived(at)
+
+    async def look(self) -> None:
+        """Looks once."""
+        now = self._clock.now()
+        situation = await self._ledger.read(lambda book: self._situation(book, now))
+        wrong = {one.key: one for one in conditions(situation, self._settings.alarms)}
+        await self._ledger.write(lambda book: self._keep(book, wrong, now))
+
+    async def tell(self) -> None:
+        """Has receivers told of what they were not told yet."""
+        now = self._clock.now()
+        waiting, receivers, silences, standing = await self._ledger.read(_to_tell)
+        for alarm in waiting:
+            if any(silence.covers(alarm, now) for silence in silences):
+                if alarm.ended_at is None:
+                    continue
+            else:
+                await self._tell_all(receivers, alarm, now)
+            await self._ledger.write(partial(_note, alarm=alarm))
+        if self._repeated_at is None or now - self._repeated_at >= REPEAT:
+            self._repeated_at = now
+            repeated = [one for one in receivers if one.kind is ReceiverKind.ALERTMANAGER]
+            for alarm in standing:
+                if alarm.told_at is not None:
+                    await self._tell_all(repeated, alarm, now)
+
+    async def _again_and_again(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await work()
+            await asyncio.sleep(self._settings.alarms.look_s)
+
+    async def _follow(self) -> None:
+        with self._bus.subscribe(TrafficSeen, limit=QUEUE) as events:
+            async for event in events:
+                if isinstance(event, TrafficSeen):
+                    self.seen(event)
+
+    def _situation(self, book: Book, now: datetime) -> Situation:
+        minute = int(now.timestamp() // 60)
+        since = minute - round(self._settings.alarms.objective_minutes) + 1
+        disk = shutil.disk_usage(self._settings.data_dir)
+        return Situation(
+            now=now,
+            started_at=self._started_at,
+            enrolled=frozenset(credential.site for credential in book.credentials.usable()),
+            feeds=book.feeds.all(),
+            sites=book.sites.all(),
+            subscriptions=book.subscriptions.all(),
+            sketches=book.latency.rows(since_minute=since),
+            circuits=book.circuits.begun(),
+            sessions=self._live.sessions,
+            gaps=self._gaps,
+            retention=self._live.retention_warnings,
+            disk_free_bytes=disk.free,
+            disk_bytes=disk.total,
+            standstills=self._standstills(now),
+        )
+
+    def _standstills(self, now: datetime) -> dict[tuple[str, str], datetime]:
+        """Since when sites that lack something have settled nothing more."""
+        found: dict[tuple[str, str], tuple[int, datetime]] = {}
+        for site, session in self._live.sessions.items():
+            for progress in session.progress.values() if session.connected and not session.stand_by else ():
+                if progress.pending:
+                    before = self._frontiers.get((site, progress.feed))
+                    stands = before is not None and before[0] == progress.settled_to
+                    since = before[1] if before is not None and stands else now
+                    found[site, progress.feed] = (progress.settled_to, since)
+        self._frontiers = found
+        return {key: since for key, (_, since) in found.items()}
+
+    def _keep(self, book: Book, wrong: Mapping[str, Condition], now: datetime) -> None:
+        """Begins what is new, keeps the figures of what goes on, and ends what has been over for a while."""
+        known = {alarm.key: alarm for alarm in book.alarms.open()}
+        for key, condition in wrong.items():
+            if key not in known:
+                book.alarms.raise_(condition)
+            elif known[key].sentence != condition.sentence:
+                book.alarms.update(known[key].number, condition)
+        over = {key: self._over_since.get(key, now) for key in known.keys() - wrong.keys()}
+        ended = {key for key, since in over.items() if (now - since) >= self._ends_after}
+        if ended:
+            book.alarms.end((known[key].number for key in ended), now)
+        self._over_since = {key: since for key, since in over.items() if key not in ended}
+
+    @property
+    def _ends_after(self) -> timedelta:
+        return timedelta(seconds=self._settings.alarms.end_after_s)
+
+    async def _tell_all(self, receivers: list[Receiver], alarm: Alarm, now: datetime) -> None:
+        await asyncio.gather(*(self._tell_one(one, alarm, now) for one in receivers if one.wants(alarm)))
+
+    async def _tell_one(self, receiver: Receiver, alarm: Alarm, now: datetime) -> None:
+        """Tries a few times; who can't be reached is said once, until it can."""
+        retries_s = () if receiver.name in self._unreached else RETRIES_S
+        for wait_s in (*retries_s, None):
+            try:
+                await self._teller.tell(receiver, alarm, now)
+            except DownburstError as error:
+                if wait_s is None:
+                    if receiver.name not in self._unreached:
+                        self._unreached.add(receiver.name)
+                        await self._say(error.sentence, "correct the receiver's address, or its server")
+                    return
+                await asyncio.sleep(wait_s)
+            else:
+                self._unreached.discard(receiver.name)
+                return
+
+
+def _to_tell(book: Book) -> tuple[list[Alarm], list[Receiver], list[Silence], list[Alarm]]:
+    return book.alarms.to_tell(), book.alarm_receivers.all(), book.silences.current(), book.alarms.open()
+
+
+def _note(book: Book, alarm: Alarm) -> None:
+    book.alarms.told(alarm)
+
+
+QUEUE = 1024
+REPEAT = timedelta(seconds=60)
+RETRIES_S = (1.0, 4.0)

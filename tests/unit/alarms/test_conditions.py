@@ -1,0 +1,126 @@
+"""What is wrong, and what is not: each condition by its own facts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from downburst.alarm_settings import AlarmSettings
+from downburst.alarms import AlarmKind, Condition
+from downburst.events import SiteProgress
+from downburst.live import RetentionWarning, SiteSession
+from downburst.model import Feed, Site, Subscription, Transport
+from downburst_alarms.conditions import Situation, conditions
+from downburst_alarms.gaps import FEWEST, Gaps
+from factories import sketch_row
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+QUIET = Situation(
+    now=NOW,
+    started_at=NOW - timedelta(hours=1),
+    enrolled=frozenset({"unl.edu"}),
+    feeds=(Feed("NGRID", objective_ms=1_000.0),),
+    sites=(Site("unl.edu"),),
+    subscriptions=(Subscription(1, "unl.edu", "NGRID"),),
+    sessions={"unl.edu": SiteSession("unl.edu", connected=True, since=NOW - timedelta(hours=1))},
+)
+SETTINGS = AlarmSettings()
+
+
+def wrong(situation: Situation) -> list[Condition]:
+    return conditions(situation, SETTINGS)
+
+
+def with_session(**given: object) -> Situation:
+    return replace(QUIET, sessions={"unl.edu": replace(QUIET.sessions["unl.edu"], **given)})  # type: ignore[arg-type]
+
+
+def with_progress(progress: SiteProgress) -> Situation:
+    return with_session(progress={progress.feed: progress})
+
+
+def test_nothing_is_wrong() -> None:
+    assert wrong(QUIET) == []
+
+
+@pytest.mark.parametrize(
+    ("values_ms", "raised"),
+    [([2_000.0] * 3 + [5.0] * 197, True), ([2_000.0] + [5.0] * 199, False), ([9e3] * 99, False)],
+)
+def test_an_objective_is_missed_by_its_quantile_and_not_by_a_few(values_ms: Sequence[float], raised: bool) -> None:
+    found = wrong(replace(QUIET, sketches=(sketch_row(values_ms),)))
+    assert [one.kind for one in found] == ([AlarmKind.OBJECTIVE] if raised else [])
+    if found:
+        assert "p99 1.9" in found[0].sentence
+        assert "objective 1.00 s" in found[0].sentence
+
+
+def steady(gap_s: float, count: int) -> Gaps:
+    gaps = Gaps()
+    for number in range(count + 1):
+        gaps.arrived(NOW - timedelta(seconds=gap_s * (count - number)))
+    return gaps
+
+
+def test_a_feed_whose_source_stops_is_noticed_within_twice_its_p99_silence() -> None:
+    situation = replace(QUIET, gaps={"NGRID": steady(30.0, 200)})
+    assert wrong(replace(situation, now=NOW + timedelta(seconds=50))) == []
+    (found,) = wrong(replace(situation, now=NOW + timedelta(seconds=58)))
+    assert (found.kind, found.feed) == (AlarmKind.SILENCE, "NGRID")
+    assert "for 58 s; 99 of 100 of its pauses are shorter than 30 s" in found.sentence
+
+
+def test_a_feed_whose_habits_are_not_known_is_not_judged() -> None:
+    for gaps in (Gaps(), steady(1.0, FEWEST - 1)):
+        assert wrong(replace(QUIET, gaps={"NGRID": gaps}, now=NOW + timedelta(days=1), sessions=QUIET.sessions)) == []
+
+
+def test_bursts_do_not_make_a_feed_seem_silent() -> None:
+    gaps = steady(0.01, 4_000)
+    assert wrong(replace(QUIET, gaps={"NGRID": gaps}, now=NOW + timedelta(seconds=9))) == []
+    assert len(wrong(replace(QUIET, gaps={"NGRID": gaps}, now=NOW + timedelta(seconds=11)))) == 1
+
+
+def test_a_site_is_down_after_a_while() -> None:
+    for away_s, raised in ((59, False), (61, True)):
+        found = wrong(with_session(connected=False, since=NOW - timedelta(seconds=away_s), reason="the line broke"))
+        assert bool(found) is raised
+    assert "the line broke" in found[0].sentence
+    never = replace(QUIET, sessions={})
+    assert [one.kind for one in wrong(never)] == [AlarmKind.SITE_DOWN]
+    assert wrong(replace(never, enrolled=frozenset())) == []
+    assert wrong(replace(never, subscriptions=())) == []
+    assert wrong(replace(never, sites=(Site("unl.edu", active=False),))) == []
+
+
+def test_a_site_that_stores_nothing_while_it_is_connected_is_noticed() -> None:
+    progress = SiteProgress("NGRID", 7, 3, Transport.UNICAST, 1, trouble="No space left on device")
+    (found,) = wrong(with_progress(progress))
+    assert (found.kind, "No space left" in found.sentence) == (AlarmKind.SITE_DISK, True)
+
+
+def test_a_site_that_takes_nothing_while_products_wait_is_noticed_within_a_minute() -> None:
+    situation = with_progress(SiteProgress("NGRID", 7, 3, Transport.UNICAST, 1))
+    for stood_s, raised in ((44, False), (46, True)):
+        since = {("unl.edu", "NGRID"): NOW - timedelta(seconds=stood_s)}
+        assert [one.kind for one in wrong(replace(situation, standstills=since))] == [AlarmKind.STALLED] * raised
+
+
+@pytest.mark.parametrize(("offset_us", "raised"), [(900_000, False), (-1_200_000, True), (None, False)])
+def test_a_clock_that_is_off_is_said(offset_us: int | None, raised: bool) -> None:
+    assert bool(wrong(with_session(clock_offset_us=offset_us))) is raised
+
+
+def test_the_hubs_disk_and_logs_that_are_too_short_are_said() -> None:
+    full = replace(QUIET, disk_free_bytes=40, disk_bytes=1_000)
+    assert [one.kind for one in wrong(full)] == [AlarmKind.HUB_DISK]
+    assert wrong(replace(full, disk_free_bytes=60)) == []
+    short = replace(QUIET, retention={"NGRID": RetentionWarning(NOW, "holds 1 h", "keep more")})
+    assert [one.kind for one in wrong(short)] == [AlarmKind.RETENTION]
+
+
+def test_the_same_trouble_has_the_same_key_whatever_its_figures() -> None:
+    one, other = (wrong(replace(QUIET, disk_free_bytes=free, disk_bytes=1_000))[0] for free in (40, 30))
+    assert one.sentence != other.sentence
+    assert one.key == other.key

@@ -1,0 +1,197 @@
+"""Alarms begin once, end once, and receivers are told once of each."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from downburst.alarm_settings import AlarmSettings
+from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
+from downburst.bus import LocalBus
+from downburst.clock import FakeClock, to_us
+from downburst.errors import Failure
+from downburst.events import FeedTraffic, SiteProgress, TrafficSeen
+from downburst.ledger import Ledger
+from downburst.live import LiveState, SiteSession
+from downburst.model import Feed, Site, Subscription, Transport
+from downburst_alarms import watch
+from downburst_alarms.notices import NetworkTeller, mail, webhook_body
+from downburst_alarms.watch import AlarmWatch
+from factories import settings
+
+OPS = Receiver("ops", ReceiverKind.WEBHOOK, "http://ops/hook")
+
+
+class Heard:
+    """Receivers that remember what they were told; those in `away` can't be reached."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, bool]] = []
+        self.away: set[str] = set()
+        self.tries = 0
+
+    async def tell(self, receiver: Receiver, alarm: Alarm, now: datetime) -> None:
+        self.tries += 1
+        if receiver.name in self.away:
+            raise Failure(f"{receiver.name} is away")
+        self.told.append((receiver.name, alarm.kind.value, alarm.ended_at is not None))
+
+
+class Story:
+    def __init__(self, ledger: Ledger, clock: FakeClock, directory: Path) -> None:
+        self.ledger, self.clock, self.live, self.heard = ledger, clock, LiveState(), Heard()
+        self.said: list[str] = []
+        self.watch = AlarmWatch(
+            ledger,
+            LocalBus(),
+            self.live,
+            clock=clock,
+            settings=settings(directory, alarms=AlarmSettings(disk_free_share=0)),
+            teller=self.heard,
+            say=self._say,
+        )
+
+    async def _say(self, sentence: str, _next_step: str) -> None:
+        self.said.append(sentence)
+
+    def site(self, *, connected: bool) -> None:
+        self.live.sessions["unl.edu"] = SiteSession("unl.edu", connected, self.clock.now())
+
+    async def after(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        await self.watch.look()
+        await self.watch.tell()
+
+    async def alarms(self) -> list[Alarm]:
+        return await self.ledger.read(lambda book: book.alarms.newest())
+
+
+@pytest.fixture
+def story(ledger: Ledger, clock: FakeClock, tmp_path: Path) -> Story:
+    with ledger.transaction() as book:
+        book.feeds.add(Feed("NGRID"))
+        book.sites.add(Site("unl.edu"))
+        book.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
+        book.alarm_receivers.add(OPS)
+    return Story(ledger, clock, tmp_path / "hub")
+
+
+async def test_an_alarm_is_told_once_and_its_end_once(story: Story) -> None:
+    story.site(connected=False)
+    for _ in range(20):
+        await story.after(10)
+    assert story.heard.told == [("ops", "site-down", False)]
+    story.site(connected=True)
+    for _ in range(20):
+        await story.after(10)
+    assert story.heard.told == [("ops", "site-down", False), ("ops", "site-down", True)]
+    (alarm,) = await story.alarms()
+    assert alarm.ended_at is not None
+
+
+async def test_a_trouble_that_comes_and_goes_is_one_alarm(story: Story) -> None:
+    for number in range(10):
+        trouble = None if number % 2 else "its disk is full"
+        progress = {"NGRID": SiteProgress("NGRID", number, 1, Transport.UNICAST, 1, trouble)}
+        story.live.sessions["unl.edu"] = SiteSession("unl.edu", True, story.clock.now(), progress=progress)
+        await story.after(10)
+    assert story.heard.told == [("ops", "site-disk", False)]
+    assert len(await story.alarms()) == 1
+
+
+async def test_a_silence_keeps_quiet_and_what_goes_on_after_it_is_told(story: Story) -> None:
+    until = story.clock.now() + timedelta(minutes=10)
+    silence = Silence(0, until, "anna", site="unl.edu")
+    await story.ledger.write(lambda book: book.silences.add(silence))
+    story.site(connected=False)
+    await story.after(61)
+    assert (story.heard.told, len(await story.alarms())) == ([], 1)
+    await story.after(600)
+    assert story.heard.told == [("ops", "site-down", False)]
+
+
+async def test_what_began_and_ended_in_a_silence_is_not_told(story: Story) -> None:
+    silence = Silence(0, story.clock.now() + timedelta(hours=1), "anna", kind=AlarmKind.SITE_DOWN)
+    await story.ledger.write(lambda book: book.silences.add(silence))
+    story.site(connected=False)
+    await story.after(61)
+    story.site(connected=True)
+    await story.after(5)
+    await story.after(31)
+    await story.after(7_200)
+    assert story.heard.told == []
+    assert [alarm.ended_at is not None for alarm in await story.alarms()] == [True]
+
+
+async def test_a_feed_that_falls_silent_is_told_and_its_return_too(story: Story) -> None:
+    for number in range(40):
+        story.clock.advance(20)
+        now_us = to_us(story.clock.now())
+        traffic = FeedTraffic("NGRID", 1, 10, (10,), number)
+        story.watch.seen(TrafficSeen(now_us - 1_000_000, now_us, (traffic,), (), (), 0))
+    await story.after(30)
+    assert story.heard.told == []
+    await story.after(9)
+    assert story.heard.told == [("ops", "silence", False)]
+
+
+async def test_a_receiver_that_can_not_be_reached_is_said_once_and_keeps_nobody_waiting(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "RETRIES_S", (0.0, 0.0))
+    other = Receiver("chat", ReceiverKind.WEBHOOK, "http://chat/")
+    await story.ledger.write(lambda book: book.alarm_receivers.add(other))
+    story.heard.away.add("ops")
+    story.site(connected=False)
+    await story.after(61)
+    assert story.heard.told == [("chat", "site-down", False)]
+    assert (story.said, story.heard.tries) == (["ops is away"], 4)
+    story.site(connected=True)
+    await story.after(5)
+    await story.after(31)
+    assert len(story.said) == 1
+
+
+async def test_a_receiver_hears_what_it_wants(story: Story) -> None:
+    wants = Receiver("site", ReceiverKind.WEBHOOK, "http://x/", kinds=(AlarmKind.SITE_DOWN,), sites=("other.edu",))
+    await story.ledger.write(lambda book: book.alarm_receivers.add(wants))
+    story.site(connected=False)
+    await story.after(61)
+    assert story.heard.told == [("ops", "site-down", False)]
+
+
+async def test_an_alertmanager_is_told_again_so_that_the_alarm_stays(story: Story) -> None:
+    receiver = Receiver("am", ReceiverKind.ALERTMANAGER, "http://am/")
+    await story.ledger.write(lambda book: book.alarm_receivers.add(receiver))
+    story.site(connected=False)
+    await story.after(61)
+    for _ in range(4):
+        await story.after(60)
+    assert [one for one in story.heard.told if one[0] == "am"].__len__() >= 4
+    assert [one for one in story.heard.told if one[0] == "ops"] == [("ops", "site-down", False)]
+
+
+async def test_what_goes_over_the_network(clock: FakeClock) -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(500 if request.url.host == "broken" else 200)
+
+    teller = NetworkTeller("hub", AlarmSettings(), httpx.MockTransport(answer))
+    now = clock.now()
+    alarm = Alarm(7, "k", AlarmKind.SITE_DOWN, None, "unl.edu", "", "unl.edu is away", "look there", now)
+    await teller.tell(OPS, alarm, now)
+    assert b'"state":"firing"' in asked[0].content
+    await teller.tell(Receiver("am", ReceiverKind.ALERTMANAGER, "http://am/"), alarm, now)
+    assert str(asked[1].url) == "http://am/api/v2/alerts"
+    assert b'"alertname":"Downburst site-down"' in asked[1].content
+    with pytest.raises(Failure, match="it answered 500; try it with `downburst alarms test bad`"):
+        await teller.tell(Receiver("bad", ReceiverKind.WEBHOOK, "http://broken/"), alarm, now)
+    with pytest.raises(Failure, match=r"alarms\.smtp_url names no server"):
+        await teller.tell(Receiver("mail", ReceiverKind.MAIL, "ops@example.edu"), alarm, now)
+    message = mail("hub", alarm, Receiver("mail", ReceiverKind.MAIL, "ops@example.edu"), AlarmSettings())
+    assert message["Subject"] == "[hub] unl.edu is away"
+    assert "Next: look there" in message.get_content()
+    assert webhook_body("hub", alarm)["ended_at"] is None
