@@ -86,6 +86,7 @@ COMMANDS = {
     "analyze": "analyze:analyze",
     "generate": "generate:generate",
     "import": "importing:app",
+    "apply": "applying:apply",
     "log": "log:app",
     "login": "login:login",
     "logout": "login:logout",

@@ -52,7 +52,7 @@ def import_ldm(
 
 
 HEAD = """\
-# What LDM's files say. Nothing was changed. There is no command that applies this file: it shows what to set up,
-# with `downburst feeds add`, `downburst sites add` and `downburst sites allow`. Each entry names the line it is from.
-# A hub asks no LDM for products yet, and sites run no actions: ldm_requests and actions tell what LDM goes on doing.
+# What LDM's files say. Nothing was changed. Read it, correct it, and have a hub do it: downburst apply -f THIS-FILE
+# shows what that would change, and asks. Each entry names the line it is from. Settings go into the hub's settings
+# file; sites run no actions: they tell what pqact goes on doing there.
 """

@@ -1,12 +1,13 @@
 """What LDM's files say, as a declaration for a hub and its sites, with what has no equivalent and why."""
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from downburst.ldm.action_file import Action, program
-from downburst.ldm.feed_types import ANY, each_feed, feed_type_name
+from downburst.ldm.feed_types import ANY, each_feed, feed_type_name, parse_feed_type
 from downburst.ldm.hosts import host_matches, is_loopback, named_hosts
 from downburst.ldm.lines import Spot
 from downburst.ldm.registry import size_bytes
@@ -18,7 +19,8 @@ class Declaration:
     """The result; `document` is what people and programs read."""
 
     feeds: list[dict[str, Any]] = field(default_factory=list)
-    requests: list[dict[str, Any]] = field(default_factory=list)
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    accepts: list[dict[str, Any]] = field(default_factory=list)
     sites: list[dict[str, Any]] = field(default_factory=list)
     actions: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
@@ -29,8 +31,9 @@ class Declaration:
         parts = {
             "settings": self.settings,
             "feeds": self.feeds,
-            "ldm_requests": self.requests,
+            "ldm_sources": self.sources,
             "sites": self.sites,
+            "ldm_accepts": self.accepts,
             "actions": self.actions,
             "no_equivalent": self.no_equivalent,
         }
@@ -47,73 +50,92 @@ def declare(
     """Everything the files say, each line either declared or among what has no equivalent."""
     made = Declaration()
     _settings(made, registry or {})
-    _requests(made, [one for one in statements if isinstance(one, Request)])
+    _feeds(made, statements, registry or {})
+    _sources(made, [one for one in statements if isinstance(one, Request)])
     _sites(made, [one for one in statements if isinstance(one, Allow)])
     for one in statements:
         _others(made, one)
-    _feeds(made, statements, registry or {})
     for action in actions:
         _action(made, action)
     return made
 
 
-def _requests(made: Declaration, requests: Sequence[Request]) -> None:
-    """The first request for a class is its primary, as LDM begins."""
-    seen: set[tuple[int, str]] = set()
+def _sources(made: Declaration, requests: Sequence[Request]) -> None:
+    """A source for each class; the first request for it names its primary, as LDM begins."""
+    found: dict[tuple[int, str], dict[str, Any]] = {}
     for one in requests:
-        key = (one.feeds, one.pattern)
-        made.requests.append(
-            {
-                "from": one.host if one.port == LDM_PORT else f"{one.host}:{one.port}",
-                "feed": feed_type_name(one.feeds),
-                "pattern": one.pattern,
-                "mode": "alternate" if key in seen else "primary",
-                "at": str(one.spot),
-            }
-        )
-        seen.add(key)
-        _pattern(made, one.spot, one.pattern)
+        upstream = one.host if one.port == LDM_PORT else f"{one.host}:{one.port}"
+        name = feed_type_name(one.feeds)
+        taken = {source["source"] for source in found.values()}
+        new = {
+            "source": _free_name(name, taken),
+            "feeds": name,
+            "pattern": one.pattern,
+            "upstreams": [],
+            "at": str(one.spot),
+        }
+        source = found.setdefault((one.feeds, one.pattern), new)
+        if upstream not in source["upstreams"]:
+            source["upstreams"].append(upstream)
+        if source is new:
+            _pattern(made, one.spot, one.pattern)
+    made.sources.extend(found.values())
 
 
 def _sites(made: Declaration, lines: Sequence[Allow]) -> None:
-    """A site for each host that a line names; for each of its feeds the first line that knows it decides."""
-    hosts: dict[str, Spot] = {}
+    """A site for each host that a line names, and one for each pattern that names none; in the order of the lines.
+
+    What a site may ask for are its subscriptions; where several sites know a host, the first of them decides.
+    """
+    lines = [line for line in lines if not is_loopback(line.host)]
     for line in lines:
-        named = named_hosts(line.host)
-        if is_loopback(line.host):
-            continue
-        if named is None:
-            why = "the pattern names no single host; add each site by name (downburst sites add) with these feeds"
-            made.without(line.spot, _allow_text(line), why)
-            continue
-        for host in named:
-            hosts.setdefault(host, line.spot)
-    for host, spot in hosts.items():
-        _site(made, host, spot, lines)
+        for host in named_hosts(line.host) or [line.host]:
+            is_named = host != line.host
+            if any(site["ldm_host"] == (f"^{re.escape(host)}$" if is_named else host) for site in made.sites):
+                continue
+            known = [one for one in lines if (host_matches(one.host, host) if is_named else one.host == host)]
+            _site(made, host, known, line, is_named=is_named)
 
 
-def _site(made: Declaration, host: str, spot: Spot, lines: Sequence[Allow]) -> None:
-    feeds, decided = 0, 0
-    for line in (line for line in lines if host_matches(line.host, host)):
+def _site(made: Declaration, host: str, lines: Sequence[Allow], first: Allow, *, is_named: bool) -> None:
+    decided = 0
+    subscriptions: list[dict[str, Any]] = []
+    for line in lines:
         fresh = line.feeds & ~decided
         decided |= line.feeds
-        feeds |= fresh
-        if fresh and (line.ok or line.not_ok):
-            why = (
-                f"a site's rights are whole feeds; let {host} subscribe with this pattern and not-pattern, "
-                "or keep what it may not have in a feed of its own"
-            )
-            made.without(line.spot, _allow_text(line), why)
-    made.sites.append({"site": host, "allow": ["*"] if feeds == ANY else each_feed(feeds), "at": str(spot)})
+        for feed in made.feeds:
+            bits = parse_feed_type(feed["ldm_feed_type"])
+            if bits & fresh:
+                wish = {"feed": feed["feed"], "pattern": line.ok or ".*"}
+                subscriptions.append(wish | ({"not_pattern": line.not_ok} if line.not_ok else {}))
+        for pattern in filter(None, (line.ok, line.not_ok)):
+            _pattern(made, line.spot, pattern)
+    if not subscriptions:
+        why = "no REQUEST asks for these feeds, so there is none here; add the feeds that the hub gets otherwise"
+        made.without(first.spot, _allow_text(first), why)
+    taken = {site["site"] for site in made.sites}
+    made.sites.append(
+        {
+            "site": _free_name(host, taken),
+            "ldm_host": f"^{re.escape(host)}$" if is_named else host,
+            "subscriptions": subscriptions,
+            "at": str(first.spot),
+        }
+    )
+
+
+def _free_name(text: str, taken: Collection[str]) -> str:
+    """A name for a site or source: lower-case letters, digits, dots and dashes."""
+    plain = re.sub(r"[^a-z0-9.-]+", "-", text.lower().replace("\\.", ".")).strip("-.")[:55] or "ldm"
+    names = (plain if number == 1 else f"{plain}-{number}" for number in itertools.count(1))
+    return next(name for name in names if name not in taken)
 
 
 def _others(made: Declaration, one: Statement) -> None:
     match one:
         case Accept():
-            text = f"ACCEPT {feed_type_name(one.feeds)} {one.pattern} {one.host}"
-            made.without(
-                one.spot, text, "nothing is pushed into a hub by LDM yet; `downburst put` and watched directories are"
-            )
+            line = {"feeds": feed_type_name(one.feeds), "pattern": one.pattern, "host": one.host}
+            made.accepts.append(line | {"at": str(one.spot)})
         case Exec():
             found = program(one.command)
             why = PROGRAMS.get(found, "a hub starts no programs; have systemd start it beside the hub")
@@ -134,7 +156,12 @@ def _feeds(made: Declaration, statements: Sequence[Statement], registry: dict[st
             bits |= one.feeds
     size = size_bytes(registry.get("/queue/size", ""))
     for name in (names := each_feed(bits)):
-        feed: dict[str, Any] = {"feed": name, "class": CLASSES.get(name, "observation")}
+        feed: dict[str, Any] = {
+            "feed": name,
+            "class": CLASSES.get(name, "observation"),
+            "ldm_feed_type": name,
+            "duplicate_rule": "signature",
+        }
         if size is not None:
             # LDM's queue is one for all feeds; logs are one for each.
             feed["retention_bytes"] = max(size // len(names), SMALLEST_LOG_BYTES)

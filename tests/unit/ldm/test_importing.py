@@ -36,15 +36,20 @@ def test_realistic_files_become_one_declaration(capsys: pytest.CaptureFixture[st
     assert [one["feed"] for one in found["feeds"]][:3] == ["PPS", "DDS", "HDS"]
     assert {one["feed"]: one["class"] for one in found["feeds"]}["CONDUIT"] == "grid"
     assert found["feeds"][0]["retention_bytes"] == 2_000_000_000 // len(found["feeds"])
-    conduit = [one for one in found["ldm_requests"] if one["feed"] == "CONDUIT"]
-    assert [(one["from"], one["mode"]) for one in conduit] == [
-        ("idd.unidata.ucar.edu", "primary"),
-        ("idd.unidata.ucar.edu", "primary"),
-        ("idd.unl.edu:3880", "alternate"),
+    conduit = [one for one in found["ldm_sources"] if one["feeds"] == "CONDUIT"]
+    assert [(one["source"], one["pattern"], one["upstreams"]) for one in conduit] == [
+        ("conduit", "[05]$", ["idd.unidata.ucar.edu", "idd.unl.edu:3880"]),
+        ("conduit-2", "[16]$", ["idd.unidata.ucar.edu"]),
     ]
+    assert found["ldm_accepts"][1] == {
+        "feeds": "EXP",
+        "pattern": "^rtstats",
+        "host": r"\.unidata\.ucar\.edu$",
+        "at": f"{SITE / 'ldmd.conf'}:19",
+    }
     assert [one["do"] for one in found["actions"]] == ["file", "pipe", "file", "noop", "exec", "dbfile", "stdiofile"]
     assert found["actions"][5]["pattern"] is None
-    assert "There is no command that applies this file" in shown.out
+    assert "downburst apply -f" in shown.out
     count = len(found["no_equivalent"])
     assert (
         shown.err
@@ -54,14 +59,13 @@ def test_realistic_files_become_one_declaration(capsys: pytest.CaptureFixture[st
 
 def test_sites_get_the_feeds_that_the_first_line_gives_them() -> None:
     found = declare(read_server_file(SITE / "ldmd.conf")).document()
-    sites = {one["site"]: one["allow"] for one in found["sites"]}
-    assert list(sites) == ["ldm.met.psu.edu", "data.rap.ucar.edu"]
-    assert sites["ldm.met.psu.edu"] == ["*"], "three lines know it"
-    assert "NGRID" in sites["data.rap.ucar.edu"]
-    assert "NEXRAD2" not in sites["data.rap.ucar.edu"]
-    why = {one["line"]: one["why"] for one in found["no_equivalent"] if one["line"].startswith("ALLOW")}
-    assert "names no single host" in why[r"ALLOW NEXRAD2 ^ldm.*\.edu$"]
-    assert "rights are whole feeds" in why[r"ALLOW DDPLUS|IDS ^ldm\.met\.psu\.edu$ .* ^SECRET"]
+    sites = {one["site"]: one for one in found["sites"]}
+    assert list(sites) == ["ldm.met.psu.edu", "data.rap.ucar.edu", "ldm.-.edu"]
+    penn = {one["feed"]: one for one in sites["ldm.met.psu.edu"]["subscriptions"]}
+    assert penn["IDS"] == {"feed": "IDS", "pattern": ".*", "not_pattern": "^SECRET"}, "the first line that knows it"
+    assert penn["CONDUIT"] == {"feed": "CONDUIT", "pattern": ".*"}, "a later one, for other feeds"
+    assert sites["ldm.met.psu.edu"]["ldm_host"] == r"^ldm\.met\.psu\.edu$"
+    assert sites["ldm.-.edu"]["ldm_host"] == r"^ldm.*\.edu$", "a pattern that names no single host"
 
 
 def test_what_has_no_equivalent_is_told_with_a_reason_and_its_line() -> None:
@@ -70,7 +74,6 @@ def test_what_has_no_equivalent_is_told_with_a_reason_and_its_line() -> None:
     assert "actions" in why["EXEC pqact"]["why"]
     assert "measures every delivery" in why["EXEC rtstats"]["why"]
     assert "systemd" in why["EXEC /opt/local/bin/watchdog"]["why"]
-    assert "pushed" in why["ACCEPT EXP"]["why"]
     assert "planned" in why["MULTICAST NGRID"]["why"]
     assert why["EXEC rtstats"]["at"] == f"{SITE / 'ldmd.conf'}:6"
     patterns = [one["why"] for one in found if one["line"] == r"/p(N0R|N0Q)(\d+)"]
@@ -81,7 +84,9 @@ def test_any_names_no_feeds(tmp_path: Path) -> None:
     found = imported(tmp_path, "REQUEST ANY .* up.example.org\nALLOW ANY ^a\\.edu$\n")
     assert "feeds" not in found
     assert "ANY names no feeds" in found["no_equivalent"][0]["why"]
-    assert found["sites"] == [{"site": "a.edu", "allow": ["*"], "at": f"{tmp_path / 'ldmd.conf'}:2"}]
+    site = {"site": "a.edu", "ldm_host": r"^a\.edu$", "subscriptions": [], "at": f"{tmp_path / 'ldmd.conf'}:2"}
+    assert found["sites"] == [site]
+    assert "no REQUEST asks for these feeds" in found["no_equivalent"][1]["why"]
 
 
 def test_a_file_that_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
