@@ -1,8 +1,10 @@
 """`downburst-node ldm`: the node's tools against a peer that speaks LDM on its own, over TCP."""
 
 import json
+import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,40 @@ def test_fetch_makes_a_connection_again_that_breaks_within_a_product(tmp_path: P
             out, errors = fetching.communicate(timeout=60)
     assert json.loads(out)["size"] == 2000
     assert "the connection was closed; connecting again" in errors
+
+
+def typed(*argv: str, code: int = 0) -> tuple[bytes, str]:
+    """Runs one of LDM's tools as people type it."""
+    environment = {**os.environ, "DOWNBURST_NODE": node_binary()}
+    command = [str(Path(sys.executable).with_name("downburst")), *argv]
+    done = subprocess.run(command, check=False, capture_output=True, timeout=60, env=environment)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout, done.stderr.decode()
+
+
+def test_notifyme_feedme_and_ldmping_take_the_options_that_people_type() -> None:
+    ago = ["-o", "999999999"]
+    with ldm_peer({NOTIFYME: "feed-ok"}, ["notification", "notification"]) as peer:
+        told, _ = typed("notifyme", "-v", "-l-", "-h", peer.address, "-f", "EXP", "-p", "^s", *ago, "-n", "2")
+        assert [line.split()[1:] for line in told.decode().splitlines()] == [
+            ["2000", "20261121040741.978", "EXP", "000", "s/00000"]
+        ] * 2
+        assert typed("notifyme", "-h", peer.address, "-T", "0.5", *ago)[0].count(b"s/00000") == 2
+    with ldm_peer({FEEDME: "feed-ok"}, ["hereis"]) as peer:
+        content, said = typed("feedme", "-v", "-h", peer.address, "-f", "EXP", "-n", "1", *ago)
+    assert content == golden("hereis")[-2000:]
+    assert said.split()[-5:] == ["2000", "20261121040741.978", "EXP", "000", "s/00000"]
+    with ldm_peer({NULLPROC: "nullproc-reply"}) as peer:
+        shown, _ = typed("ldmping", "-i", "0", peer.address)
+    head, line = shown.decode().splitlines()
+    assert head.split()[3:] == ["State", "Elapsed", "Port", "Remote_Host", "rpc_stat"]
+    assert line.split()[3] == "RESPONDING"
+    assert line.split()[5:] == [peer.address.rpartition(":")[2], "127.0.0.1"]
+
+
+def test_ldms_tools_say_why_they_fail() -> None:
+    assert "no feed is called NOPE" in typed("notifyme", "-h", "127.0.0.1:1", "-f", "NOPE", code=2)[1]
+    assert "can't be reached" in typed("feedme", "-h", "127.0.0.1:1", code=1)[1]
+    assert b"NAMED" in typed("ldmping", "127.0.0.1:1", code=1)[0]
+    with ldm_peer({NOTIFYME: "feed-denied"}) as peer:
+        assert "ask its administrator" in typed("notifyme", "-h", peer.address, code=1)[1]
