@@ -26,7 +26,8 @@ run_part() {
     lint) part_lint ;;
     unit) part_unit ;;
     sim) part_sim ;;
-    contract) run_pytest contract tests/contract -n 2 -m "not nightly" ;;
+    # A file to a worker: tests of one file share a server.
+    contract) run_pytest contract tests/contract -n 2 --dist loadfile -m "not nightly" ;;
     integration) run_pytest integration tests/integration -n 2 -m "not nightly" ;;
     # One at a time: these measure, and use the whole machine.
     system) run_pytest system tests/system -m "not nightly" ;;

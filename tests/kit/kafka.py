@@ -144,6 +144,8 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=2500
 log.cleaner.dedupe.buffer.size=16777216
 auto.create.topics.enable=false
 """

@@ -21,3 +21,79 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
+
+{{/* Labels of a part beside the hub, which select its pods as well. */}}
+{{- define "downburst.part-labels" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ $root.Chart.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{/* What the hub and the parts beside it are told alike: where ledger and brokers are, and the operator's settings. */}}
+{{- define "downburst.shared-environment" -}}
+- name: DOWNBURST_NAME
+  value: {{ .Values.hub.name | default (include "downburst.fullname" .) | quote }}
+{{- if .Values.ledger.existingSecret }}
+- name: DOWNBURST_LEDGER_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.ledger.existingSecret }}
+      key: {{ .Values.ledger.urlKey }}
+{{- end }}
+{{- if .Values.kafka.servers }}
+- name: DOWNBURST_KAFKA__SERVERS
+  value: {{ .Values.kafka.servers | quote }}
+- name: DOWNBURST_KAFKA__PREFIX
+  value: {{ .Values.kafka.prefix | quote }}
+- name: DOWNBURST_KAFKA__SECURITY
+  value: {{ .Values.kafka.security | quote }}
+{{- if .Values.kafka.saslUser }}
+- name: DOWNBURST_KAFKA__SASL_MECHANISM
+  value: {{ .Values.kafka.saslMechanism | quote }}
+- name: DOWNBURST_KAFKA__SASL_USER
+  value: {{ .Values.kafka.saslUser | quote }}
+{{- end }}
+{{- with .Values.kafka.passwordKey }}
+- name: DOWNBURST_KAFKA__SASL_PASSWORD_FILE
+  value: /etc/downburst/kafka/{{ . }}
+{{- end }}
+{{- with .Values.kafka.caKey }}
+- name: DOWNBURST_KAFKA__CA_FILE
+  value: /etc/downburst/kafka/{{ . }}
+{{- end }}
+{{- with .Values.kafka.certificateKey }}
+- name: DOWNBURST_KAFKA__CERTIFICATE_FILE
+  value: /etc/downburst/kafka/{{ . }}
+{{- end }}
+{{- with .Values.kafka.privateKeyKey }}
+- name: DOWNBURST_KAFKA__KEY_FILE
+  value: /etc/downburst/kafka/{{ . }}
+{{- end }}
+{{- end }}
+- name: DOWNBURST_SCHEDULER__APART
+  value: {{ gt (int .Values.scheduler.replicas) 0 | quote }}
+- name: DOWNBURST_LATENCY_APART
+  value: {{ gt (int .Values.latencyService.replicas) 0 | quote }}
+{{- range $name, $value := .Values.hub.settings }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Where the brokers' secret is mounted, and the volume itself. */}}
+{{- define "downburst.kafka-mount" -}}
+{{- if .Values.kafka.existingSecret }}
+- name: kafka
+  mountPath: /etc/downburst/kafka
+  readOnly: true
+{{- end }}
+{{- end -}}
+{{- define "downburst.kafka-volume" -}}
+{{- if .Values.kafka.existingSecret }}
+- name: kafka
+  secret:
+    secretName: {{ .Values.kafka.existingSecret }}
+    defaultMode: 0440
+{{- end }}
+{{- end -}}

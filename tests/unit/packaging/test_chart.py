@@ -14,6 +14,8 @@ import jsonschema_rs
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from downburst.settings import load_settings
+
 CHART = Path(__file__).resolve().parents[3] / "charts" / "downburst"
 TEMPLATES = sorted((CHART / "templates").iterdir())
 OPEN_ENDED = {"hub.settings", "resources", "nodeSelector", "tolerations", "imagePullSecrets"}
@@ -49,6 +51,11 @@ def test_the_defaults_are_valid(values: dict[str, Any], schema: Any) -> None:
         ("persistence.size", "a lot"),
         ("multicast.hostNetwork", True),
         ("resources.request", {}),
+        ("ledger.url", "postgresql://downburst:secret@db/downburst"),
+        ("kafka.servers", "kafka1.example.edu"),
+        ("kafka.security", "sasl-tls"),
+        ("scheduler.replicas", 2),
+        ("latencyService.replicas", 1),
     ],
 )
 def test_a_wrong_value_is_refused(path: str, value: object, values: dict[str, Any], schema: Any) -> None:
@@ -58,6 +65,12 @@ def test_a_wrong_value_is_refused(path: str, value: object, values: dict[str, An
 def test_multicast_on_the_hosts_network_needs_its_interface(values: dict[str, Any], schema: Any) -> None:
     wanted = with_value(values, "multicast", {"hostNetwork": True, "interface": "192.0.2.7"})
     schema.validate(wanted)
+
+
+def test_parts_beside_the_hub_need_their_servers(values: dict[str, Any], schema: Any) -> None:
+    wanted = with_value(with_value(values, "scheduler.replicas", 2), "ledger.existingSecret", "ledger")
+    assert not schema.is_valid(wanted)
+    schema.validate(with_value(wanted, "kafka.servers", "kafka1.example.edu:9093,kafka2.example.edu:9093"))
 
 
 def test_each_value_is_explained_in_a_sentence() -> None:
@@ -117,6 +130,53 @@ def test_the_chart_renders(settings: tuple[str, ...], host_network: bool) -> Non
     assert pod.get("hostNetwork", False) is host_network
     assert environment["DOWNBURST_MULTICAST__ENABLED"] == str(host_network).lower()
     assert ("DOWNBURST_MULTICAST__INTERFACE" in environment) is host_network
+
+
+def test_parts_beside_the_hub_render_with_its_settings() -> None:
+    if shutil.which("helm") is None:
+        pytest.skip("helm is not installed: the chart's values and templates are checked, its rendering is not")
+    settings = {
+        "ledger.existingSecret": "ledger",
+        "kafka.servers": "kafka1.example.edu:9093",
+        "kafka.security": "sasl-tls",
+        "kafka.saslUser": "downburst",
+        "kafka.existingSecret": "kafka",
+        "kafka.passwordKey": "password",
+        "kafka.caKey": "ca.crt",
+        "scheduler.replicas": "2",
+        "latencyService.replicas": "1",
+        "hub.settings.DOWNBURST_TIME_SCALE": "2",
+    }
+    options = [word for name, value in settings.items() for word in (_flag(name), f"{name}={value}")]
+    done = subprocess.run(
+        ["helm", "template", "ldm", str(CHART), *options], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    objects = {(item["kind"], item["metadata"]["name"]): item for item in yaml.safe_load_all(done.stdout) if item}
+    parts = {name for kind, name in objects if kind in ("Deployment", "PodDisruptionBudget")}
+    assert parts == {"ldm-downburst-scheduler", "ldm-downburst-latency-service"}
+    assert ("PodDisruptionBudget", "ldm-downburst-latency-service") not in objects
+    hub = objects["StatefulSet", "ldm-downburst"]["spec"]["template"]["spec"]
+    scheduler = objects["Deployment", "ldm-downburst-scheduler"]["spec"]["template"]["spec"]
+    for pod in (hub, scheduler):
+        container = pod["containers"][0]
+        environment = {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in container["env"]}
+        assert environment["DOWNBURST_LEDGER_URL"] == {"secretKeyRef": {"name": "ledger", "key": "url"}}
+        assert environment["DOWNBURST_KAFKA__SASL_PASSWORD_FILE"] == "/etc/downburst/kafka/password"
+        assert environment["DOWNBURST_KAFKA__CA_FILE"] == "/etc/downburst/kafka/ca.crt"
+        assert (environment["DOWNBURST_SCHEDULER__APART"], environment["DOWNBURST_LATENCY_APART"]) == ("true", "true")
+        assert environment["DOWNBURST_TIME_SCALE"] == "2"
+        assert {"kafka", "temporary"} <= {mount["name"] for mount in container["volumeMounts"]}
+    assert scheduler["containers"][0]["args"] == ["downburst", "scheduler"]
+    written = {name: value for name, value in environment.items() if isinstance(value, str)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**written, "DOWNBURST_LEDGER_URL": "postgresql://downburst@db/downburst"}.items():
+            patch.setenv(name, value)
+        assert load_settings().scheduler.apart, "the settings that the chart writes are settings"
+
+
+def _flag(name: str) -> str:
+    return "--set-string" if name.startswith("hub.settings") else "--set"
 
 
 def with_value(values: dict[str, Any], path: str, value: object) -> dict[str, Any]:
