@@ -97,6 +97,8 @@ pub struct ReceiverReport {
     pub whole: BTreeMap<Sequence, Micros>,
     /// Products it knows or should know and does not have.
     pub lacking: Vec<Sequence>,
+    /// It said that the group brings more than it can take.
+    pub too_slow: bool,
     /// Its machine's counters.
     pub stats: ReceiverStats,
     /// Its link's counters.

@@ -109,7 +109,7 @@ fn a_loss_that_five_hundred_share_is_asked_for_by_ten_at_most_and_repaired_once(
 /// Of a loss that all share only a few ask, who know nothing of the others.
 #[test]
 fn a_crowd_behind_a_path_that_does_not_carry_the_rate_is_sent_what_it_carries() {
-    let (rate_bps, shared_bps) = (10_000_000, Some(6_000_000));
+    let (rate_bps, shared_bps) = (12_000_000, Some(6_000_000));
     let product = |number: u64| PlannedProduct {
         at: Micros(50_000 + number * 80_000),
         size: 100_000,
@@ -120,12 +120,12 @@ fn a_crowd_behind_a_path_that_does_not_carry_the_rate_is_sent_what_it_carries() 
     let scenario = Scenario { rate_bps, shared_bps, ..world(products, receivers, Loss::None) };
     let report = play("a_crowd_behind", scenario);
     say("36 sites behind 6 Mb/s", &report);
-    assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 70));
+    assert!(report.receivers.iter().all(|receiver| receiver.whole.len() == 70 && !receiver.too_slow));
     // Later there is little to send.
     let end = report.receivers[0].whole.values().max().unwrap();
     let (cuts, rates) = (&report.rates[0], report.rates.iter().filter(|(at, _)| at.0 < end.0 * 3 / 4));
     assert!(cuts.0 < Micros::from_secs(6) && cuts.1 < rate_bps, "{cuts:?}");
     let rates: Vec<u64> = rates.map(|(_, rate)| *rate).collect();
     println!("{rates:?} by {end:?}");
-    assert!(rates.iter().all(|rate| (4_000_000..=7_700_000).contains(rate)), "{rates:?}");
+    assert!(rates.iter().all(|rate| (4_000_000..=8_000_000).contains(rate)), "{rates:?}");
 }

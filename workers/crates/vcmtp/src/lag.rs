@@ -3,14 +3,18 @@ use std::collections::VecDeque;
 use downburst_model::Micros;
 
 use crate::missing::Missing;
+use crate::promises::SMALL_GROUP;
+use crate::tally::report_period;
 
 /// Notices that the group brings a receiver more than its link carries, or than repair can make good: it is served better alone.
 ///
 /// The hub notices too, but what it says then travels on the link that the group fills. With at least [`MANY`] packets missing, a
 /// receiver is too slow when
-/// * of each of the last [`FLOODED_INTERVALS`] intervals two fifths or more did not come: a link of three fifths of the rate.
+/// * two fifths or more of each quarter of the last [`FLOODED_TIME`] did not come: a link of three fifths of the rate.
 ///   Where all lose alike, the hub goes slower before that time is over;
 /// * or a packet that was missed [`PATIENCE`] ago is still missing.
+///
+/// The hub of a large group learns of losses by reports, so its sites wait for some periods of these more.
 #[derive(Debug, Default)]
 pub(crate) struct Lag {
     marks: VecDeque<Mark>,
@@ -28,27 +32,38 @@ struct Mark {
 }
 
 impl Lag {
-    /// Looks at how things stand; true once, when the receiver is too slow.
-    pub(crate) fn look(&mut self, now: Micros, highest: u64, missed: u64, missing: &Missing) -> bool {
+    /// Looks at how things stand in a group of so many members: the highest packet, how many were missed in all, and which are missing.
+    /// True once, when the receiver is too slow.
+    pub(crate) fn look(
+        &mut self,
+        now: Micros,
+        members: u64,
+        (highest, missed): (u64, u64),
+        missing: &Missing,
+    ) -> bool {
         if self.marks.back().is_some_and(|mark| now.since(mark.at) < INTERVAL) {
             return false;
         }
         self.marks.push_back(Mark { at: now, highest, missed });
-        while self.marks.get(1).is_some_and(|mark| now.since(mark.at) >= PATIENCE) {
+        let more = until_heard(members);
+        let (flooded, patience) = (FLOODED_TIME.plus(more), PATIENCE.plus(more));
+        while self.marks.get(1).is_some_and(|mark| now.since(mark.at) >= patience) {
             self.marks.pop_front();
         }
-        let is_behind = missing.count() >= MANY && (self.is_flooded() || self.is_late(now, missing.first()));
+        let is_late = || self.is_late(now, patience, missing.first());
+        let is_behind = missing.count() >= MANY && (self.is_flooded(flooded) || is_late());
         is_behind && !std::mem::replace(&mut self.told, true)
     }
 
-    fn is_flooded(&self) -> bool {
+    fn is_flooded(&self, time: Micros) -> bool {
+        let enough = usize::try_from(time.0 / INTERVAL.0).unwrap_or(usize::MAX);
         let latest = || self.marks.iter().rev();
-        let mut intervals = latest().zip(latest().skip(1)).take(FLOODED_INTERVALS);
-        self.marks.len() > FLOODED_INTERVALS && intervals.all(|(end, start)| end.is_flooded_since(start))
+        let mut intervals = latest().zip(latest().skip(1)).take(enough);
+        self.marks.len() > enough && intervals.all(|(end, start)| end.is_flooded_since(start))
     }
 
-    fn is_late(&self, now: Micros, oldest: Option<u64>) -> bool {
-        let then = self.marks.front().filter(|mark| now.since(mark.at) >= PATIENCE);
+    fn is_late(&self, now: Micros, patience: Micros, oldest: Option<u64>) -> bool {
+        let then = self.marks.front().filter(|mark| now.since(mark.at) >= patience);
         then.zip(oldest).is_some_and(|(then, oldest)| oldest <= then.highest)
     }
 }
@@ -66,14 +81,26 @@ const MANY: u64 = 512;
 
 const INTERVAL: Micros = Micros::from_millis(250);
 
-/// More than a second: the hub cuts the rate after three quarters of one.
-const FLOODED_INTERVALS: usize = 5;
+/// The hub cuts the rate after three quarters of a second.
+const FLOODED_TIME: Micros = Micros::from_millis(1_250);
 
 /// Fewer packets in an interval say nothing about a share.
 const TELLING_PACKETS: u64 = 50;
 
 /// A handover or a reboot of a switch, and the repair of what it cost, are over by then.
 const PATIENCE: Micros = Micros::from_secs(5);
+
+/// How long the hub of a group takes to hear what its sites lose, in all its members say, and to cut the rate twice.
+fn until_heard(members: u64) -> Micros {
+    if members > SMALL_GROUP {
+        Micros(report_period(members).0.saturating_mul(CUT_PERIODS))
+    } else {
+        Micros(0)
+    }
+}
+
+/// Two periods until a cut, one that does not count, and two until the next.
+const CUT_PERIODS: u64 = 5;
 
 #[cfg(test)]
 mod tests {
@@ -82,6 +109,10 @@ mod tests {
     /// Sends 1,000 packets in each of these intervals of 250 ms, of which so many are missed; repairs bring what was missed `repaired`
     /// intervals before. Returns the interval in which the receiver was found too slow.
     fn told(missed: impl Fn(u64) -> u64, repaired: u64) -> Option<u64> {
+        told_of(7, missed, repaired)
+    }
+
+    fn told_of(members: u64, missed: impl Fn(u64) -> u64, repaired: u64) -> Option<u64> {
         let (mut lag, mut missing, mut all) = (Lag::default(), Missing::new(Micros(20_000)), 0);
         (0..100).find(|interval| {
             let first = interval * 1_000 + 1;
@@ -92,13 +123,22 @@ mod tests {
                 missing.cut(before * 1_000 + 1, before * 1_000 + 1_000);
             }
             all += missed(*interval);
-            lag.look(Micros(interval * INTERVAL.0), first + 999, all, &missing)
+            lag.look(Micros(interval * INTERVAL.0), members, (first + 999, all), &missing)
         })
     }
 
     #[test]
     fn a_link_of_half_the_rate_is_noticed_in_a_little_more_than_a_second() {
         assert_eq!(told(|interval| if interval < 10 { 0 } else { 500 }, 100), Some(14));
+    }
+
+    #[test]
+    fn in_a_large_group_the_hub_gets_the_time_that_its_reports_take() {
+        let half = |interval| if interval < 10 { 0 } else { 500 };
+        assert_eq!(told_of(200, half, 100), Some(14 + 5 * 4));
+        assert_eq!(told_of(400, half, 100), Some(14 + 5 * 8));
+        // As long as the hub takes to cut.
+        assert_eq!(told_of(200, |interval| if (10..30).contains(&interval) { 500 } else { 0 }, 8), None);
     }
 
     #[test]

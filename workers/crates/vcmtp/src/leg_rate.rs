@@ -43,6 +43,8 @@ pub struct LegRate {
     tolerated: (f64, Micros),
     sites: BTreeMap<u64, Lost>,
     reports: Reports,
+    /// The group is large: its sites ask for little of what they lose.
+    by_reports: bool,
     /// What the site that decides lost when that was judged last.
     share: f64,
     named: Vec<Straggler>,
@@ -55,6 +57,8 @@ struct Trial {
     before_bps: u64,
     /// The loss that led to the cut.
     share: f64,
+    /// What is left of the rate before.
+    factor: f64,
     /// Requests for packets of before the cut still come in the interval after it.
     settled: bool,
 }
@@ -99,6 +103,7 @@ impl LegRate {
             tolerated: (TOLERATED_SHARE, Micros(0)),
             sites: BTreeMap::new(),
             reports: Reports::default(),
+            by_reports: false,
             share: 0.0,
             named: Vec::new(),
         }
@@ -225,12 +230,15 @@ impl LegRate {
         if share <= self.tolerated.0 {
             return self.raise(now);
         }
-        if self.shares.iter().any(|share| *share <= self.tolerated.0) {
+        // A period of reports is longer than any stall.
+        let enough = if self.by_reports { LOSSY_PERIODS } else { LOSSY_INTERVALS };
+        let latest = self.shares.get(LOSSY_INTERVALS - enough..).unwrap_or_default();
+        if latest.iter().any(|share| *share <= self.tolerated.0) {
             return;
         }
-        let mut sorted = self.shares;
+        let mut sorted = latest.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let usual = sorted[LOSSY_INTERVALS / 2];
+        let usual = sorted.get(enough / 2).copied().unwrap_or(share);
         self.shares = [0.0; LOSSY_INTERVALS];
         match trial {
             Some(trial) if usual > trial.undecided() => self.take_back(now, trial, usual),
@@ -239,10 +247,13 @@ impl LegRate {
     }
 
     fn cut(&mut self, now: Micros, share: f64) {
-        let before_bps = self.trial.map_or(self.current_bps, |trial| trial.before_bps);
-        self.trial = Some(Trial { before_bps, share, settled: false });
+        // A cut after another one: that one helped, and is not taken back with this one.
+        let before_bps = self.current_bps;
+        // What came is what the path carried, and repairs need their part of it.
+        let factor = ((1.0 - share) * FOR_DATA).clamp(DEEPEST_CUT, CUT);
+        self.trial = Some(Trial { before_bps, share, factor, settled: false });
         self.cut_at = Some(now);
-        self.current_bps = (self.current_bps / 10 * 7).max(self.asked_bps / 20).max(1);
+        self.current_bps = ((self.current_bps as f64 * factor) as u64).max(self.asked_bps / 20).max(1);
     }
 
     /// The loss does not follow the rate: going slower helps nobody.
@@ -261,7 +272,8 @@ impl LegRate {
 
     /// What sites lost, those that lost nothing left out, if it is time to judge that.
     fn shares_to_judge(&mut self, now: Micros, sent: u64, members: usize) -> Option<Vec<f64>> {
-        if members as u64 > SMALL_GROUP {
+        self.by_reports = members as u64 > SMALL_GROUP;
+        if self.by_reports {
             return self.reports.end_period(now, members as u64);
         }
         self.reports.clear();
@@ -307,7 +319,7 @@ impl fmt::Display for Straggler {
 impl Trial {
     /// Halfway between the loss if the rate has nothing to do with it and the loss of an overfull path after the cut.
     fn undecided(&self) -> f64 {
-        let overfull = (1.0 - (1.0 - self.share) / CUT).max(0.0);
+        let overfull = (1.0 - (1.0 - self.share) / self.factor).max(0.0);
         f64::midpoint(self.share, overfull)
     }
 }
@@ -324,8 +336,12 @@ const MANY_OVERDUE: f64 = 512.0;
 /// Fewer packets in an interval say nothing about a share.
 const TELLING_PACKETS: u64 = 50;
 
-/// What a cut leaves of the rate.
+/// What a cut leaves of the rate at most and at least.
 const CUT: f64 = 0.7;
+const DEEPEST_CUT: f64 = 0.35;
+
+/// The rest is for repairs of what is missing by then.
+const FOR_DATA: f64 = 0.95;
 
 /// How long loss that does not follow the rate is left to repair before it is looked at again.
 const TOLERANCE_LASTS: Micros = Micros::from_secs(30);
@@ -335,6 +351,9 @@ const INTERVAL: Micros = Micros::from_millis(250);
 
 /// How many intervals in a row must show loss before the rate is cut: a stall of 250 ms spoils two.
 const LOSSY_INTERVALS: usize = 3;
+
+/// The same for periods of reports, a second or more each.
+const LOSSY_PERIODS: usize = 2;
 
 /// Until the request of a site far away has come.
 const RECENT_INTERVALS: usize = 4;

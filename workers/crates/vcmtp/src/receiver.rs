@@ -430,7 +430,8 @@ impl Receiver {
 
     fn notice_lag(&mut self, now: Micros) {
         let Some(joined) = self.joined else { return };
-        if self.lag.look(now, joined.highest, self.stats.missed, &self.missing) {
+        let members = self.hush.crowd(now);
+        if self.lag.look(now, members, (joined.highest, self.stats.missed), &self.missing) {
             self.outputs.push_back(ReceiverOutput::TooSlow);
         }
     }

@@ -205,7 +205,8 @@ impl Site {
                 let bytes = datagram.len() as u64 + 46;
                 self.asks.send(now, datagram, bytes);
             }
-            ReceiverOutput::Silent | ReceiverOutput::TooSlow | ReceiverOutput::Channel { .. } => {}
+            ReceiverOutput::TooSlow => self.report.too_slow = true,
+            ReceiverOutput::Silent | ReceiverOutput::Channel { .. } => {}
             ReceiverOutput::Forged => self.fault("a forgery was seen where nobody forges".to_owned()),
         }
     }
