@@ -7,6 +7,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from downburst_api import (
+    access_requests,
     alarms,
     circuits,
     deliveries,
@@ -17,6 +18,7 @@ from downburst_api import (
     ldm,
     metrics,
     overview,
+    own_site,
     page,
     plans,
     problems,
@@ -45,6 +47,8 @@ def create_app(runtime: Runtime) -> FastAPI:
     modules = (
         sessions,
         users,
+        access_requests,
+        own_site,
         alarms,
         products,
         traces,

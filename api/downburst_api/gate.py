@@ -46,6 +46,7 @@ class Gate:
         self.nobodys = Limit(clock, per_minute=600, burst=600, what="requests without a login from this address")
         self.callers = Limit(clock, per_minute=6_000, burst=6_000, what="requests of this user")
         self.wrong = Limit(clock, per_minute=30, burst=30, what="wrong tokens from this address")
+        self.requests = Limit(clock, per_minute=0.1, burst=6, what="requests for access from this address")
         self.sign_ins_by_peer = Limit(clock, per_minute=6, burst=30, what="failed sign-ins from this address")
         self.sign_ins_by_name = Limit(clock, per_minute=1, burst=8, what="failed sign-ins of this user")
 

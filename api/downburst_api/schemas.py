@@ -126,8 +126,8 @@ class AttachmentShape(Shape):
         return self
 
 
-class SiteChange(Shape):
-    """Properties of a site; those left out keep their value (PATCH) or take the default (POST)."""
+class EndpointChange(Shape):
+    """What a site says of itself; what is left out keeps its value."""
 
     organisation: _Text | None = None
     contact: _Text | None = None
@@ -136,12 +136,6 @@ class SiteChange(Shape):
     circuit_attachment: AttachmentShape | None = None
     access_rate_bps: Annotated[float, Field(gt=0, le=1e15)] | None = None
     ceiling_mbps_by_hour: list[Annotated[float, Field(ge=0, le=1e9)]] | None = None
-    allow: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)] | None = None
-    multicast: bool | None = None
-    active: bool | None = None
-    data_connections: Annotated[int, Field(ge=0, le=16)] | None = None
-    ldm_host: Annotated[str, Field(min_length=1, max_length=500)] | None = None
-    """For a site that keeps its LDM: a pattern of its host's name or address; null: it runs a receiver."""
 
     @model_validator(mode="after")
     def _whole_day(self) -> Self:
@@ -151,7 +145,7 @@ class SiteChange(Shape):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"circuit_attachment", "access_rate_bps", "data_connections", "ldm_host"}
+        return {"circuit_attachment", "access_rate_bps"}
 
     def given(self) -> dict[str, Any]:
         """What the client said, in the model's types."""
@@ -163,6 +157,21 @@ class SiteChange(Shape):
         for name in {"allow", "ceiling_mbps_by_hour"} & values.keys():
             values[name] = tuple(values[name])
         return values
+
+
+class SiteChange(EndpointChange):
+    """Properties of a site; those left out keep their value (PATCH) or take the default (POST)."""
+
+    allow: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)] | None = None
+    multicast: bool | None = None
+    active: bool | None = None
+    data_connections: Annotated[int, Field(ge=0, le=16)] | None = None
+    ldm_host: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    """For a site that keeps its LDM: a pattern of its host's name or address; null: it runs a receiver."""
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return super()._nullable() | {"data_connections", "ldm_host"}
 
 
 class SiteNew(SiteChange):

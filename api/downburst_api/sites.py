@@ -57,6 +57,8 @@ async def show_site(hub: Hub, site: str) -> dict[str, Any]:
     return {
         **whole,
         "troubles": _troubles(hub, site),
+        "connected": bool(session and session.connected),
+        "sites_address": list(hub.node.sites_address),
         "session": {"data_connections": asdict(streams) if streams else None},
     }
 

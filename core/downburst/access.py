@@ -14,6 +14,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from downburst.errors import BadInput, BadName
+from downburst.names import check_site_name
 
 
 class Role(StrEnum):
@@ -121,6 +122,40 @@ class Link:
     used_at: datetime | None = None
 
 
+class RequestState(StrEnum):
+    """What became of a request for access."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """A site that asks to be served, with the endpoint that it registers."""
+
+    number: int
+    secret_sha256: str = field(repr=False)
+    """Of what the asker shows to learn what became of it."""
+    site: str
+    organisation: str
+    contact: str
+    place: str = ""
+    multicast_interface: str = ""
+    access_rate_bps: float | None = None
+    feeds: tuple[str, ...] = ()
+    note: str = ""
+    peer: str = ""
+    asked_at: datetime | None = None
+    state: RequestState = RequestState.WAITING
+    decided_at: datetime | None = None
+    decided_by: str = ""
+    answer: str = ""
+
+    def __post_init__(self) -> None:
+        check_site_name(self.site)
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks, as the audit names them, and what they may."""
@@ -198,4 +233,5 @@ _ACTING: ContextVar[Caller] = ContextVar("downburst_acting", default=THE_HUB)
 SESSION_PREFIX = "dbs_"
 TOKEN_PREFIX = "dba_"  # noqa: S105 - a prefix
 LOCAL_PREFIX = "dbo_"
+REQUEST_PREFIX = "dbq_"
 LINK_PREFIX = "dbl_"

@@ -1,6 +1,6 @@
 """The ledger's tables of whoever asks, and of who changed what."""
 
-from sqlalchemy import JSON, Boolean, Column, ForeignKey, Index, String, Table, Text
+from sqlalchemy import JSON, Boolean, Column, Float, ForeignKey, Index, String, Table, Text
 
 from downburst.tables import NUMBER, Instant, metadata
 
@@ -66,5 +66,28 @@ audit = Table(
     Column("after", JSON(none_as_null=True)),
     Index(None, "kind", "subject"),
     # Numbers are pages' ends, so none is given twice.
+    sqlite_autoincrement=True,
+)
+
+access_requests = Table(
+    "access_requests",
+    metadata,
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("secret_sha256", String(64), nullable=False, unique=True),
+    Column("site", String(63), nullable=False),
+    Column("organisation", Text, nullable=False),
+    Column("contact", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("multicast_interface", Text, nullable=False),
+    Column("access_rate_bps", Float),
+    Column("feeds", JSON, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("peer", Text, nullable=False),
+    Column("asked_at", Instant, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("decided_at", Instant),
+    Column("decided_by", String(80), nullable=False),
+    Column("answer", Text, nullable=False),
+    # Operators and sites talk of requests by number, so none is given twice.
     sqlite_autoincrement=True,
 )

@@ -93,6 +93,7 @@ COMMANDS = {
     "log": "log:app",
     "login": "login:login",
     "logout": "login:logout",
+    "requests": "requests:app",
     "users": "users:app",
     "tokens": "tokens:app",
     "audit": "audit:audit",

@@ -4,6 +4,7 @@ from sqlalchemy import Connection
 
 from downburst.clock import Clock
 from downburst.ledger.access import AccessTokens, Links, Sessions, Users
+from downburst.ledger.access_requests import AccessRequests
 from downburst.ledger.alarms import Alarms, Receivers, Silences
 from downburst.ledger.audit import Audit
 from downburst.ledger.circuits import Circuits, Ports
@@ -41,6 +42,7 @@ class Book:
         self.login_sessions = Sessions(connection, clock)
         self.login_links = Links(connection, clock)
         self.audit = Audit(connection, clock)
+        self.access_requests = AccessRequests(connection, clock)
         self.alarms = Alarms(connection, clock)
         self.silences = Silences(connection, clock)
         self.alarm_receivers = Receivers(connection, clock)

@@ -151,6 +151,7 @@ NOT_KEPT = frozenset({"alembic_version", "holders"})
 """Tables that say something of a database and nothing of a hub."""
 SELF_NUMBERING = frozenset(
     {
+        "access_requests",
         "access_tokens",
         "alarms",
         "audit",

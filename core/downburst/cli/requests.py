@@ -1,0 +1,73 @@
+"""`downburst requests`: sites that ask for access."""
+
+from typing import Annotated
+
+import typer
+
+from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.settings import DEFAULT_HUB
+
+app = typer.Typer(help="Answer sites that ask for access.", no_args_is_help=True)
+Number = Annotated[int, typer.Argument(help="Number of the request.")]
+
+
+@app.command("list")
+def list_requests(
+    *,
+    decided: Annotated[bool, typer.Option("--decided", help="Those that were answered as well.")] = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """List the sites that wait for an answer.
+
+    Example: downburst requests list
+    """
+    found = HubClient(hub).ask("GET", "v1", "access-requests", params={"decided": decided})
+    if as_json:
+        show(found)
+        return
+    table(
+        "Requests for access",
+        (*_COLUMNS, "feeds", "asked"),
+        ([*(r[name] for name in _COLUMNS), " ".join(r["feeds"]), r["asked_at"][:16]] for r in found),
+        empty="nobody waits for an answer",
+    )
+
+
+@app.command("approve")
+def approve(
+    number: Number,
+    *,
+    allow: Annotated[
+        list[str] | None, typer.Option(help="Feed it may take; repeat for more; what it asked for if left out.")
+    ] = None,
+    answer: Annotated[str, typer.Option(help="A word for the asker.")] = "",
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Make the site that asks, and a user of its own, who is invited by the page of the request.
+
+    Example: downburst requests approve 3 --allow NGRID --allow NEXRAD2
+    """
+    wanted = given(allow=allow or None) | {"answer": answer}
+    made = HubClient(hub).ask("POST", "v1", "access-requests", str(number), "approval", json=wanted)
+    show(made) if as_json else print(f"site {made['site']} made; its administrator signs in by the request's page")
+
+
+@app.command("refuse")
+def refuse(
+    number: Number,
+    answer: Annotated[str, typer.Argument(help="Why not, for the asker to read.")],
+    *,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Refuse a request, with a reason.
+
+    Example: downburst requests refuse 3 "ask your national hub first"
+    """
+    made = HubClient(hub).ask("POST", "v1", "access-requests", str(number), "refusal", json={"answer": answer})
+    show(made) if as_json else print(f"request {number} of {made['site']} is refused")
+
+
+_COLUMNS = ("number", "site", "organisation", "contact", "note", "state")

@@ -1,0 +1,90 @@
+/** What a site asks for and sees of itself, and what an operator answers. */
+import { call } from './hub'
+
+export interface Asked {
+  number: number
+  secret: string
+  fragment: string
+}
+
+export interface RequestStateShown {
+  number: number
+  site: string
+  state: 'waiting' | 'approved' | 'refused'
+  answer: string
+  asked_at: string
+  user: string | null
+  fragment: string | null
+}
+
+export interface AccessRequest {
+  number: number
+  site: string
+  organisation: string
+  contact: string
+  place: string
+  feeds: string[]
+  note: string
+  peer: string
+  asked_at: string
+}
+
+export interface Subscription {
+  id: number
+  feed: string
+  pattern: string
+  not_pattern: string | null
+}
+
+export interface OwnSite {
+  site: string
+  organisation: string
+  allow: string[]
+  subscriptions: Subscription[]
+  credentials: { sha256: string; created_at: string; peer: string; expires_at: string | null; revoked_at: string | null }[]
+  troubles: Record<string, string>
+  connected: boolean
+  sites_address: string[]
+}
+
+export interface LatencyRow {
+  feed: string
+  kind: string
+  transport: string
+  count: number
+  p50: number | null
+  p95: number | null
+  p99: number | null
+  max: number | null
+}
+
+export interface Alarm {
+  alarm: number
+  since: string
+  sentence: string
+  next_step: string
+  silenced_until: string | null
+}
+
+/** What an address asks: `#request` for the form, `#request=dbq_…` for what became of one. */
+export function requestIn(hash: string): { secret: string | null } | null {
+  if (hash === '#request') return { secret: null }
+  const found = /^#request=(dbq_[\w-]+)$/.exec(hash)
+  return found ? { secret: found[1] as string } : null
+}
+
+/** The names in a field, whatever people put between them. */
+export function names(text: string): string[] {
+  return text.split(/[\s,;]+/).filter((one) => one !== '')
+}
+
+/** The command that starts a receiver, to be copied. */
+export function receiveCommand(site: OwnSite, page: { hostname: string }): string {
+  const told = site.sites_address[0] ?? `${page.hostname}:7370`
+  // What the hub listens on is no address that anybody could call.
+  const address = told.replace(/^(0\.0\.0\.0|\[::\]|127\.0\.0\.1)(?=:)/, page.hostname)
+  return `downburst-node receive --hub ${address} --token-file ${site.site}.token --dir /data/downburst`
+}
+
+export const ask = (wanted: Record<string, unknown>) => call<Asked>('POST', 'access-requests', wanted)
+export const stateOf = (secret: string) => call<RequestStateShown>('POST', 'access-requests/state', { secret })
