@@ -446,11 +446,11 @@ def _with_file(file: Path | None) -> type[Settings]:
 
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or "settings"
+    where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"there is no setting {where!r}; remove it or correct its name (docs/operator-guide.md lists all)"
     what = str(first["msg"]).removeprefix("Value error, ")
-    return f"the setting {where!r} can't be used: {what}"
+    return f"the setting {where!r} can't be used: {what}" if where else f"the settings can't be used: {what}"
 
 
 HUB_VARIABLE = "DOWNBURST_HUB"

@@ -24,6 +24,7 @@ import httpx
 from downburst.file_names import ReceivedName, decode
 from kit.node import SiteNode, node_binary
 from kit.patience import wait_for
+from kit.postgres import Postgres
 from kit.whole_hub import WholeHub
 
 
@@ -117,12 +118,15 @@ class CrashStory:
 
     home: Path
     seed: int
+    server: Postgres | None = None
+    """Holds the ledger in the place of a file, and is killed as well."""
     killed: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         network = f"239.78.{self.random.randrange(256)}.0/24"
-        self.hub = WholeHub(self.home / "hub", multicast_network=network)
+        ledger_url = self.server.url(self.server.database()) if self.server else ""
+        self.hub = WholeHub(self.home / "hub", multicast_network=network, ledger_url=ledger_url)
         self.sites = {name: SiteNode(self.home / name, self.hub.sites) for name in SITES}
         self.sources = [Source(self, feed, side) for feed in FEEDS for side in (0, 1)]
 
@@ -190,7 +194,10 @@ class CrashStory:
     def _kill_something(self) -> None:
         what = self.random.choices(["node", "api", "api and node", *SITES], [6, 2, 1, 3, 2, 2])[0]
         pause = self.random.random() * 0.5
-        if what == "node":
+        if self.server is not None and self.random.random() < SHARE_OF_SERVER:
+            self._kill_server(self.server, pause)
+            what = "server"
+        elif what == "node":
             wait_for("a node to kill", self.hub.kill_node, 60)
         elif what in SITES:
             self.sites[what].kill()
@@ -202,6 +209,15 @@ class CrashStory:
             self.hub.kill_api()
             self.hub.start()
         self.killed[what if what not in SITES else "site"] += 1
+
+    def _kill_server(self, server: Postgres, pause: float) -> None:
+        """Sometimes the node dies while its ledger is away."""
+        server.kill()
+        time.sleep(pause * 4)
+        if self.random.random() < 0.5:
+            self.hub.kill_node()
+            time.sleep(pause * 2)
+        server.start()
 
     def _wait_until_all_is_there(self) -> list[str]:
         """Waits for progress, not for a time: what a site lacks after a minute without any is missing."""
@@ -318,4 +334,5 @@ def _products_below(directory: Path) -> dict[tuple[str, int], tuple[ReceivedName
     return found
 
 
+SHARE_OF_SERVER = 0.4
 PATIENCE_S = 60.0

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit.crashes import CrashStory
+from kit.postgres import Postgres, postgres
 
 pytestmark = pytest.mark.system
 
@@ -21,12 +22,18 @@ def test_two_hundred_kills(tmp_path: Path, part: int) -> None:
     tell(tmp_path, kills=int(os.environ.get("DOWNBURST_KILLS", "210")) // 10)
 
 
-def tell(tmp_path: Path, kills: int) -> None:
+@pytest.mark.nightly
+def test_forty_kills_with_the_ledger_in_a_postgresql_that_is_killed_too(tmp_path: Path) -> None:
+    with postgres() as server:
+        tell(tmp_path, kills=40, server=server)
+
+
+def tell(tmp_path: Path, kills: int, server: Postgres | None = None) -> None:
     seed = int(os.environ.get("DOWNBURST_SEED") or secrets.randbelow(1_000_000))
     test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
     # The seed replays what is killed when, and every product; where exactly a kill hits is the machine's affair.
     print(f"replay: DOWNBURST_SEED={seed} .venv/bin/python -m pytest '{test}'")
-    story = CrashStory(tmp_path, seed)
+    story = CrashStory(tmp_path, seed, server)
     wrong = story.tell(kills)
     print(f"killed {dict(story.killed)}; {len(story.acknowledged())} acknowledgements")
     assert not wrong, "\n".join(wrong)

@@ -84,7 +84,7 @@ def is_of_server(error: DBAPIError) -> bool:
 
 def explained(error: DBAPIError, url: URL | str) -> Failure:
     """One sentence about a database that can't be used."""
-    reason, where = str(error.orig), f"the ledger {make_url(url)!r}"
+    reason, where = str(error.orig), f"the ledger {shown(url)}"
     if isinstance(error.orig, sqlite3.Error):
         return _explained_sqlite(reason, where)
     state = getattr(error.orig, "sqlstate", None)
@@ -101,6 +101,12 @@ def explained(error: DBAPIError, url: URL | str) -> Failure:
         if part in reason:
             return LedgerAway(f"{where} {sentence}")
     return (LedgerAway if is_lost(error) else Failure)(f"{where} can't be used: {_first_line(reason)}")
+
+
+def shown(url: URL | str) -> str:
+    """The URL as people write it, without its password."""
+    parsed = make_url(url)
+    return repr(parsed.set(drivername=parsed.get_backend_name()))
 
 
 def _explained_sqlite(reason: str, where: str) -> Failure:

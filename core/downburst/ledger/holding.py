@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, delete, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from downburst.errors import AlreadyRunning
+from downburst.ledger.databases import shown
 from downburst.tables import holders
 
 
@@ -100,8 +101,8 @@ class Hold:
         row = connection.execute(query).one_or_none()
         who = f"on {row.host}, since {row.at:%Y-%m-%d %H:%M} UTC" if row is not None else "somewhere"
         return (
-            f"another {self._role} ({who}) holds the ledger {self._engine.url!r}; stop it first, or give this one a "
-            "database of its own"
+            f"another {self._role} ({who}) holds the ledger {shown(self._engine.url)}; stop it first, or give this "
+            "one a database of its own"
         )
 
     def _drop(self) -> None:
