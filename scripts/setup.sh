@@ -19,6 +19,7 @@ main() {
     dashboard
     if [[ $purpose == test ]]; then
         postgresql
+        promtool
         optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
         optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
     fi
@@ -44,6 +45,25 @@ postgresql() {
         as_root mkdir -p "${settings%/*}" && echo "create_main_cluster = false" | as_root tee "$settings" >/dev/null
     fi
     optional_packages postgres=postgresql
+}
+
+# Out of Debian's package without installing it: that would start a server, and one command is all that tests need.
+promtool() {
+    local place=$ROOT/.cache/promtool
+    [[ -x $place/promtool ]] || command -v promtool >/dev/null && return
+    printf '  promtool in .cache ... '
+    if command -v apt-get >/dev/null && unpack_promtool "$place" >"$LOGS/promtool.log" 2>&1; then
+        echo "done"
+    else
+        printf 'not there (%s); tests that need it will be skipped and say so\n' "$LOGS/promtool.log"
+    fi
+}
+
+unpack_promtool() {
+    local place=$1 unpacked
+    unpacked=$(mktemp -d)
+    (cd "$unpacked" && apt-get download prometheus && dpkg-deb --extract prometheus_*.deb .)
+    mkdir -p "$place" && mv "$unpacked/usr/bin/promtool" "$place/promtool" && rm -rf "$unpacked"
 }
 
 optional_packages() {

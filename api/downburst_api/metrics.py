@@ -11,6 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from downburst.alarms import Alarm
 from downburst.circuits import Circuit, Measured
 from downburst.ledger import Book
 from downburst.model import LatencyKind, LegCounters, Plan, SketchRow, TrafficMinute
@@ -42,6 +43,7 @@ class _Facts:
     exceptions: int
     circuits: list[Circuit]
     measured: list[Measured]
+    alarms: list[Alarm]
 
 
 def _facts(book: Book, since_minute: int) -> _Facts:
@@ -53,6 +55,7 @@ def _facts(book: Book, since_minute: int) -> _Facts:
         exceptions=book.exceptions.count(),
         circuits=book.circuits.begun(),
         measured=book.circuits.measurements(),
+        alarms=book.alarms.open(),
     )
 
 
@@ -69,6 +72,7 @@ class _Hub(Collector):
         yield from self._ingest()
         yield from self._sessions()
         yield from self._plans()
+        yield self._alarms()
         yield from circuit_metrics(self._facts.circuits, self._facts.measured, self._live)
         yield _gauge("downburst_node_up", "1 while the node runs", float(self._node.running))
         yield _counter("downburst_node_restarts", "Restarts of the node since the hub started", self._node.restarts)
@@ -122,6 +126,14 @@ class _Hub(Collector):
                 bound.add_metric([name], session.clock_bound_us / 1e6)
             pending.add_metric([name], sum(progress.pending for progress in session.progress.values()))
         yield from (offset, bound, pending)
+
+    def _alarms(self) -> Metric:
+        family = GaugeMetricFamily(
+            "downburst_alarm", "1 while it goes on", labels=("kind", "feed", "site", "subject")
+        )
+        for alarm in self._facts.alarms:
+            family.add_metric([alarm.kind.value, alarm.feed or "", alarm.site or "", alarm.subject], 1.0)
+        return family
 
     def _plans(self) -> Iterator[Metric]:
         switches = CounterMetricFamily("downburst_plan_switch", "Plans made after the first", labels=("feed",))

@@ -334,7 +334,14 @@ def _ms(microseconds: int | None) -> float | None:
 
 
 _SHOWN_BY_ALARMS_ALONE = frozenset(
-    {AlarmKind.OBJECTIVE, AlarmKind.SILENCE, AlarmKind.STALLED, AlarmKind.CLOCK, AlarmKind.HUB_DISK}
+    {
+        AlarmKind.OBJECTIVE,
+        AlarmKind.SILENCE,
+        AlarmKind.STALLED,
+        AlarmKind.CLOCK,
+        AlarmKind.HUB_DISK,
+        AlarmKind.PREDICTION,
+    }
 )
 """Other kinds are looked at afresh above, so that the page shows them without waiting for the watch."""
 _TROUBLED = (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED)

@@ -29,6 +29,9 @@ class AlarmSettings(Section):
     disk_free_share: float = Field(
         default=0.05, ge=0, lt=1, description="Share of the hub's disk that has to be free. Logs fill in hours."
     )
+    prediction_factor: float = Field(
+        default=2.0, gt=1, description="How far predicted and measured p99 of a feed may be apart. Plans rest on it."
+    )
     end_after_s: float = Field(
         default=30.0,
         ge=0,

@@ -9,7 +9,7 @@ from downburst.alarm_settings import AlarmSettings
 from downburst.alarms import AlarmKind, Condition
 from downburst.circuits import Circuit, CircuitState
 from downburst.live import RetentionWarning, SiteSession
-from downburst.model import Feed, LatencyKind, Site, SketchRow, Subscription
+from downburst.model import Feed, LatencyKind, Plan, Site, SketchRow, Subscription
 from downburst.sketch import LatencySketch
 from downburst_alarms.gaps import Gaps
 
@@ -29,6 +29,7 @@ class Situation:
     sketches: Sequence[SketchRow] = ()
     """Of the objective's window."""
     circuits: Sequence[Circuit] = ()
+    plans: Sequence[Plan] = ()
     sessions: Mapping[str, SiteSession] = field(default_factory=dict)
     gaps: Mapping[str, Gaps] = field(default_factory=dict)
     retention: Mapping[str, RetentionWarning] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Situation:
 def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]:
     """What is wrong."""
     found: list[Condition] = []
-    for look in (_objectives, _silences, _sites, _hub_disk, _retention, _circuits):
+    for look in (_objectives, _silences, _sites, _hub_disk, _retention, _circuits, _predictions):
         found.extend(look(situation, settings))
     return found
 
@@ -156,6 +157,16 @@ def _circuits(situation: Situation, _settings: AlarmSettings) -> Iterable[Condit
             sentence = f"circuit {number} is {circuit.state}: {circuit.reason}"
             step = f"downburst circuits show {number} names the hop and the remedy"
             yield Condition(AlarmKind.CIRCUIT, sentence, step, site=circuit.sites[0], subject=number)
+
+
+def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    for plan in situation.plans:
+        ratio = plan.figures.get("predicted_over_measured")
+        if not isinstance(ratio, float) or 1 / settings.prediction_factor <= ratio <= settings.prediction_factor:
+            continue
+        sentence = f"plans of {plan.feed} predict {ratio:.2g} times the p99 that sites measure"
+        step = f"the feed keeps its transport meanwhile; compare what differs: downburst plans show '{plan.feed}'"
+        yield Condition(AlarmKind.PREDICTION, sentence, step, plan.feed)
 
 
 def _ms(value: float) -> str:

@@ -114,6 +114,7 @@ class AlarmWatch:
             subscriptions=book.subscriptions.all(),
             sketches=book.latency.rows(since_minute=since),
             circuits=book.circuits.begun(),
+            plans=book.plans.all_current(),
             sessions=self._live.sessions,
             gaps=self._gaps,
             retention=self._live.retention_warnings,

@@ -13,7 +13,7 @@ from downburst.live import RetentionWarning, SiteSession
 from downburst.model import Feed, Site, Subscription, Transport
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import FEWEST, Gaps
-from factories import sketch_row
+from factories import plan, sketch_row
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 QUIET = Situation(
@@ -118,6 +118,12 @@ def test_the_hubs_disk_and_logs_that_are_too_short_are_said() -> None:
     assert wrong(replace(full, disk_free_bytes=60)) == []
     short = replace(QUIET, retention={"NGRID": RetentionWarning(NOW, "holds 1 h", "keep more")})
     assert [one.kind for one in wrong(short)] == [AlarmKind.RETENTION]
+
+
+@pytest.mark.parametrize(("ratio", "raised"), [(1.9, False), (2.1, True), (0.51, False), (0.4, True), (None, False)])
+def test_predictions_that_are_far_off_are_said(ratio: float | None, raised: bool) -> None:
+    made = replace(plan("NGRID"), figures={"predicted_over_measured": ratio})
+    assert [one.kind for one in wrong(replace(QUIET, plans=(made,)))] == [AlarmKind.PREDICTION] * raised
 
 
 def test_the_same_trouble_has_the_same_key_whatever_its_figures() -> None:
