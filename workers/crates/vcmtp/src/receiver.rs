@@ -6,7 +6,7 @@ use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 use crate::catalogue::{Catalogue, Content};
 use crate::channel::{Answer, SiteChannel, is_from_hub};
 use crate::gate::{Gate, Passage};
-use crate::hush::{Covered, Hush};
+use crate::hush::Hush;
 use crate::key_ring::KeyRing;
 use crate::lag::Lag;
 use crate::missing::Missing;
@@ -15,7 +15,9 @@ use crate::shelf::{SYMBOL_PAUSE, Shelf};
 use crate::symbol;
 use crate::tally::Tally;
 use crate::vouch::Verifier;
-use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats, Request};
+use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
+
+mod asking;
 
 /// A site's half of a leg: opens datagrams, tells what was announced and which bytes came, and asks for what is missing.
 ///
@@ -319,89 +321,6 @@ impl Receiver {
         self.pass(now, passages.unwrap_or_default());
     }
 
-    /// Asks for what is due, neither promised nor under way.
-    fn ask(&mut self, now: Micros) {
-        if now < self.hush.next_request() {
-            return;
-        }
-        let due = self.missing.ask(now);
-        let mut wanted = self.worth_asking(now, due.clone());
-        for covered in self.hush.covering(now, &due) {
-            let all = self.worth_asking(now, self.missing.within(covered.first, covered.last));
-            if all.is_empty() {
-                continue;
-            }
-            if covered.brings.is_none_or(|brings| all.count() <= brings) {
-                self.put_off(now, &due, &covered, &mut wanted);
-            } else {
-                // The sender counts what a site lacks by what it asks for.
-                all.iter().for_each(|(first, last)| self.missing.note_asked(first, last, now));
-                wanted = wanted.iter().chain(all.iter()).collect();
-            }
-        }
-        if !wanted.is_empty() {
-            self.hush.asked(now);
-            self.stats.requests += 1;
-            self.request(now, wanted);
-        }
-    }
-
-    /// By the channel where there is one that gets through; what was asked for too often goes by the session.
-    fn request(&mut self, now: Micros, wanted: RangeSet) {
-        let heard = self.joined.map(|joined| joined.highest);
-        let request = |packets: RangeSet| Request {
-            heard,
-            symbols: self.shelf.symbols_heard(&packets),
-            packets,
-            ..Request::default()
-        };
-        let Some(channel) = &mut self.channel else {
-            return self.outputs.push_back(ReceiverOutput::Nak(request(wanted)));
-        };
-        let vain = if channel.is_open() { self.missing.asked_in_vain(&wanted) } else { RangeSet::new() };
-        let mut rest = wanted;
-        vain.iter().for_each(|(first, last)| rest.remove(first, last));
-        let by_session = [Some(request(vain)), channel.ask(now, request(rest))];
-        let by_session = by_session.into_iter().flatten().filter(|request| !request.packets.is_empty());
-        self.outputs.extend(by_session.map(ReceiverOutput::Nak));
-    }
-
-    fn worth_asking(&self, now: Micros, wanted: RangeSet) -> RangeSet {
-        self.shelf.worth_asking(now, wanted, |first, last| self.missing.within(first, last))
-    }
-
-    /// Waits for what is promised, and then for a while, as others do too.
-    fn put_off(&mut self, now: Micros, due: &RangeSet, covered: &Covered, wanted: &mut RangeSet) {
-        let again = covered.until.plus(self.hush.backoff(now));
-        for (first, last) in due.iter() {
-            let (first, last) = (first.max(covered.first), last.min(covered.last));
-            if first <= last {
-                let rest = self.missing.put_off(now, (first, last), again);
-                rest.gaps(first, last).for_each(|(first, last)| wanted.remove(first, last));
-            }
-        }
-    }
-
-    /// Has the channel do what is due; while the group is silent there is nothing to ask for.
-    fn advance_channel(&mut self, now: Micros) {
-        let silent = self.joined.is_some_and(|joined| joined.silent);
-        let Some(channel) = self.channel.as_mut().filter(|_| !silent) else { return };
-        let was_open = channel.is_open();
-        let vain = channel.advance(now);
-        if was_open && !channel.is_open() {
-            self.missing.change_retry_wait(self.config.retry_wait);
-            self.outputs.push_back(ReceiverOutput::Channel { open: false });
-        }
-        self.missing.ask_again(now, &vain);
-    }
-
-    fn send_requests(&mut self) {
-        while let Some(datagram) = self.channel.as_mut().and_then(SiteChannel::next_datagram) {
-            self.stats.asked += 1;
-            self.outputs.push_back(ReceiverOutput::Ask(datagram));
-        }
-    }
-
     fn gone(&mut self, now: Micros, packets: &RangeSet) {
         let mut given_up = RangeSet::new();
         for (first, last) in packets.iter() {
@@ -434,19 +353,6 @@ impl Receiver {
         if self.lag.look(now, members, (joined.highest, self.stats.missed), &self.missing) {
             self.outputs.push_back(ReceiverOutput::TooSlow);
         }
-    }
-
-    /// In a large group the sender learns by reports what requests don't tell.
-    fn tell_losses(&mut self, now: Micros) {
-        let Some(joined) = self.joined else { return };
-        let members = self.hush.crowd(now);
-        let Some(losses) = self.tally.look(now, members, joined.highest, self.stats.missed) else { return };
-        let report = Request { heard: Some(joined.highest), losses: Some(losses), ..Request::default() };
-        let by_session = match &mut self.channel {
-            Some(channel) => channel.ask(now, report),
-            None => Some(report),
-        };
-        self.outputs.extend(by_session.map(ReceiverOutput::Nak));
     }
 
     fn notice_silence(&mut self, now: Micros) {

@@ -59,7 +59,9 @@ impl HubPeer {
         if stream == StreamId::FIRST {
             return self.tell(at_us, HubInput::Bytes { stream, bytes });
         }
-        if self.offered.contains(&stream) && Opening::of(&bytes) == Opening::Data(ticket(stream)) {
+        if self.offered.contains(&stream)
+            && Opening::of(&bytes) == Opening::Data(Ticket([stream.0 as u8; 16]))
+        {
             self.offered.remove(&stream);
             self.tell(at_us, HubInput::StreamOpened(stream));
             self.tell(at_us, HubInput::Room { stream, bytes: ROOM_BYTES });
@@ -198,7 +200,7 @@ impl HubPeer {
             }
             HubOutput::DrawTicket(stream) => {
                 self.offered.insert(stream);
-                self.tell(at_us, HubInput::Ticket { stream, ticket: ticket(stream) });
+                self.tell(at_us, HubInput::Ticket { stream, ticket: Ticket([stream.0 as u8; 16]) });
             }
             HubOutput::Event(HubEvent::Resent(end)) => {
                 self.resends.retain(|order| order.resend != end.resend);
@@ -477,11 +479,6 @@ fn resend_order(order: &Order) -> ResendOrder {
         had: Vec::new(),
         left: None,
     }
-}
-
-/// In life they are drawn at random.
-fn ticket(stream: StreamId) -> Ticket {
-    Ticket([stream.0 as u8; 16])
 }
 
 const HUB: &str = "hub.example";
