@@ -9,6 +9,7 @@ from downburst.errors import DownburstError, NodeAway
 from downburst.ldm.feed_types import parse_feed_type
 from downburst.ledger import Book
 from downburst.model import LdmAccept
+from downburst.recordings import Report
 from downburst_api.rights import check_pattern
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import LdmAcceptNew, LdmSourceNew, ldm_source_out
@@ -105,6 +106,12 @@ async def list_peers(hub: Hub) -> dict[str, Any]:
     """
     said = await _status(hub)
     return {"addresses": said.get("addresses", []), "peers": said.get("peers", [])}
+
+
+@router.get("/reports")
+async def list_reports(hub: Hub) -> list[Report]:
+    """What rtstats lines told last: how late products are at hosts that this hub does not run, by their clocks."""
+    return sorted(hub.live.reports.values(), key=lambda one: (one.host, one.feed, one.path))
 
 
 async def _status(hub: Runtime) -> dict[str, Any]:

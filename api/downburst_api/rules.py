@@ -122,6 +122,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("POST", "/v1/ldm/sources"): OPERATE,
     ("PUT", "/v1/ldm/sources/{source}"): OPERATE,
     ("DELETE", "/v1/ldm/sources/{source}"): OPERATE,
+    ("GET", "/v1/ldm/reports"): DETAILS,
     ("GET", "/v1/ldm/accepts"): DETAILS,
     ("POST", "/v1/ldm/accepts"): OPERATE,
     ("DELETE", "/v1/ldm/accepts/{number}"): OPERATE,

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from downburst.clock import from_us
+from downburst.errors import BadInput
 from downburst.events import (
     Event,
     FeedTraffic,
@@ -23,6 +24,7 @@ from downburst.events import (
 )
 from downburst.model import TrafficMinute
 from downburst.path_facts import PathWatch
+from downburst.recordings import Report, report_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class LiveState:
         """By source and upstream."""
         self.ldm_sites: dict[str, LdmLink] = {}
         """By site, those that have their LDM ask this hub."""
+        self.reports: dict[tuple[str, str, str], Report] = {}
+        """By host, feed type and way: what rtstats lines told last, of hosts that are none of ours."""
         self.arrivals: dict[str, FeedArrivals] = {}
         self.node_running = False
         self.node_restarts = 0
@@ -219,6 +223,17 @@ class LiveState:
         name = event.hub or (before.hub if before else None)
         self.upstreams[event.upstream] = UpstreamLink(connected, since, name, event.reason)
 
+    def reported(self, line: str) -> None:
+        """Takes an rtstats line; what is none is passed over, for anybody who may push can send anything."""
+        try:
+            report = report_of(line)
+        except BadInput:
+            return
+        self.reports.pop((report.host, report.feed, report.path), None)
+        self.reports[report.host, report.feed, report.path] = report
+        while len(self.reports) > MOST_REPORTS:
+            del self.reports[next(iter(self.reports))]
+
     def _ldm_source(self, event: LdmSourceChanged) -> None:
         before = self.ldm_sources.get((event.source, event.upstream))
         connections = int(event.state == "connected")
@@ -293,5 +308,7 @@ def _mean_bps(counts: Iterable[tuple[int, float]]) -> float:
     return sum(count for count, _ in kept) * 8 / seconds if seconds else 0.0
 
 
+MOST_REPORTS = 10_000
+"""Hosts times feed types times ways; the IDD has some thousands."""
 HISTORY_SECONDS = 120
 RATE_SECONDS = 5

@@ -67,6 +67,11 @@ class Report:
     mean_latency_s: float
 
 
+def report_of(line: str) -> Report:
+    """One rtstats line that came by itself; `BadInput` says what is no such line."""
+    return _report(line.encode(), name="rtstats", number=1)
+
+
 Progress = Callable[[float], None]
 """Told which share of the file was read."""
 

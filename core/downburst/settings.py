@@ -140,6 +140,11 @@ class LdmSettings(Section):
         description="HOST:PORT for LDMs, such as [::]:388 for all; the port is 388 if none is said. Empty: there is "
         "no such port, because LDM knows hosts by their addresses alone.",
     )
+    rtstats: str = Field(
+        default="",
+        description="HOST[:PORT] of a collector of rtstats lines, told each minute how late products came here, as "
+        "LDMs tell it. Empty: nobody is told.",
+    )
     max_clients: int = Field(
         default=256, ge=1, le=100_000, description="Connections of LDMs at a time. What an LDM takes by itself."
     )

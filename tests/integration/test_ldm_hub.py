@@ -335,6 +335,20 @@ def test_pushes_are_taken_from_those_who_may(hub: HubNode) -> None:
         assert wire.reply(wire.call(HIYA, klass([(EXP, ".*")]))) == struct.pack(">I", DONT_SEND)
 
 
+def test_rtstats_lines_are_pushed_and_taken(tmp_path: Path, hub: HubNode) -> None:
+    address = serve(hub, accept=[{"feeds": "EXP", "pattern": "^rtstats", "host": ".*"}])
+    with hub_at(tmp_path / "lower", "lower") as lower:
+        collector = {"collector": address, "every_seconds": 1}
+        lower.do("ldm", sources=[], rtstats=collector)
+        lower.put("NGRID", "a", b"1234")
+        lower.put("NGRID", "b", b"56")
+        event = hub.wait_event(event="rtstats")
+    fields = event["line"].split()
+    assert len(fields) == 11
+    assert (fields[2], fields[3], fields[4]) == ("hub.test", "NGRID", "hub.test")
+    assert (fields[5], fields[6]) == ("2", "6")
+
+
 def test_other_calls_are_answered_as_rpc_asks(hub: HubNode) -> None:
     address = serve(hub)
     with connected(address) as wire:

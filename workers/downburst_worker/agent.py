@@ -290,7 +290,7 @@ class Agent:
 
     async def _apply_ldm(self) -> None:
         wanted = await self._look_up("ldm", lambda book: (book.ldm_sources.all(), book.ldm_accepts.all()))
-        if not any(wanted) and not self._settings.ldm.listen:
+        if not any(wanted) and not self._settings.ldm.listen and not self._settings.ldm.rtstats:
             return
         try:
             await self.connect_ldm()
@@ -365,6 +365,8 @@ class Agent:
                 self._connection_changed(line)
             case "circuit":
                 await self._circuit_changed(line)
+            case "rtstats":
+                self._live.reported(line["line"])
             case "recovered" | "fault":
                 await self._fault(line["sentence"], feed=line.get("feed"), site=line.get("site"))
             case other:

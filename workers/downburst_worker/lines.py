@@ -83,6 +83,7 @@ def ldm_job(sources: Iterable[LdmSource], accepts: Iterable[LdmAccept], settings
     return {
         "listen": list(settings.listen),
         "connections": settings.max_clients,
+        "rtstats": {"collector": settings.rtstats} if settings.rtstats else None,
         "sources": [
             {
                 "source": one.name,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.cli.client import AsJson, HubAddress, HubClient, show, table
+from downburst.cli.client import AsJson, HubAddress, HubClient, milliseconds, show, table
 from downburst.settings import DEFAULT_HUB
 
 app = typer.Typer(help="Ask LDMs for products, let hosts push, see who is connected.", no_args_is_help=True)
@@ -145,6 +145,33 @@ def refuse(
     """
     HubClient(hub).ask("DELETE", "v1", "ldm", "accepts", str(number))
     show({"removed": number}) if as_json else print(f"number {number} is accepted no more")
+
+
+@app.command("reports")
+def reports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """List how late products are at hosts that this hub does not run, as their rtstats lines told last.
+
+    Latencies are by the clocks of those hosts and of the products' origins; nobody compared them.
+
+    Example: downburst ldm reports
+    """
+    found = HubClient(hub).ask("GET", "v1", "ldm", "reports")
+    if as_json:
+        show(found)
+        return
+    table(
+        "Reports of the last hour of each",
+        ("host", "feed type", "way", "products", "mean latency", "newest"),
+        (
+            [
+                *(one["host"], one["feed"], one["path"], one["products"]),
+                milliseconds(one["mean_latency_s"] * 1e3),
+                f"{datetime.fromtimestamp(one['at_us'] / 1e6, UTC):%Y-%m-%d %H:%M:%S}",
+            ]
+            for one in found
+        ),
+        empty="nobody pushes rtstats lines: downburst ldm accept EXP HOST --pattern '^rtstats'",
+    )
 
 
 def _who(one: dict[str, Any]) -> list[str]:

@@ -84,6 +84,18 @@ async def test_an_upstream_that_is_away_is_said_with_what_goes_on(hub: Asked, cl
     assert [one["connected"] for one in seen["upstreams"]] == [True, False]
 
 
+async def test_reports_of_other_hosts_are_shown_and_rubbish_is_not(hub: Asked) -> None:
+    line = (
+        "20160929125247 20160929125248              ingest1.local.irads NEXRAD2 rpga1_v_140.172.24.16          187"
+        "     22151151 0.596241       1.16   11@0022                6.8.1\n"
+    )
+    for told in (line, "rubbish", line.replace("22151151", "many"), line):
+        hub.runtime.live.reported(told)
+    (seen,) = await hub.ask("GET", "/v1/ldm/reports")
+    assert (seen["host"], seen["feed"], seen["path"]) == ("ingest1.local.irads", "NEXRAD2", "rpga1_v_140.172.24.16")
+    assert (seen["products"], seen["mean_latency_s"]) == (187, 1.16)
+
+
 async def _faults(hub: Asked) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = (await hub.ask("GET", "/v1/overview"))["faults"]
     return found

@@ -150,6 +150,7 @@ impl Group<'_> {
         match appended {
             Appended::Stored { info, .. } => {
                 self.hub.counters.arrived(&info.key.feed, info.size);
+                self.hub.ldm.stored(write.ldm, &info);
                 write.done.tell(Ok(Written::Stored(Box::new(info))));
             }
             Appended::Duplicate { of } => {

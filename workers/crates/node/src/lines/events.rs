@@ -55,6 +55,8 @@ pub(crate) enum Event {
         what: &'static str,
         reason: Option<String>,
     },
+    /// An rtstats line came: how late products are at a host that is none of ours.
+    Rtstats { line: String },
     /// A site has everything of a resend.
     Resend { site: SiteName, resend: u64, products: u64, bytes: u64, expired: u64 },
     /// A log was repaired at its start.

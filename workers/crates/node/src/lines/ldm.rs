@@ -16,6 +16,19 @@ pub(crate) struct LdmLine {
     /// What may be pushed.
     #[serde(default)]
     pub(crate) accept: Vec<LdmAcceptLine>,
+    /// Who is told how late products came here; absent: nobody.
+    #[serde(default)]
+    pub(crate) rtstats: Option<RtstatsLine>,
+}
+
+/// A collector of rtstats lines.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct RtstatsLine {
+    /// `HOST[:PORT]`.
+    pub(crate) collector: String,
+    /// How often; up to half as long again.
+    #[serde(default = "default_rtstats_seconds")]
+    pub(crate) every_seconds: u32,
 }
 
 /// LDMs that are asked for the same products.
@@ -43,6 +56,11 @@ pub(crate) struct LdmAcceptLine {
     pub(crate) pattern: String,
     /// Matches the name, in lower case, or the address.
     pub(crate) host: String,
+}
+
+/// As rtstats.
+const fn default_rtstats_seconds() -> u32 {
+    60
 }
 
 /// As LDM's own server.

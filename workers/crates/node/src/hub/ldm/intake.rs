@@ -14,7 +14,7 @@ use super::words;
 use crate::hub::Hub;
 use crate::hub::feed_writer::{Done, Spooled, Write, Written};
 use crate::hub::feeds::Feed;
-use crate::lines::Failure;
+use crate::lines::{Event, Failure};
 
 /// Takes the products of one connection, and knows which of them are not stored yet.
 pub(super) struct Intake {
@@ -111,9 +111,14 @@ impl Intake {
     }
 
     pub(super) fn begin(&mut self, info: ProductInfo) -> io::Result<()> {
-        let feed = self.feed(&info);
+        let feed = if is_report(&info) {
+            self.hub.ldm.routes().of_product(&info).cloned()
+        } else {
+            self.feed(&info)
+        };
         let room = match &feed {
-            None => Room::Nowhere,
+            None if !is_report(&info) => Room::Nowhere,
+            None => Room::AtHand(BytesMut::new()),
             Some(_) if info.size <= AT_HAND_BYTES => {
                 Room::AtHand(BytesMut::with_capacity(info.size as usize))
             }
@@ -135,6 +140,10 @@ impl Intake {
     /// The product is whole.
     pub(super) fn end(&mut self) {
         let Some(Begun { info, feed, room }) = self.begun.take() else { return };
+        if let (true, Room::AtHand(text)) = (is_report(&info), &room) {
+            let line = String::from_utf8_lossy(text).into_owned();
+            self.hub.event(&Event::Rtstats { line });
+        }
         let written = feed.and_then(|feed| hand_over(&feed, &info, room));
         let bytes = u64::from(info.size.min(AT_HAND_BYTES));
         self.waiting_bytes += bytes;
@@ -233,6 +242,11 @@ impl Drop for Intake {
     }
 }
 
+/// Lines of rtstats are told to the agent, whether a feed takes them or not.
+fn is_report(info: &ProductInfo) -> bool {
+    info.ident.as_bytes().starts_with(b"rtstats-") && info.size <= REPORT_BYTES
+}
+
 fn hand_over(
     feed: &Arc<Feed>,
     info: &ProductInfo,
@@ -262,6 +276,8 @@ const GIVEN_UP: &[&str] = &["too-large", "bad-id", "truncated", "digest-mismatch
 /// As much as the feeds' writers take at once; beyond it the sender waits.
 const WAITING_PRODUCTS: usize = 512;
 const WAITING_BYTES: u64 = 8 << 20;
+
+const REPORT_BYTES: u32 = 1_024;
 
 /// Larger products go by a file.
 const AT_HAND_BYTES: u32 = 256 << 10;

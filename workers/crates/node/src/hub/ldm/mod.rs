@@ -13,10 +13,14 @@ mod routes;
 mod rules;
 mod serve;
 mod sources;
+mod statistics;
 mod words;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use downburst_ldm6::FeedType;
+use downburst_log::LdmStamp;
+use downburst_model::ProductInfo;
 use serde_json::{Value, json};
 
 use super::Hub;
@@ -25,6 +29,7 @@ use door::Door;
 use places::Places;
 use routes::Routes;
 use sources::Sources;
+use statistics::Statistics;
 
 /// What the hub knows of LDM.
 #[derive(Default)]
@@ -33,6 +38,7 @@ pub(super) struct Ldm {
     sources: Sources,
     door: Door,
     places: Places,
+    statistics: Statistics,
 }
 
 impl Ldm {
@@ -41,6 +47,7 @@ impl Ldm {
         self.places.open(&hub.start.data_dir);
         let asked = self.sources.reconcile(hub, line.sources).await;
         self.door.accept_from(line.accept);
+        self.statistics.tell(hub, line.rtstats);
         let open = self.door.listen(hub, line.listen, line.connections).await;
         self.look_at_rights(hub);
         asked.and(open)?;
@@ -56,6 +63,13 @@ impl Ldm {
     /// The sites changed: LDMs whose rights are others are cut off, and come back with a request.
     pub(super) fn look_at_rights(&self, hub: &Hub) {
         self.door.look_at_rights(hub);
+    }
+
+    /// A product was stored, which an LDM may have brought.
+    pub(super) fn stored(&self, ldm: Option<LdmStamp>, info: &ProductInfo) {
+        let brought = ldm.map(|stamp| FeedType::from_bits(stamp.feed_type));
+        let feed = || self.routes().types(&info.key.feed);
+        self.statistics.count(brought.unwrap_or_else(feed), info);
     }
 
     pub(super) async fn status(&self) -> Value {

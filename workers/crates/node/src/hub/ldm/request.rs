@@ -307,7 +307,7 @@ pub(super) fn host(upstream: &str) -> &str {
     with_port.map_or(upstream, |(host, _)| host)
 }
 
-async fn connect(upstream: &str) -> io::Result<TcpStream> {
+pub(super) async fn connect(upstream: &str) -> io::Result<TcpStream> {
     let address = match host(upstream).len() < upstream.len() {
         true => upstream.to_owned(),
         false => format!("{upstream}:{LDM_PORT}"),
