@@ -30,6 +30,7 @@ from downburst_api import (
     traces,
     upstreams,
     users,
+    volume,
 )
 from downburst_api.runtime import Runtime
 
@@ -61,6 +62,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         circuits,
         plans,
         latency,
+        volume,
         overview,
         stream,
         health,

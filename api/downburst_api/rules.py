@@ -83,6 +83,8 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/v1/latency"): LATENCY,
     ("GET", "/v1/latency/history"): LATENCY,
     ("GET", "/v1/totals"): PUBLISHED,
+    ("GET", "/v1/volume"): PUBLISHED,
+    ("GET", "/v1/tree"): PUBLISHED,
     ("GET", "/v1/plans"): READ,
     ("GET", "/v1/feeds"): Rule(Scope.READ, Own.FILTERED),
     ("POST", "/v1/feeds"): OPERATE,

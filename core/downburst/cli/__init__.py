@@ -83,6 +83,7 @@ COMMANDS = {
     "deliveries": "deliveries:deliveries",
     "alarms": "alarms:app",
     "latency": "status:latency",
+    "volume": "status:volume",
     "status": "status:status",
     "play": "play:play",
     "demo": "demo:demo",

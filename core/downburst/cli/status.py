@@ -67,6 +67,33 @@ def latency(
     )
 
 
+def volume(
+    *,
+    hours: Annotated[float, typer.Option(min=0.1, max=8_760, help="How far back to look.")] = 24,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Show what came into each feed: mean and greatest hour, share of all, products an hour.
+
+    Example: downburst volume --hours 168
+    """
+    found = HubClient(hub).ask("GET", "v1", "volume", params={"minutes": max(1, round(hours * 60))})
+    if as_json:
+        show(found)
+        return
+    table(
+        f"Volume of {found['hours_seen']:.1f} hours",
+        ("feed", "MB/hour", "most MB/hour", "share", "products/hour"),
+        ([row["feed"], *_volume(row)] for row in found["feeds"]),
+        empty="nothing came in in that time; look further back with --hours",
+    )
+
+
+def _volume(row: dict[str, float]) -> list[str]:
+    hourly = (f"{row[name] / 1e6:.1f}" for name in ("mean_bytes_per_hour", "max_bytes_per_hour"))
+    return [*hourly, f"{100 * row['share']:.1f} %", f"{row['products_per_hour']:.0f}"]
+
+
 def _plan(plan: dict[str, str] | None) -> list[str]:
     return ["", "no plan yet"] if plan is None else [plan["transport"], plan["reason"]]
 

@@ -1,0 +1,50 @@
+"""The volume of feeds and who feeds whom, for whoever may read what is published."""
+
+import pytest
+
+from downburst.events import SiteProgress
+from downburst.live import SiteSession
+from downburst.model import TrafficMinute, Transport
+from downburst_api.volume import volumes
+from unit.api.conftest import Asked
+
+
+def test_mean_and_greatest_hour_share_and_count_of_each_feed() -> None:
+    minutes = [TrafficMinute("BIG", minute, 10, 3_000, 100) for minute in (0, 59, 60)]
+    minutes.append(TrafficMinute("SMALL", 61, 1, 1_000, 1_000))
+    big, small = volumes(minutes, hours=2.0)
+    assert (big["feed"], big["bytes"], big["products"]) == ("BIG", 9_000, 30)
+    assert (big["mean_bytes_per_hour"], big["max_bytes_per_hour"], big["share"]) == (4_500.0, 6_000, 0.9)
+    assert big["products_per_hour"] == 15.0
+    assert (small["feed"], small["share"]) == ("SMALL", 0.1)
+    assert volumes([], hours=1.0) == []
+
+
+async def test_a_young_hub_is_measured_over_its_own_life(hub: Asked) -> None:
+    minute = int(hub.runtime.clock.now().timestamp() // 60)
+    arrived = [TrafficMinute("NGRID", minute - back, 1, 600, 600) for back in range(30)]
+    await hub.runtime.ledger.write(lambda book: book.traffic.add(arrived))
+    found = await hub.ask("GET", "/v1/volume")
+    assert found["hours_seen"] == 0.5
+    assert found["feeds"][0]["mean_bytes_per_hour"] == pytest.approx(36_000)
+
+
+async def test_the_tree_names_nobodys_contact_or_address(hub: Asked) -> None:
+    await hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
+    site = {"site": "unl.edu", "organisation": "University", "contact": "secret@unl.edu"}
+    await hub.ask("POST", "/v1/sites", 201, json=site)
+    await hub.ask("POST", "/v1/sites/unl.edu/subscriptions", 201, json={"feed": "NGRID"})
+    now = hub.runtime.clock.now()
+    progress = {"NGRID": SiteProgress("NGRID", 7, 0, Transport.MULTICAST, 3)}
+    hub.runtime.live.sessions["unl.edu"] = SiteSession("unl.edu", True, now, peer="192.0.2.9:1", progress=progress)
+    answer = await hub.client.get("/v1/tree")
+    assert answer.json()["sites"] == [
+        {
+            "site": "unl.edu",
+            "organisation": "University",
+            "connected": True,
+            "feeds": [{"feed": "NGRID", "transport": "multicast"}],
+        }
+    ]
+    assert "secret@" not in answer.text
+    assert "192.0.2.9" not in answer.text
