@@ -23,6 +23,7 @@ from kit.ldm_wire import (
     NGRID,
     NULLPROC,
     OK,
+    PROGRAM,
     RECLASS,
     Asked,
     Product,
@@ -399,3 +400,48 @@ def test_a_hub_feeds_a_hub_by_ldm(tmp_path: Path, hub: HubNode, host: str) -> No
             assert described(lower, ident)["digest"] == described(hub, ident)["digest"]
         assert described(lower, "p 0")["created_us"] == described(hub, "p 0")["created_us"]
         assert described(lower, "p 0")["origin"] == f"hub.test_v_{host}"
+
+
+def test_odd_upstreams_cost_nothing_but_what_they_send(hub: HubNode, upstream: Serving) -> None:
+    hub.feed("NGRID", duplicate_rule="signature", ldm_feed_type="NGRID", max_product_bytes=5_000)
+    half, last = Product.of("half", os.urandom(4_000)), Product.of("last", b"whole")
+    nil = struct.pack(">ii", 0, 0) + bytes(16) + bytes(4 * 5)
+
+    def odd(wire: Wire, xid: int, _: bytes) -> bool:
+        wire.answer(xid, struct.pack(">II", OK, 1))
+        if len(upstream.requests) > 1:
+            return True
+        wire.call(HEREIS, nil)
+        too_large = Product.of("too large", os.urandom(6_001))
+        wire.call(HEREIS, too_large.encoded() + (too_large.content or b"") + bytes(3))
+        body = struct.pack(">10I", 7, 0, 2, PROGRAM, 6, HEREIS, 0, 0, 0, 0) + half.encoded() + (half.content or b"")
+        for at in range(0, 2_000, 333):
+            piece = body[at : at + 333]
+            wire.connection.sendall(struct.pack(">I", len(piece)) + piece)
+        return False
+
+    upstream.reply = odd
+    upstream.put(half, last)
+    ask(hub, upstream.address)
+    holds(hub, 2)
+    assert described(hub, "half")["size"] == 4_000
+    assert len(upstream.requests) == 2, "the half product was asked for again"
+    assert any("too large" in event["sentence"] for event in hub.events_named("fault"))
+
+
+def test_an_upstream_that_never_agrees_is_left_and_asked_again(hub: HubNode, upstream: Serving) -> None:
+    def reclass(wire: Wire, xid: int, _: bytes) -> bool:
+        for turn in range(9):
+            wire.answer(xid, struct.pack(">I", RECLASS) + klass([(NGRID, f"^{turn}")]))
+            record = wire.record()
+            if not record:
+                return False
+            (xid,) = struct.unpack(">I", record[:4])
+        raise AssertionError("it is followed for ever")
+
+    upstream.reply = reclass
+    ask(hub, upstream.address)
+    wait_for("the reason", lambda: "did not agree" in (sources(hub)[0]["reason"] or ""))
+    upstream.reply = None
+    upstream.put(Product.of("at last", b"1"))
+    holds(hub, 1)
