@@ -8,6 +8,7 @@ import json
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -36,7 +37,9 @@ def leave(data_dir: Path, *, port: int) -> str:
     token = kept if kept and kept.startswith(LOCAL_PREFIX) else new_secret(LOCAL_PREFIX)
     if token != kept:
         write_private(data_dir / FILE_NAME, token)
-    write_private(_runtime_file(port), f"{token} {os.getpid()}")
+    # Without a place for it, a read-only container for one, commands are given the file of the data directory.
+    with suppress(BadInput):
+        write_private(_runtime_file(port), f"{token} {os.getpid()}")
     return token
 
 
@@ -126,7 +129,13 @@ def _network_namespace() -> int:
 
 def _logins_file() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "downburst" / "logins.json"
+    if base:
+        return Path(base) / "downburst" / "logins.json"
+    try:
+        return Path.home() / ".config" / "downburst" / "logins.json"
+    except RuntimeError:
+        # A user without a home, as containers have.
+        return _runtime_file(0).with_name("logins.json")
 
 
 def _same(address: str) -> str:

@@ -69,6 +69,12 @@ def test_a_site_asks_is_approved_enrols_and_reads_its_latency(
     no_serious_finding(page)
 
     hub.client.delete("/v1/sites/unl.edu/credentials")
+    operators.get_by_role("link", name="Now").click()
+    operators.get_by_role("button", name="Silence unl.edu for an hour").click()
+    expect(operators.get_by_text("Nobody is told of unl.edu for an hour.")).to_be_visible()
+    silences = hub.client.get("/v1/silences").json()
+    assert [(one["site"], one["by"]) for one in silences] == [("unl.edu", "local")]
+    no_serious_finding(operators)
     expect(page.get_by_test_id("own-state")).to_contain_text("Not connected")
     expect(page.get_by_text("revoked")).to_be_visible()
 

@@ -52,6 +52,25 @@ def test_whoever_took_the_port_of_a_dead_hub_is_told_nothing(tmp_path: Path, mon
     assert token_for(HUB) is None
 
 
+def test_a_hub_starts_where_it_can_write_its_data_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "file"))
+    token = leave(tmp_path, port=7371)
+    assert (tmp_path / "operator.token").read_text().strip() == token
+    assert token_for(HUB) is None
+    take_back(port=7371)
+
+
+def test_a_user_without_a_home_has_logins_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    save_login(HUB, "dbs_login")
+    assert token_for(HUB) == "dbs_login"
+
+
 def test_what_is_given_comes_first_and_a_login_before_the_local_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
