@@ -270,12 +270,14 @@ def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, A
     reports = [report for report in facts.settled if report.site == site.name]
     progress = list(session.progress.values()) if session else []
     behind_since = session.behind_since if session else None
+    by_ldm = hub.live.ldm_sites.get(site.name) if site.ldm_host is not None else None
+    here = by_ldm or session
     return {
         "site": site.name,
         "organisation": site.organisation,
-        "connected": bool(session and session.connected),
+        "connected": bool(by_ldm.connections if by_ldm else session and session.connected),
         "stand_by": bool(session and session.connected and session.stand_by),
-        "since": session.since if session else None,
+        "since": here.since if here else None,
         "behind_products": sum(item.pending for item in progress) if progress else None,
         "behind_s": _behind_s(progress_known=bool(progress), since=behind_since, now=now),
         "clock_offset_ms": _ms(session.clock_offset_us if session else None),

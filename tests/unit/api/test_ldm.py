@@ -73,6 +73,8 @@ async def test_an_ldm_site_that_is_away_is_said_until_it_asks(hub: Asked, clock:
     assert "no LDM of site a.edu is connected" in fault["sentence"]
     hub.runtime.live.apply(LdmPeerChanged("ldm.a.edu", "connected", clock.now(), "feedme", "a.edu"))
     assert [one for one in await _faults(hub) if one["site"] == "a.edu"] == []
+    (seen,) = (await hub.ask("GET", "/v1/overview"))["sites"]
+    assert (seen["connected"], seen["since"]) == (True, "2026-01-01T00:00:00Z")
 
 
 async def test_an_upstream_that_is_away_is_said_with_what_goes_on(hub: Asked, clock: FakeClock) -> None:
