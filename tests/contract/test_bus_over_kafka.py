@@ -47,6 +47,18 @@ async def test_a_broker_that_is_killed_and_started_again_loses_no_event(broker: 
     closed(here, there)
 
 
+async def test_a_process_does_not_hear_itself_through_the_brokers(broker: Kafka) -> None:
+    chosen = settings(broker)
+    here, there = await KafkaBus(chosen).open(), await KafkaBus(chosen).open()
+    seen, elsewhere = here.subscribe(), there.subscribe()
+    here.publish(PinChanged("NGRID"))
+    assert await heard(elsewhere) == PinChanged("NGRID")
+    # The topic has one order: what comes back of the first event would come before the second.
+    there.publish(SitesChanged())
+    assert [await heard(seen), await heard(seen)] == [PinChanged("NGRID"), SitesChanged()]
+    closed(here, there)
+
+
 async def test_what_could_not_be_delivered_is_told_as_a_loss(broker: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("downburst.kafka.bus.DELIVERY_MS", 1_000)
     chosen = settings(broker)
