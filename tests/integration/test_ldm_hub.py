@@ -248,6 +248,28 @@ def test_what_was_answered_is_counted_and_remembered(hub: HubNode) -> None:
     assert (ended["site"], ended["what"]) == ("near", "feedme")
 
 
+def test_a_killed_hub_knows_how_far_a_peer_came(hub: HubNode) -> None:
+    address = serve(hub)
+    for number in range(5):
+        hub.put("NGRID", f"grid {number}", b"%d" % number)
+    hub.put("TEXT", "a warning", b"storm")
+    with connected(address) as wire:
+        asked = Asked(wire)
+        asked.feed_me((NGRID | IDS, ".*"))
+        asked.take(6)
+        wire.answer(struct.unpack(">I", wire.record()[:4])[0])
+        wait_for("the answer", lambda: hub.do("status")["ldm"]["peers"][0]["answered"] == 6)
+        warning = asked.got[0].signature
+        wait_for("the place", (hub.directory / "data" / "ldm" / "cursors.json").exists)
+    hub.kill()
+    hub.start()
+    hub.put("NGRID", "later", b"later")
+    with connected(serve(hub)) as wire:
+        asked = Asked(wire)
+        asked.feed_me((NGRID | IDS, ".*"), resume=warning)
+        assert [one.ident for one in asked.take(1)] == ["later"], "the grids were answered for"
+
+
 def test_an_alternate_is_asked_for_each_product(hub: HubNode) -> None:
     address = serve(hub)
     for number in range(4):

@@ -291,7 +291,10 @@ async fn tick(hub: Arc<Hub>) {
                 tokio::spawn(async move { hub.tell_traffic().await });
             }
             _ = batch.tick() => hub.write_batch(),
-            _ = retain.tick() => retain_all(&hub),
+            _ = retain.tick() => {
+                retain_all(&hub);
+                hub.ldm.keep_places();
+            }
             _ = minute.tick() => tell_dropped_receipts(&hub),
             _ = stopping.wait_for(|stop| *stop) => return,
         }

@@ -65,6 +65,11 @@ impl Ldm {
         self.door.look_at_rights(hub);
     }
 
+    /// Writes down how far LDMs came; to be called every few seconds.
+    pub(super) fn keep_places(&self) {
+        self.places.keep();
+    }
+
     /// A product was stored, which an LDM may have brought.
     pub(super) fn stored(&self, ldm: Option<LdmStamp>, info: &ProductInfo) {
         let brought = ldm.map(|stamp| FeedType::from_bits(stamp.feed_type));
