@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from downburst.bus import Bus
+from downburst.bus import LocalBus
 from downburst.circuits import Circuit, CircuitEnd, CircuitState, Direction, Measured
 from downburst.clock import FakeClock, to_us
 from downburst.errors import DiskFull
@@ -43,7 +43,7 @@ class Hub:
     ledger: Ledger
     settings: Settings
     clock: FakeClock
-    bus: Bus = field(default_factory=Bus)
+    bus: LocalBus = field(default_factory=LocalBus)
     heard: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
