@@ -19,7 +19,7 @@ main() {
     dashboard
     if [[ $purpose == test ]]; then
         postgresql
-        promtool
+        unpacked_promtool
         optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
         optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
     fi
@@ -48,7 +48,7 @@ postgresql() {
 }
 
 # Out of Debian's package without installing it: that would start a server, and one command is all that tests need.
-promtool() {
+unpacked_promtool() {
     local place=$ROOT/.cache/promtool
     [[ -x $place/promtool ]] || command -v promtool >/dev/null && return
     printf '  promtool in .cache ... '

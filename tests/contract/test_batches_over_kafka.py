@@ -59,7 +59,13 @@ class Reading:
         reader = Reader(self.chosen, notes=noted is not None)
         await reader.open()
         working = asyncio.create_task(reader.run(self._load, self._say))
-        await asyncio.to_thread(wait_for, f"{batches} batches", lambda: len(self.loaded + self.said) >= batches, 60)
+
+        def enough() -> bool:
+            return working.done() or len(self.loaded + self.said) >= batches
+
+        await asyncio.to_thread(wait_for, f"{batches} batches", enough, 60)
+        if working.done():
+            working.result()
         await asyncio.to_thread(wait_for, "the note of where it is", lambda: reader.noted == noted, 60)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)

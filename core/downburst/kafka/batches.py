@@ -93,7 +93,12 @@ class BatchReader:
         await asyncio.to_thread(self._cluster.prepare)
         # One reader holds the role in the ledger, so the brokers need not choose one.
         self._consumer = Consumer(
-            self._cluster.options(group_id=self._group, enable_auto_commit=False, auto_offset_reset="earliest")
+            self._cluster.options(
+                group_id=self._group,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                coordinator_query_interval_ms=COORDINATOR_AGAIN_MS,
+            )
         )
         self._consumer.assign([TopicPartition(self._cluster.batches.name, 0, OFFSET_STORED)])
         return self
@@ -176,6 +181,8 @@ _LISTS = ("sketches", "exceptions", "settled")
 PART_BYTES = 400_000
 """Brokers take a megabyte by default."""
 HAND_OVER_MS = 10_000
+COORDINATOR_AGAIN_MS = 2_000
+"""Brokers that have kept no group's place before make the topic for it first; the library would ask again minutes later."""
 AT_ONCE = 100
 POLL_S = 0.2
 AGAIN_S = 1.0
