@@ -182,7 +182,7 @@ PART_BYTES = 400_000
 """Brokers take a megabyte by default."""
 HAND_OVER_MS = 10_000
 COORDINATOR_AGAIN_MS = 2_000
-"""Brokers that have kept no group's place before make the topic for it first; the library would ask again minutes later."""
+"""New brokers make the topic of groups' places first; the library would ask again minutes later."""
 AT_ONCE = 100
 POLL_S = 0.2
 AGAIN_S = 1.0
