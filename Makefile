@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test demo test lint unit sim contract integration system nightly test-cluster compose-smoke \
-	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm lock clean
+	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
@@ -51,10 +51,14 @@ bench: ## List the side-by-side measurements that exist
 	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 2\"]   multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
 	@echo "make bench-circuits [OUT=file.json] [ARGS=\"--runs 5\"]   circuits: admission, beside greedy flows, small buffers, set-up"
 	@echo "make bench-ldm [OUT=file.json] [ARGS=\"--runs 3\"]   eight LDM downstreams of a hub: products a second, silence, processor time"
+	@echo "make bench-people [OUT=file.json] [ARGS=\"--runs 20\"]   questions about thirty days of latency on both databases, then the pages"
 	@echo "make bench-scheduler [OUT=file.json] [ARGS=\"--rows planning --runs 1\"]   cost of planning, predictions beside what was measured"
 
 bench-circuits: setup-test ## Measure circuits, as root for all of it; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.circuits $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-people: setup-test ## Measure questions about thirty days of history on both databases, and the pages; OUT=file.json
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.people $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-scheduler: setup-test ## Measure planning rounds and predictions; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.scheduler $(if $(OUT),--out $(OUT)) $(ARGS)

@@ -2,17 +2,24 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from downburst.clock import from_us
+from downburst.errors import BadInput
 from downburst.ledger import Book
+from downburst.ledger.latency_selection import Selection
 from downburst.model import LatencyKind, SketchRow, Transport
 from downburst.moments import moment
+from downburst.sheet import Merged, Path
 from downburst.sketch import LatencySketch
+from downburst_api.pages import Cursor, page_of, read_cursor
 from downburst_api.runtime import Runtime, runtime_of
+
+MOST_PATHS = 2_000
 
 router = APIRouter(prefix="/v1", tags=["latency"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
@@ -20,26 +27,32 @@ Minutes = Annotated[int, Query(ge=1, le=60 * 24 * 366, description="How far back
 
 
 @router.get("/latency")
-async def latency(
+async def latency(  # noqa: PLR0913
     hub: Hub,
+    answer: Response,
+    asked: Request,
     *,
     feed: str | None = None,
     site: str | None = None,
     transport: Transport | None = None,
     kind: LatencyKind | None = None,
     minutes: Minutes = 60,
+    cursor: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_PATHS)] = MOST_PATHS // 2,
 ) -> list[dict[str, Any]]:
     """p50, p95, p99 and worst latency of each feed, site and transport, with the bound of the clocks."""
-    since = minute_of(hub.clock.now()) - minutes + 1
+    now = minute_of(hub.clock.now())
+    wanted = Selection(now - minutes + 1, feed=feed, site=site, transport=transport, kind=kind)
+    after = None if cursor is None else Path(*read_cursor(cursor, str, str, str, str))
 
-    def rows(book: Book) -> list[SketchRow]:
+    def work(book: Book) -> list[dict[str, Any]]:
         if feed is not None:
             book.feeds.one(feed)
         if site is not None:
             book.sites.one(site)
-        return book.latency.spans(since_minute=since, feed=feed, site=site, transport=transport, kind=kind)
+        return latencies(book, wanted, after=after, limit=limit + 1)
 
-    return by_path(await hub.ledger.read(rows))
+    return page_of(await hub.ledger.read(work), limit, _KEY, answer, asked)
 
 
 @router.get("/latency/history")
@@ -52,41 +65,63 @@ async def latency_history(  # noqa: PLR0913
     kind: LatencyKind = LatencyKind.DISTRIBUTION,
     minutes: Minutes = 360,
     until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
+    step: Annotated[
+        Literal["minute", "hour", "day"] | None,
+        Query(description="A day at most is told by the minute, and 62 days by the hour."),
+    ] = None,
 ) -> dict[str, Any]:
     """Latency over time: by the minute for up to a day, by the day for more. Any range of the last year."""
     now = hub.clock.now()
     end = minute_of(now if until is None else moment(until, now)) + 1
-    by_day = minutes > MINUTES_A_DAY
+    step = step or ("minute" if minutes <= MINUTES_A_DAY else "day")
+    length, longest = STEPS[step]
+    if minutes > longest:
+        raise BadInput(f"{minutes} minutes by the {step} are too many points; ask for longer steps or for less time")
+    wanted = Selection(end - minutes, end, feed, site, transport, kind)
 
-    def rows(book: Book) -> list[SketchRow]:
+    def work(book: Book) -> list[dict[str, Any]]:
         book.feeds.one(feed)
-        look = book.latency.spans if by_day else book.latency.rows
-        return look(
-            since_minute=end - minutes, until_minute=end, feed=feed, site=site, transport=transport, kind=kind
-        )
+        steps, merged = book.latency.sheet(wanted, step_minutes=length).by_step(length)
+        times = (from_us(begin * length * 60_000_000) for begin in steps.tolist())
+        return [{"at": at, **found} for at, found in zip(times, figures_of(merged), strict=True)]
 
-    step = MINUTES_A_DAY if by_day else 1
-    return {"step_minutes": step, "points": points(await hub.ledger.read(rows), step)}
+    return {"step_minutes": length, "points": await hub.ledger.read(work)}
 
 
-def points(rows: Iterable[SketchRow], step_minutes: int) -> list[dict[str, Any]]:
-    """The figures of each step, oldest first."""
-    steps: defaultdict[int, list[SketchRow]] = defaultdict(list)
-    for row in rows:
-        steps[row.minute // step_minutes].append(row)
+def latencies(book: Book, wanted: Selection, *, after: Path | None = None, limit: int) -> list[dict[str, Any]]:
+    """The figures of each path, in their order, from the one behind `after` on; as many as `limit`."""
+    feeds = [wanted.feed] if wanted.feed is not None else book.latency.feeds(wanted)
+    feeds = [feed for feed in feeds if after is None or feed >= after.feed]
+    # So many feeds at once as fill a page: one by one they cost more, all of them may be many pages.
+    sites = 1 if wanted.site is not None else max(len(book.sites.all()), 1)
+    kinds = 1 if wanted.kind is not None else len(LatencyKind)
+    some = max(limit // (sites * kinds), 1)
+    found: list[dict[str, Any]] = []
+    for at in range(0, len(feeds), some):
+        sheet = book.latency.sheet(replace(wanted, feed=None, feeds=tuple(feeds[at : at + some])))
+        listed = sorted(zip(sheet.paths, figures_of(sheet.by_path()), strict=True), key=lambda one: one[0])
+        found += [path._asdict() | one for path, one in listed if one["count"] and (after is None or path > after)]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def figures_of(merged: Merged) -> list[dict[str, Any]]:
+    """The figures of each group, as `figures` gives them."""
+    p50, p95, p99 = (values.tolist() for values in merged.quantiles_ms(0.5, 0.95, 0.99))
+    columns = (merged.max_us, merged.count, merged.negative, merged.bound_us)
+    rows = zip(p50, p95, p99, *(column.tolist() for column in columns), strict=True)
     return [
-        {"at": from_us(step * step_minutes * 60_000_000), **figures(group)} for step, group in sorted(steps.items())
-    ]
-
-
-def by_path(rows: Iterable[SketchRow]) -> list[dict[str, Any]]:
-    """Rows merged over minutes: one entry for each feed, site, transport and kind."""
-    grouped: defaultdict[tuple[str, str, str, str], list[SketchRow]] = defaultdict(list)
-    for row in rows:
-        grouped[row.feed, row.site, row.transport, row.kind].append(row)
-    return [
-        {"feed": feed, "site": site, "transport": transport, "kind": kind, **figures(group)}
-        for (feed, site, transport, kind), group in sorted(grouped.items())
+        {
+            "p50": one,
+            "p95": two,
+            "p99": three,
+            "max": max_us / 1000,
+            "count": count,
+            "negative": negative,
+            "bound": None if bound_us < 0 else bound_us / 1000,
+        }
+        for one, two, three, max_us, count, negative, bound_us in rows
     ]
 
 
@@ -123,3 +158,10 @@ def minute_of(instant: datetime) -> int:
 
 
 MINUTES_A_DAY = 1_440
+STEPS = {
+    "minute": (1, MINUTES_A_DAY),
+    "hour": (60, 62 * MINUTES_A_DAY),
+    "day": (MINUTES_A_DAY, 366 * MINUTES_A_DAY),
+}
+"""How long a step is, and how far it is told, so that a history has at most 1,488 points."""
+_KEY = ("feed", "site", "transport", "kind")

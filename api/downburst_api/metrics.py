@@ -27,7 +27,9 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(hub: Hub) -> Response:
     """Everything an alarm may rest on; rates are counters, in bytes."""
-    facts = await hub.ledger.read(lambda book: _facts(book, hub.histograms.first_open_minute))
+    # A hub that has just started begins its histograms with the last minutes, not with all of its history.
+    since = max(hub.histograms.first_open_minute, minute_of(hub.clock.now()) - FIRST_MINUTES)
+    facts = await hub.ledger.read(lambda book: _facts(book, since))
     latencies = list(hub.histograms.with_rows(facts.sketches, now_minute=minute_of(hub.clock.now())))
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Hub(hub, facts, latencies))
@@ -48,7 +50,7 @@ class _Facts:
 
 def _facts(book: Book, since_minute: int) -> _Facts:
     return _Facts(
-        sketches=book.latency.young_rows(since_minute=since_minute),
+        sketches=book.latency.rows(since_minute=since_minute),
         counters=book.legs.counters(),
         plans=book.plans.all_current(),
         traffic=book.traffic.totals(),
@@ -163,3 +165,4 @@ _LATENCIES = {
     LatencyKind.QUEUEING: ("downburst_queueing_seconds", "Time from storage at the hub to the first byte sent"),
     LatencyKind.ACTION: ("downburst_action_seconds", "Time from storage at the site to the file that software sees"),
 }
+FIRST_MINUTES = 180

@@ -23,10 +23,13 @@ async def volume(
     """What came into each feed: mean and greatest hour, share of all, products an hour; the largest feed first."""
     now_minute = minute_of(hub.clock.now())
     since = now_minute - minutes + 1
-    found = await hub.ledger.read(lambda book: book.traffic.minutes(since_minute=since))
-    first = min((one.minute for one in found), default=since)
+
+    def work(book: Book) -> tuple[list[TrafficMinute], int | None]:
+        return book.traffic.spans(since_minute=since), book.traffic.first_minute(since_minute=since)
+
+    found, first = await hub.ledger.read(work)
     # A hub that is younger than what is asked for has not been silent before it was there.
-    hours = max(now_minute - first + 1, 1) / 60
+    hours = max(now_minute - (since if first is None else first) + 1, 1) / 60
     rows = volumes(found, hours=hours)
     return {"minutes": minutes, "hours_seen": hours, "bytes": sum(row["bytes"] for row in rows), "feeds": rows}
 

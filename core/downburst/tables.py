@@ -246,6 +246,29 @@ leg_counters = Table(
     Column("unicast_equivalent_bytes", BigInteger, nullable=False),
 )
 
+latency_minutes = Table(
+    "latency_minutes",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("minute", Integer, primary_key=True, autoincrement=False),
+    Column("packed", LargeBinary, nullable=False),
+    Index(None, "minute"),
+)
+
+latency_sheets = Table(
+    "latency_sheets",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    # Minutes that each sketch stands for; those of one minute lie by the hour.
+    Column("step", Integer, primary_key=True, autoincrement=False),
+    Column("minute", Integer, primary_key=True, autoincrement=False),
+    Column("packed", LargeBinary, nullable=False),
+    Index(None, "step", "minute"),
+)
+
+# Of a ledger of before; what they hold is brought into the two above.
 sketches = Table(
     "sketches",
     metadata,
@@ -354,6 +377,16 @@ traffic_minutes = Table(
     Column("products", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("peak_1s_bytes", BigInteger, nullable=False),
+)
+
+traffic_hours = Table(
+    "traffic_hours",
+    metadata,
+    Column("feed", String(64), primary_key=True),
+    Column("hour", Integer, primary_key=True, autoincrement=False),
+    Column("products", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Index(None, "hour"),
 )
 
 circuit_ports = Table(

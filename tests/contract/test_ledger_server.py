@@ -65,19 +65,17 @@ async def test_a_table_of_times_lies_in_parts_and_old_parts_go(held: Ledger, ser
     minute = int(now.timestamp()) // 60
     await held.write(lambda book: book.partitions.keep(now))
     await held.write(lambda book: book.latency.add(sketch_row([1.0], minute=minute), sketch_row([2.0], minute=5)))
-    where = "SELECT tableoid::regclass::text, minute FROM sketches ORDER BY minute"
-    assert server.execute(where, name) == [("sketches_rest", 5), ("sketches_20260305_12", minute)]
-    later = now + timedelta(hours=3)
-    await held.write(lambda book: book.partitions.keep(later))
-    assert "sketches_20260305_12" in parts(server, name), "it still holds a row"
     while await held.write(lambda book: book.latency.roll_up(before_minute=minute + 60)):
         pass
-    await held.write(lambda book: book.partitions.keep(later))
-    assert "sketches_20260305_12" not in parts(server, name)
+    where = "SELECT tableoid::regclass::text, minute FROM latency_sheets WHERE step = 1 ORDER BY minute"
+    assert server.execute(where, name) == [
+        ("latency_sheets_rest", 0),
+        ("latency_sheets_20260212_00", minute // 60 * 60),
+    ]
     assert {row.minute for row in await held.read(lambda book: book.latency.rows())} == {5, minute}
     await held.write(lambda book: book.latency.forget_before(minute + 60 * 24 * 400))
     assert await held.read(lambda book: book.latency.rows()) == []
-    assert not [part for part in parts(server, name) if part.startswith("sketch_days_2026")]
+    assert not [part for part in parts(server, name) if part.startswith("latency_sheets_20260212")]
 
 
 async def test_what_came_before_its_part_moves_into_it(held: Ledger, server: Postgres) -> None:

@@ -1,14 +1,15 @@
 """The hub's own diary: faults, and arrivals by the minute."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select
 
 from downburst.ledger.rows import found, key_of, put_all
 from downburst.model import Fault, TrafficMinute
-from downburst.tables import faults, traffic_minutes
+from downburst.tables import faults, traffic_hours, traffic_minutes
 
 
 class Faults:
@@ -42,6 +43,7 @@ class Traffic:
     def add(self, minutes: Iterable[TrafficMinute]) -> None:
         """Adds arrivals to those of the same feed and minute."""
         rows = [asdict(more) for more in minutes]
+        self._count_hours(rows)
         known = {key: dict(row._mapping) for key, row in found(self._connection, traffic_minutes, rows).items()}
         for row in rows:
             before = known.get(key_of(traffic_minutes, row))
@@ -60,6 +62,32 @@ class Traffic:
         ordered = query.order_by(traffic_minutes.c.minute, traffic_minutes.c.feed)
         return [TrafficMinute(**row._mapping) for row in self._connection.execute(ordered)]
 
+    def spans(self, *, since_minute: int) -> list[TrafficMinute]:
+        """The same in fewer rows: whole hours, named by their first minutes; the greatest second is not told."""
+        first = -(-since_minute // 60)
+        query = select(traffic_hours).where(traffic_hours.c.hour >= first - 1)
+        hours = list(self._connection.execute(query))
+        whole = [
+            TrafficMinute(one.feed, one.hour * 60, one.products, one.bytes, 0) for one in hours if one.hour >= first
+        ]
+        return [*self._of_feeds(sorted({one.feed for one in hours}), since_minute, first * 60), *whole]
+
+    def first_minute(self, *, since_minute: int) -> int | None:
+        """The first minute of a range in which something came."""
+        for hour in self._connection.scalars(
+            select(traffic_hours.c.hour)
+            .where(traffic_hours.c.hour >= since_minute // 60)
+            .distinct()
+            .order_by(traffic_hours.c.hour)
+            .limit(2)
+        ).all():
+            # The hour that the range begins in may have had its arrivals before.
+            feeds = self._connection.scalars(select(traffic_hours.c.feed).where(traffic_hours.c.hour == hour)).all()
+            found = self._of_feeds(feeds, max(since_minute, hour * 60), (hour + 1) * 60)
+            if found:
+                return min(one.minute for one in found)
+        return None
+
     def totals(self) -> dict[str, TrafficMinute]:
         """Everything that ever came into each feed, with the newest minute."""
         columns = (
@@ -74,7 +102,29 @@ class Traffic:
 
     def forget_before(self, minute: int) -> int:
         """Removes arrivals older than a minute; says how many."""
+        self._connection.execute(delete(traffic_hours).where(traffic_hours.c.hour < minute // 60))
         return self._connection.execute(delete(traffic_minutes).where(traffic_minutes.c.minute < minute)).rowcount
+
+    def _count_hours(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Adds arrivals to those of their hours."""
+        hours: dict[tuple[str, int], dict[str, Any]] = {}
+        for row in rows:
+            hour = {"feed": row["feed"], "hour": row["minute"] // 60, "products": 0, "bytes": 0}
+            kept = hours.setdefault((row["feed"], row["minute"] // 60), hour)
+            kept["products"] += row["products"]
+            kept["bytes"] += row["bytes"]
+        for before in found(self._connection, traffic_hours, list(hours.values())).values():
+            hours[before.feed, before.hour]["products"] += before.products
+            hours[before.feed, before.hour]["bytes"] += before.bytes
+        put_all(self._connection, traffic_hours, hours.values())
+
+    def _of_feeds(self, feeds: Sequence[str], begin: int, end: int) -> list[TrafficMinute]:
+        """The minutes of a short range; the key begins with the feed, so feeds have to be named."""
+        if begin >= end or not feeds:
+            return []
+        inside = (traffic_minutes.c.feed.in_(feeds), traffic_minutes.c.minute.between(begin, end - 1))
+        query = select(traffic_minutes).where(*inside)
+        return [TrafficMinute(**row._mapping) for row in self._connection.execute(query)]
 
 
 FAULTS_KEPT = 1_000

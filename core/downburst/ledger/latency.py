@@ -1,26 +1,27 @@
-"""Latencies as sketches: young ones by the minute, open to change; old ones packed by the hour, merged by the day.
+"""Latencies as sheets of sketches: by the minute while receipts still come, packed by the hour, merged over spans.
 
-A sketch merges exactly, so every value lies in one place only: in `sketches` until its hour is rolled up, in
-`sketch_hours` (all minutes of an hour in one row) afterwards, and there once more as part of `sketch_days`, from
-which long ranges are answered. docs/adr/0008 does the arithmetic.
+Sketches merge exactly, so a span is merged once, when its hours are packed, and a range is answered from the longest
+spans that fit into it and from shorter ones at its ends, to the minute. docs/adr/0028 does the arithmetic.
+
+A value lies in `latency_minutes` until its hour is packed. Then it goes into `latency_sheets`, once for each step: by
+the minute in its hour's sheet, and merged into the hour, the six hours, the day and the six days that hold it.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
-from sqlalchemy import Connection, Row, Select, Table, delete, func, select
+from sqlalchemy import Connection, Table, delete, func, select
 
+from downburst.ledger.latency_before import EarlierLatency
+from downburst.ledger.latency_selection import Selection, narrowed
 from downburst.ledger.partitions import Partitions
-from downburst.ledger.rows import found, key_of, put, put_all, same_key
+from downburst.ledger.rows import put, same_key
 from downburst.model import LatencyKind, SketchRow, Transport
-from downburst.sketch import LatencySketch
-from downburst.sketch_codec import pack, unpack
-from downburst.tables import sketch_days, sketch_hours, sketches
+from downburst.sheet import Sheet
+from downburst.sheet_codec import Unpacking, pack_sheet
+from downburst.tables import latency_minutes, latency_sheets
 
-Path = tuple[str, str, str, str]
-"""Feed, site, transport, kind."""
+Key = dict[str, str | int]
 
 
 class Latency:
@@ -28,16 +29,30 @@ class Latency:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._earlier = EarlierLatency(connection)
 
     def add(self, *rows: SketchRow) -> None:
-        """Merges sketches into those of the same key."""
-        keyed = [(key_of(sketches, line), row, line) for row in rows for line in (asdict(row),)]
-        before = found(self._connection, sketches, [line for _, _, line in keyed])
-        merged = {key: _sketch_of(_row(row)) for key, row in before.items()}
-        for key, row, _ in keyed:
-            merged.setdefault(key, LatencySketch()).merge(row)
-        lines = (asdict(_named(_path(row), row.minute, merged[key])) for key, row, _ in keyed)
-        put_all(self._connection, sketches, lines)
+        """Merges sketches into those of the same feed, site, transport, kind and minute."""
+
+        def key(row: SketchRow) -> tuple[str, str, int]:
+            return row.feed, row.kind.value, row.minute
+
+        for (feed, kind, minute), some in groupby(sorted(rows, key=key), key=key):
+            more = Sheet.of_rows(some)
+            if len(more):
+                at: Key = {"feed": feed, "kind": kind, "minute": minute}
+                self._merge(latency_minutes, at, more, step=1, level=QUICKLY)
+
+    def sheet(self, wanted: Selection | None = None, *, step_minutes: int | None = None) -> Sheet:
+        """The sketches of a range of minutes, none longer than a step; None: as long as they come."""
+        wanted = wanted or Selection()
+        steps = [step for step in STEPS if step_minutes is None or step_minutes % step == 0]
+        unpacking = Unpacking()
+        parts = [*self._young(wanted, unpacking), *self._earlier.sheets(wanted, steps)]
+        for step, begin, end in cover(wanted.since_minute, wanted.until_minute, steps):
+            found = self._packed(step, begin, end, wanted, unpacking)
+            parts += found if step > 1 else (sheet.between(begin, end) for sheet in found)
+        return Sheet.joined(parts)
 
     def rows(
         self,
@@ -50,14 +65,8 @@ class Latency:
         kind: LatencyKind | None = None,
     ) -> list[SketchRow]:
         """The sketch of every minute in a range (its end left out), narrowed to what is given, oldest first."""
-        wanted = _given(feed, site, transport, kind)
-        young = self._young(since_minute, until_minute, wanted)
-        old = self._of_hours(since_minute, until_minute, wanted)
-        return sorted([*old, *young], key=lambda row: row.minute)
-
-    def young_rows(self, *, since_minute: int = 0) -> list[SketchRow]:
-        """Those of the last hours, which are not rolled up yet."""
-        return list(self._young(since_minute, 2**31 - 1, {}))
+        wanted = Selection(since_minute, until_minute, feed, site, transport, kind)
+        return list(self.sheet(wanted, step_minutes=1).merged(1).rows())
 
     def spans(
         self,
@@ -69,146 +78,124 @@ class Latency:
         transport: Transport | None = None,
         kind: LatencyKind | None = None,
     ) -> list[SketchRow]:
-        """The same values in fewer sketches: whole days as one, named by their first minute. For long ranges."""
-        wanted = _given(feed, site, transport, kind)
-        first_day, last_day = -(-since_minute // DAY), until_minute // DAY
-        if first_day >= last_day:
-            return self.rows(
-                since_minute=since_minute,
-                until_minute=until_minute,
-                feed=feed,
-                site=site,
-                transport=transport,
-                kind=kind,
-            )
-        edges = [(since_minute, first_day * DAY), (last_day * DAY, until_minute)]
-        spans = [row for begin, end in edges for row in self._of_hours(begin, end, wanted)]
-        spans += self._of_days(first_day, last_day, wanted)
-        spans += self._young(since_minute, until_minute, wanted)
-        return sorted(spans, key=lambda row: row.minute)
+        """The same values in fewer sketches, each named by its first minute. For long ranges."""
+        wanted = Selection(since_minute, until_minute, feed, site, transport, kind)
+        return list(self.sheet(wanted).merged(1).rows())
+
+    def feeds(self, wanted: Selection) -> list[str]:
+        """The feeds of which something was measured about that time: days more may count as well."""
+        begin, end = (minute // LONGEST * LONGEST for minute in (wanted.since_minute, wanted.until_minute))
+        query = narrowed(select(latency_sheets.c.feed).distinct(), latency_sheets, wanted).where(
+            latency_sheets.c.step == LONGEST, latency_sheets.c.minute >= begin, latency_sheets.c.minute <= end
+        )
+        young = narrowed(select(latency_minutes.c.feed).distinct(), latency_minutes, wanted)
+        found = {*self._connection.scalars(query), *self._connection.scalars(young), *self._earlier.feeds(wanted)}
+        return sorted(found)
 
     def roll_up(self, *, before_minute: int) -> int:
-        """Packs the oldest hour of one feed that ended before a minute; says how many sketches, 0 if none is due."""
-        due = sketches.c.minute < before_minute // HOUR * HOUR
+        """Packs one feed's and kind's oldest hour that ended before a minute; how many sketches, 0: none is due."""
+        due = latency_minutes.c.minute < before_minute // HOUR * HOUR
+        columns = (latency_minutes.c.minute, latency_minutes.c.feed, latency_minutes.c.kind)
         oldest = self._connection.execute(
-            select(sketches.c.minute, sketches.c.feed).where(due).order_by(sketches.c.minute).limit(1)
+            select(*columns).where(due).order_by(latency_minutes.c.minute).limit(1)
         ).one_or_none()
         if oldest is None:
             return 0
-        hour = oldest.minute // HOUR
-        inside = (sketches.c.feed == oldest.feed, *_between(sketches, "minute", hour * HOUR, (hour + 1) * HOUR))
-        rows = [_row(row) for row in self._connection.execute(select(sketches).where(*inside))]
-        for path, minutes in _by_path(rows).items():
-            self._pack(sketch_hours, path, hour, {minute - hour * HOUR: one for minute, one in minutes.items()})
-            whole = LatencySketch()
-            for one in minutes.values():
-                whole.merge(one)
-            self._pack(sketch_days, path, hour * HOUR // DAY, {0: whole})
-        self._connection.execute(delete(sketches).where(*inside))
-        return len(rows)
+        begin = oldest.minute // HOUR * HOUR
+        wanted = Selection(begin, begin + HOUR, oldest.feed, kind=LatencyKind(oldest.kind))
+        minutes = Sheet.joined(self._young(wanted, Unpacking()))
+        for step in STEPS:
+            self.pack(oldest.feed, oldest.kind, step, minutes)
+        inside = latency_minutes.c.minute.between(begin, begin + HOUR - 1)
+        self._connection.execute(narrowed(delete(latency_minutes), latency_minutes, wanted).where(inside))
+        return len(minutes)
+
+    def pack(self, feed: str, kind: str, step: int, minutes: Sheet) -> None:
+        """Merges sketches of one feed, kind and hour into the sheet of a step that holds them."""
+        span = max(step, HOUR)
+        begin = int(minutes.minute[0]) // span * span
+        at: Key = {"feed": feed, "kind": kind, "step": step, "minute": begin}
+        self._merge(latency_sheets, at, minutes.merged(step), step=step, level=WELL)
+
+    def take_over(self, *, limit: int = 100) -> int:
+        """Brings rows of a ledger of before into sheets; says how many, 0: there is none left."""
+        if young := self._earlier.take_minutes(limit=limit):
+            self.add(*young)
+            return len(young)
+        for steps, taken in ((LONG_STEPS, self._earlier.take_days), (SHORT_STEPS, self._earlier.take_hours)):
+            rows, found = taken(limit=limit)
+            for key, some in groupby(rows, key=lambda row: (row.feed, row.kind.value, row.minute // HOUR)):
+                minutes = Sheet.of_rows(some)
+                for step in steps if len(minutes) else ():
+                    self.pack(key[0], key[1], step, minutes)
+            if found:
+                return found
+        return 0
 
     def forget_before(self, minute: int) -> int:
-        """Removes sketches older than a minute (packed ones once their hour or day is).
+        """Removes sketches older than a minute, longer spans once all of them is older.
 
         Says how many rows went one by one, parts of tables that went as a whole aside.
         """
-        rows = 0
-        for table, bound in ((sketches, minute), (sketch_hours, minute // HOUR), (sketch_days, minute // DAY)):
-            Partitions(self._connection).forget_before(table.name, bound)
-            rows += self._connection.execute(delete(table).where(table.c[_time(table)] < bound)).rowcount
+        minutes = delete(latency_minutes).where(latency_minutes.c.minute < minute)
+        rows = self._connection.execute(minutes).rowcount + self._earlier.forget_before(minute)
+        Partitions(self._connection).forget_before(latency_sheets.name, minute // LONGEST * LONGEST)
+        for step in STEPS:
+            span = max(step, HOUR)
+            old = (latency_sheets.c.step == step, latency_sheets.c.minute < minute // span * span)
+            rows += self._connection.execute(delete(latency_sheets).where(*old)).rowcount
         return rows
 
     def packed_bytes(self) -> int:
         """What the packed sketches take, without the keys."""
-        sizes = (select(func.sum(func.length(table.c.packed))) for table in (sketch_hours, sketch_days))
-        return sum(int(self._connection.scalar(size) or 0) for size in sizes)
+        size = self._connection.scalar(select(func.sum(func.length(latency_sheets.c.packed))))
+        return int(size or 0) + self._earlier.packed_bytes()
 
-    def _pack(self, table: Table, path: Path, at: int, more: Mapping[int, LatencySketch]) -> None:
-        key = {"feed": path[0], "site": path[1], "transport": path[2], "kind": path[3], _time(table): at}
-        before = self._connection.scalar(select(table.c.packed).where(same_key(table, key)))
-        merged = {} if before is None else unpack(before)
-        for place, sketch in more.items():
-            merged.setdefault(place, LatencySketch()).merge(sketch)
-        put(self._connection, table, key | {"packed": pack(merged)})
+    def _merge(self, table: Table, at: Key, more: Sheet, *, step: int, level: int) -> None:
+        before = self._connection.scalar(select(table.c.packed).where(same_key(table, at)))
+        begin = int(at["minute"])
+        if before is not None:
+            held = Unpacking().sheet(before, feed=str(at["feed"]), kind=str(at["kind"]), begin=begin)
+            more = Sheet.joined([held, more])
+        packed = pack_sheet(more.merged(step), begin=begin, level=level)
+        put(self._connection, table, at | {"packed": packed})
 
-    def _young(self, begin: int, end: int, wanted: Mapping[str, str]) -> Iterator[SketchRow]:
-        query = select(sketches).where(*_between(sketches, "minute", begin, end)).order_by(sketches.c.minute)
-        for row in self._connection.execute(_narrowed(query, sketches, wanted)):
-            yield _row(row)
+    def _young(self, wanted: Selection, unpacking: Unpacking) -> Iterator[Sheet]:
+        inside = latency_minutes.c.minute.between(wanted.since_minute, wanted.until_minute - 1)
+        query = narrowed(select(latency_minutes), latency_minutes, wanted).where(inside)
+        for row in self._connection.execute(query.order_by(latency_minutes.c.minute)):
+            sheet = unpacking.sheet(row.packed, feed=row.feed, kind=row.kind, begin=row.minute)
+            yield sheet.narrowed(wanted.site, wanted.transport)
 
-    def _of_hours(self, begin: int, end: int, wanted: Mapping[str, str]) -> Iterator[SketchRow]:
-        if begin >= end:
-            return
-        query = select(sketch_hours).where(*_between(sketch_hours, "hour", begin // HOUR, -(-end // HOUR)))
-        for row in self._connection.execute(_narrowed(query, sketch_hours, wanted)):
-            for place, sketch in unpack(row.packed).items():
-                minute = row.hour * HOUR + place
-                if begin <= minute < end:
-                    yield _named((row.feed, row.site, row.transport, row.kind), minute, sketch)
-
-    def _of_days(self, first: int, last: int, wanted: Mapping[str, str]) -> Iterator[SketchRow]:
-        query = select(sketch_days).where(*_between(sketch_days, "day", first, last))
-        for row in self._connection.execute(_narrowed(query, sketch_days, wanted)):
-            for sketch in unpack(row.packed).values():
-                yield _named((row.feed, row.site, row.transport, row.kind), row.day * DAY, sketch)
+    def _packed(self, step: int, begin: int, end: int, wanted: Selection, unpacking: Unpacking) -> Iterator[Sheet]:
+        table, span = latency_sheets, max(step, HOUR)
+        inside = (table.c.step == step, table.c.minute >= begin // span * span, table.c.minute < end)
+        for row in self._connection.execute(narrowed(select(table), table, wanted).where(*inside)):
+            sheet = unpacking.sheet(row.packed, feed=row.feed, kind=row.kind, begin=row.minute)
+            yield sheet.narrowed(wanted.site, wanted.transport)
 
 
-def _between(table: Table, column: str, begin: int, end: int) -> tuple[Any, Any]:
-    return table.c[column] >= begin, table.c[column] < end
+def cover(begin: int, end: int, steps: Iterable[int]) -> list[tuple[int, int, int]]:
+    """Step, begin and end of the longest whole spans that make up a range of minutes, in no order.
 
-
-def _narrowed(query: "Select[Any]", table: Table, wanted: Mapping[str, str]) -> "Select[Any]":
-    return query.where(*(table.c[name] == value for name, value in wanted.items()))
-
-
-def _given(
-    feed: str | None, site: str | None, transport: Transport | None, kind: LatencyKind | None
-) -> dict[str, str]:
-    wanted = {"feed": feed, "site": site, "transport": transport, "kind": kind}
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
-def _by_path(rows: Iterable[SketchRow]) -> dict[Path, dict[int, LatencySketch]]:
-    paths: defaultdict[Path, dict[int, LatencySketch]] = defaultdict(dict)
-    for row in rows:
-        paths[_path(row)][row.minute] = _sketch_of(row)
-    return paths
-
-
-def _path(row: SketchRow) -> Path:
-    return row.feed, row.site, row.transport.value, row.kind.value
-
-
-def _sketch_of(row: SketchRow) -> LatencySketch:
-    return LatencySketch.of_rows([row])
-
-
-def _named(path: Path, minute: int, sketch: LatencySketch) -> SketchRow:
-    feed, site, transport, kind = path
-    return SketchRow(
-        feed=feed,
-        site=site,
-        transport=Transport(transport),
-        kind=LatencyKind(kind),
-        minute=minute,
-        count=sketch.count,
-        sum_ms=sketch.sum_ms,
-        min_ms=sketch.min_ms,
-        max_ms=sketch.max_ms,
-        negative=sketch.negative,
-        bound_ms=sketch.bound_ms,
-        buckets=sketch.buckets,
-    )
-
-
-def _row(row: Row[Any]) -> SketchRow:
-    values = dict(row._mapping)
-    return SketchRow(**values | {"transport": Transport(values["transport"]), "kind": LatencyKind(values["kind"])})
-
-
-def _time(table: Table) -> str:
-    return {sketches: "minute", sketch_hours: "hour", sketch_days: "day"}[table]
+    The last of the steps is the longest; each divides the next, and the first is a minute.
+    """
+    *shorter, step = steps
+    first, last = -(-begin // step) * step, end // step * step
+    if begin >= end:
+        return []
+    if first >= last:
+        return cover(begin, end, shorter)
+    ends = [*cover(begin, first, shorter), *cover(last, end, shorter)] if shorter else []
+    return [(step, first, last), *ends]
 
 
 HOUR = 60
 DAY = 24 * HOUR
+SHORT_STEPS = (1, HOUR, 6 * HOUR)
+LONG_STEPS = (DAY, 6 * DAY)
+STEPS = SHORT_STEPS + LONG_STEPS
+"""Each four to six times the one before, so that a range has at most a dozen spans at either end."""
+LONGEST = STEPS[-1]
+QUICKLY, WELL = 1, 6
+"""How hard to compress: what changes each second, and what stays for a year."""

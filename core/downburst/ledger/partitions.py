@@ -26,6 +26,8 @@ class Division:
     """How many of these units a part holds."""
     drained: bool = False
     """Whether rows move on by themselves, so that a part of the past that is empty may go."""
+    written: bool = True
+    """Whether rows still come, so that parts are made ahead for them."""
 
     @property
     def rest(self) -> str:
@@ -62,7 +64,7 @@ class Partitions:
         for division in DIVISIONS if self._divided else ():
             parts = {part.begin: part for part in self.parts(division)}
             here = division.place(now)
-            for place in range(here, here + PARTS_AHEAD + 1):
+            for place in range(here, here + PARTS_AHEAD + 1) if division.written else ():
                 if place * division.step not in parts:
                     self._make(division, place)
             if division.drained:
@@ -102,7 +104,7 @@ class Partitions:
         name, table, column = division.name(place), division.table, division.column
         begin, end = place * division.step, (place + 1) * division.step
         for statement in (
-            f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS)",
+            f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING STORAGE)",
             f"WITH moved AS (DELETE FROM {division.rest} WHERE {column} >= {begin} AND {column} < {end} RETURNING *) "  # noqa: S608
             f"INSERT INTO {name} SELECT * FROM moved",
             f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({begin}) TO ({end})",
@@ -124,10 +126,11 @@ def parts_in(connection: Connection) -> set[str]:
 
 _MINUTE_US = 60_000_000
 DIVISIONS = (
-    # Minutes are packed into hours some hours later, so that these parts are drained and go.
-    Division("sketches", "minute", _MINUTE_US, step=60, drained=True),
-    Division("sketch_hours", "hour", 60 * _MINUTE_US, step=7 * 24),
-    Division("sketch_days", "day", 24 * 60 * _MINUTE_US, step=28),
+    Division("latency_sheets", "minute", _MINUTE_US, step=28 * 24 * 60),
+    # What a ledger of before holds is brought into the one above, so that these parts are drained and go.
+    Division("sketches", "minute", _MINUTE_US, step=60, drained=True, written=False),
+    Division("sketch_hours", "hour", 60 * _MINUTE_US, step=7 * 24, drained=True, written=False),
+    Division("sketch_days", "day", 24 * 60 * _MINUTE_US, step=28, drained=True, written=False),
     Division("exceptions", "at", 1, step=7 * 24 * 60 * _MINUTE_US),
 )
 PARTS_AHEAD = 2

@@ -1,0 +1,133 @@
+"""A history to ask about: each site and feed has latencies in nearly every minute, more of them by day than by night.
+
+A day is made up and rolled up hour by hour as the ledger would; the days before it hold the same sheets, whose bytes
+don't say when they begin. The longest spans are merged from the days. So the tables hold what a hub's would, and a
+month is written in minutes; `tests/unit/bench/test_people.py` holds both ways against each other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+from sqlalchemy import insert
+
+from downburst.ledger import Book, Ledger
+from downburst.ledger.latency import DAY, HOUR, LONGEST, SHORT_STEPS
+from downburst.model import Feed, LatencyKind, LegCounters, Site, Subscription, TrafficMinute, Transport
+from downburst.sheet import BESIDE_ZERO, Path, Sheet
+from downburst.sheet_codec import pack_sheet
+from downburst.sketch import GAMMA
+from downburst.tables import latency_sheets
+
+NOW = datetime(2026, 6, 17, 15, 42, 30, tzinfo=UTC)
+"""Neither an hour nor a day is whole, and the longest span neither."""
+KINDS = (LatencyKind.DISTRIBUTION, LatencyKind.QUEUEING)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """How much there is to ask about."""
+
+    sites: int = 100
+    feeds: int = 15
+    days: int = 30
+
+    def feed(self, number: int) -> str:
+        """A feed's name."""
+        return f"FEED{number:02}"
+
+    def site(self, number: int) -> str:
+        """A site's name."""
+        return f"site-{number:03}.edu"
+
+    def per_minute(self, feed: int) -> float:
+        """Products a minute: few feeds bring many, many bring few."""
+        return float(0.5 * 64 ** (feed / max(self.feeds - 1, 1)))
+
+
+def fill(ledger: Ledger, case: Case, seed: int) -> int:
+    """Writes the history; says how many bytes its sketches take."""
+    now = int(NOW.timestamp()) // 60
+    with ledger.transaction() as book:
+        book.partitions.keep(NOW)
+        _configured(book, case)
+    for number in range(case.feeds):
+        with ledger.transaction() as book:
+            for kind in KINDS:
+                _of_kind(book, case, number, kind, now, np.random.default_rng([seed, number, KINDS.index(kind)]))
+            _arrivals(book, case, number, now)
+    with ledger.transaction() as book:
+        book.partitions.spread()
+        return book.latency.packed_bytes()
+
+
+def made_up_hour(case: Case, number: int, kind: LatencyKind, hour: int, random: np.random.Generator) -> Sheet:
+    """An hour of one feed at all sites, from its minute 0."""
+    by_day = 1 + 0.6 * np.sin((hour % 24 - 6) / 24 * 2 * np.pi)
+    products = random.poisson(case.per_minute(number) * by_day, HOUR)
+    minute = np.tile(np.repeat(np.arange(HOUR), products), case.sites)
+    path = np.repeat(np.arange(case.sites), products.sum())
+    middle_ms = (40.0 if kind is LatencyKind.QUEUEING else 180.0) * (1 + path / case.sites)
+    values_us = np.maximum(np.rint(middle_ms * random.lognormal(0, 0.5, len(path)) * 1000), 1).astype(np.int64)
+    ones, none = np.ones(len(path), np.int64), np.zeros(len(path), np.int64)
+    codes = np.ceil(np.log(values_us / 1000) / np.log(GAMMA)).astype(np.int64) + BESIDE_ZERO
+    paths = tuple(Path(case.feed(number), case.site(site), Transport.MULTICAST, kind) for site in range(case.sites))
+    raw = Sheet(paths, path, minute, ones, none, values_us, values_us, values_us, ones * 500, ones, codes, ones)
+    return raw.merged(1)
+
+
+def _of_kind(book: Book, case: Case, number: int, kind: LatencyKind, now: int, random: np.random.Generator) -> None:
+    hours = [made_up_hour(case, number, kind, hour, random) for hour in range(24)]
+    packed = [pack_sheet(hour, begin=0) for hour in hours]
+    first, open_from = (now // DAY - case.days) * DAY, now // HOUR * HOUR
+    rows = [_row(case.feed(number), kind, 1, at, packed[at // HOUR % 24]) for at in range(first, open_from, HOUR)]
+    for step in (*SHORT_STEPS[1:], DAY, LONGEST):
+        rows += _merged(case.feed(number), kind, step, hours, first, open_from)
+    book.latency._connection.execute(insert(latency_sheets), rows)
+    begun = _moved(hours[now // HOUR % 24], open_from).between(open_from, now + 1)
+    book.latency.add(*begun.rows())
+
+
+def _merged(
+    feed: str, kind: LatencyKind, step: int, hours: list[Sheet], first: int, end: int
+) -> Iterator[dict[str, object]]:
+    """The sheets of one step; spans of the same hours of the day are packed once."""
+    known: dict[tuple[int, int], bytes] = {}
+    by_hour = [hour.merged(HOUR) for hour in hours]
+    for begin in range(first // step * step, end, step):
+        inside = range(max(begin, first), min(begin + step, end), HOUR)
+        key = (inside.start % DAY, len(inside))
+        if key not in known:
+            whole = Sheet.joined(_moved(by_hour[at // HOUR % 24], at) for at in inside)
+            known[key] = pack_sheet(whole.merged(step), begin=begin)
+        yield _row(feed, kind, step, begin, known[key])
+
+
+def _moved(sheet: Sheet, begin: int) -> Sheet:
+    return replace(sheet, minute=sheet.minute + begin)
+
+
+def _row(feed: str, kind: LatencyKind, step: int, minute: int, packed: bytes) -> dict[str, object]:
+    return {"feed": feed, "kind": kind.value, "step": step, "minute": minute, "packed": packed}
+
+
+def _arrivals(book: Book, case: Case, number: int, now: int) -> None:
+    """Each minute's arrivals, through the ledger itself where that is quick enough."""
+    first = (now // DAY - case.days) * DAY
+    per_minute = max(round(case.per_minute(number)), 1)
+    size = 40_000 * per_minute
+    for begin in range(first, now + 1, DAY):
+        minutes = range(begin, min(begin + DAY, now + 1))
+        book.traffic.add(TrafficMinute(case.feed(number), minute, per_minute, size, size) for minute in minutes)
+
+
+def _configured(book: Book, case: Case) -> None:
+    for site in range(case.sites):
+        book.sites.add(Site(case.site(site)))
+    for number in range(case.feeds):
+        feed = case.feed(number)
+        book.feeds.add(Feed(feed))
+        book.legs.count([LegCounters(feed, 1, number + 1, Transport.MULTICAST, case.sites, 9, 9, 9, 0, 0, 9)])
+        for site in range(case.sites):
+            book.subscriptions.add(Subscription(0, case.site(site), feed))
