@@ -54,8 +54,9 @@ LIMIT_MS = 300.0
 class Times:
     """How long a question took."""
 
-    median_ms: float
     p95_ms: float
+    core_ms: float
+    """Of processor time in this process, the median; the rest is the database's and other programs'."""
 
 
 def main() -> None:
@@ -111,22 +112,23 @@ async def _asked(database: str, case: Case, ledger: Ledger, directory: Path, run
             asked = path.format(feed=case.feed(case.feeds // 2), site=case.site(case.sites // 2))
             times = await _times(client, asked, runs)
             name, of, goal = f"{database[0]}{number}", f"{database}: {what}, p95", Goal("ours", "<=", LIMIT_MS)
-            rows.append(Row(name, of, "ms", times.p95_ms, "median", times.median_ms, runs, goal))
-            tell(f"{of}: {times.p95_ms:.0f} ms, median {times.median_ms:.0f} ms")
+            rows.append(Row(name, of, "ms", times.p95_ms, "of a core", times.core_ms, runs, goal))
+            tell(f"{of}: {times.p95_ms:.0f} ms, {times.core_ms:.0f} ms of a core")
         return rows
 
 
 async def _times(client: httpx.AsyncClient, path: str, runs: int) -> Times:
-    took = []
+    took, worked = [], []
     for _ in range(runs + 1):
-        began = time.perf_counter()
+        began, at_work = time.perf_counter(), time.process_time()
         answer = await client.get(path)
         took.append((time.perf_counter() - began) * 1e3)
+        worked.append((time.process_time() - at_work) * 1e3)
         if answer.status_code != httpx.codes.OK or not answer.json():
             raise SystemExit(f"{path} answered {answer.status_code}: {answer.text[:300]}")
     # The first one compiles statements, which a hub does once.
     took = sorted(took[1:])
-    return Times(median(took), took[min(round(0.95 * (runs - 1)), runs - 1)])
+    return Times(took[round(0.95 * (runs - 1))], median(worked[1:]))
 
 
 def _pages(out: Path | None) -> None:

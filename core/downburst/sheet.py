@@ -6,6 +6,7 @@ by a code that rises with their value. Figures from a sheet are those of the ske
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -108,8 +109,7 @@ class Sheet:
         """The rows of a site, of a transport, or of both."""
         if site is None and transport is None:
             return self
-        wanted = [site in (None, one.site) and transport in (None, one.transport) for one in self.paths]
-        return self.only(np.array(wanted, np.bool_)[self.path])
+        return self.only(_wanted(self.paths, site, transport)[self.path])
 
     def between(self, begin: int, end: int) -> Self:
         """The rows that begin in a range of minutes, its end left out."""
@@ -265,6 +265,12 @@ def bucket_of_code(code: int) -> str:
 def value_of_code(code: int) -> float:
     """The milliseconds that stand for a bucket."""
     return value_of(bucket_of_code(code))
+
+
+@lru_cache(maxsize=256)
+def _wanted(paths: tuple[Path, ...], site: str | None, transport: str | None) -> NDArray[np.bool_]:
+    wanted = [site in (None, path.site) and transport in (None, path.transport) for path in paths]
+    return np.array(wanted, np.bool_)
 
 
 def _values(rows: Sequence[SketchRow]) -> Iterator[list[float]]:

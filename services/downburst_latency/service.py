@@ -92,7 +92,7 @@ class LatencyService:
             await asyncio.sleep(ROLL_UP_S)
 
     async def roll_up(self) -> int:
-        """Packs one hour of one feed, if one is due; says how many sketches that were."""
+        """Packs some minutes of one feed, if they are due; says how many sketches that were."""
         before = self._minute() - OPEN_MINUTES
         return await self._ledger.write(lambda book: book.latency.roll_up(before_minute=before))
 
@@ -168,7 +168,7 @@ def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:
 
 
 ROLL_UP_S = 300.0
-"""An hour is packed once; looking oftener would find nothing."""
+"""Ten minutes are packed together; looking much oftener would find nothing."""
 OPEN_MINUTES = 10
 """Sketches are of live products, whose receipts come within minutes; what comes later is merged into packed hours."""
 BREATH_S = 0.2

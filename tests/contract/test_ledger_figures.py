@@ -121,14 +121,14 @@ def _sums(rows: list[SketchRow]) -> dict[tuple[str, int], tuple[int, float]]:
 def test_rolling_up_changes_no_figure_by_the_minute(book: Book) -> None:
     _filled(book, range(50, 200))
     before = book.latency.rows()
-    assert _roll_up(book, 190) == 2 * 130
+    assert _roll_up(book, 195) == 2 * 140
     assert book.latency.packed_bytes() > 0
     after = book.latency.rows()
     assert _sums(after) == _sums(before)
     assert sorted(after, key=lambda row: (row.minute, row.feed)) == sorted(
         before, key=lambda row: (row.minute, row.feed)
     )
-    assert _roll_up(book, 190) == 0
+    assert _roll_up(book, 195) == 0
 
 
 def test_every_range_of_minutes_is_answered_from_both_places(book: Book) -> None:

@@ -3,8 +3,9 @@
 Sketches merge exactly, so a span is merged once, when its hours are packed, and a range is answered from the longest
 spans that fit into it and from shorter ones at its ends, to the minute. docs/adr/0028 does the arithmetic.
 
-A value lies in `latency_minutes` until its hour is packed. Then it goes into `latency_sheets`, once for each step: by
-the minute in its hour's sheet, and merged into the hour, the six hours, the day and the six days that hold it.
+A value lies in `latency_minutes` until it is packed with those of the same ten minutes. Then it goes into
+`latency_sheets`, once for each step: by the minute in its hour's sheet, and merged into the hour, the six hours, the
+day and the six days that hold it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,7 +49,7 @@ class Latency:
         wanted = wanted or Selection()
         steps = [step for step in STEPS if step_minutes is None or step_minutes % step == 0]
         unpacking = Unpacking()
-        parts = [*self._young(wanted, unpacking), *self._earlier.sheets(wanted, steps)]
+        parts = [self._young(wanted, unpacking), *self._earlier.sheets(wanted, steps)]
         for step, begin, end in cover(wanted.since_minute, wanted.until_minute, steps):
             found = self._packed(step, begin, end, wanted, unpacking)
             parts += found if step > 1 else (sheet.between(begin, end) for sheet in found)
@@ -93,20 +94,21 @@ class Latency:
         return sorted(found)
 
     def roll_up(self, *, before_minute: int) -> int:
-        """Packs one feed's and kind's oldest hour that ended before a minute; how many sketches, 0: none is due."""
-        due = latency_minutes.c.minute < before_minute // HOUR * HOUR
+        """Packs the oldest minutes of one feed and kind that ended before one; how many sketches, 0: none is due."""
+        before = before_minute // TOGETHER * TOGETHER
+        due = latency_minutes.c.minute < before
         columns = (latency_minutes.c.minute, latency_minutes.c.feed, latency_minutes.c.kind)
         oldest = self._connection.execute(
             select(*columns).where(due).order_by(latency_minutes.c.minute).limit(1)
         ).one_or_none()
         if oldest is None:
             return 0
-        begin = oldest.minute // HOUR * HOUR
-        wanted = Selection(begin, begin + HOUR, oldest.feed, kind=LatencyKind(oldest.kind))
-        minutes = Sheet.joined(self._young(wanted, Unpacking()))
+        end = min(oldest.minute // HOUR * HOUR + HOUR, before)
+        wanted = Selection(oldest.minute, end, oldest.feed, kind=LatencyKind(oldest.kind))
+        minutes = self._young(wanted, Unpacking())
         for step in STEPS:
             self.pack(oldest.feed, oldest.kind, step, minutes)
-        inside = latency_minutes.c.minute.between(begin, begin + HOUR - 1)
+        inside = latency_minutes.c.minute.between(oldest.minute, end - 1)
         self._connection.execute(narrowed(delete(latency_minutes), latency_minutes, wanted).where(inside))
         return len(minutes)
 
@@ -160,12 +162,13 @@ class Latency:
         packed = pack_sheet(more.merged(step), begin=begin, level=level)
         put(self._connection, table, at | {"packed": packed})
 
-    def _young(self, wanted: Selection, unpacking: Unpacking) -> Iterator[Sheet]:
+    def _young(self, wanted: Selection, unpacking: Unpacking) -> Sheet:
         inside = latency_minutes.c.minute.between(wanted.since_minute, wanted.until_minute - 1)
         query = narrowed(select(latency_minutes), latency_minutes, wanted).where(inside)
-        for row in self._connection.execute(query.order_by(latency_minutes.c.minute)):
-            sheet = unpacking.sheet(row.packed, feed=row.feed, kind=row.kind, begin=row.minute)
-            yield sheet.narrowed(wanted.site, wanted.transport)
+        rows = self._connection.execute(query.order_by(latency_minutes.c.minute))
+        sheets = (unpacking.sheet(row.packed, feed=row.feed, kind=row.kind, begin=row.minute) for row in rows)
+        # They are small, so that to narrow all at once is quicker.
+        return Sheet.joined(sheets).narrowed(wanted.site, wanted.transport)
 
     def _packed(self, step: int, begin: int, end: int, wanted: Selection, unpacking: Unpacking) -> Iterator[Sheet]:
         table, span = latency_sheets, max(step, HOUR)
@@ -197,5 +200,7 @@ LONG_STEPS = (DAY, 6 * DAY)
 STEPS = SHORT_STEPS + LONG_STEPS
 """Each four to six times the one before, so that a range has at most a dozen spans at either end."""
 LONGEST = STEPS[-1]
+TOGETHER = 10
+"""Minutes that are packed at once; few are left over, and an hour's sheet is written six times."""
 QUICKLY, WELL = 1, 6
 """How hard to compress: what changes each second, and what stays for a year."""

@@ -11,6 +11,7 @@ from downburst.ledger import Ledger
 from downburst.ledger.latency_selection import Selection
 from downburst.sheet import Sheet
 from downburst.tables import latency_minutes, latency_sheets
+from downburst_latency.service import OPEN_MINUTES
 
 
 def test_a_history_is_written_as_batches_and_roll_ups_would(tmp_path: Path) -> None:
@@ -21,7 +22,7 @@ def test_a_history_is_written_as_batches_and_roll_ups_would(tmp_path: Path) -> N
         minutes = book.latency.sheet(Selection(), step_minutes=1)
     with long.transaction() as book:
         book.latency.add(*minutes.rows())
-        while book.latency.roll_up(before_minute=int(NOW.timestamp()) // 60):
+        while book.latency.roll_up(before_minute=int(NOW.timestamp()) // 60 - OPEN_MINUTES):
             pass
     for table in (latency_minutes, latency_sheets):
         assert _rows(short, table) == _rows(long, table)
