@@ -74,8 +74,9 @@ def test_the_hubs_account_of_repairs_stands_beside_the_count_of_its_link() -> No
 def test_a_share_of_twenty_sites_is_compared_with_that_of_seven() -> None:
     few = (CLEAN, runs(delivery(sent=1.07), uftp=delivery(sent=1.12)))
     many = (CLEAN, runs(delivery(sent=1.08), uftp=delivery(sent=1.24)))
-    ours, uftp = rows.rows_of_twenty(few, many)
+    ours, uftp = rows.rows_of_twenty(few, many, "100 Mb/s asked")
     assert ours.id == "5"
+    assert "100 Mb/s asked" in ours.case
     assert ours.ours == pytest.approx(3.0)
     assert ours.ratio == pytest.approx(1.5)
     assert ours.met is False
