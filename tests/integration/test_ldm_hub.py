@@ -329,6 +329,27 @@ def test_a_not_pattern_holds_back(hub: HubNode) -> None:
         assert [one.ident for one in asked.take(2)] == ["p 1", "p 2"]
 
 
+def test_what_is_too_old_for_a_site_is_not_sent(hub: HubNode) -> None:
+    address = serve(hub)
+    every = {"pattern": ".*", "not_pattern": None}
+    short = {"feed": "NGRID", **every, "max_age_us": 1}
+    hub.sites["near"] = [short, {"feed": "TEXT", **every}]
+    hub.tell_sites()
+    hub.put("NGRID", "grid", b"old when it is asked for")
+    hub.put("TEXT", "text", b"of any age")
+    with connected(address) as wire:
+        asked = Asked(wire)
+        asked.feed_me((NGRID | IDS, ".*"))
+        assert [one.ident for one in asked.take(1)] == ["text"]
+        wait_for("the count", lambda: hub.do("status")["ldm"]["peers"][0]["too_old"] == 1)
+    hub.sites["near"].append({"feed": "NGRID", **every, "max_age_us": 3_600_000_000})
+    hub.tell_sites()
+    with connected(address) as wire:
+        asked = Asked(wire)
+        asked.feed_me((NGRID, ".*"))
+        assert [one.ident for one in asked.take(1)] == ["grid"], "the longest age counts"
+
+
 def test_who_loses_a_right_is_cut_off_and_others_are_not(hub: HubNode) -> None:
     address = serve(hub)
     with connected(address) as wire:

@@ -70,6 +70,7 @@ pub(super) struct Served {
     /// Bytes that TCP has no acknowledgement for, a second ago at most while something moves.
     pub(super) unacknowledged: AtomicU64,
     pub(super) gone: AtomicU64,
+    pub(super) too_old: AtomicU64,
     pub(super) too_large: AtomicU64,
 }
 
@@ -187,13 +188,14 @@ impl Peer {
     fn status(&self) -> Value {
         let standing = lock(&self.standing);
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Served { products, bytes, answered, answered_at, unacknowledged, gone, too_large } = &self.counts;
+        let Served { products, bytes, answered, answered_at, unacknowledged, gone, too_old, too_large } =
+            &self.counts;
         json!({
             "peer": standing.names.first(), "address": self.address.to_string(), "site": standing.site,
             "what": standing.what, "mode": standing.mode, "class": standing.class, "since_us": self.since,
             "products": count(products), "bytes": count(bytes), "answered": count(answered),
             "answered_us": Some(count(answered_at)).filter(|at| *at > 0), "unacknowledged_bytes": count(unacknowledged),
-            "gone": count(gone), "too_large": count(too_large),
+            "gone": count(gone), "too_old": count(too_old), "too_large": count(too_large),
             "pushed": count(&self.taken.stored), "pushed_duplicates": count(&self.taken.duplicates),
         })
     }

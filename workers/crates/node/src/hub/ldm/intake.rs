@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
-use downburst_ldm6::{FeedType, ProductInfo, Signature};
+use downburst_ldm6::{FeedType, ProductInfo, Signature, Taken};
 use tokio::sync::oneshot;
 
 use super::words;
@@ -100,8 +100,24 @@ impl Intake {
         self.waiting.is_empty()
     }
 
+    /// Deals with what a connection brought; says whether a product that is only offered is to be sent.
+    pub(super) fn take(&mut self, taken: Taken) -> io::Result<Option<bool>> {
+        match taken {
+            Taken::Begins(info) => self.begin(info)?,
+            Taken::Bytes(bytes) => self.bytes(&bytes)?,
+            Taken::Ends => self.end(),
+            Taken::Offered(info) => return Ok(Some(self.lacks(&info))),
+            Taken::Broken => self.forget(),
+            Taken::Dropped(..) => {
+                self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+            Taken::Notified(_) => {}
+        }
+        Ok(None)
+    }
+
     /// Whether a product that is offered is to be sent: not if it is stored already, or nobody takes it.
-    pub(super) fn lacks(&mut self, info: &ProductInfo) -> bool {
+    fn lacks(&mut self, info: &ProductInfo) -> bool {
         let Some(feed) = self.feed(info) else { return false };
         let known = feed.log.find_signature(&info.signature.0).ok().flatten().is_some();
         if known {
@@ -110,7 +126,7 @@ impl Intake {
         !known
     }
 
-    pub(super) fn begin(&mut self, info: ProductInfo) -> io::Result<()> {
+    fn begin(&mut self, info: ProductInfo) -> io::Result<()> {
         let feed = if is_report(&info) {
             self.hub.ldm.routes().of_product(&info).cloned()
         } else {
@@ -128,7 +144,7 @@ impl Intake {
         Ok(())
     }
 
-    pub(super) fn bytes(&mut self, bytes: &Bytes) -> io::Result<()> {
+    fn bytes(&mut self, bytes: &Bytes) -> io::Result<()> {
         match self.begun.as_mut().map(|begun| &mut begun.room) {
             Some(Room::AtHand(held)) => held.extend_from_slice(bytes),
             Some(Room::File { file, .. }) => file.write_all(bytes)?,
@@ -138,7 +154,7 @@ impl Intake {
     }
 
     /// The product is whole.
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         let Some(Begun { info, feed, room }) = self.begun.take() else { return };
         if let (true, Room::AtHand(text)) = (is_report(&info), &room) {
             let line = String::from_utf8_lossy(text).into_owned();
@@ -155,10 +171,6 @@ impl Intake {
         if let Some(Begun { room: Room::File { path, .. }, .. }) = self.begun.take() {
             let _ = std::fs::remove_file(path);
         }
-    }
-
-    pub(super) fn dropped(&self) {
-        self.counts.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Waits until the oldest product is dealt with. It may be given up waiting for.

@@ -26,6 +26,7 @@ pub(super) struct Readers {
     pub(super) news: Arc<Notify>,
     /// Products that were passed over, with why, since that was asked last.
     pub(super) gone: u64,
+    pub(super) too_old: u64,
     pub(super) too_large: u64,
 }
 
@@ -34,6 +35,8 @@ struct Reader {
     /// Of products that no LDM gave a type: all of the feed's, so that who asks for any of them gets them.
     own_type: FeedType,
     class: Class,
+    /// Products stored longer ago are not sent any more.
+    max_age_us: Option<i64>,
     /// Everything up to here was read.
     read_to: Sequence,
     batch: VecDeque<LogEntry>,
@@ -59,15 +62,15 @@ impl Readers {
         hub: &Hub,
         peer: &str,
         served: &Served,
-        routes: impl Iterator<Item = &'a Route>,
+        allowed: impl Iterator<Item = (&'a Route, Option<i64>)>,
     ) -> Self {
         let specs: Vec<String> =
             served.class.specs.iter().map(|spec| format!("{} {}", spec.feeds, spec.pattern)).collect();
         let key = format!("{peer} {:?} {}", served.interest, specs.join(", "));
         let news = Arc::new(Notify::new());
-        let routes: Vec<&Route> = routes.collect();
-        let known = known(served, &routes);
-        let reader = |route: &Route| {
+        let allowed: Vec<(&Route, Option<i64>)> = allowed.collect();
+        let known = known(served, allowed.iter().map(|(route, _)| *route));
+        let reader = |(route, max_age_us): (&Route, Option<i64>)| {
             let feed = Arc::clone(&route.feed);
             let place = hub.ldm.places.find(&key, &feed.name());
             let from = begin(&feed, served, known.as_ref(), place);
@@ -76,6 +79,7 @@ impl Readers {
             Reader {
                 own_type: route.types,
                 class: feed.class(),
+                max_age_us,
                 read_to: from,
                 batch: VecDeque::new(),
                 sent_to: from,
@@ -87,12 +91,13 @@ impl Readers {
                 feed,
             }
         };
-        let readers = routes.into_iter().map(reader).collect();
-        Self { key, readers, at_hand: 0, news, gone: 0, too_large: 0 }
+        let readers = allowed.into_iter().map(reader).collect();
+        Self { key, readers, at_hand: 0, news, gone: 0, too_old: 0, too_large: 0 }
     }
 
     /// The next product: of the most urgent class, and of that the one that was stored first.
     pub(super) fn next(&mut self, hub: &Hub) -> Option<Next> {
+        let now = hub.clock.wall();
         loop {
             for reader in &mut self.readers {
                 reader.fill(hub);
@@ -106,6 +111,10 @@ impl Readers {
             let reader = self.readers.get_mut(at)?;
             let entry = reader.batch.pop_front()?;
             reader.sent_to = entry.info.key.sequence;
+            if reader.max_age_us.is_some_and(|most| now.0.saturating_sub(entry.info.stored.0) > most) {
+                self.too_old += 1;
+                continue;
+            }
             match (words::description(&entry, reader.own_type), entry.bytes) {
                 (Some(info), Some(bytes)) => return Some(Next { info, bytes }),
                 (_, None) => self.gone += 1,
@@ -183,9 +192,9 @@ struct Known {
     stored: WallMicros,
 }
 
-fn known(served: &Served, routes: &[&Route]) -> Option<Known> {
+fn known<'a>(served: &Served, mut routes: impl Iterator<Item = &'a Route>) -> Option<Known> {
     let signature = served.resume?;
-    routes.iter().find_map(|route| {
+    routes.find_map(|route| {
         let sequence = route.feed.log.find_signature(&signature.0).ok().flatten()?;
         let stored = route.feed.log.entry(sequence).ok().flatten()?.info.stored;
         Some(Known { feed: Arc::clone(&route.feed), sequence, stored })

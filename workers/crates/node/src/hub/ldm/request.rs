@@ -264,39 +264,23 @@ impl Request {
     }
 
     fn taken(&mut self, taken: Taken) {
-        let kept = match taken {
-            Taken::Begins(info) => self.intake.begin(info),
-            Taken::Bytes(bytes) => self.intake.bytes(&bytes),
-            Taken::Ends => {
-                self.intake.end();
-                Ok(())
-            }
-            Taken::Offered(info) => {
-                let wanted = self.intake.lacks(&info);
+        match self.intake.take(taken) {
+            Ok(None) => {}
+            Ok(Some(wanted)) => {
                 if !wanted {
                     lock(&self.shift).count(self.at, false);
                 }
                 self.machine.handle(self.hub.clock.now(), DownstreamInput::Decided(wanted));
-                Ok(())
             }
-            Taken::Broken => {
+            Err(error) => {
+                let sentence = format!(
+                    "a product from {} can't be spooled: {error}; make room on the hub's data directory",
+                    self.upstream
+                );
+                self.hub.fault(sentence, None);
                 self.intake.forget();
-                Ok(())
+                self.machine.handle(self.hub.clock.now(), DownstreamInput::Unstored);
             }
-            Taken::Dropped(..) => {
-                self.intake.dropped();
-                Ok(())
-            }
-            Taken::Notified(_) => Ok(()),
-        };
-        if let Err(error) = kept {
-            let sentence = format!(
-                "a product from {} can't be spooled: {error}; make room on the hub's data directory",
-                self.upstream
-            );
-            self.hub.fault(sentence, None);
-            self.intake.forget();
-            self.machine.handle(self.hub.clock.now(), DownstreamInput::Unstored);
         }
     }
 }

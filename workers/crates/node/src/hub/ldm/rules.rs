@@ -1,12 +1,12 @@
 //! What LDMs may ask for and push: the rights of sites that keep their LDM, in LDM's terms.
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use downburst_ldm6::{Accept, Access, Allow};
 use downburst_model::{FeedName, Pattern, SiteName};
 
 use super::routes::Routes;
-use crate::hub::Hub;
+use crate::hub::{Hub, roster};
 use crate::lines::{LdmAcceptLine, SiteLine};
 
 /// The rules of one moment.
@@ -21,6 +21,8 @@ struct Line {
     host: Pattern,
     site: Option<SiteName>,
     feed: Option<FeedName>,
+    /// Older products of the feed don't go to the site.
+    max_age_us: Option<i64>,
     text: String,
 }
 
@@ -39,7 +41,8 @@ impl Rules {
             match accepted(line) {
                 Ok(accept) => {
                     let text = format!("ACCEPT {} {}", line.feeds, line.pattern);
-                    lines.push(Line { host: accept.host.clone(), site: None, feed: None, text });
+                    let host = accept.host.clone();
+                    lines.push(Line { host, site: None, feed: None, max_age_us: None, text });
                     access.accept.push(accept);
                 }
                 Err(sentence) => tracing::warn!("{sentence}; nothing is taken by this line"),
@@ -53,9 +56,17 @@ impl Rules {
         self.meant(names).find_map(|line| line.site.clone())
     }
 
-    /// The feeds that a host may have products of.
-    pub(super) fn feeds(&self, names: &[String]) -> BTreeSet<FeedName> {
-        self.meant(names).filter_map(|line| line.feed.clone()).collect()
+    /// The feeds that a host may have products of, and how old those may be; the longest age counts where several lines mean it.
+    pub(super) fn feeds(&self, names: &[String]) -> BTreeMap<FeedName, Option<i64>> {
+        let mut feeds: BTreeMap<FeedName, Option<i64>> = BTreeMap::new();
+        for line in self.meant(names) {
+            let Some(feed) = &line.feed else { continue };
+            let longest = |known: &mut Option<i64>| {
+                *known = known.zip(line.max_age_us).map(|(one, other)| one.max(other))
+            };
+            feeds.entry(feed.clone()).and_modify(longest).or_insert(line.max_age_us);
+        }
+        feeds
     }
 
     /// Everything that is said about a host: if that stays, its rights do.
@@ -71,6 +82,7 @@ impl Rules {
 /// A site's subscriptions are what its LDM may ask for.
 fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lines: &mut Vec<Line>) {
     let Some(host) = site.ldm_host.as_deref().and_then(|host| usable(&site.site, host)) else { return };
+    let handled = roster::handling(site);
     for wanted in &site.subscriptions {
         let feeds = routes.types(&wanted.feed);
         if feeds.is_none() || !site.may_take(&wanted.feed) {
@@ -81,9 +93,11 @@ fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lin
         if matches!(not, Some(None)) {
             continue;
         }
-        let text = format!("ALLOW {number} {feeds} {} {:?}", wanted.pattern, wanted.not_pattern);
+        let max_age_us = handled.iter().find(|it| it.feed == wanted.feed).and_then(|it| it.max_age_us);
+        let text =
+            format!("ALLOW {number} {feeds} {} {:?} {max_age_us:?}", wanted.pattern, wanted.not_pattern);
         let (known_as, feed) = (Some(site.site.clone()), Some(wanted.feed.clone()));
-        lines.push(Line { host: host.clone(), site: known_as, feed, text });
+        lines.push(Line { host: host.clone(), site: known_as, feed, max_age_us, text });
         let ok = Some(ok).filter(|_| wanted.pattern != ".*");
         access.allow.push(Allow { site: number, feeds, host: host.clone(), ok, not: not.flatten() });
     }

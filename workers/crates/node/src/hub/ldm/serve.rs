@@ -256,7 +256,8 @@ impl Talk {
         let feeds = self.rules.feeds(&names);
         let routes = self.hub.ldm.routes();
         let types = served.class.feeds();
-        let allowed = routes.holding(types).filter(|route| feeds.contains(&route.feed.name()));
+        let allowed =
+            routes.holding(types).filter_map(|route| Some((route, *feeds.get(&route.feed.name())?)));
         self.readers = Some(Readers::open(&self.hub, &self.name, served, allowed));
         self.tell("connected", None);
     }
@@ -296,30 +297,12 @@ impl Talk {
     }
 
     fn taken(&mut self, taken: Taken) {
-        let kept = match taken {
-            Taken::Begins(info) => self.intake.begin(info),
-            Taken::Bytes(bytes) => self.intake.bytes(&bytes),
-            Taken::Ends => {
-                self.intake.end();
-                Ok(())
-            }
-            Taken::Offered(info) => {
-                let wanted = self.intake.lacks(&info);
+        match self.intake.take(taken) {
+            Ok(None) => {}
+            Ok(Some(wanted)) => {
                 self.machine.handle(self.hub.clock.now(), UpstreamInput::Decided(wanted));
-                Ok(())
             }
-            Taken::Broken => {
-                self.intake.forget();
-                Ok(())
-            }
-            Taken::Dropped(..) => {
-                self.intake.dropped();
-                Ok(())
-            }
-            Taken::Notified(_) => Ok(()),
-        };
-        if let Err(error) = kept {
-            self.over(&format!("what it pushes can't be spooled: {error}"));
+            Err(error) => self.over(&format!("what it pushes can't be spooled: {error}")),
         }
     }
 
@@ -331,6 +314,7 @@ impl Talk {
             counts.products.fetch_add(products, Ordering::Relaxed);
             counts.bytes.fetch_add(bytes, Ordering::Relaxed);
             counts.gone.fetch_add(std::mem::take(&mut readers.gone), Ordering::Relaxed);
+            counts.too_old.fetch_add(std::mem::take(&mut readers.too_old), Ordering::Relaxed);
             counts.too_large.fetch_add(std::mem::take(&mut readers.too_large), Ordering::Relaxed);
         }
         let now = self.hub.clock.monotonic();
