@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a second run finds it done. `make help` lists all.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test lint unit sim contract integration system nightly test-cluster compose-smoke \
+.PHONY: help setup setup-test demo test lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke \
 	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people lock clean
 
 help: ## List the targets
@@ -39,6 +39,9 @@ system: setup-test ## Run real processes in network namespaces and a browser; be
 
 nightly: setup-test ## Run the tests that take minutes
 	@scripts/test.sh nightly
+
+node-kafka: ## Build downburst-node-kafka, the hub's node for feeds on Kafka; needs a C compiler and OpenSSL's headers
+	@scripts/node-kafka.sh
 
 test-cluster: ## Run the product log's contract on a real Kafka, started here for it; needs Java and Maven
 	@scripts/test-cluster.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what needs the servers of a cluster: so far the product log on a real Kafka, one broker on the loopback interface.
+# Runs what needs the servers of a cluster: so far feeds' logs on a real Kafka, one broker on the loopback interface.
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
@@ -13,6 +13,8 @@ main() {
     needs java "a Java runtime of release 17 or later (apt-get install openjdk-17-jre-headless)"
     needs mvn "Maven, for the broker's packages (apt-get install maven)"
     needs cc "a C compiler and make, for librdkafka (apt-get install build-essential)"
+    needs pkg-config "pkg-config, which finds OpenSSL (apt-get install pkg-config)"
+    pkg-config --exists openssl || skipped "OpenSSL's headers are" "libssl-dev (apt-get install libssl-dev)"
     trap end EXIT
     [[ -f $JARS/done ]] || step kafka-jars "Kafka's packages" "Check the network, then run it again." fetch_broker
     step kafka-build "the log on Kafka (a few minutes the first time)" "See the compiler's message." \
@@ -28,9 +30,13 @@ main() {
 
 # needs COMMAND WHAT: skips everything, with the reason, where the command is missing.
 needs() {
-    command -v "$1" >/dev/null && return
-    [[ ${DOWNBURST_SKIP:-} == never ]] && fail "'$1' is missing, and DOWNBURST_SKIP=never forbids to skip." "Install $2."
-    printf 'SKIPPED cluster tests: %s is missing; install %s.\n' "$1" "$2" >&2
+    command -v "$1" >/dev/null || skipped "$1 is" "$2"
+}
+
+# skipped WHAT REMEDY: ends the script.
+skipped() {
+    [[ ${DOWNBURST_SKIP:-} == never ]] && fail "$1 missing, and DOWNBURST_SKIP=never forbids to skip." "Install $2."
+    printf 'SKIPPED cluster tests: %s missing; install %s.\n' "$1" "$2" >&2
     exit 0
 }
 
@@ -42,7 +48,8 @@ fetch_broker() {
 kafka_cargo() {
     local command=$1
     shift
-    timeout "$LONGEST_S" cargo "$command" --locked --manifest-path "$MANIFEST" --target-dir "$TARGET" "$@"
+    # Its lock file follows the node's, which changes next door.
+    timeout "$LONGEST_S" cargo "$command" --manifest-path "$MANIFEST" --target-dir "$TARGET" "$@"
 }
 
 lint() {

@@ -194,4 +194,6 @@ _BY_NODE_CODE: dict[str, type[DownburstError]] = {
     "bad-request": BadInput,
     "truncated": TruncatedUpload,
     "not-up": CircuitConflict,
+    "brokers-away": BrokersAway,
+    "not-the-writer": AlreadyRunning,
 }

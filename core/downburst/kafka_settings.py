@@ -36,6 +36,11 @@ class KafkaSettings(BaseModel):
     sasl_password_file: Path | None = Field(
         default=None, description="File with the password. A file, because environments are easily printed."
     )
+    products: Literal["here", "ingest"] = Field(
+        default="here",
+        description="Where the logs of feeds are kept: on this machine alone, or on the brokers with a copy on this "
+        "machine (`ingest`; needs the program downburst-node-kafka beside downburst-node).",
+    )
     replication: int = Field(
         default=0, ge=0, le=10, description="Copies of topics that the hub makes. 0: as the brokers are set up."
     )

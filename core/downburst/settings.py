@@ -388,6 +388,8 @@ class Settings(BaseSettings):
         apart = "scheduler.apart" if self.scheduler.apart else "latency_apart" if self.latency_apart else None
         if apart and not (self.kafka.servers and self.ledger_url.startswith("postgres")):
             raise ValueError(f"{apart} needs a ledger in PostgreSQL (ledger_url) and Kafka (kafka.servers)")
+        if self.kafka.products != "here" and not self.kafka.servers:
+            raise ValueError("kafka.products keeps the logs of feeds on Kafka, and kafka.servers names none")
         return self
 
     @property

@@ -81,6 +81,8 @@ class HubNode:
     feeds: list[Line] = field(default_factory=list)
     options: Line = field(default_factory=dict)
     """Further fields of the first job."""
+    program: str = ""
+    """Another binary than that of most nodes."""
     _answers: dict[int, queue.Queue[Line]] = field(default_factory=dict)
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -92,7 +94,7 @@ class HubNode:
         (self.directory / "spool").mkdir(exist_ok=True)
         with (self.directory / "hub.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [*self.prefix, node_binary(), "--log-format", "plain", "hub"],
+                [*self.prefix, self.program or node_binary(), "--log-format", "plain", "hub"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

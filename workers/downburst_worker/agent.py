@@ -45,7 +45,7 @@ from downburst.model import (
 from downburst.settings import Settings
 from downburst_worker import circuit_lines, lines
 from downburst_worker.accounts import LegAccounts
-from downburst_worker.binary import find_node
+from downburst_worker.binary import find_node, find_node_for_kafka
 from downburst_worker.bookkeeping import BatchLoader, Bookkeeping
 from downburst_worker.circuit_jobs import CircuitJobs
 from downburst_worker.node import Line, NodeProcess
@@ -91,7 +91,7 @@ class Agent:
         self._ending = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._node = NodeProcess(
-            argv or (str(find_node(settings.node)), "hub"),
+            argv or (str(_program(settings)), "hub"),
             clock=clock,
             on_ready=self._make_ready,
             on_event=self._hear,
@@ -236,6 +236,7 @@ class Agent:
             "data_connections": settings.data_connections,
             "receipt_hours": settings.receipt_hours,
             "receipt_bytes": settings.receipt_bytes,
+            "shared_log": lines.shared_log(settings.kafka),
         }
 
     async def _apply_feeds(self) -> None:
@@ -453,6 +454,10 @@ class Agent:
     def _say(self, event: Event) -> None:
         self._live.apply(event)
         self._bus.publish(event)
+
+
+def _program(settings: Settings) -> Path:
+    return (find_node if settings.kafka.products == "here" else find_node_for_kafka)(settings.node)
 
 
 def _because(reason: str | None) -> str:

@@ -9,18 +9,27 @@ from downburst.errors import Failure
 
 def find_node(given: Path | None = None) -> Path:
     """The binary: as given, beside this source tree's build, or on PATH."""
+    return _find(NAME, given, "run `make setup`, or name it with the setting `node` (DOWNBURST_NODE)")
+
+
+def find_node_for_kafka(given: Path | None = None) -> Path:
+    """The hub's node that keeps logs on Kafka: beside the other one, this source tree's build, or on PATH."""
+    beside = None if given is None else given.expanduser().absolute().with_name(NAME_FOR_KAFKA)
+    if beside is not None and _executable(beside):
+        return beside
+    return _find(NAME_FOR_KAFKA, None, "run `make node-kafka`, or set kafka.products = here")
+
+
+def _find(name: str, given: Path | None, remedy: str) -> Path:
     if given is not None:
         return _usable(given)
     for place in (BUILT / "release", BUILT / "debug"):
-        if _executable(place / NAME):
-            return place / NAME
-    on_path = shutil.which(NAME)
+        if _executable(place / name):
+            return place / name
+    on_path = shutil.which(name)
     if on_path is not None:
         return Path(on_path)
-    raise Failure(
-        f"the binary {NAME} is neither in {BUILT}/release nor on PATH; "
-        "run `make setup`, or name it with the setting `node` (DOWNBURST_NODE)"
-    )
+    raise Failure(f"the binary {name} is neither in {BUILT}/release nor on PATH; {remedy}")
 
 
 def _usable(path: Path) -> Path:
@@ -35,4 +44,5 @@ def _executable(path: Path) -> bool:
 
 
 NAME = "downburst-node"
+NAME_FOR_KAFKA = "downburst-node-kafka"
 BUILT = Path(__file__).resolve().parent.parent / "target"

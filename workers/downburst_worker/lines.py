@@ -20,6 +20,7 @@ from downburst.events import (
     TrafficSeen,
     UpstreamChanged,
 )
+from downburst.kafka_settings import KafkaSettings
 from downburst.model import (
     Acknowledgement,
     Credential,
@@ -40,6 +41,14 @@ from downburst.settings import LdmSettings, MulticastSettings
 from downburst_worker.circuit_lines import circuit_uses
 
 Line = dict[str, Any]
+
+
+def shared_log(settings: KafkaSettings) -> Line | None:
+    """Where the node keeps the logs of feeds, if not on its machine alone."""
+    if settings.products == "here":
+        return None
+    shared = settings.model_dump(mode="json", exclude={"products"})
+    return {**shared, "role": settings.products}
 
 
 def feeds_job(feeds: Iterable[Feed], heads: Sequence[Head]) -> Line:

@@ -1,66 +1,61 @@
-//! Measures appends to a real Kafka: `DOWNBURST_KAFKA=127.0.0.1:9092 cargo run --example figures`.
+//! Measures appends to a real Kafka, and how soon a sender has them: `DOWNBURST_KAFKA=127.0.0.1:9092 cargo run --example figures`.
 // A program for engineers may stop where it stands, and it measures.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
-use std::{env, process, time::Instant};
+#[path = "../tests/broker/mod.rs"]
+mod broker;
 
+use std::time::{Duration, Instant};
+
+use broker::{Node, fresh_prefix, open};
 use bytes::Bytes;
-use downburst_log::{NewProduct, ProductLog, contract};
-use downburst_log_kafka::{Cluster, KafkaLog, KafkaOptions};
-use downburst_model::{Epoch, FeedName, Sequence, WallMicros};
+use downburst_log::{NewProduct, contract};
+use downburst_log_kafka::Role;
+use downburst_model::WallMicros;
 
 fn main() {
-    let brokers = env::var("DOWNBURST_KAFKA").unwrap();
-    let cluster = Cluster { brokers, prefix: format!("figures-{}", process::id()), replicas: 1 };
-    let open = || {
-        KafkaLog::open(&cluster, FeedName::parse("F").unwrap(), KafkaOptions::default(), Epoch(1)).unwrap()
-    };
-    let log = open();
-    single(&log);
-    groups(&log);
-    reads(&log);
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
+    let sender = open(&prefix, Role::Sender, &base.path().join("sender"));
+    singles(&ingest, &sender);
+    groups(&ingest, &sender);
     let began = Instant::now();
-    let products = open().stat().products;
-    println!("opening: {products} products known after {:.2} s", began.elapsed().as_secs_f64());
+    let anew = open(&prefix, Role::Sender, &base.path().join("anew"));
+    anew.wait_for(ingest.log.head());
+    let (products, seconds) = (anew.log.stat().products, began.elapsed().as_secs_f64());
+    println!("a copy that was lost: {products} products again in {seconds:.2} s");
 }
 
-fn single(log: &KafkaLog) {
-    let mut took_ms: Vec<f64> = (0..SINGLES)
-        .map(|n| {
-            let began = Instant::now();
-            let (product, bytes) = numbered("single", n);
-            log.append(product, &mut &*bytes, &|| WallMicros(0)).unwrap();
-            began.elapsed().as_secs_f64() * 1e3
-        })
-        .collect();
-    took_ms.sort_by(f64::total_cmp);
-    let at = |share: usize| took_ms.get(SINGLES * share / 100).copied().unwrap_or_default();
-    println!("one product of 2 kB per append: median {:.1} ms, p99 {:.1} ms", at(50), at(99));
+fn singles(ingest: &Node, sender: &Node) {
+    let (mut stored_ms, mut copied_ms) = (Vec::new(), Vec::new());
+    for n in 0..SINGLES {
+        let (product, bytes) = numbered("single", n);
+        let began = Instant::now();
+        ingest.log.append(product, &mut &*bytes, &|| WallMicros(0)).unwrap();
+        stored_ms.push(began.elapsed().as_secs_f64() * 1e3);
+        while sender.log.head() < ingest.log.head() {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        copied_ms.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    for (what, mut took_ms) in [("stored", stored_ms), ("at a sender", copied_ms)] {
+        took_ms.sort_by(f64::total_cmp);
+        let at = |share: usize| took_ms.get(SINGLES * share / 100).copied().unwrap_or_default();
+        println!("one product of 2 kB per append, {what}: median {:.1} ms, p99 {:.1} ms", at(50), at(99));
+    }
 }
 
-fn groups(log: &KafkaLog) {
+fn groups(ingest: &Node, sender: &Node) {
     let began = Instant::now();
     for group in 0..GROUPS {
         let products = (0..GROUP).map(|n| numbered("group", group * GROUP + n)).collect();
-        log.append_all(products, &|| WallMicros(0)).into_iter().for_each(|appended| drop(appended.unwrap()));
+        let appended = ingest.log.append_all(products, &|| WallMicros(0));
+        appended.into_iter().for_each(|appended| drop(appended.unwrap()));
     }
-    let rate = (GROUPS * GROUP) as f64 / began.elapsed().as_secs_f64();
-    println!("groups of {GROUP} products of 2 kB: {rate:.0} products/s");
-}
-
-fn reads(log: &KafkaLog) {
-    let (began, mut cursor, mut count) = (Instant::now(), Sequence(0), 0);
-    while cursor < log.head() {
-        let batch = log.read(cursor, log.head(), 1 << 20, GROUP).unwrap();
-        count += batch.entries.iter().filter(|entry| entry.bytes.is_some()).count();
-        cursor = batch.read_to;
-    }
-    println!("reading all in order: {:.0} products/s", count as f64 / began.elapsed().as_secs_f64());
-    let began = Instant::now();
-    for n in 0..RANDOM_READS {
-        log.entry(Sequence(1 + n * 7_919 % log.head().0)).unwrap().unwrap();
-    }
-    println!("one product anywhere: {:.1} ms", began.elapsed().as_secs_f64() * 1e3 / RANDOM_READS as f64);
+    let rate = |began: Instant| (GROUPS * GROUP) as f64 / began.elapsed().as_secs_f64();
+    println!("groups of {GROUP} products of 2 kB: {:.0} products/s stored", rate(began));
+    sender.wait_for(ingest.log.head());
+    println!("the same, until a sender had them: {:.0} products/s", rate(began));
 }
 
 fn numbered(name: &str, n: usize) -> (NewProduct, Bytes) {
@@ -71,5 +66,4 @@ fn numbered(name: &str, n: usize) -> (NewProduct, Bytes) {
 
 const SINGLES: usize = 200;
 const GROUPS: usize = 40;
-const GROUP: usize = 500;
-const RANDOM_READS: u64 = 50;
+const GROUP: usize = 250;

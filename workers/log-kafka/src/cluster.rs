@@ -1,159 +1,209 @@
-//! Names of topics and the settings of every client.
+//! The brokers, and the settings of every client of theirs.
 
-use std::{fmt::Write, time::Duration};
+use std::{fs, time::Duration};
 
 use downburst_log::LogError;
-use downburst_model::FeedName;
-use futures_executor::block_on;
 use rdkafka::{
-    ClientConfig, Offset, TopicPartitionList,
-    admin::{AdminClient, AdminOptions, NewTopic, TopicReplication},
-    client::DefaultClientContext,
-    consumer::BaseConsumer,
-    error::{KafkaError, RDKafkaErrorCode},
+    ClientConfig, ClientContext, Offset, TopicPartitionList,
+    admin::{AdminClient, AdminOptions},
+    config::FromClientConfigAndContext,
+    consumer::{BaseConsumer, ConsumerContext},
+    error::KafkaError,
 };
 
-/// The brokers, and how logs are kept there.
-#[derive(Clone, Debug)]
-pub struct Cluster {
-    /// `host:port`, several with commas between.
-    pub brokers: String,
-    /// What the names of all topics begin with.
-    pub prefix: String,
-    /// Copies of each topic that is created.
-    pub replicas: i32,
-}
+use crate::{
+    Settings,
+    words::{Heard, explained},
+};
 
-/// The topics of a feed.
-#[derive(Clone, Debug)]
-pub(crate) struct Topics {
-    pub(crate) products: String,
-    pub(crate) index: String,
-    /// Whoever uses it last is the writer.
-    pub(crate) transactional_id: String,
-}
-
-impl Topics {
-    pub(crate) fn of(cluster: &Cluster, feed: &FeedName) -> Self {
-        let name = format!("{}.{}", cluster.prefix, escaped(feed.as_str()));
-        Self {
-            products: format!("{name}.products"),
-            index: format!("{name}.index"),
-            transactional_id: format!("{name}.writer"),
-        }
-    }
+/// The brokers of one hub.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    pub(crate) settings: Settings,
+    options: Vec<(&'static str, String)>,
 }
 
 impl Cluster {
-    pub(crate) fn config(&self) -> ClientConfig {
-        let mut config = ClientConfig::new();
-        config.set("bootstrap.servers", &self.brokers).set("client.id", "downburst-log");
-        config
+    /// Refuses settings that can't be right; nothing is asked of the brokers yet.
+    pub(crate) fn new(settings: Settings) -> Result<Self, LogError> {
+        let refused = |sentence: &str| Err(LogError::Store { sentence: sentence.to_owned() });
+        if settings.servers.is_empty() || settings.prefix.is_empty() {
+            return refused("shared_log names no servers or no prefix; set kafka.servers and kafka.prefix");
+        }
+        let security = settings.security;
+        if cfg!(not(feature = "tls")) && security.protocol().ends_with("SSL") {
+            return refused(
+                "this node was built without TLS; build it with its feature tls, or set kafka.security",
+            );
+        }
+        let mut options = vec![
+            ("bootstrap.servers", settings.servers.clone()),
+            ("client.id", "downburst-node".to_owned()),
+            ("security.protocol", security.protocol().to_owned()),
+            ("socket.keepalive.enable", "true".to_owned()),
+            // Brokers that come back are found again within a second.
+            ("reconnect.backoff.max.ms", "1000".to_owned()),
+        ];
+        for (option, file) in [
+            ("ssl.ca.location", &settings.ca_file),
+            ("ssl.certificate.location", &settings.certificate_file),
+            ("ssl.key.location", &settings.key_file),
+        ] {
+            options.extend(file.iter().map(|file| (option, file.display().to_string())));
+        }
+        if security.has_password() {
+            options.push(("sasl.mechanism", settings.sasl_mechanism.clone()));
+            options.push(("sasl.username", settings.sasl_user.clone()));
+            options.push(("sasl.password", password(&settings)?));
+        }
+        Ok(Self { settings, options })
     }
 
-    pub(crate) fn admin(&self) -> Result<AdminClient<DefaultClientContext>, LogError> {
-        self.config().create().map_err(remote("reach", &self.brokers))
+    pub(crate) fn servers(&self) -> &str {
+        &self.settings.servers
+    }
+
+    /// The topic of a feed.
+    pub(crate) fn topic(&self, feed: &str) -> String {
+        format!("{}.feed.{}", self.settings.prefix, escaped(feed))
+    }
+
+    /// Makes a client and what it heard about its connections.
+    pub(crate) fn client<T: FromClientConfigAndContext<Heard>>(
+        &self,
+        more: &[(&str, &str)],
+        heard: &Heard,
+    ) -> Result<T, LogError> {
+        self.client_with(more, heard.clone(), heard)
+    }
+
+    /// As [`client`](Self::client), with a context of its own.
+    pub(crate) fn client_with<C: ClientContext, T: FromClientConfigAndContext<C>>(
+        &self,
+        more: &[(&str, &str)],
+        context: C,
+        heard: &Heard,
+    ) -> Result<T, LogError> {
+        let mut config = ClientConfig::new();
+        for (option, value) in &self.options {
+            config.set(*option, value);
+        }
+        for (option, value) in more {
+            config.set(*option, *value);
+        }
+        config
+            .create_with_context(context)
+            .map_err(|error| self.explained("take the settings", &error, heard))
+    }
+
+    pub(crate) fn admin(&self, heard: &Heard) -> Result<AdminClient<Heard>, LogError> {
+        self.client(&[], heard)
     }
 
     /// A reader of committed records that is told the end of the partition.
-    pub(crate) fn consumer(&self) -> Result<BaseConsumer, LogError> {
-        let mut config = self.config();
-        config
-            .set("group.id", &self.prefix)
-            .set("enable.auto.commit", "false")
-            .set("enable.partition.eof", "true")
-            .set("isolation.level", "read_committed")
-            .set("auto.offset.reset", "earliest")
-            // A move to another place waits for the fetch under way, and that waits so long for what isn't there yet.
-            .set("fetch.wait.max.ms", "10")
-            // What is fetched ahead, and how long a reader that had enough of it waits before the next fetch.
-            .set("queued.max.messages.kbytes", "4096")
-            .set("fetch.queue.backoff.ms", "5");
-        config.create().map_err(remote("read from", &self.brokers))
+    pub(crate) fn consumer(&self, heard: &Heard) -> Result<BaseConsumer<Heard>, LogError> {
+        self.client(
+            &[
+                // Places are kept in the copies, not in a group, but the client wants a name.
+                ("group.id", &self.settings.prefix),
+                ("enable.auto.commit", "false"),
+                ("enable.partition.eof", "true"),
+                ("isolation.level", "read_committed"),
+                // A place that Kafka no longer has is for the reader to notice.
+                ("auto.offset.reset", "error"),
+                ("fetch.wait.max.ms", "100"),
+                // What is fetched ahead, and how long a reader that had enough of it waits before the next fetch.
+                ("queued.max.messages.kbytes", "8192"),
+                ("fetch.queue.backoff.ms", "5"),
+            ],
+            heard,
+        )
     }
 
-    /// Creates what is missing. Kafka itself deletes nothing: its clock is not the products', and the head must stay.
-    pub(crate) fn create(
-        &self,
-        admin: &AdminClient<DefaultClientContext>,
-        topics: &Topics,
-    ) -> Result<(), LogError> {
-        let topic = |name| {
-            NewTopic::new(name, 1, TopicReplication::Fixed(self.replicas))
-                .set("cleanup.policy", "delete")
-                .set("retention.ms", "-1")
-                .set("retention.bytes", "-1")
-                .set("unclean.leader.election.enable", "false")
-        };
-        let wanted = [topic(&topics.products), topic(&topics.index)];
-        let created = block_on(admin.create_topics(&wanted, &admin_options()));
-        for result in created.map_err(remote("create", &topics.products))? {
-            match result {
-                Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
-                Err((name, code)) => return Err(remote("create", &name)(KafkaError::AdminOp(code))),
-            }
-        }
-        Ok(())
+    pub(crate) fn explained(&self, action: &str, error: &KafkaError, heard: &Heard) -> LogError {
+        explained(self.servers(), action, error, heard)
     }
 }
 
-/// Deletes the records of a topic before an offset.
-pub(crate) fn delete_before(
-    admin: &AdminClient<DefaultClientContext>,
-    topic: &str,
-    offset: i64,
-) -> Result<(), LogError> {
-    let place = at(topic, offset).map_err(remote("shorten", topic))?;
-    let deleted =
-        block_on(admin.delete_records(&place, &admin_options())).map_err(remote("shorten", topic))?;
-    deleted.elements().iter().try_for_each(|element| element.error()).map_err(remote("shorten", topic))
+impl ClientContext for Heard {
+    fn error(&self, _: KafkaError, reason: &str) {
+        self.hear(reason);
+    }
 }
+
+impl ConsumerContext for Heard {}
 
 /// A place in the one partition of a topic.
-pub(crate) fn at(topic: &str, offset: i64) -> Result<TopicPartitionList, KafkaError> {
+pub(crate) fn at(topic: &str, offset: Offset) -> Result<TopicPartitionList, KafkaError> {
     let mut place = TopicPartitionList::new();
-    place.add_partition_offset(topic, PARTITION, Offset::Offset(offset))?;
+    place.add_partition_offset(topic, PARTITION, offset)?;
     Ok(place)
 }
 
-/// Makes an error of the client one of the log.
-pub(crate) fn remote(action: &'static str, place: &str) -> impl FnOnce(KafkaError) -> LogError {
-    let place = place.to_owned();
-    move |error| LogError::Remote { action, place, reason: error.to_string() }
+pub(crate) fn admin_options() -> AdminOptions {
+    AdminOptions::new().request_timeout(Some(ANSWER)).operation_timeout(Some(ANSWER))
 }
 
-fn admin_options() -> AdminOptions {
-    AdminOptions::new().request_timeout(Some(REQUEST)).operation_timeout(Some(REQUEST))
+fn password(settings: &Settings) -> Result<String, LogError> {
+    let Some(file) = &settings.sasl_password_file else {
+        let sentence =
+            "kafka.security is sasl, and kafka.sasl_password_file names no file; name the one with it";
+        return Err(LogError::Store { sentence: sentence.to_owned() });
+    };
+    fs::read_to_string(file).map(|text| text.trim().to_owned()).map_err(|error| LogError::Store {
+        sentence: format!("{} can't be read ({error}); correct it", file.display()),
+    })
 }
 
 /// Kafka takes letters, digits, dots, dashes and underscores; everything else becomes `_` and two hexadecimal digits.
 fn escaped(feed: &str) -> String {
-    feed.bytes().fold(String::new(), |mut text, byte| {
+    feed.bytes().fold(String::new(), |text, byte| {
         if byte.is_ascii_alphanumeric() || byte == b'-' {
-            text.push(char::from(byte));
+            text + char::from(byte).encode_utf8(&mut [0; 4])
         } else {
-            // Writing to a string can't fail.
-            let _ = write!(text, "_{byte:02x}");
+            text + &format!("_{byte:02x}")
         }
-        text
     })
 }
 
 pub(crate) const PARTITION: i32 = 0;
-/// A broker that starts, or elects a leader, answers within that.
-pub(crate) const REQUEST: Duration = Duration::from_secs(30);
+/// Brokers that are well answer within that, also while they elect a leader.
+pub(crate) const ANSWER: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
+    use downburst_model::FeedName;
+
     use super::*;
+    use crate::{Role, Security};
 
     #[test]
-    fn every_feed_has_topics_of_its_own_with_names_that_kafka_takes() {
+    fn every_feed_has_a_topic_of_its_own_with_a_name_that_kafka_takes() {
         let name = |feed: &str| escaped(FeedName::parse(feed).unwrap().as_str());
         assert_eq!(name("IDS|DDPLUS"), "IDS_7cDDPLUS");
         assert_ne!(name("A_7cB"), name("A|B"));
-        assert_ne!(name("A.products"), name("A"));
-        let longest = name(&"|".repeat(64));
-        assert!(longest.len() + ".products".len() < 249 - 40, "room for a prefix");
+        assert!(name(&"|".repeat(64)).len() < 249 - 50, "room for a prefix");
+    }
+
+    #[test]
+    fn settings_that_cannot_be_right_are_refused_with_a_sentence() {
+        let settings = Settings {
+            servers: "a:1".to_owned(),
+            prefix: "p".to_owned(),
+            role: Role::Ingest,
+            security: Security::SaslTls,
+            ca_file: None,
+            certificate_file: None,
+            key_file: None,
+            sasl_mechanism: "PLAIN".to_owned(),
+            sasl_user: "u".to_owned(),
+            sasl_password_file: None,
+            replication: 0,
+        };
+        let sentence = |settings: Settings| Cluster::new(settings).err().unwrap().to_string();
+        assert!(sentence(settings.clone()).contains("kafka.sasl_password_file names no file"));
+        let missing = Settings { sasl_password_file: Some("/nowhere/password".into()), ..settings.clone() };
+        assert!(sentence(missing).contains("/nowhere/password can't be read"));
+        assert!(sentence(Settings { servers: String::new(), ..settings }).contains("set kafka.servers"));
     }
 }

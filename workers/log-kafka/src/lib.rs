@@ -1,31 +1,43 @@
-//! The product log on Kafka: [`ProductLog`](downburst_log::ProductLog) kept in two topics per feed.
+//! Feeds' logs on Kafka, shared by the nodes of a hub: [`SharedLogs`](downburst_log::SharedLogs) on one topic per feed.
 //!
-//! | topic (one partition each) | what a record holds |
+//! The topic `PREFIX.feed.NAME` has one partition. A record is one of three kinds, told by its key:
+//!
+//! | record | what it holds |
 //! |---|---|
-//! | `PREFIX.FEED.products` | up to 512 KiB of a product's bytes; the key is sequence and number of the part |
-//! | `PREFIX.FEED.index` | a product's description, its upstream stamp and where its bytes begin, in CBOR |
+//! | opening | the log's epoch, and which writer appends from here on |
+//! | part | up to 512 KiB of a large product, by upload and number |
+//! | manifest | what the log says about a product, and the bytes of one that is not large |
 //!
-//! An append is one transaction over both topics, so that a product is there with its description or not at all, and a
-//! large product needs no more memory than a part. Sequences are counted in the records: offsets can't serve, because
-//! markers of transactions take some. The transactional id names the feed: who opens the log fences the writer before.
+//! A product is stored once its manifest is committed, and its sequence is the manifest's offset plus one. Markers of
+//! transactions and parts take offsets too, so that sequences have gaps, as after an unclean end of a log on one machine.
+//! Parts are sent outside of transactions: those without a manifest are passed over, so that half a product never shows, and no
+//! transaction is open for longer than a group of manifests takes. All parts of a product lie between the manifest before it and
+//! its own, because a feed's writer sends one product after the other.
 //!
-//! Opening reads the index topic, which holds no bytes, into memory: by calculation some 500 bytes per remembered product. Both topics
-//! are kept without limit by Kafka; `retain` deletes their records from the front, and never the newest description, so
-//! that epoch and head outlive every product.
+//! The transactional id names the feed: who opens the log to ingest fences the writer before. A writer that lost its connection
+//! looks for another one's opening before it opens the log again, and stays away if there is one.
 //!
-//! Limits: duplicates are known by id and content only. A log follows its own appends: it doesn't see those of the
-//! writer that fenced it. A read costs a fetch from the broker, since no copy of the bytes is kept here.
+//! Every node keeps a copy in a [`FeedLog`](downburst_log::FeedLog) with the same sequences, and reads and serves from that alone.
+//! The ingesting node compares products with its copy, has them numbered by the brokers, and writes them into the copy; a sender
+//! follows the topic. A copy that is lost or of another epoch is read anew, as far back as Kafka keeps records.
+//!
+//! Kafka deletes old records by itself, by the feed's hours and bytes. If that takes all of them while nobody ingests, the next
+//! writer begins another epoch.
 // Deadlines of requests are measured on the monotonic clock; no product's stamp comes from it.
 #![allow(clippy::disallowed_methods)]
 
-mod append;
 mod cluster;
-mod fetch;
-mod index;
+mod follower;
+mod ingest;
 mod log;
+mod reader;
 mod record;
-mod retain;
+mod settings;
+mod store;
+mod topic;
+mod words;
 mod writer;
 
-pub use cluster::Cluster;
-pub use log::{KafkaLog, KafkaOptions};
+pub use log::KafkaLog;
+pub use settings::{Role, Security, Settings};
+pub use store::{KafkaLogs, connect};

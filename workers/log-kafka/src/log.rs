@@ -1,129 +1,172 @@
-//! The log of one feed on Kafka.
+//! The log of one feed on Kafka, with its copy on this node.
 
 use std::{
     io::Read,
-    sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
 };
 
 use bytes::Bytes;
 use downburst_log::{
-    Appended, Clock, Forgotten, LogEntry, LogError, LogStat, NewProduct, ProductLog, ReadBatch, Retained,
-    Retention,
+    Appended, Clock, Durability, FeedLog, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog,
+    ReadBatch, Recovery, Retained, SharedLog, Wanted,
 };
 use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductKey, Sequence, WallMicros};
-use rdkafka::{admin::AdminClient, client::DefaultClientContext};
 
 use crate::{
-    cluster::{Cluster, Topics},
-    fetch::{self, Fetchers},
-    index::Index,
-    record::Row,
+    Role,
+    cluster::Cluster,
+    follower::{Follower, epoch_of},
+    ingest::Ingest,
+    reader::Reader,
+    topic,
+    words::refused,
     writer::Writer,
 };
 
-/// Is told the head after each append.
-type Listener = Box<dyn Fn(Sequence) + Send + Sync>;
-
-/// The log of one feed in two topics; see the crate's description.
+/// The log of one feed on Kafka: appended to there, read from the copy here.
 pub struct KafkaLog {
-    pub(crate) feed: FeedName,
-    pub(crate) epoch: Epoch,
-    pub(crate) options: KafkaOptions,
-    pub(crate) topics: Topics,
-    pub(crate) admin: AdminClient<DefaultClientContext>,
-    /// Locked before the index, for the length of an append.
-    writer: Mutex<Writer>,
-    index: RwLock<Index>,
-    fetchers: Fetchers,
-    listeners: RwLock<Vec<Listener>>,
-}
-
-/// How a feed's log is kept.
-#[derive(Clone, Debug)]
-pub struct KafkaOptions {
-    /// How long bytes are kept, and the ceiling of all of them; what their copies take besides is not counted.
-    pub retention: Retention,
-    /// How long descriptions are remembered, in hours.
-    pub memory_hours: f64,
-    /// Larger products are refused.
-    pub max_product_bytes: u64,
-}
-
-impl Default for KafkaOptions {
-    fn default() -> Self {
-        let retention = Retention { hours: 24.0, bytes: 16 << 30 };
-        Self { retention, memory_hours: 168.0, max_product_bytes: 16 << 30 }
-    }
+    pub(crate) follower: Arc<Follower>,
+    /// Where products are ingested.
+    pub(crate) ingest: Option<Mutex<Ingest>>,
+    following: Mutex<Option<JoinHandle<()>>>,
+    options: Mutex<LogOptions>,
 }
 
 impl KafkaLog {
-    /// Opens the log of a feed, with `fresh_epoch` if nothing was ever stored. Another writer is fenced by that.
-    pub fn open(
-        cluster: &Cluster,
-        feed: FeedName,
-        options: KafkaOptions,
-        fresh_epoch: Epoch,
-    ) -> Result<Self, LogError> {
-        let (topics, admin) = (Topics::of(cluster, &feed), cluster.admin()?);
-        cluster.create(&admin, &topics)?;
-        // Only now can nobody else append to what is loaded.
-        let writer = Writer::open(cluster, &feed, &topics)?;
-        let index = fetch::load(cluster, &topics)?.unwrap_or_else(|| Index::new(fresh_epoch));
-        Ok(Self {
-            feed,
-            epoch: index.epoch,
-            options,
-            fetchers: Fetchers::new(cluster.clone(), topics.products.clone()),
-            topics,
-            admin,
-            writer: Mutex::new(writer),
-            index: RwLock::new(index),
-            listeners: RwLock::default(),
-        })
+    /// Opens the log of a feed. To ingest, that fences the writer before and waits until the copy has all that is there; a
+    /// sender reads from then on.
+    pub(crate) fn open(cluster: &Cluster, wanted: Wanted) -> Result<(Self, Recovery), LogError> {
+        match cluster.settings.role {
+            Role::Ingest => Self::open_to_ingest(cluster, wanted),
+            Role::Sender => Self::open_to_send(cluster, wanted),
+        }
     }
 
-    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open_to_ingest(cluster: &Cluster, wanted: Wanted) -> Result<(Self, Recovery), LogError> {
+        let topic = cluster.topic(wanted.feed.as_str());
+        topic::prepare(cluster, &topic, &wanted.options)?;
+        // Only now can nobody else append to what is read.
+        let writer = Writer::open(cluster, &wanted.feed, &topic)?;
+        let found = epoch_of(cluster, &topic, &std::env::temp_dir())?;
+        let epoch = found.unwrap_or(Epoch(wanted.random));
+        let options = wanted.options.clone();
+        let (follower, recovery) = copy(cluster, topic, wanted, epoch)?;
+        follower.catch_up(None)?;
+        let ingest = Ingest::begin(writer, epoch)?;
+        let log = Self::new(follower, Some(ingest), options);
+        log.keep_in_the_store();
+        Ok((log, recovery))
     }
 
-    pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    fn open_to_send(cluster: &Cluster, wanted: Wanted) -> Result<(Self, Recovery), LogError> {
+        let topic = cluster.topic(wanted.feed.as_str());
+        let found = if topic::exists(cluster, &topic)? {
+            epoch_of(cluster, &topic, &std::env::temp_dir())?
+        } else {
+            None
+        };
+        let Some(epoch) = found else {
+            let what = "holds no log yet, so that there is nothing to send; start the hub that ingests the feed first";
+            return Err(refused(&topic, what));
+        };
+        let options = wanted.options.clone();
+        let (follower, recovery) = copy(cluster, topic, wanted, epoch)?;
+        let log = Self::new(follower, None, options);
+        log.follow()?;
+        Ok((log, recovery))
     }
 
-    pub(crate) fn index_mut(&self) -> RwLockWriteGuard<'_, Index> {
-        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    /// Copies what others store from here on.
+    pub(crate) fn follow(&self) -> Result<(), LogError> {
+        let follower = Arc::clone(&self.follower);
+        let thread =
+            thread::Builder::new().name(format!("copy-{}", self.feed())).spawn(move || follower.run());
+        let thread = thread.map_err(|error| LogError::Store {
+            sentence: format!("no thread to copy feed {}: {error}", self.feed()),
+        })?;
+        *lock(&self.following) = Some(thread);
+        Ok(())
     }
 
-    pub(crate) fn tell(&self, head: u64) {
-        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
-        listeners.iter().for_each(|listener| listener(Sequence(head)));
+    fn new(follower: Follower, ingest: Option<Ingest>, options: LogOptions) -> Self {
+        Self {
+            follower: Arc::new(follower),
+            ingest: ingest.map(Mutex::new),
+            following: Mutex::default(),
+            options: Mutex::new(options),
+        }
     }
 
-    fn entries(&self, rows: Vec<Row>) -> Result<Vec<LogEntry>, LogError> {
-        let is_gone = |sequence| sequence < self.index().first;
-        let kept: Vec<Row> = rows.iter().filter(|row| !is_gone(row.sequence())).cloned().collect();
-        let mut bytes = self.fetchers.fetch(&kept, &is_gone)?;
-        let entry =
-            |row: Row| LogEntry { bytes: bytes.remove(&row.sequence()), info: row.info, source: row.source, ldm: None };
-        Ok(rows.into_iter().map(entry).collect())
+    /// Without waiting: the brokers may be away, and what is kept too long harms nobody.
+    fn keep_in_the_store(&self) {
+        let (follower, options) = (Arc::clone(&self.follower), lock(&self.options).clone());
+        let name = format!("keep-{}", self.feed());
+        let kept = thread::Builder::new().name(name).spawn(move || {
+            if let Err(error) = topic::keep(&follower.cluster, &follower.topic, &options) {
+                let feed = follower.copy.feed();
+                (follower.say)(format!("how long Kafka keeps feed {feed} could not be set: {error}"));
+            }
+        });
+        if let Err(error) = kept {
+            tracing::warn!(%error, "no thread to set a topic's retention");
+        }
+    }
+
+    pub(crate) fn say(&self, sentence: String) {
+        (self.follower.say)(sentence);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.follower.stop.load(Ordering::Acquire)
+    }
+}
+
+impl SharedLog for KafkaLog {
+    fn copy(&self) -> &Arc<FeedLog> {
+        &self.follower.copy
+    }
+
+    fn set_options(&self, options: LogOptions) {
+        self.copy().set_options(of_a_copy(options.clone()));
+        let before = std::mem::replace(&mut *lock(&self.options), options.clone());
+        if self.ingest.is_some() && before.retention != options.retention {
+            self.keep_in_the_store();
+        }
+    }
+
+    fn stop(&self) {
+        self.follower.stop.store(true, Ordering::Release);
+        if let Some(thread) = lock(&self.following).take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for KafkaLog {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
 impl ProductLog for KafkaLog {
     fn feed(&self) -> &FeedName {
-        &self.feed
+        self.copy().feed()
     }
 
     fn epoch(&self) -> Epoch {
-        self.epoch
+        self.copy().epoch()
     }
 
     fn head(&self) -> Sequence {
-        Sequence(self.index().head)
+        self.copy().head()
     }
 
     fn first(&self) -> Sequence {
-        Sequence(self.index().first)
+        self.copy().first()
     }
 
     fn append(
@@ -132,7 +175,7 @@ impl ProductLog for KafkaLog {
         bytes: &mut dyn Read,
         clock: Clock<'_>,
     ) -> Result<Appended, LogError> {
-        self.append_from(product, bytes, clock)
+        self.ingest_from(product, bytes, clock)
     }
 
     fn append_all(
@@ -140,7 +183,7 @@ impl ProductLog for KafkaLog {
         products: Vec<(NewProduct, Bytes)>,
         clock: Clock<'_>,
     ) -> Vec<Result<Appended, LogError>> {
-        self.append_group(&mut self.writer(), products, clock)
+        self.ingest_all(&products, clock)
     }
 
     fn read(
@@ -150,28 +193,15 @@ impl ProductLog for KafkaLog {
         limit_bytes: usize,
         limit_entries: usize,
     ) -> Result<ReadBatch, LogError> {
-        let (rows, read_to, forgotten_to) = {
-            let index = self.index();
-            let end = to.0.min(index.head).max(after.0);
-            let (rows, is_cut) = select(&index, after.0, end, limit_bytes as u64, limit_entries.max(1));
-            let last = rows.last().map_or(end, Row::sequence);
-            (rows, if is_cut { last } else { end }, index.forgotten_to)
-        };
-        let to = forgotten_to.min(read_to);
-        let forgotten = (after.0 < to).then(|| Forgotten { from: Sequence(after.0 + 1), to: Sequence(to) });
-        Ok(ReadBatch { entries: self.entries(rows)?, read_to: Sequence(read_to), forgotten })
+        self.copy().read(after, to, limit_bytes, limit_entries)
     }
 
     fn entry(&self, sequence: Sequence) -> Result<Option<LogEntry>, LogError> {
-        let row = self.index().rows.get(&sequence.0).map(|known| known.row.clone());
-        Ok(self.entries(row.into_iter().collect())?.pop())
+        self.copy().entry(sequence)
     }
 
-    /// Goes through all that is remembered: Kafka's own search by time knows only its own clocks.
     fn find_time(&self, stored: WallMicros) -> Sequence {
-        let index = self.index();
-        let first = index.rows.values().find(|known| known.row.info.stored >= stored);
-        Sequence(first.map_or(index.head, |known| known.row.sequence() - 1))
+        self.copy().find_time(stored)
     }
 
     fn find_duplicate(
@@ -180,53 +210,47 @@ impl ProductLog for KafkaLog {
         size: u64,
         digest: &Digest,
     ) -> Result<Option<Sequence>, LogError> {
-        Ok(self.index().keys.content(id, size, digest).map(Sequence))
+        self.copy().find_duplicate(id, size, digest)
     }
 
     fn find_source(&self, key: &ProductKey) -> Result<Option<Sequence>, LogError> {
-        Ok(self.index().keys.source(key, None).map(Sequence))
+        self.copy().find_source(key)
     }
 
-    fn on_append(&self, listener: Listener) {
-        self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(listener);
+    fn on_append(&self, listener: Box<dyn Fn(Sequence) + Send + Sync>) {
+        self.copy().on_append(listener);
     }
 
+    /// Of the copy; Kafka keeps its own time.
     fn retain(&self, now: WallMicros) -> Result<Retained, LogError> {
-        self.retain_at(now)
+        self.copy().retain(now)
     }
 
-    /// Without files and their disk, which a client isn't told.
     fn stat(&self) -> LogStat {
-        let index = self.index();
-        let kept = || index.rows.range(index.first..).map(|(_, known)| &known.row.info);
-        LogStat {
-            products: kept().count() as u64,
-            remembered: index.rows.range(..index.first).count() as u64,
-            bytes: kept().map(|info| info.size).sum(),
-            memory_bytes: 0,
-            ceiling_bytes: self.options.retention.bytes,
-            first: Sequence(index.first),
-            head: Sequence(index.head),
-            segments: 0,
-            oldest_stored: kept().next().map(|info| info.stored),
-            newest_stored: index.rows.values().next_back().map(|known| known.row.info.stored),
-        }
+        self.copy().stat()
     }
 }
 
-/// The products of a read and whether a limit ended it.
-fn select(index: &Index, after: u64, end: u64, limit_bytes: u64, limit_entries: usize) -> (Vec<Row>, bool) {
-    let (mut rows, mut bytes) = (Vec::new(), 0_u64);
-    if after >= end {
-        return (rows, false);
-    }
-    for (sequence, known) in index.rows.range(after + 1..=end) {
-        let has_bytes = *sequence >= index.first;
-        bytes = bytes.saturating_add(if has_bytes { known.row.info.size } else { 0 });
-        if rows.len() >= limit_entries || (bytes > limit_bytes && !rows.is_empty()) {
-            return (rows, true);
-        }
-        rows.push(known.row.clone());
-    }
-    (rows, false)
+/// Opens the copy of a topic that is in this epoch.
+fn copy(
+    cluster: &Cluster,
+    topic: String,
+    wanted: Wanted,
+    epoch: Epoch,
+) -> Result<(Follower, Recovery), LogError> {
+    let Wanted { feed, directory, options, say, .. } = wanted;
+    let oldest = Reader::new(cluster, &topic, &directory)?.extent()?.oldest;
+    let forgotten = Sequence(u64::try_from(oldest).unwrap_or_default());
+    let (log, recovery) = FeedLog::open_copy(&directory, feed, of_a_copy(options), epoch, forgotten)?;
+    let (copy, stop) = (Arc::new(log), Arc::new(AtomicBool::new(false)));
+    Ok((Follower { cluster: cluster.clone(), topic, directory, copy, say, stop }, recovery))
+}
+
+/// What a copy loses with the power is read again, so that it need not wait for its disk.
+fn of_a_copy(options: LogOptions) -> LogOptions {
+    LogOptions { durability: Durability::Process, ..options }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

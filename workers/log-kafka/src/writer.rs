@@ -1,12 +1,12 @@
-//! The one writer of a feed: transactions under the feed's transactional id.
+//! The one writer of a feed: manifests in transactions under the feed's transactional id, parts before them.
 
 use std::{
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
-use downburst_log::LogError;
-use downburst_model::FeedName;
+use downburst_log::{Draft, LogError};
+use downburst_model::{Epoch, FeedName, Sequence};
 use rdkafka::{
     ClientContext, Message,
     error::{KafkaError, RDKafkaErrorCode},
@@ -14,189 +14,273 @@ use rdkafka::{
 };
 
 use crate::{
-    cluster::{Cluster, PARTITION, REQUEST, Topics, remote},
-    record::{PART_BYTES, Row, part_key},
+    cluster::{Cluster, PARTITION},
+    reader::sequence_at,
+    record::{Kind, Manifest, Opening, PART_BYTES, Random, Upload},
+    words::Heard,
 };
 
-/// Writes to the topics of a feed.
+/// Writes to the topic of a feed.
 pub(crate) struct Writer {
-    producer: BaseProducer<Deliveries>,
+    cluster: Cluster,
     feed: FeedName,
-    topics: Topics,
-    /// Why nothing can be appended any more.
-    ended: Option<Failure>,
+    topic: String,
+    epoch: Epoch,
+    heard: Heard,
+    manifests: BaseProducer<Deliveries>,
+    /// Made for the first large product. It is in no transaction and fenced by nobody: what it sends is nothing by itself.
+    parts: Option<BaseProducer<Deliveries>>,
 }
 
-/// Why a transaction did not come about.
-#[derive(Clone, Debug)]
+/// Why products got no sequence.
+#[derive(Debug)]
 pub(crate) enum Failure {
-    Fenced(FeedName),
-    Refused { action: &'static str, place: String, reason: String },
-    Unsettled { feed: FeedName, reason: String },
+    /// Another writer took over.
+    Fenced,
+    /// Nothing was stored, and the writer may go on.
+    Refused(LogError),
+    /// Nothing was stored, and the writer has to be opened again.
+    Lost(LogError),
+    /// The transaction of this batch was perhaps stored.
+    Unsettled(Random, String),
+}
+
+/// A product on its way, with its bytes or where they are.
+struct Leaving {
+    description: Vec<u8>,
+    content: Result<bytes::Bytes, Upload>,
 }
 
 /// Where a record went, once it is there.
-pub(crate) type Delivery = Arc<OnceLock<Result<i64, KafkaError>>>;
+type Delivery = Arc<OnceLock<Result<i64, KafkaError>>>;
 
 /// Notes where records went.
-pub(crate) struct Deliveries;
+#[derive(Clone)]
+struct Deliveries(Heard);
 
 impl Writer {
     /// Fences the writer before, and waits until its last transaction is through or undone.
-    pub(crate) fn open(cluster: &Cluster, feed: &FeedName, topics: &Topics) -> Result<Self, LogError> {
-        let mut config = cluster.config();
-        config
-            .set("transactional.id", &topics.transactional_id)
-            .set("transaction.timeout.ms", "60000")
-            // Who appends waits for the record, so that nothing is won by waiting for others.
-            .set("linger.ms", "0")
-            .set("queue.buffering.max.kbytes", "65536");
-        let place = &topics.transactional_id;
-        let producer: BaseProducer<Deliveries> =
-            config.create_with_context(Deliveries).map_err(remote("open", place))?;
-        producer.init_transactions(REQUEST).map_err(remote("become the writer", place))?;
-        Ok(Self { producer, feed: feed.clone(), topics: topics.clone(), ended: None })
+    pub(crate) fn open(cluster: &Cluster, feed: &FeedName, topic: &str) -> Result<Self, LogError> {
+        let heard = Heard::default();
+        let manifests: BaseProducer<Deliveries> = cluster.client_with(
+            &[
+                ("transactional.id", topic),
+                // Longer than any transaction takes. A writer that dies in one holds readers up for so long at most.
+                ("transaction.timeout.ms", "15000"),
+                // Who appends waits for the record, so that nothing is won by waiting for others.
+                ("linger.ms", "0"),
+                ("message.max.bytes", "1000000"),
+                ("queue.buffering.max.kbytes", "65536"),
+            ],
+            Deliveries(heard.clone()),
+            &heard,
+        )?;
+        let became = manifests.init_transactions(PATIENCE);
+        manifests.poll(POLL);
+        became.map_err(|error| cluster.explained("take a writer", &error, &heard))?;
+        let (cluster, feed, topic) = (cluster.clone(), feed.clone(), topic.to_owned());
+        Ok(Self { cluster, feed, topic, epoch: Epoch(0), heard, manifests, parts: None })
     }
 
-    /// Does `work` in a transaction: all that it sends is stored when this returns, or nothing if it fails.
-    pub(crate) fn transact<T, E: From<Failure>>(
-        &mut self,
-        work: impl FnOnce(&Self) -> Result<T, E>,
-    ) -> Result<T, E> {
-        if let Some(ended) = &self.ended {
-            return Err(ended.clone().into());
+    /// Says who appends from here on.
+    pub(crate) fn begin(&mut self, epoch: Epoch, writer: Random) -> Result<Sequence, Failure> {
+        self.epoch = epoch;
+        let opening = Opening { epoch, writer }.to_value();
+        let sent =
+            self.transact([0; 16], |me| Ok(vec![me.send(&me.manifests, Kind::Opening, &opening)?]))?;
+        Ok(sent.first().copied().unwrap_or_default())
+    }
+
+    /// Stores a group in one transaction.
+    pub(crate) fn number(&self, drafts: &[Draft<'_>]) -> Result<Vec<Sequence>, Failure> {
+        let mut leaving = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let bytes = draft.bytes().cloned().unwrap_or_default();
+            leaving.push(Leaving { description: draft.description(), content: Ok(bytes) });
         }
-        self.producer.begin_transaction().map_err(|error| self.failure("begin a transaction in", &error))?;
-        match work(self) {
-            Ok(done) => {
-                self.commit()?;
-                Ok(done)
+        self.store(leaving)
+    }
+
+    /// Stores a product whose parts are there.
+    pub(crate) fn number_uploaded(&self, draft: &Draft<'_>, upload: Upload) -> Result<Sequence, Failure> {
+        let leaving = Leaving { description: draft.description(), content: Err(upload) };
+        Ok(self.store(vec![leaving])?.first().copied().unwrap_or_default())
+    }
+
+    /// Begins a large product.
+    pub(crate) fn upload(&mut self) -> Result<Upload, Failure> {
+        if self.parts.is_none() {
+            let made = self.cluster.client_with(
+                &[
+                    ("enable.idempotence", "true"),
+                    ("message.timeout.ms", "15000"),
+                    ("linger.ms", "0"),
+                    ("message.max.bytes", "1000000"),
+                    ("queue.buffering.max.kbytes", "16384"),
+                ],
+                Deliveries(self.heard.clone()),
+                &self.heard,
+            );
+            self.parts = Some(made.map_err(Failure::Refused)?);
+        }
+        Ok(Upload { id: random().map_err(Failure::Refused)?, parts: 0 })
+    }
+
+    /// Sends the next part, and waits while too many are on their way.
+    pub(crate) fn part(&self, upload: &mut Upload, bytes: &[u8]) -> Result<PartSent, Failure> {
+        let Some(producer) = &self.parts else { return Err(self.refused(&KafkaError::Canceled)) };
+        let kind = Kind::Part { upload: upload.id, part: upload.parts };
+        upload.parts += 1;
+        self.send(producer, kind, bytes).map(PartSent)
+    }
+
+    /// Waits until all parts are at the brokers.
+    pub(crate) fn finish(&self, parts: &[PartSent]) -> Result<(), Failure> {
+        let Some(producer) = &self.parts else { return Ok(()) };
+        self.flush(producer)?;
+        parts.iter().try_for_each(|PartSent(delivery)| self.offset(delivery).map(|_| ()))
+    }
+
+    fn store(&self, leaving: Vec<Leaving>) -> Result<Vec<Sequence>, Failure> {
+        let batch = random().map_err(Failure::Refused)?;
+        self.transact(batch, |me| {
+            let mut sent = Vec::with_capacity(leaving.len());
+            for (place, Leaving { description, content }) in leaving.into_iter().enumerate() {
+                let (bytes, upload) =
+                    content.map_or_else(|upload| (Default::default(), Some(upload)), |it| (it, None));
+                let manifest = Manifest { epoch: me.epoch, batch, place: place as u32, upload, description };
+                sent.push(me.send(&me.manifests, Kind::Manifest, &manifest.to_value(&bytes))?);
             }
-            Err(stop) => {
-                self.abort();
-                Err(stop)
+            Ok(sent)
+        })
+    }
+
+    /// All that `work` sends is stored when this returns, or nothing if it fails.
+    fn transact(
+        &self,
+        batch: Random,
+        work: impl FnOnce(&Self) -> Result<Vec<Delivery>, Failure>,
+    ) -> Result<Vec<Sequence>, Failure> {
+        self.manifests.begin_transaction().map_err(|error| self.lost(&error))?;
+        let sent = work(self).and_then(|sent| {
+            self.flush(&self.manifests)?;
+            sent.iter().map(|delivery| self.offset(delivery)).collect::<Result<Vec<i64>, Failure>>()
+        });
+        match sent {
+            Ok(offsets) => {
+                self.commit(batch)?;
+                Ok(offsets.into_iter().map(sequence_at).collect())
             }
-        }
-    }
-
-    /// Sends a product's bytes as parts; gives the delivery of the first and their number.
-    pub(crate) fn product(&self, sequence: u64, bytes: &[u8]) -> Result<(Delivery, u32), Failure> {
-        let first = self.part(sequence, 0, bytes.get(..PART_BYTES).unwrap_or(bytes))?;
-        let mut parts = 1;
-        for bytes in bytes.chunks(PART_BYTES).skip(1) {
-            self.part(sequence, parts, bytes)?;
-            parts += 1;
-        }
-        Ok((first, parts))
-    }
-
-    /// Sends one part.
-    pub(crate) fn part(&self, sequence: u64, part: u32, bytes: &[u8]) -> Result<Delivery, Failure> {
-        self.send(&self.topics.products, &part_key(sequence, part), bytes)
-    }
-
-    /// Sends a product's description.
-    pub(crate) fn note(&self, row: &Row) -> Result<Delivery, Failure> {
-        self.send(&self.topics.index, &[], &row.to_cbor())
-    }
-
-    /// Waits until everything sent is at the brokers, or refused. Nothing may be sent between this and a commit.
-    pub(crate) fn flush(&self) -> Result<(), Failure> {
-        let deadline = Instant::now() + REQUEST;
-        while self.producer.in_flight_count() > 0 {
-            // The client's own `flush` looks every 100 ms, and its `poll` never ends before its time.
-            self.producer.poll(POLL);
-            if Instant::now() > deadline {
-                return Err(self.failure("write to", &KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut)));
-            }
-        }
-        Ok(())
-    }
-
-    /// Where a record is, after a flush.
-    pub(crate) fn offset(&self, delivery: &Delivery) -> Result<i64, Failure> {
-        match delivery.get() {
-            Some(Ok(offset)) => Ok(*offset),
-            Some(Err(error)) => Err(self.failure("write to", error)),
-            None => Err(self.failure("write to", &KafkaError::Canceled)),
-        }
-    }
-
-    fn send(&self, topic: &str, key: &[u8], bytes: &[u8]) -> Result<Delivery, Failure> {
-        let delivery = Delivery::default();
-        let opaque = Arc::clone(&delivery);
-        let mut record =
-            BaseRecord::with_opaque_to(topic, opaque).partition(PARTITION).key(key).payload(bytes);
-        loop {
-            match self.producer.send(record) {
-                Ok(()) => return Ok(delivery),
-                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
-                    self.producer.poll(POLL);
-                    record = again;
-                }
-                Err((error, _)) => return Err(self.failure("write to", &error)),
-            }
+            Err(failure) => Err(self.undone(failure)),
         }
     }
 
     /// A commit without an answer is asked for again; what is still open then was perhaps stored.
-    fn commit(&mut self) -> Result<(), Failure> {
+    fn commit(&self, batch: Random) -> Result<(), Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.producer.commit_transaction(REQUEST) {
+            match self.manifests.commit_transaction(PATIENCE) {
                 Ok(()) => return Ok(()),
                 Err(KafkaError::Transaction(error)) if error.is_retriable() && tries < COMMIT_TRIES => {}
                 Err(KafkaError::Transaction(error)) if error.txn_requires_abort() => {
-                    let failure = self.failure("commit to", &KafkaError::Transaction(error));
-                    self.abort();
-                    return Err(failure);
+                    let failure = self.refused(&KafkaError::Transaction(error));
+                    return Err(self.undone(failure));
                 }
-                Err(error) => {
-                    let failure = Failure::Unsettled { feed: self.feed.clone(), reason: error.to_string() };
-                    self.ended = Some(failure.clone());
-                    return Err(failure);
-                }
+                Err(_) if self.is_fenced() => return Err(Failure::Fenced),
+                Err(error) => return Err(Failure::Unsettled(batch, error.to_string())),
             }
         }
     }
 
     /// A transaction that can't be undone here is undone by the next writer, or by the brokers when its time is over.
-    fn abort(&mut self) {
+    fn undone(&self, failure: Failure) -> Failure {
         // Deliveries are noted by nobody else, and the client undoes nothing while some are not.
-        let _ = self.flush();
-        if let Err(error) = self.producer.abort_transaction(REQUEST) {
-            self.ended = Some(self.failure("undo a transaction in", &error));
+        let _ = self.flush(&self.manifests);
+        match (failure, self.manifests.abort_transaction(PATIENCE)) {
+            (Failure::Fenced, _) => Failure::Fenced,
+            (_, Err(_)) if self.is_fenced() => Failure::Fenced,
+            (Failure::Refused(error), Err(_)) => Failure::Lost(error),
+            (failure, _) => failure,
         }
     }
 
-    fn failure(&self, action: &'static str, error: &KafkaError) -> Failure {
-        let fatal = self.producer.client().fatal_error();
-        match fatal {
-            Some((RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced, _)) => {
-                Failure::Fenced(self.feed.clone())
+    fn send(
+        &self,
+        producer: &BaseProducer<Deliveries>,
+        kind: Kind,
+        value: &[u8],
+    ) -> Result<Delivery, Failure> {
+        let (delivery, key) = (Delivery::default(), kind.key());
+        let opaque = Arc::clone(&delivery);
+        let mut record =
+            BaseRecord::with_opaque_to(&self.topic, opaque).partition(PARTITION).key(&key).payload(value);
+        loop {
+            match producer.send(record) {
+                Ok(()) => return Ok(delivery),
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
+                    producer.poll(POLL);
+                    record = again;
+                }
+                Err((error, _)) => return Err(self.refused(&error)),
             }
-            Some((_, reason)) => self.refused(action, reason),
-            None => self.refused(action, error.to_string()),
         }
     }
 
-    fn refused(&self, action: &'static str, reason: String) -> Failure {
-        Failure::Refused { action, place: self.topics.products.clone(), reason }
+    /// Waits until everything sent is at the brokers, or refused.
+    fn flush(&self, producer: &BaseProducer<Deliveries>) -> Result<(), Failure> {
+        let deadline = Instant::now() + 2 * PATIENCE;
+        while producer.in_flight_count() > 0 {
+            // The client's own `flush` looks every 100 ms, and its `poll` never ends before its time.
+            producer.poll(POLL);
+            if Instant::now() > deadline {
+                return Err(self.refused(&KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut)));
+            }
+        }
+        Ok(())
     }
-}
 
-impl From<Failure> for LogError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Fenced(feed) => Self::Fenced { feed },
-            Failure::Refused { action, place, reason } => Self::Remote { action, place, reason },
-            Failure::Unsettled { feed, reason } => Self::Unsettled { feed, reason },
+    fn offset(&self, delivery: &Delivery) -> Result<i64, Failure> {
+        match delivery.get() {
+            Some(Ok(offset)) => Ok(*offset),
+            Some(Err(error)) => Err(self.refused(error)),
+            None => Err(self.refused(&KafkaError::Canceled)),
+        }
+    }
+
+    fn is_fenced(&self) -> bool {
+        let fatal = self.manifests.client().fatal_error();
+        matches!(fatal, Some((RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced, _)))
+    }
+
+    fn refused(&self, error: &KafkaError) -> Failure {
+        if self.is_fenced() {
+            return Failure::Fenced;
+        }
+        let explained =
+            self.cluster.explained(&format!("store products of feed {}", self.feed), error, &self.heard);
+        match self.manifests.client().fatal_error() {
+            Some(_) => Failure::Lost(explained),
+            None => Failure::Refused(explained),
+        }
+    }
+
+    fn lost(&self, error: &KafkaError) -> Failure {
+        match self.refused(error) {
+            Failure::Refused(error) => Failure::Lost(error),
+            failure => failure,
         }
     }
 }
 
-impl ClientContext for Deliveries {}
+/// A part that is on its way.
+pub(crate) struct PartSent(Delivery);
+
+impl ClientContext for Deliveries {
+    fn error(&self, _: KafkaError, reason: &str) {
+        self.0.hear(reason);
+    }
+}
 
 impl ProducerContext for Deliveries {
     type DeliveryOpaque = Delivery;
@@ -208,5 +292,18 @@ impl ProducerContext for Deliveries {
     }
 }
 
+/// Large products are cut into these.
+pub(crate) const LARGE_BYTES: usize = PART_BYTES;
+
+pub(crate) fn random() -> Result<Random, LogError> {
+    let mut bytes = Random::default();
+    getrandom::fill(&mut bytes).map_err(|error| LogError::Store {
+        sentence: format!("the system gives no random numbers: {error}"),
+    })?;
+    Ok(bytes)
+}
+
 const POLL: Duration = Duration::from_millis(1);
-const COMMIT_TRIES: u32 = 3;
+/// Brokers that are well take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+const COMMIT_TRIES: u32 = 2;

@@ -66,6 +66,12 @@ pub enum LogError {
         /// Its version.
         version: u32,
     },
+    /// The directory holds a log whose products nobody else has.
+    #[error("{} holds a log of its own, not a copy of a shared one; move the directory away, or keep the feeds' logs on this machine as before", dir.display())]
+    NoCopy {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The directory is no log, or its identity is lost.
     #[error("{} holds no log that can be read: its file `identity` is missing or damaged; check the path, and if it is right, start the node, which makes the file anew from the segments", dir.display())]
     NoLog {
@@ -79,6 +85,14 @@ pub enum LogError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// This node keeps a copy and gives no sequences.
+    #[error(
+        "products of feed {feed} are not ingested here: this node keeps a copy of its log; send them to a hub that ingests"
+    )]
+    OnlyCopied {
+        /// The feed.
+        feed: FeedName,
     },
     /// A store behind the network refused or did not answer. Nothing was stored.
     #[error(
@@ -101,6 +115,12 @@ pub enum LogError {
         expected: u64,
         /// As read.
         found: u64,
+    },
+    /// A shared store can't be used as it is.
+    #[error("{sentence}")]
+    Store {
+        /// What, where, and what to do.
+        sentence: String,
     },
     /// The disk takes nothing any more. Nothing was stored and nothing is damaged.
     #[error("the disk of {} is read-only; look for its failures in the kernel's log (`dmesg`) and mount it writable; what is stored can be read, and the log goes on by itself", path.display())]

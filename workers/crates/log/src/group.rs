@@ -57,7 +57,8 @@ impl FeedLog {
     ) {
         let options = self.options();
         let mut group = Group::default();
-        match self.begin(writer, waiting, &options) {
+        let first_bytes = waiting.front().map_or(0, Checked::longest_record);
+        match self.begin(writer, first_bytes, waiting.len(), &options) {
             Ok(limits) => self.stage(writer, waiting, results, &mut group, limits, clock),
             Err(error) => {
                 if let Some(refused) = waiting.pop_front() {
@@ -74,21 +75,21 @@ impl FeedLog {
     }
 
     /// Makes room in a segment for the first product, and tells how much more the write may take.
-    fn begin(
+    pub(crate) fn begin(
         &self,
         writer: &mut Writer,
-        waiting: &VecDeque<Checked>,
+        first_bytes: u64,
+        count: usize,
         options: &LogOptions,
     ) -> Result<Limits, LogError> {
         if writer.is_closed() {
             return Err(self.closed());
         }
-        let first = waiting.front().map_or(0, Checked::longest_record);
-        self.make_room(writer, first, options)?;
+        self.make_room(writer, first_bytes, options)?;
         let Some(active) = writer.active() else { return Err(self.closed()) };
         let free_rows = MAX_ROWS.saturating_sub(active.segment.row_count());
         let limits = Limits {
-            products: waiting.len().min(MAX_GROUP_PRODUCTS).min(free_rows).max(1),
+            products: count.min(MAX_GROUP_PRODUCTS).min(free_rows).max(1),
             end: options.roll_bytes().min(active.tail.saturating_add(MAX_GROUP_BYTES)),
         };
         self.reservation().cover(writer.next(), limits.products as u64, options.sequence_block)?;
@@ -96,7 +97,7 @@ impl FeedLog {
     }
 
     /// Gives sequences and places to products that are no duplicates and encodes their headers.
-    fn stage(
+    pub(crate) fn stage(
         &self,
         writer: &Writer,
         waiting: &mut VecDeque<Checked>,
@@ -107,12 +108,10 @@ impl FeedLog {
     ) {
         let Some(active) = writer.active() else { return };
         let stored = clock();
-        group.begin = active.tail;
-        group.end = active.tail;
+        *group = Group::at(active.tail);
         let mut keys = self.keys();
         while let Some(checked) = waiting.front() {
-            let full = group.end.saturating_add(checked.longest_record()) > limits.end;
-            if group.members.len() >= limits.products || (full && !group.members.is_empty()) {
+            if group.is_full(limits, checked.longest_record()) {
                 return;
             }
             let Some(checked) = waiting.pop_front() else { return };
@@ -164,7 +163,7 @@ impl FeedLog {
     }
 
     /// Writes the group behind the tail, durably if the feed asks for it.
-    fn commit(&self, writer: &Writer, group: &Group, options: &LogOptions) -> Result<(), Failure> {
+    pub(crate) fn commit(&self, writer: &Writer, group: &Group, options: &LogOptions) -> Result<(), Failure> {
         let Some(active) = writer.active().filter(|_| !group.members.is_empty()) else { return Ok(()) };
         if let Err(error) = group.write(active) {
             tracing::warn!(feed = %self.identity.feed, %error, "a group of products could not be written at once");
@@ -180,7 +179,7 @@ impl FeedLog {
         }
     }
 
-    fn publish_group(&self, writer: &mut Writer, group: Group, results: &mut Results) {
+    pub(crate) fn publish_group(&self, writer: &mut Writer, group: Group, results: &mut Results) {
         let Some(last) = group.members.last().map(|member| member.header.sequence) else { return };
         if let Some(active) = writer.active_mut() {
             active.segment.extend(&group.rows, group.end);
@@ -221,7 +220,7 @@ impl FeedLog {
         }
     }
 
-    fn forget_keys(&self, group: &Group) {
+    pub(crate) fn forget_keys(&self, group: &Group) {
         let mut keys = self.keys();
         group.rows.iter().for_each(|row| keys.remove(row));
     }
@@ -229,14 +228,14 @@ impl FeedLog {
 
 /// How much one write may take.
 #[derive(Clone, Copy)]
-struct Limits {
-    products: usize,
+pub(crate) struct Limits {
+    pub(crate) products: usize,
     /// The record after the first must not reach behind this place of the segment.
-    end: u64,
+    pub(crate) end: u64,
 }
 
 /// Why a group was not stored.
-enum Failure {
+pub(crate) enum Failure {
     /// The file is as it was before.
     NothingWritten,
     /// The records may have reached the disk.
@@ -246,7 +245,7 @@ enum Failure {
 /// A product that has what was announced.
 pub(crate) struct Checked {
     /// Its place in the call.
-    at: usize,
+    pub(crate) at: usize,
     bytes: Bytes,
     /// Without sequence, stamp and length yet.
     header: Header,
@@ -282,37 +281,70 @@ impl Checked {
         Self { at, ..self }
     }
 
-    fn longest_record(&self) -> u64 {
+    pub(crate) fn longest_record(&self) -> u64 {
         self.header.size.saturating_add(u64::from(record::MAX_HEADER_BYTES) + record::ALIGNMENT)
     }
 }
 
 /// Records on their way into the tail of the segment.
 #[derive(Default)]
-struct Group {
+pub(crate) struct Group {
     /// Where the first begins.
     begin: u64,
     /// Where the bytes of the last end.
     end: u64,
     /// The headers, each with the padding of the record before it.
     headers: Vec<u8>,
-    members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
     rows: Vec<Row>,
 }
 
 /// A record of a group.
-struct Member {
+pub(crate) struct Member {
     /// Its place in the call.
-    at: usize,
-    header: Header,
-    bytes: Bytes,
+    pub(crate) at: usize,
+    pub(crate) header: Header,
+    pub(crate) bytes: Bytes,
     /// Where its part of the headers ends.
     headers_end: usize,
 }
 
 impl Group {
+    /// One that begins at a place of the segment.
+    pub(crate) fn at(begin: u64) -> Self {
+        Self { begin, end: begin, ..Self::default() }
+    }
+
+    /// The same products with other sequences, which are as many; `None` if a record can't be encoded.
+    pub(crate) fn renumbered(self, sequences: &[u64], salt: u64) -> Option<Self> {
+        let mut group = Self::at(self.begin);
+        for (member, sequence) in self.members.into_iter().zip(sequences) {
+            let Member { at, bytes, header, .. } = member;
+            let stored = header.metadata.stored;
+            let header = Header { header_bytes: 0, ..header };
+            group.add(Checked { at, bytes, header }, *sequence, stored, salt)?;
+        }
+        Some(group)
+    }
+
+    /// True if a record as long as this would reach behind the limit.
+    pub(crate) fn is_full(&self, limits: Limits, record: u64) -> bool {
+        let full = self.end.saturating_add(record) > limits.end;
+        self.members.len() >= limits.products || (full && !self.members.is_empty())
+    }
+
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
     /// Takes a product in; `None` if its metadata can't be encoded.
-    fn add(&mut self, checked: Checked, sequence: u64, stored: WallMicros, salt: u64) -> Option<Row> {
+    pub(crate) fn add(
+        &mut self,
+        checked: Checked,
+        sequence: u64,
+        stored: WallMicros,
+        salt: u64,
+    ) -> Option<Row> {
         let Checked { at, bytes, mut header } = checked;
         header.sequence = sequence;
         header.metadata.stored = stored;
@@ -374,7 +406,7 @@ fn body_of(bytes: &[u8]) -> Option<Body> {
     Some(Body { starting_line_bytes, digest })
 }
 
-fn set(results: &mut Results, at: usize, result: Result<Appended, LogError>) {
+pub(crate) fn set(results: &mut Results, at: usize, result: Result<Appended, LogError>) {
     if let Some(place) = results.get_mut(at) {
         *place = Some(result);
     }

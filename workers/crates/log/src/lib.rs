@@ -35,6 +35,7 @@
 mod api;
 mod commits;
 pub mod contract;
+mod copy;
 mod error;
 mod examine;
 mod feed_log;
@@ -44,6 +45,7 @@ mod identity;
 mod index;
 mod keys;
 mod maintenance;
+mod numbered;
 mod options;
 mod read;
 mod reader;
@@ -52,6 +54,7 @@ mod recovery;
 mod scanner;
 mod search;
 mod segment;
+mod shared;
 mod sources;
 mod system;
 mod verify;
@@ -64,11 +67,14 @@ pub use api::{
     Appended, Clock, Forgotten, LdmStamp, LogEntry, LogStat, NewProduct, ProductLog, ReadBatch, Retained,
     SourceStamp,
 };
+pub use copy::Given;
 pub use error::LogError;
 pub use feed_log::FeedLog;
+pub use numbered::{Draft, NumberAll, NumberOne, Numbered};
 pub use options::{DuplicateRule, Durability, LogOptions, Retention};
 pub use reader::{LogReader, LogSummary};
 pub use recovery::{Damage, Recovery};
 pub use search::{SearchLimits, Searched, Sought};
+pub use shared::{Opened, SharedLog, SharedLogs, Wanted};
 pub use verify::{Finding, Flaw, Verified};
 pub use walk::{Copied, Entries, StoredEntry};

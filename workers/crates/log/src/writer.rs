@@ -104,6 +104,18 @@ impl FeedLog {
         bytes: &mut dyn Read,
         clock: Clock<'_>,
     ) -> Result<Appended, LogError> {
+        self.append_as(writer, product, bytes, clock, Numbers::Own)
+    }
+
+    /// Appends a product with a sequence of the log's own or another; the caller holds the writer.
+    pub(crate) fn append_as(
+        &self,
+        writer: &mut Writer,
+        product: NewProduct,
+        bytes: &mut dyn Read,
+        clock: Clock<'_>,
+        numbers: Numbers<'_>,
+    ) -> Result<Appended, LogError> {
         let options = self.options();
         if writer.closed {
             return Err(self.closed());
@@ -117,7 +129,7 @@ impl FeedLog {
         }
         let length = (record::reserve(&metadata) as u64).saturating_add(product.expected_size.unwrap_or(0));
         self.make_room(writer, length, &options)?;
-        let (outcome, size) = self.write_record(writer, &product, metadata, bytes, clock)?;
+        let (outcome, size) = self.write_record(writer, &product, metadata, bytes, clock, numbers)?;
         match outcome {
             Ok(Outcome::Stored(row, header)) => {
                 self.publish(writer, &row);
@@ -188,6 +200,7 @@ impl FeedLog {
         metadata: Metadata,
         bytes: &mut dyn Read,
         clock: Clock<'_>,
+        numbers: Numbers<'_>,
     ) -> Result<(Result<Outcome, LogError>, u64), LogError> {
         let options = self.options();
         let Writer { active: Some(active), buffer, next, .. } = writer else {
@@ -199,7 +212,7 @@ impl FeedLog {
             let ldm = product.ldm.or(contents.signature.map(LdmStamp::of_content));
             let metadata = Metadata { digest: contents.digest, body: contents.body, ldm, ..metadata };
             let header = Header { sequence: *next, size: contents.size, header_bytes, metadata };
-            self.finish(&draft, header, &options, clock)
+            self.finish(&draft, header, &options, clock, numbers)
         });
         Ok((outcome, draft.size))
     }
@@ -211,11 +224,19 @@ impl FeedLog {
         mut header: Header,
         options: &LogOptions,
         clock: Clock<'_>,
+        numbers: Numbers<'_>,
     ) -> Result<Outcome, LogError> {
-        if let Some(of) = self.duplicate_of(&header)? {
+        if !matches!(numbers, Numbers::Given(_))
+            && let Some(of) = self.duplicate_of(&header)?
+        {
             return Ok(Outcome::Duplicate(of));
         }
         header.metadata.stored = clock();
+        header.sequence = match numbers {
+            Numbers::Own => header.sequence,
+            Numbers::Asked(number) => number(&header)?,
+            Numbers::Given(sequence) => sequence,
+        };
         let offset = draft.active.tail;
         let encoded =
             record::encode(Place { salt: self.identity.salt, offset }, &mut header).ok_or_else(|| {
@@ -251,6 +272,16 @@ impl FeedLog {
         self.head.store(row.sequence, Ordering::Release);
         self.listeners().iter().for_each(|listener| listener(Sequence(row.sequence)));
     }
+}
+
+/// Where a product's sequence comes from.
+pub(crate) enum Numbers<'a> {
+    /// The next one.
+    Own,
+    /// Somebody else gives it once the product is complete and no duplicate.
+    Asked(&'a mut dyn FnMut(&Header) -> Result<u64, LogError>),
+    /// Somebody else gave it, and it is no duplicate.
+    Given(u64),
 }
 
 #[expect(clippy::large_enum_variant, reason = "one at a time, on the stack, for the length of an append")]

@@ -1,10 +1,13 @@
 //! What others remember of a log, against what it gave: a log that was restored from a backup has forgotten numbers it gave.
 //! The agent tells what it remembers before the log takes a product; sites tell in their hello, for an agent that has forgotten too.
+use std::sync::Arc;
+
 use downburst_log::{FeedLog, LogError, ProductLog as _};
 use downburst_model::{FeedName, Sequence, SiteName};
 use downburst_session::{FeedPosition, Hello, Proof};
 
 use super::Hub;
+use super::feeds::Feed;
 use crate::lines::FeedLine;
 
 /// Compares a log with what the agent remembers of it. Numbers that it may have given and forgotten are not given again.
@@ -28,7 +31,8 @@ pub(super) fn go_on_above_what_is_remembered(
     Ok(())
 }
 
-/// Looks at the positions in a hello. Numbers that this log never gave are not given to other products from here on.
+/// Looks at the positions in a hello. Numbers that this log never gave are not given to other products from here on. The copy
+/// of a shared log gives none, and may be behind what another node sent.
 pub(super) fn check(hub: &Hub, hello: &Hello) {
     let site = match &hello.proof {
         Proof::Credential { site, .. } => Some(site),
@@ -40,7 +44,8 @@ pub(super) fn check(hub: &Hub, hello: &Hello) {
 }
 
 fn check_position(hub: &Hub, site: Option<&SiteName>, position: &FeedPosition) {
-    let Some(open) = hub.feeds.find(&position.feed).filter(|open| open.log.epoch() == position.epoch) else {
+    let is_ours = |open: &Arc<Feed>| open.log.epoch() == position.epoch && open.shared.is_none();
+    let Some(open) = hub.feeds.find(&position.feed).filter(is_ours) else {
         return;
     };
     let (Some(last), given) = (position.settled.last(), open.log.given_to()) else { return };

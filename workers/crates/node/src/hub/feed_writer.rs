@@ -85,7 +85,7 @@ impl Group<'_> {
             }
             Ok((product, Source::Large(mut file))) => {
                 self.append();
-                let appended = self.feed.log.append(product, &mut file, &|| self.hub.clock.wall());
+                let appended = self.feed.store().append(product, &mut file, &|| self.hub.clock.wall());
                 self.settle(write, appended);
             }
         }
@@ -97,7 +97,7 @@ impl Group<'_> {
         if products.is_empty() {
             return;
         }
-        let appended = self.feed.log.append_all(products, &|| self.hub.clock.wall());
+        let appended = self.feed.store().append_all(products, &|| self.hub.clock.wall());
         for (write, appended) in std::mem::take(&mut self.waiting).into_iter().zip(appended) {
             self.settle(write, appended);
         }

@@ -1,10 +1,13 @@
 //! The feeds' logs: one directory and one writer thread each.
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crossbeam_channel::{Sender, unbounded};
-use downburst_log::{FeedLog, LogError, LogOptions, ProductLog, Retention};
+use downburst_log::{
+    FeedLog, LogError, LogOptions, Opened, ProductLog, Recovery, Retention, SharedLog, SharedLogs, Wanted,
+};
 use downburst_model::{Class, Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
 use serde_json::{Value, json};
 
@@ -17,7 +20,10 @@ use crate::lines::{Event, Failure, FeedLine, IngestLine, Reply};
 /// A feed that is open.
 pub(super) struct Feed {
     pub(super) line: RwLock<FeedLine>,
+    /// What is read: its log, or the copy of one that is shared.
     pub(super) log: Arc<FeedLog>,
+    /// The shared one.
+    pub(super) shared: Option<Arc<dyn SharedLog>>,
     /// Who looks at the log.
     pub(super) bells: Arc<Bells>,
     /// The leg that unicast deliveries are counted under.
@@ -65,7 +71,10 @@ impl Feeds {
                 Some(feed) => (feed, None),
                 None => self.open(hub, &line)?,
             };
-            feed.log.set_options(options(&line));
+            match &feed.shared {
+                Some(shared) => shared.set_options(options(&line)),
+                None => feed.log.set_options(options(&line)),
+            }
             *feed.line.write().unwrap_or_else(std::sync::PoisonError::into_inner) = line;
             described.push(json!({
                 "feed": feed.name(), "epoch": feed.log.epoch().0.to_string(), "head": feed.log.head(),
@@ -83,15 +92,15 @@ impl Feeds {
     }
 
     fn open(&self, hub: &Arc<Hub>, line: &FeedLine) -> Result<(Arc<Feed>, Option<String>), Failure> {
-        let (log, sentence) = open_log(hub, line)?;
+        let (log, shared, sentence) = open_log(hub, line)?;
         let bells = Arc::new(Bells::default());
         let rung = Arc::clone(&bells);
         log.on_append(Box::new(move |_| rung.ring()));
         let (sender, receiver) = unbounded::<Write>();
-        let log = Arc::new(log);
         let feed = Arc::new(Feed {
             line: RwLock::new(line.clone()),
             log,
+            shared,
             bells,
             unicast_leg: AtomicU32::new(line.unicast_leg.0),
             writer: Mutex::new(Some(sender)),
@@ -161,8 +170,20 @@ impl Feed {
         }
     }
 
+    /// Where products are appended.
+    pub(super) fn store(&self) -> &dyn ProductLog {
+        match &self.shared {
+            Some(shared) => shared.as_ref(),
+            None => self.log.as_ref(),
+        }
+    }
+
     fn close(&self) {
         drop(lock(&self.writer).take());
+        // A writer that waits for the store would wait for as long as that is away.
+        if let Some(shared) = &self.shared {
+            shared.stop();
+        }
         if let Some(thread) = lock(&self.thread).take() {
             let _ = thread.join();
         }
@@ -184,17 +205,45 @@ fn described(
 }
 
 /// Opens a feed's log before anything is appended to it, with a word for people if it had to be repaired.
-fn open_log(hub: &Hub, line: &FeedLine) -> Result<(FeedLog, Option<String>), Failure> {
+fn open_log(hub: &Arc<Hub>, line: &FeedLine) -> Result<OpenLog, Failure> {
     let directory = hub.start.data_dir.join("log").join(crate::file_names::encode(line.feed.as_str()));
     let random = random_u64().map_err(|error| Failure::new("io", error))?;
+    if let Some(store) = &hub.shared {
+        return open_shared(hub, line, store.as_ref(), directory, random);
+    }
     let (log, recovery) = FeedLog::open(&directory, line.feed.clone(), options(line), random)
         .map_err(|error| failure(&error))?;
     claims::go_on_above_what_is_remembered(hub, line, &log).map_err(|error| failure(&error))?;
-    let sentence = crate::recovery::sentence(&recovery);
+    Ok((Arc::new(log), None, tell_recovery(hub, line, &recovery)))
+}
+
+/// A log, the shared one that it is the copy of, and a word for people.
+type OpenLog = (Arc<FeedLog>, Option<Arc<dyn SharedLog>>, Option<String>);
+
+fn open_shared(
+    hub: &Arc<Hub>,
+    line: &FeedLine,
+    store: &dyn SharedLogs,
+    directory: PathBuf,
+    random: u64,
+) -> Result<OpenLog, Failure> {
+    let (told, feed) = (Arc::downgrade(hub), line.feed.clone());
+    let say = move |sentence: String| match told.upgrade() {
+        Some(hub) => hub.fault(sentence, Some(&feed)),
+        None => tracing::warn!("{sentence}"),
+    };
+    let wanted =
+        Wanted { feed: line.feed.clone(), directory, options: options(line), random, say: Arc::new(say) };
+    let Opened { log, recovery } = store.open(wanted).map_err(|error| failure(&error))?;
+    Ok((Arc::clone(log.copy()), Some(log), tell_recovery(hub, line, &recovery)))
+}
+
+fn tell_recovery(hub: &Hub, line: &FeedLine, recovery: &Recovery) -> Option<String> {
+    let sentence = crate::recovery::sentence(recovery);
     if let Some(sentence) = &sentence {
         hub.event(&Event::Recovered { feed: line.feed.clone(), sentence: sentence.clone() });
     }
-    Ok((log, sentence))
+    sentence
 }
 
 /// The last sequence of each feed that a session or leg looks at.
@@ -224,6 +273,8 @@ pub(super) fn failure(error: &LogError) -> Failure {
         LogError::NotWritable { .. } | LogError::ReadOnly { .. } | LogError::Locked { .. } => "not-writable",
         LogError::SizeMismatch { .. } => "truncated",
         LogError::TooLarge { .. } => "too-large",
+        LogError::Fenced { .. } | LogError::OnlyCopied { .. } => "not-the-writer",
+        LogError::Remote { .. } | LogError::Unsettled { .. } => "brokers-away",
         _ => "io",
     };
     Failure::new(code, error.to_string())

@@ -23,7 +23,7 @@ use super::receipts::{Limits, Receipts};
 use super::roster::{Command, Roster};
 use super::traffic::Counters;
 use super::upstreams::Upstreams;
-use super::{Hub, accept, deliveries, lock};
+use super::{Connect, Hub, accept, deliveries, lock};
 use crate::clock::Clock;
 use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, Start};
 use crate::{tcp, tls};
@@ -34,6 +34,7 @@ pub(super) async fn take(
     job: Job,
     clock: Clock,
     lines: &Lines,
+    connect: Connect,
 ) -> ControlFlow<()> {
     let Job { id, action } = job;
     match (action, hub.as_ref()) {
@@ -45,7 +46,7 @@ pub(super) async fn take(
             lines.answer(id, Err(Failure::new("bad-request", "the node has been started already")))
         }
         (Action::Start(start), None) => {
-            let started = open(start, clock, lines.clone()).await;
+            let started = open(start, clock, lines.clone(), connect).await;
             lines.answer(
                 id,
                 started.map(|(opened, answer)| {
@@ -65,7 +66,14 @@ pub(super) fn unknown_feed(feed: &str) -> Failure {
     Failure::new("unknown-feed", format!("there is no feed {feed:?}; create it first or correct the name"))
 }
 
-async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Value), Failure> {
+async fn open(
+    start: Start,
+    clock: Clock,
+    lines: Lines,
+    connect: Connect,
+) -> Result<(Arc<Hub>, Value), Failure> {
+    let shared = start.shared_log.as_ref().map(connect).transpose();
+    let shared = shared.map_err(|sentence| Failure::new("bad-request", sentence))?;
     for directory in [&start.data_dir, &start.batch_dir] {
         std::fs::create_dir_all(directory).map_err(|error| {
             Failure::new(
@@ -95,6 +103,7 @@ async fn open(start: Start, clock: Clock, lines: Lines) -> Result<(Arc<Hub>, Val
         places,
         acceptor: TlsAcceptor::from(identity.config),
         ca_sha256: identity.ca_sha256.clone(),
+        shared,
         upstreams: Upstreams::default(),
         ldm: Ldm::default(),
         receipts,

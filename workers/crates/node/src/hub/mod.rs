@@ -44,6 +44,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use downburst_log::SharedLogs;
 use downburst_model::FeedName;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, watch};
@@ -76,6 +77,8 @@ struct Hub {
     acceptor: TlsAcceptor,
     /// Fingerprint of this hub's own authority.
     ca_sha256: String,
+    /// Where the feeds' products get their numbers, if not here.
+    shared: Option<Arc<dyn SharedLogs>>,
     upstreams: Upstreams,
     ldm: Ldm,
     circuits: Circuits,
@@ -100,14 +103,26 @@ pub async fn run(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> std::io::Result<()> {
+    run_with(input, output, not_shared).await
+}
+
+/// Makes the way to a shared store of what the start job says of it; or says in a sentence why it can't.
+pub type Connect = fn(&serde_json::Value) -> Result<Arc<dyn SharedLogs>, String>;
+
+/// As [`run`], in a program that knows a shared store.
+pub async fn run_with(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    connect: Connect,
+) -> std::io::Result<()> {
     let (lines, stream) = Lines::channel();
     let writer = tokio::spawn(write_lines(stream, output));
-    let result = serve(input, lines).await;
+    let result = serve(input, lines, connect).await;
     let _ = tokio::time::timeout(LAST_WORDS, writer).await;
     result
 }
 
-async fn serve(input: impl AsyncRead + Unpin, lines: Lines) -> std::io::Result<()> {
+async fn serve(input: impl AsyncRead + Unpin, lines: Lines, connect: Connect) -> std::io::Result<()> {
     let clock = Clock::start(0);
     let mut input = BufReader::new(input).lines();
     let mut hub: Option<Arc<Hub>> = None;
@@ -120,7 +135,7 @@ async fn serve(input: impl AsyncRead + Unpin, lines: Lines) -> std::io::Result<(
         let Some(line) = line else { break };
         match serde_json::from_str::<Job>(&line) {
             Ok(job) => {
-                if jobs::take(&mut hub, job, clock, &lines).await.is_break() {
+                if jobs::take(&mut hub, job, clock, &lines, connect).await.is_break() {
                     break;
                 }
             }
@@ -131,6 +146,11 @@ async fn serve(input: impl AsyncRead + Unpin, lines: Lines) -> std::io::Result<(
         hub.stop().await;
     }
     Ok(())
+}
+
+fn not_shared(_: &serde_json::Value) -> Result<Arc<dyn SharedLogs>, String> {
+    Err("this program keeps feeds' logs on its own machine only; start downburst-node-kafka, or take shared_log out of the start job"
+        .to_owned())
 }
 
 fn refuse_line(line: &str, error: &serde_json::Error, lines: &Lines) {

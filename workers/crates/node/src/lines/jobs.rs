@@ -40,6 +40,9 @@ pub(crate) struct Start {
     /// The versions of the session that are spoken, best first: fewer than all to stand for a hub of an earlier release.
     #[serde(default = "default_session_versions")]
     pub(crate) session_versions: Vec<u16>,
+    /// The store that gives the feeds' products their numbers; absent: this node does, each feed has its log here alone.
+    #[serde(default)]
+    pub(crate) shared_log: Option<serde_json::Value>,
 }
 
 /// See [`Action::Feeds`].

@@ -1,0 +1,168 @@
+//! A log as a copy of a store that gave its products their sequences and stamps: opening it, and taking products over.
+
+use std::{collections::VecDeque, fs, io::Read, path::Path};
+
+use bytes::Bytes;
+use downburst_model::{Epoch, FeedName, Sequence, WallMicros};
+use minicbor::{Decode, Encode};
+
+use crate::{
+    FeedLog, LogError, LogOptions, NewProduct, ProductLog, Recovery, files,
+    group::{Checked, Group, Results},
+    identity::Identity,
+    record::{Header, Metadata},
+    writer::Numbers,
+};
+
+/// A product that got its sequence elsewhere.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// There.
+    pub sequence: Sequence,
+    /// When it was stored there.
+    pub stored: WallMicros,
+    /// The rest, with size and digest announced.
+    pub product: NewProduct,
+}
+
+impl Given {
+    /// Reads what [`Draft::description`](crate::Draft::description) made.
+    pub fn read(sequence: Sequence, description: &[u8]) -> Result<Self, String> {
+        let Description { size, metadata } =
+            minicbor::decode(description).map_err(|error| error.to_string())?;
+        let product = NewProduct {
+            id: metadata.id,
+            origin: metadata.origin,
+            created: metadata.created,
+            class: metadata.class,
+            source: metadata.source,
+            hops: metadata.hops,
+            ldm: metadata.ldm,
+            expected_size: Some(size),
+            expected_digest: Some(metadata.digest),
+        };
+        Ok(Self { sequence, stored: metadata.stored, product })
+    }
+
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        self.product.expected_size.unwrap_or_default()
+    }
+}
+
+/// What travels with a product's bytes.
+#[derive(Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct Description {
+    #[n(0)]
+    size: u64,
+    #[n(1)]
+    metadata: Metadata,
+}
+
+impl Description {
+    pub(crate) fn of(header: &Header) -> Self {
+        Self { size: header.size, metadata: header.metadata.clone() }
+    }
+
+    /// Encoding into memory can't fail.
+    pub(crate) fn to_cbor(&self) -> Vec<u8> {
+        minicbor::to_vec(self).unwrap_or_default()
+    }
+}
+
+impl FeedLog {
+    /// Opens the copy in `dir` of a store that is in this epoch and keeps nothing up to `forgotten`, creating it if need be.
+    ///
+    /// A copy of another life, or one that ends before what the store still has, is made anew: losing it costs a re-read.
+    /// A log that is no copy is refused, since nobody else has its products.
+    pub fn open_copy(
+        dir: &Path,
+        feed: FeedName,
+        options: LogOptions,
+        epoch: Epoch,
+        forgotten: Sequence,
+    ) -> Result<(Self, Recovery), LogError> {
+        let (mark, had_identity) = (dir.join(COPY_MARK), Identity::read(dir)?.is_some());
+        if had_identity && !mark.exists() {
+            return Err(LogError::NoCopy { dir: dir.to_owned() });
+        }
+        fs::create_dir_all(dir).map_err(|error| LogError::not_writable(dir, error))?;
+        fs::write(&mark, b"").map_err(|error| LogError::not_writable(&mark, error))?;
+        let (log, recovery) = Self::open(dir, feed.clone(), options.clone(), epoch.0)?;
+        let is_whole = log.epoch() == epoch && (log.head() >= forgotten || !had_identity);
+        let (log, recovery) = if is_whole {
+            (log, recovery)
+        } else {
+            drop(log);
+            remove_all(dir)?;
+            Self::open(dir, feed, options, epoch.0)?
+        };
+        if log.head() < forgotten {
+            log.reservation().forget(forgotten.0)?;
+            log.forgotten_to.fetch_max(forgotten.0, std::sync::atomic::Ordering::AcqRel);
+            log.head.fetch_max(forgotten.0, std::sync::atomic::Ordering::AcqRel);
+        }
+        // Sequences come from elsewhere, so that an unclean end leaves out none.
+        log.writer().go_on_after(log.head().0);
+        Ok((log, recovery))
+    }
+
+    /// Takes over products whose bytes are at hand, in order; those that are here already are passed over.
+    pub fn append_given(&self, products: Vec<(Given, Bytes)>) -> Result<(), LogError> {
+        let options = self.options();
+        let mut waiting = VecDeque::with_capacity(products.len());
+        for (given, bytes) in products.into_iter().filter(|(given, _)| given.sequence > self.head()) {
+            let options = LogOptions { max_product_bytes: u64::MAX, ..(*options).clone() };
+            waiting.push_back((
+                given.sequence.0,
+                given.stored,
+                Checked::new(0, given.product, bytes, &options)?,
+            ));
+        }
+        let mut writer = self.writer();
+        let mut results: Results = Vec::new();
+        while let Some((sequence, _, first)) = waiting.front() {
+            writer.skip_to(sequence - 1);
+            let limits = self.begin(&mut writer, first.longest_record(), waiting.len(), &options)?;
+            let mut group = Group::at(writer.active().map_or(0, |active| active.tail));
+            let mut keys = self.keys();
+            while waiting.front().is_some_and(|(_, _, next)| !group.is_full(limits, next.longest_record())) {
+                let Some((sequence, stored, checked)) = waiting.pop_front() else { break };
+                // Its metadata were encoded once already.
+                if let Some(row) = group.add(checked, sequence, stored, self.identity.salt) {
+                    keys.insert(&row);
+                }
+            }
+            drop(keys);
+            self.commit_copy(&mut writer, group, &mut results)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over one product of any size.
+    pub fn append_given_from(&self, given: Given, bytes: &mut dyn Read) -> Result<(), LogError> {
+        let mut writer = self.writer();
+        if given.sequence <= self.head() {
+            return Ok(());
+        }
+        writer.skip_to(given.sequence.0 - 1);
+        let (stored, number) = (given.stored, Numbers::Given(given.sequence.0));
+        self.append_as(&mut writer, given.product, bytes, &|| stored, number).map(|_| ())
+    }
+}
+
+/// Everything but the lock and the mark.
+fn remove_all(dir: &Path) -> Result<(), LogError> {
+    let failed = |error| LogError::io("empty", dir, error);
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name() != "lock" && entry.file_name() != COPY_MARK {
+            files::remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Stands in the directory of a copy.
+const COPY_MARK: &str = "copy";

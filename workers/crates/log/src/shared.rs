@@ -1,0 +1,47 @@
+//! The seam to a store that several nodes share: it gives a feed's products their sequences, and each node keeps a copy.
+
+use std::{path::PathBuf, sync::Arc};
+
+use downburst_model::FeedName;
+
+use crate::{FeedLog, LogError, LogOptions, ProductLog, Recovery};
+
+/// Opens the logs of feeds in a shared store.
+pub trait SharedLogs: Send + Sync {
+    /// Opens a feed's log and its copy; the copy is as long as what the store has when this returns, if the node ingests.
+    fn open(&self, wanted: Wanted) -> Result<Opened, LogError>;
+}
+
+/// A feed's log in a shared store. Reading is done in the copy.
+pub trait SharedLog: ProductLog {
+    /// The local copy.
+    fn copy(&self) -> &Arc<FeedLog>;
+
+    /// Keeps as much as these say, in the store too if this node ingests. Does not wait for the store.
+    fn set_options(&self, options: LogOptions);
+
+    /// Ends what waits for the store; nothing is appended from then on. The copy stays open.
+    fn stop(&self);
+}
+
+/// What is to be opened.
+pub struct Wanted {
+    /// Whose.
+    pub feed: FeedName,
+    /// Where the copy lies.
+    pub directory: PathBuf,
+    /// How much is kept.
+    pub options: LogOptions,
+    /// Becomes the epoch if nothing was ever stored.
+    pub random: u64,
+    /// Is told what people should know, in sentences.
+    pub say: Arc<dyn Fn(String) + Send + Sync>,
+}
+
+/// What was opened.
+pub struct Opened {
+    /// The log.
+    pub log: Arc<dyn SharedLog>,
+    /// What its copy went through.
+    pub recovery: Recovery,
+}

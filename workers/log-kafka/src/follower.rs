@@ -1,0 +1,222 @@
+//! Following a feed's topic into its copy.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use downburst_log::{FeedLog, Given, LogError, ProductLog as _};
+use downburst_model::{Epoch, Sequence};
+
+use crate::{
+    cluster::Cluster,
+    reader::{Content, Found, Product, Reader},
+    record::Random,
+    words::refused,
+};
+
+/// Takes over what the topic has and the copy has not.
+pub(crate) struct Follower {
+    pub(crate) cluster: Cluster,
+    pub(crate) topic: String,
+    pub(crate) directory: PathBuf,
+    pub(crate) copy: Arc<FeedLog>,
+    pub(crate) say: Arc<dyn Fn(String) + Send + Sync>,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// What was passed on the way to the end.
+#[derive(Default)]
+pub(crate) struct Passed {
+    /// Who opened the log last.
+    pub(crate) writer: Option<Random>,
+    /// The products of the batch that was asked for, by their place in it.
+    pub(crate) of_batch: Vec<(u32, Sequence)>,
+}
+
+impl Follower {
+    /// Follows until it is stopped. What goes wrong is said once, and that it is over.
+    pub(crate) fn run(&self) {
+        let mut trouble = None;
+        while !self.is_stopped() {
+            if let Err(error) = self.follow(&mut trouble) {
+                self.trouble(&error, &mut trouble);
+            }
+            self.pause();
+        }
+    }
+
+    /// Reads to the end as it is now.
+    pub(crate) fn catch_up(&self, batch: Option<Random>) -> Result<Passed, LogError> {
+        let mut reader = self.reader()?;
+        let mut passed = Passed::default();
+        let mut group = Group::default();
+        let mut deadline = Instant::now() + SILENCE;
+        loop {
+            let found = reader.next(POLL)?;
+            match &found {
+                Found::Opening(opening) => passed.writer = Some(opening.writer),
+                Found::Product(product) if Some(product.manifest.batch) == batch => {
+                    passed.of_batch.push((product.manifest.place, product.given.sequence));
+                }
+                _ => {}
+            }
+            let is_end = matches!(found, Found::End);
+            if !matches!(found, Found::Nothing | Found::Away) {
+                deadline = Instant::now() + SILENCE;
+            }
+            self.take(found, &mut group)?;
+            if is_end {
+                group.flush(&self.copy)?;
+                return Ok(passed);
+            }
+            if self.is_stopped() || Instant::now() > deadline {
+                group.flush(&self.copy)?;
+                return Err(refused(
+                    &self.topic,
+                    "was not read to its end in time; look at the brokers and the network",
+                ));
+            }
+        }
+    }
+
+    fn follow(&self, trouble: &mut Option<String>) -> Result<(), LogError> {
+        let mut reader = self.reader()?;
+        let mut group = Group::default();
+        while !self.is_stopped() {
+            let patience = if group.is_empty() { POLL } else { Duration::ZERO };
+            let found = reader.next(patience)?;
+            match &found {
+                Found::Nothing | Found::End => group.flush(&self.copy)?,
+                Found::Away => self.trouble(&reader.why_away(), trouble),
+                Found::Opening(_) | Found::Product(_) => {}
+            }
+            if !matches!(found, Found::Nothing | Found::Away) && trouble.take().is_some() {
+                (self.say)(format!("feed {}: Kafka is read again", self.copy.feed()));
+            }
+            self.take(found, &mut group)?;
+        }
+        group.flush(&self.copy)
+    }
+
+    fn trouble(&self, error: &LogError, said: &mut Option<String>) {
+        let sentence = error.to_string();
+        if said.as_ref() != Some(&sentence) {
+            let feed = self.copy.feed();
+            (self.say)(format!(
+                "feed {feed}: {sentence}; sites get what is here, and the rest once that is over"
+            ));
+            *said = Some(sentence);
+        }
+    }
+
+    fn take(&self, found: Found, group: &mut Group) -> Result<(), LogError> {
+        match found {
+            Found::Opening(opening) => self.check(opening.epoch),
+            Found::Product(product) => {
+                self.check(product.manifest.epoch)?;
+                group.add(*product, &self.copy)
+            }
+            Found::End | Found::Nothing | Found::Away => Ok(()),
+        }
+    }
+
+    fn check(&self, epoch: Epoch) -> Result<(), LogError> {
+        if epoch == self.copy.epoch() {
+            return Ok(());
+        }
+        Err(refused(
+            &self.topic,
+            "was begun anew; start this node again, so that it reads it from the beginning",
+        ))
+    }
+
+    fn reader(&self) -> Result<Reader, LogError> {
+        let mut reader = Reader::new(&self.cluster, &self.topic, &self.directory)?;
+        reader.go_behind(self.copy.head())?;
+        Ok(reader)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    fn pause(&self) {
+        let until = Instant::now() + AGAIN_AFTER;
+        while !self.is_stopped() && Instant::now() < until {
+            thread::sleep(POLL);
+        }
+    }
+}
+
+/// The first epoch that the topic tells of; `None` if it tells of none.
+pub(crate) fn epoch_of(cluster: &Cluster, topic: &str, directory: &Path) -> Result<Option<Epoch>, LogError> {
+    let mut reader = Reader::new(cluster, topic, directory)?;
+    reader.go_behind(Sequence(0))?;
+    let deadline = Instant::now() + SILENCE;
+    while Instant::now() < deadline {
+        match reader.next(POLL)? {
+            Found::Opening(opening) => return Ok(Some(opening.epoch)),
+            Found::Product(product) => return Ok(Some(product.manifest.epoch)),
+            Found::End => return Ok(None),
+            Found::Nothing | Found::Away => {}
+        }
+    }
+    Err(refused(topic, "gives nothing and no end; look at the brokers and the network"))
+}
+
+/// Products that go into the copy together.
+#[derive(Default)]
+struct Group {
+    products: Vec<(Given, Bytes)>,
+    bytes: usize,
+}
+
+impl Group {
+    fn is_empty(&self) -> bool {
+        self.products.is_empty()
+    }
+
+    fn add(&mut self, product: Product, copy: &FeedLog) -> Result<(), LogError> {
+        let Product { given, content, .. } = product;
+        match content {
+            Some(Content::AtHand(bytes)) => {
+                self.bytes += bytes.len();
+                self.products.push((given, bytes));
+                if self.products.len() >= GROUP_PRODUCTS || self.bytes >= GROUP_BYTES {
+                    self.flush(copy)
+                } else {
+                    Ok(())
+                }
+            }
+            Some(Content::InFile(mut file)) => {
+                self.flush(copy)?;
+                copy.append_given_from(given, &mut file)
+            }
+            None => {
+                let (id, sequence) = (&given.product.id, given.sequence.0);
+                tracing::info!(feed = %copy.feed(), ?id, sequence, "Kafka no longer has all parts of a product");
+                Ok(())
+            }
+        }
+    }
+
+    fn flush(&mut self, copy: &FeedLog) -> Result<(), LogError> {
+        self.bytes = 0;
+        let products = std::mem::take(&mut self.products);
+        if products.is_empty() { Ok(()) } else { copy.append_given(products) }
+    }
+}
+
+const POLL: Duration = Duration::from_millis(50);
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// Brokers that are well give something, or say that there is no more.
+const SILENCE: Duration = Duration::from_secs(15);
+const GROUP_PRODUCTS: usize = 256;
+const GROUP_BYTES: usize = 4 << 20;

@@ -1,0 +1,81 @@
+//! How the brokers are reached: the `shared_log` of the node's start job.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// The brokers, and what this node does with the logs there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `host:port`, several with commas between.
+    pub servers: String,
+    /// What the names of topics begin with.
+    pub prefix: String,
+    /// Whether products are ingested here.
+    pub role: Role,
+    /// How brokers are spoken to.
+    #[serde(default)]
+    pub security: Security,
+    /// PEM file of the authority of the brokers' certificates; absent: the system's.
+    #[serde(default)]
+    pub ca_file: Option<PathBuf>,
+    /// PEM file of this node's certificate, where brokers ask for one.
+    #[serde(default)]
+    pub certificate_file: Option<PathBuf>,
+    /// PEM file of that certificate's key.
+    #[serde(default)]
+    pub key_file: Option<PathBuf>,
+    /// `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`.
+    #[serde(default)]
+    pub sasl_mechanism: String,
+    /// The user.
+    #[serde(default)]
+    pub sasl_user: String,
+    /// The file with the password.
+    #[serde(default)]
+    pub sasl_password_file: Option<PathBuf>,
+    /// Copies of each topic that is created; 0: as the brokers are set up.
+    #[serde(default)]
+    pub replication: i32,
+}
+
+/// What a node does with the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Appends to them, as the only one, and serves sites.
+    Ingest,
+    /// Copies them, and serves sites.
+    Sender,
+}
+
+/// How brokers are spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Security {
+    /// In plain text.
+    #[default]
+    Plaintext,
+    /// By TLS.
+    Tls,
+    /// In plain text, with a password.
+    Sasl,
+    /// By TLS, with a password.
+    SaslTls,
+}
+
+impl Security {
+    pub(crate) fn protocol(self) -> &'static str {
+        match self {
+            Self::Plaintext => "PLAINTEXT",
+            Self::Tls => "SSL",
+            Self::Sasl => "SASL_PLAINTEXT",
+            Self::SaslTls => "SASL_SSL",
+        }
+    }
+
+    pub(crate) fn has_password(self) -> bool {
+        matches!(self, Self::Sasl | Self::SaslTls)
+    }
+}

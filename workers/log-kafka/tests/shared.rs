@@ -1,0 +1,236 @@
+//! What the suites can't ask of every log: several nodes, products of many parts, topics that are none.
+// Helpers of tests may fail as loudly as tests.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::indexing_slicing)]
+
+mod broker;
+
+use std::{cell::OnceCell, io::Read, path::Path, time::Duration};
+
+use broker::{Node, fresh_prefix, open, open_with, settings};
+use bytes::Bytes;
+use downburst_log::{Appended, FeedLog, LogError, LogOptions, ProductLog as _, contract};
+use downburst_log_kafka::{Role, Settings};
+use downburst_model::{FeedName, WallMicros};
+use futures_executor::block_on;
+use rdkafka::{
+    ClientConfig,
+    admin::{AdminClient, AdminOptions, NewTopic, TopicReplication},
+    client::DefaultClientContext,
+    producer::{BaseProducer, BaseRecord, Producer as _},
+};
+
+#[test]
+fn the_writer_that_opens_last_fences_the_one_before_which_then_follows_it() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let first = open(&prefix, Role::Ingest, &base.path().join("first"));
+    first.store("one", b"1");
+    let second = open(&prefix, Role::Ingest, &base.path().join("second"));
+    assert_eq!(second.log.epoch(), first.log.epoch());
+    second.store("two", b"2");
+    for _ in 0..2 {
+        let refused = first.append("three", b"3").unwrap_err();
+        assert!(matches!(refused, LogError::Fenced { .. }), "{refused}");
+    }
+    assert!(matches!(first.append("large", &vec![3; 2_000_000]), Err(LogError::Fenced { .. })));
+    let head = second.store("four", b"4");
+    first.wait_for(head);
+    assert_eq!(second.ids(), ["one", "two", "four"]);
+    assert_eq!(first.contents(), second.contents());
+}
+
+#[test]
+fn a_writer_that_ends_in_a_product_leaves_nothing_of_it() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let node = open(&prefix, Role::Ingest, &base.path().join("first"));
+    node.store("before", b"before");
+    let taken_over = OnceCell::new();
+    let mut takes_over = TakesOver {
+        prefix: &prefix,
+        directory: &base.path().join("second"),
+        left: 1_900_000,
+        successor: &taken_over,
+    };
+    let torn = node.log.append(contract::product("torn").unwrap(), &mut takes_over, &|| WallMicros(0));
+    assert!(matches!(torn, Err(LogError::Fenced { .. })), "{torn:?}");
+    let successor = taken_over.get().unwrap();
+    let large = vec![7; 1_200_000];
+    successor.store("after", &large);
+    let expected = ["before".to_owned(), "after".to_owned()];
+    assert_eq!(successor.ids(), expected);
+    let sender = open(&prefix, Role::Sender, &base.path().join("sender"));
+    sender.wait_for(successor.log.head());
+    assert_eq!(sender.contents(), successor.contents());
+}
+
+#[test]
+fn senders_have_the_same_products_under_the_same_numbers() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
+    ingest.store("early", b"early");
+    let sender = open(&prefix, Role::Sender, &base.path().join("sender"));
+    // Below, at and above one part and two, and what goes into a manifest.
+    let part = 512 << 10;
+    let sizes = [0, 1, part - 1, part, part + 1, 2 * part, 2 * part + 1, 3_000_000, 2];
+    let content = |n: usize, size: usize| (0..size).map(|at| (at * (n + 1) / 7) as u8).collect::<Vec<_>>();
+    for (n, size) in sizes.iter().enumerate() {
+        ingest.store(&format!("{n}"), &content(n, *size));
+    }
+    let group = (0..700).map(|n| {
+        let bytes = Bytes::from(content(n, n * 37 % 5_000 + 1));
+        (contract::product(&format!("group {n}")).unwrap(), bytes)
+    });
+    for appended in ingest.log.append_all(group.collect(), &|| WallMicros(5)) {
+        assert!(matches!(appended, Ok(Appended::Stored { .. })), "{appended:?}");
+    }
+    sender.wait_for(ingest.log.head());
+    let expected = ingest.contents();
+    assert_eq!(expected.len(), 1 + sizes.len() + 700);
+    assert_eq!(expected[4].2.as_deref(), Some(&content(3, part)[..]));
+    assert!(sender.contents() == expected, "the same");
+    assert_eq!(sender.log.epoch(), ingest.log.epoch());
+    let refused = sender.append("here", b"here").unwrap_err();
+    assert!(matches!(refused, LogError::OnlyCopied { .. }), "{refused}");
+    drop(sender);
+    let anew = open(&prefix, Role::Sender, &base.path().join("anew"));
+    anew.wait_for(ingest.log.head());
+    assert!(anew.contents() == expected, "a copy that was lost is read again");
+}
+
+#[test]
+fn a_copy_that_ended_uncleanly_goes_on_where_it_was() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
+    for round in 0..3 {
+        // A copy that is dropped was never closed.
+        let sender = open(&prefix, Role::Sender, &base.path().join("sender"));
+        let head = ingest.store(&format!("{round}"), &[round; 1_000]);
+        sender.wait_for(head);
+        assert_eq!(sender.contents(), ingest.contents());
+    }
+    drop(ingest);
+    let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
+    assert_eq!(ingest.append("0", &[0; 1_000]).unwrap(), Appended::Duplicate { of: ingest.contents()[0].0 });
+    ingest.store("3", b"3");
+    assert_eq!(ingest.ids(), ["0", "1", "2", "3"]);
+}
+
+#[test]
+fn a_duplicate_of_many_parts_is_left_out() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let node = open(&prefix, Role::Ingest, base.path());
+    let bytes = vec![5; 1_500_000];
+    let of = node.store("large", &bytes);
+    assert_eq!(node.append("large", &bytes).unwrap(), Appended::Duplicate { of });
+    node.store("small", b"small");
+    assert_eq!(node.ids(), ["large", "small"]);
+}
+
+#[test]
+fn topics_that_hold_no_log_are_refused_with_a_sentence() {
+    let base = tempfile::tempdir().unwrap();
+    let refused = |prefix: &str, role, part: &str| {
+        let sentence =
+            open_with(settings(prefix, role), &base.path().join(prefix)).err().unwrap().to_string();
+        assert!(sentence.contains(part) && sentence.contains(prefix), "{sentence}");
+    };
+    let two = fresh_prefix();
+    create(&two, NewTopic::new(&topic(&two), 2, TopicReplication::Fixed(1)));
+    refused(&two, Role::Ingest, "has 2 partitions");
+    refused(&two, Role::Sender, "has 2 partitions");
+    let compacted = fresh_prefix();
+    let named = topic(&compacted);
+    create(&compacted, NewTopic::new(&named, 1, TopicReplication::Fixed(1)).set("cleanup.policy", "compact"));
+    refused(&compacted, Role::Ingest, "has cleanup.policy compact");
+    let foreign = fresh_prefix();
+    create(&foreign, NewTopic::new(&topic(&foreign), 1, TopicReplication::Fixed(1)));
+    send(&topic(&foreign), b"somebody's", b"order 4711");
+    refused(&foreign, Role::Ingest, "holds a record at offset 0 that no Downburst of this release wrote");
+    refused(&foreign, Role::Sender, "holds a record at offset 0");
+    refused(&fresh_prefix(), Role::Sender, "holds no log yet");
+}
+
+#[test]
+fn foreign_records_among_products_stop_a_sender_and_are_told() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
+    let sender = open(&prefix, Role::Sender, &base.path().join("sender"));
+    let head = ingest.store("one", b"1");
+    sender.wait_for(head);
+    send(&topic(&prefix), b"", b"rubbish");
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while !sender.said.lock().unwrap().iter().any(|said| said.contains("no Downburst of this release wrote"))
+    {
+        assert!(std::time::Instant::now() < until, "{:?}", sender.said.lock().unwrap());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(sender.ids(), ["one"], "what was copied is served");
+}
+
+#[test]
+fn brokers_that_are_not_there_are_told_in_a_sentence() {
+    let base = tempfile::tempdir().unwrap();
+    let open = |servers: &str| {
+        let settings = Settings { servers: servers.to_owned(), ..settings("none", Role::Ingest) };
+        open_with(settings, base.path()).err().unwrap().to_string()
+    };
+    // Nobody listens on a port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let sentence = open(&format!("127.0.0.1:{port}"));
+    assert!(sentence.contains("nobody listens there; start it, or correct kafka.servers"), "{sentence}");
+}
+
+#[test]
+fn a_log_that_is_no_copy_is_left_alone() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let feed = FeedName::parse("IDS|DDPLUS").unwrap();
+    let (own, _) = FeedLog::open(base.path(), feed, LogOptions::default(), 1).unwrap();
+    own.append(contract::product("mine").unwrap(), &mut &b"mine"[..], &|| WallMicros(0)).unwrap();
+    drop(own);
+    let refused = open_with(settings(&prefix, Role::Ingest), base.path()).err().unwrap();
+    assert!(matches!(refused, LogError::NoCopy { .. }), "{refused}");
+}
+
+fn topic(prefix: &str) -> String {
+    format!("{prefix}.feed.IDS_7cDDPLUS")
+}
+
+fn client() -> ClientConfig {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", broker::servers());
+    config
+}
+
+fn create(prefix: &str, wanted: NewTopic<'_>) {
+    let admin: AdminClient<DefaultClientContext> = client().create().unwrap();
+    let made = block_on(admin.create_topics(&[wanted], &AdminOptions::new())).unwrap();
+    assert!(made.iter().all(Result::is_ok), "{prefix}: {made:?}");
+}
+
+fn send(topic: &str, key: &[u8], value: &[u8]) {
+    let producer: BaseProducer = client().create().unwrap();
+    producer
+        .send(BaseRecord::to(topic).partition(0).key(key).payload(value))
+        .map_err(|(error, _)| error)
+        .unwrap();
+    producer.flush(Duration::from_secs(60)).unwrap();
+}
+
+/// A source in the middle of which another node opens the log.
+struct TakesOver<'a> {
+    prefix: &'a str,
+    directory: &'a Path,
+    left: usize,
+    successor: &'a OnceCell<Node>,
+}
+
+impl Read for TakesOver<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.left < 800_000 {
+            self.successor.get_or_init(|| open(self.prefix, Role::Ingest, self.directory));
+        }
+        let count = self.left.min(buffer.len()).min(100_000);
+        buffer.iter_mut().take(count).for_each(|byte| *byte = 9);
+        self.left -= count;
+        Ok(count)
+    }
+}
