@@ -4,6 +4,7 @@
 //!
 //! | what is due | next |
 //! |---|---|
+//! | the group is large | asked, as `hush.rs` says |
 //! | beside it are not two blocks of one such product; or symbols of its block came | asked |
 //! | it was not asked for yet | asked at the next step of [`SHARED`] |
 //! | it was asked for, and its block may still be filling or be decided on | looked at again a step later |
@@ -50,8 +51,8 @@ impl Company {
     }
 }
 
-/// Losses of so long share a request: a twelfth of what a block takes to fill at 100 Mbit/s, of which a receiver waits for half.
-const SHARED: Micros = Micros::from_millis(10);
+/// Losses of so long share a request: an eighth of what a block takes to fill at 100 Mbit/s, of which a receiver waits for half.
+const SHARED: Micros = Micros::from_millis(15);
 
 /// From a request until the repair of a block that was full by then: the time in which others ask, and the pacer's.
 const DECISION: Micros = Micros::from_millis(60);
@@ -123,9 +124,9 @@ mod tests {
     fn a_first_request_waits_for_the_next_step_and_no_longer() {
         let (company, shelf) = (company(), shelf(LARGE));
         let at = |now, due| company.later(now, &shelf, 9, &fifth(due, None));
-        assert_eq!(at(millis(1_003), millis(1_003)), Some(millis(1_010)));
-        assert_eq!(at(millis(1_011), millis(1_010)), None, "a late look is none the worse");
-        assert_eq!(at(millis(1_010), millis(1_010)), None);
+        assert_eq!(at(millis(1_003), millis(1_003)), Some(millis(1_005)));
+        assert_eq!(at(millis(1_006), millis(1_005)), None, "a late look is none the worse");
+        assert_eq!(at(millis(1_005), millis(1_005)), None);
     }
 
     #[test]
@@ -151,7 +152,7 @@ mod tests {
     fn nothing_is_asked_for_again_while_its_block_may_be_open_or_decided_on() {
         let (company, shelf, since) = (company(), shelf(LARGE), Some(millis(1_000)));
         let at = |now, highest| company.later(now, &shelf, highest, &fifth(millis(1_025), since));
-        assert_eq!(at(millis(1_025), 9), Some(millis(1_035)));
+        assert_eq!(at(millis(1_025), 9), Some(millis(1_040)));
         assert_eq!(at(millis(1_295), 9), Some(millis(1_300)));
         assert_eq!(at(millis(1_300), 9), None);
         let closed = 5 + LARGEST_BLOCK as u64;

@@ -6,6 +6,7 @@ use downburst_model::{Micros, RangeSet};
 ///
 /// | state of a run | event | next |
 /// |---|---|---|
+/// | fresh, asked | due, in company (`company.rs`) | due later |
 /// | fresh | `reorder_wait` over, room in the ask window | asked |
 /// | asked | retry time over, a packet asked for later came by the session | asked again (it was overtaken) |
 /// | asked | retry time over, the session brings repairs all the time | asked, one retry wait after the last of them |
@@ -31,9 +32,21 @@ struct Run {
     last: u64,
     due: Micros,
     asked: Option<Micros>,
+    /// When it was asked for first.
+    since: Option<Micros>,
     tries: u32,
     /// When it was first put off because its repair was promised.
     put_off: Option<Micros>,
+}
+
+/// A run that is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Due {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) due: Micros,
+    /// When it was asked for first.
+    pub(crate) since: Option<Micros>,
 }
 
 impl Missing {
@@ -54,7 +67,7 @@ impl Missing {
     pub(crate) fn insert(&mut self, first: u64, last: u64, due: Micros) {
         let due = Micros(due.0.div_ceil(GRID.0).saturating_mul(GRID.0));
         if first <= last {
-            self.put(first, Run { last, due, asked: None, tries: 0, put_off: None });
+            self.put(first, Run { last, due, asked: None, since: None, tries: 0, put_off: None });
         }
     }
 
@@ -189,15 +202,18 @@ impl Missing {
         taken
     }
 
-    /// What to ask for at `now`.
-    pub(crate) fn ask(&mut self, now: Micros) -> RangeSet {
+    /// What to ask for at `now`; `later` says of what is due whether it becomes due again instead.
+    pub(crate) fn ask(&mut self, now: Micros, later: impl Fn(&Due) -> Option<Micros>) -> RangeSet {
         let mut wanted = RangeSet::new();
+        let later = |first: u64, run: &Run| {
+            later(&Due { first, last: run.last, due: run.due, since: run.since }).filter(|due| *due > now)
+        };
         while let Some(&(due, first)) = self.asked.first().filter(|(due, _)| *due <= now) {
             let Some(run) = self.take(first) else {
                 self.asked.remove(&(due, first));
                 continue;
             };
-            match self.postponed(now, &run) {
+            match self.postponed(now, &run).or_else(|| later(first, &run)) {
                 Some(due) => self.put(first, Run { due, ..run }),
                 None => self.ask_run(now, first, run, &mut wanted),
             }
@@ -207,6 +223,10 @@ impl Missing {
                 self.fresh.remove(&(due, first));
                 continue;
             };
+            if let Some(due) = later(first, &run) {
+                self.put(first, Run { due, ..run });
+                continue;
+            }
             let most = first.saturating_add(self.room() - 1);
             if run.last > most {
                 self.put(most + 1, run);
@@ -285,7 +305,8 @@ impl Missing {
 impl Run {
     fn asked_again(self, now: Micros, retry_wait: Micros) -> Self {
         let wait = Micros(retry_wait.0.saturating_mul(1 << self.tries.min(LARGEST_DOUBLING)));
-        Self { due: now.plus(wait), asked: Some(now), tries: self.tries.saturating_add(1), ..self }
+        let tries = self.tries.saturating_add(1);
+        Self { due: now.plus(wait), asked: Some(now), since: self.since.or(Some(now)), tries, ..self }
     }
 }
 

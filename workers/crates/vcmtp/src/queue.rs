@@ -227,4 +227,4 @@ const PATIENCE: u32 = 15;
 
 /// A large product is whole only long after a packet of it was lost, so the repair of that packet has time. A smaller one is over so
 /// soon that waiting for the rest of its block would be most of its latency.
-const SMALL_PRODUCT_BYTES: usize = 32 << 10;
+pub(crate) const SMALL_PRODUCT_BYTES: usize = 32 << 10;

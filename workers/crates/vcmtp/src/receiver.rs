@@ -5,12 +5,14 @@ use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 
 use crate::catalogue::{Catalogue, Content};
 use crate::channel::{Answer, SiteChannel, is_from_hub};
+use crate::company::Company;
 use crate::gate::{Gate, Passage};
 use crate::hush::Hush;
 use crate::key_ring::KeyRing;
 use crate::lag::Lag;
 use crate::missing::Missing;
 use crate::notice::{self, Notice};
+use crate::reordering::Reordering;
 use crate::shelf::{SYMBOL_PAUSE, Shelf};
 use crate::symbol;
 use crate::tally::Tally;
@@ -40,8 +42,10 @@ pub struct Receiver {
     gate: Option<Gate>,
     joined: Option<Joined>,
     missing: Missing,
+    reordering: Reordering,
     catalogue: Catalogue,
     shelf: Shelf,
+    company: Company,
     lag: Lag,
     tally: Tally,
     channel: Option<SiteChannel>,
@@ -71,8 +75,10 @@ impl Receiver {
             }),
             joined: None,
             missing: Missing::new(config.retry_wait),
+            reordering: Reordering::new(config.reorder_wait),
             catalogue: Catalogue::default(),
             shelf: Shelf::default(),
+            company: Company::default(),
             lag: Lag::default(),
             tally: Tally::new(config.seed),
             channel: config.channel.as_ref().map(SiteChannel::new),
@@ -263,12 +269,19 @@ impl Receiver {
         let ahead = self.notice_gap(now, packet);
         if !ahead && !self.missing.contains(packet) {
             self.stats.repeated += 1;
+            self.reordering.repeated(packet);
             if self.gate.is_some() && self.shelf.has_other(packet, &payload) {
                 self.forged(now);
             }
         } else if self.catalogue.has_room(packet, &content, self.missing.first()) {
-            let asked = self.missing.remove(packet) == Some(true);
-            self.stats.repaired += u64::from(asked);
+            match self.missing.remove(packet) {
+                Some(true) => {
+                    self.stats.repaired += 1;
+                    self.reordering.repaired(packet);
+                }
+                Some(false) => self.reordering.came(),
+                None => {}
+            }
             self.shelf.keep(packet, payload);
             self.accept(packet, content);
         } else if ahead {
@@ -299,17 +312,23 @@ impl Receiver {
 
     /// When to ask for what is seen to be missing now.
     fn first_request(&mut self, now: Micros) -> Micros {
-        now.plus(self.config.reorder_wait).plus(self.hush.backoff(now))
+        now.plus(self.reordering.wait()).plus(self.hush.backoff(now))
     }
 
     fn accept(&mut self, packet: u64, content: Content) {
-        let outputs = &mut self.outputs;
-        self.catalogue.accept(packet, content, self.missing.first(), &mut |output| outputs.push_back(output));
+        let Self { outputs, company, .. } = self;
+        self.catalogue.accept(packet, content, self.missing.first(), &mut |output| {
+            if let ReceiverOutput::Announce { info, .. } = &output {
+                company.announced(info);
+            }
+            outputs.push_back(output);
+        });
     }
 
     fn repair(&mut self, now: Micros, packet: u64, payload: Bytes) {
         if !self.missing.contains(packet) {
             self.stats.repeated += 1;
+            self.reordering.repeated(packet);
             return;
         }
         let Some(content) = Content::read(payload.clone()) else {

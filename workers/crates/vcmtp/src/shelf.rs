@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_model::{Micros, RangeSet};
+use downburst_model::{Micros, RangeSet, Sequence};
 
 use crate::SymbolsHeard;
 use crate::code::{LARGEST_BLOCK, decode};
+use crate::payload::{Frame, Payload};
 use crate::symbol::Symbol;
 
 #[derive(Debug, Default)]
@@ -53,6 +54,23 @@ impl Shelf {
     /// True if another payload is kept for the packet.
     pub(crate) fn has_other(&self, packet: u64, other: &Bytes) -> bool {
         payload(&self.payloads, self.base, packet).is_some_and(|kept| kept != other)
+    }
+
+    /// The product of which both the packet before `first` and the one behind `last` hold a block next to what lies between.
+    pub(crate) fn product_around(&self, first: u64, last: u64) -> Option<Sequence> {
+        let beside = |packet: Option<u64>| Payload::read(payload(&self.payloads, self.base, packet?)?);
+        let product = |frame: &Frame| match frame {
+            Frame::Block { sequence, .. } => Some(*sequence),
+            _ => None,
+        };
+        let (before, behind) = (beside(first.checked_sub(1))?, beside(last.checked_add(1))?);
+        let before = before.frames.iter().rev().find_map(product)?;
+        (behind.frames.iter().find_map(product)? == before).then_some(before)
+    }
+
+    /// True if symbols came of the packet's block, or of a later one: the sender has decided on it.
+    pub(crate) fn is_closed(&self, packet: u64) -> bool {
+        self.blocks.last_key_value().is_some_and(|(_, block)| packet <= block.last)
     }
 
     /// Takes a symbol in, if it can be of use.

@@ -4,6 +4,7 @@ use downburst_model::{Micros, RangeSet};
 use super::Receiver;
 use crate::channel::SiteChannel;
 use crate::hush::Covered;
+use crate::promises::SMALL_GROUP;
 use crate::{ReceiverOutput, Request};
 
 impl Receiver {
@@ -12,7 +13,12 @@ impl Receiver {
         if now < self.hush.next_request() {
             return;
         }
-        let due = self.missing.ask(now);
+        // A crowd's requests are spread by chance, and each step would gather them again.
+        let is_crowd = self.hush.crowd(now) > SMALL_GROUP;
+        let Self { missing, company, shelf, joined, .. } = self;
+        let highest = joined.map_or(0, |joined| joined.highest);
+        let due =
+            missing.ask(now, |due| if is_crowd { None } else { company.later(now, shelf, highest, due) });
         let mut wanted = self.worth_asking(now, due.clone());
         for covered in self.hush.covering(now, &due) {
             let all = self.worth_asking(now, self.missing.within(covered.first, covered.last));
