@@ -20,6 +20,7 @@ from downburst.events import SitesChanged
 from downburst.ledger import Book
 from downburst.ledger.access_requests import user_of
 from downburst_api.guard import caller_of
+from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import Shape
 from downburst_api.users import INVITATION
@@ -100,11 +101,11 @@ async def show_request(hub: Hub, wanted: RequestSecret) -> dict[str, Any]:
 
 @router.get("")
 async def list_requests(
-    hub: Hub, *, decided: Annotated[bool, Query(description="Those that were answered as well.")] = False
+    hub: Hub, page: Paged, *, decided: Annotated[bool, Query(description="Those that were answered as well.")] = False
 ) -> list[dict[str, Any]]:
     """Sites that wait for an answer, oldest first."""
     found = await hub.ledger.read(lambda book: book.access_requests.all(waiting=not decided))
-    return [_request_out(one) for one in found]
+    return page.of((_request_out(one) for one in found), "number")
 
 
 @router.post("/{number}/approval", responses={409: {}})

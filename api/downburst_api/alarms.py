@@ -12,6 +12,7 @@ from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
 from downburst.errors import BadInput
 from downburst.ledger import Book
 from downburst_api.guard import caller_of
+from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import Shape
 
@@ -48,19 +49,20 @@ class ReceiverNew(Shape):
 
 
 @router.get("/alarms")
-async def list_alarms(
+async def list_alarms(  # noqa: PLR0913
     hub: Hub,
     *,
     site: Annotated[str | None, Query(max_length=63)] = None,
     feed: Annotated[str | None, Query(max_length=64)] = None,
     ended: Annotated[bool, Query(description="Ended ones too, newest first.")] = False,
-    after: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the page before.")] = None,
+    cursor: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the page before.")] = None,
+    after: Annotated[int | None, Query(ge=1, le=2**53, deprecated=True, description="The same.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
     """What is wrong, oldest first; with `ended` what was wrong as well, newest first, in pages."""
 
     def look(book: Book) -> tuple[list[Alarm], list[Silence]]:
-        found = book.alarms.newest(before=after, limit=limit) if ended else book.alarms.open()
+        found = book.alarms.newest(before=cursor or after, limit=limit) if ended else book.alarms.open()
         return found, book.silences.current()
 
     found, silences = await hub.ledger.read(look)
@@ -70,9 +72,9 @@ async def list_alarms(
 
 
 @router.get("/silences")
-async def list_silences(hub: Hub) -> list[dict[str, Any]]:
+async def list_silences(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """What nobody is told of at the moment."""
-    return [asdict(one) for one in await hub.ledger.read(lambda book: book.silences.current())]
+    return page.of(map(asdict, await hub.ledger.read(lambda book: book.silences.current())), "number")
 
 
 @router.post("/silences", status_code=201)
@@ -91,9 +93,9 @@ async def end_silence(hub: Hub, number: Number) -> None:
 
 
 @router.get("/alarm-receivers")
-async def list_receivers(hub: Hub) -> list[dict[str, Any]]:
+async def list_receivers(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """Whom alarms are told, by name."""
-    return [_receiver_out(one) for one in await hub.ledger.read(lambda book: book.alarm_receivers.all())]
+    return page.of(map(_receiver_out, await hub.ledger.read(lambda book: book.alarm_receivers.all())), "receiver")
 
 
 @router.post("/alarm-receivers", status_code=201, responses={409: {"description": "The name is taken."}})

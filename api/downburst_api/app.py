@@ -11,6 +11,7 @@ from downburst_api import (
     alarms,
     circuits,
     deliveries,
+    described,
     feeds,
     guard,
     health,
@@ -32,6 +33,7 @@ from downburst_api import (
     users,
     volume,
 )
+from downburst_api.idempotency import Idempotency
 from downburst_api.runtime import Runtime
 
 
@@ -71,6 +73,8 @@ def create_app(runtime: Runtime) -> FastAPI:
     for module in modules:
         app.include_router(module.router)
     page.mount(app, runtime.dashboard)
+    described.install(app)
+    app.add_middleware(Idempotency, ledger=runtime.ledger)
     guard.install(app, runtime.gate, _routes(app, *(module.router for module in modules)))
     return app
 

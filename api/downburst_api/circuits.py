@@ -20,6 +20,7 @@ from downburst_api.circuit_schemas import (
     event_out,
     port_out,
 )
+from downburst_api.pages import NewestPage, NewestPaged, Paged
 from downburst_api.runtime import Runtime, runtime_of
 
 router = APIRouter(prefix="/v1", tags=["circuits"])
@@ -33,9 +34,9 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/ports")
-async def list_ports(hub: Hub) -> list[dict[str, Any]]:
+async def list_ports(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """Every port where circuits may end, by name."""
-    return [port_out(port) for port in await hub.ledger.read(lambda book: book.ports.all())]
+    return page.of(map(port_out, await hub.ledger.read(lambda book: book.ports.all())), "port")
 
 
 @router.post("/ports", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -71,12 +72,12 @@ async def list_circuits(
     site: str | None = None,
     port: str | None = None,
     finished: bool = False,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    page: NewestPaged,
 ) -> list[dict[str, Any]]:
     """The newest circuits, newest first; ended and cancelled ones only if asked for."""
     open_states = [one for one in CircuitState if finished or one not in FINISHED]
     which = Which(states=state or open_states, site=site, port=port)
-    return await hub.ledger.read(lambda book: _listed(hub, book, which, limit))
+    return page.of(await hub.ledger.read(lambda book: _listed(hub, book, which, page)), "circuit")
 
 
 @router.post(
@@ -146,8 +147,8 @@ async def _answer(hub: Runtime, answer: CircuitAnswer, response: Response | None
     return {**circuit_out(circuit, measured, hub.live), "done": answer.done}
 
 
-def _listed(hub: Runtime, book: Book, which: Which, limit: int) -> list[dict[str, Any]]:
-    found = book.circuits.newest(which, limit=limit)
+def _listed(hub: Runtime, book: Book, which: Which, page: NewestPage) -> list[dict[str, Any]]:
+    found = book.circuits.newest(which, before=page.before, limit=page.to_read)
     measured = book.circuits.measurements([circuit.number for circuit in found])
     return [circuit_out(circuit, measured, hub.live) for circuit in found]
 

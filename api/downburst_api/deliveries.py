@@ -26,7 +26,8 @@ async def lost_deliveries(  # noqa: PLR0913
     feed: str | None = None,
     begin: Annotated[str | None, Query(alias="from", description="RFC 3339, or how long ago: 2h.")] = None,
     end: Annotated[str | None, Query(alias="to")] = None,
-    after: Annotated[str | None, Query(max_length=500, description="`next` of the page before.")] = None,
+    cursor: Annotated[str | None, Query(max_length=500, description="`next` of the page before.")] = None,
+    after: Annotated[str | None, Query(max_length=500, deprecated=True, description="The same.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
     """Products that a site did not get and will not get, newest first: rejected there, or expired before."""
@@ -44,7 +45,7 @@ async def lost_deliveries(  # noqa: PLR0913
             book.feeds.one(feed)
         if site is not None:
             book.sites.one(site)
-        return book.exceptions.page(lost, after=after, limit=limit)
+        return book.exceptions.page(lost, after=cursor or after, limit=limit)
 
     found = await hub.ledger.read(page)
     described = await _described(hub, found)

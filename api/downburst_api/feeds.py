@@ -3,13 +3,15 @@
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Response
 
 from downburst.access import Caller
 from downburst.events import FeedsChanged, PinChanged, SubscriptionsChanged
 from downburst.ledger import Book
-from downburst.model import DuplicateRule, Feed
+from downburst.model import DuplicateRule, Feed, Pin
+from downburst_api.etags import IfMatch, Unchanged, etag
 from downburst_api.guard import caller_of
+from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import FeedChange, FeedNew, PinNew, feed_out, pin_out
 
@@ -19,71 +21,108 @@ Asking = Annotated[Caller, Depends(caller_of)]
 
 
 @router.get("")
-async def list_feeds(hub: Hub, caller: Asking) -> list[dict[str, Any]]:
+async def list_feeds(hub: Hub, caller: Asking, page: Paged) -> list[dict[str, Any]]:
     """Every feed, by name; a site's administrator sees those that the site may take."""
-    return [feed_out(feed) for feed in await hub.ledger.read(lambda book: _feeds_for(book, caller))]
+    return page.of(map(feed_out, await hub.ledger.read(lambda book: _feeds_for(book, caller))), "feed")
 
 
 @router.post("", status_code=201, responses={409: {"description": "The name is taken."}})
-async def add_feed(hub: Hub, wanted: FeedNew) -> dict[str, Any]:
+async def add_feed(hub: Hub, answer: Response, wanted: FeedNew) -> dict[str, Any]:
     """Makes a feed."""
     feed = wanted.to_model()
     kept = await hub.ledger.write(lambda book: book.feeds.add(feed))
     await _announce(hub)
-    return feed_out(kept)
+    return _tagged(kept, answer)
 
 
 @router.get("/{feed}")
-async def show_feed(hub: Hub, feed: str) -> dict[str, Any]:
+async def show_feed(hub: Hub, answer: Response, feed: str) -> dict[str, Any]:
     """One feed."""
-    return feed_out(await hub.ledger.read(lambda book: book.feeds.one(feed)))
+    return _tagged(await hub.ledger.read(lambda book: book.feeds.one(feed)), answer)
 
 
 @router.put("/{feed}")
-async def put_feed(hub: Hub, feed: str, wanted: FeedChange) -> dict[str, Any]:
+async def put_feed(hub: Hub, answer: Response, unchanged: Unchanged, feed: str, wanted: FeedChange) -> dict[str, Any]:
     """Makes the feed, or gives it exactly these properties."""
     whole = Feed(feed, **wanted.given())
 
-    kept = await hub.ledger.write(
-        lambda book: book.feeds.add(whole) if book.feeds.find(feed) is None else book.feeds.change(whole)
-    )
+    def put(book: Book) -> Feed:
+        found = book.feeds.find(feed)
+        unchanged.check(f"feed {feed}", None if found is None else feed_out(found))
+        return book.feeds.add(whole) if found is None else book.feeds.change(whole)
+
+    kept = await hub.ledger.write(put)
     await _announce(hub)
-    return feed_out(kept)
+    return _tagged(kept, answer)
 
 
 @router.patch("/{feed}")
-async def change_feed(hub: Hub, feed: str, wanted: FeedChange) -> dict[str, Any]:
+async def change_feed(
+    hub: Hub, answer: Response, unchanged: Unchanged, feed: str, wanted: FeedChange
+) -> dict[str, Any]:
     """Changes the given properties of a feed."""
-    kept = await hub.ledger.write(lambda book: book.feeds.change(_changed(book.feeds.one(feed), wanted.given())))
+
+    def change(book: Book) -> Feed:
+        return book.feeds.change(_changed(_seen(book, feed, unchanged), wanted.given()))
+
+    kept = await hub.ledger.write(change)
     await _announce(hub)
-    return feed_out(kept)
+    return _tagged(kept, answer)
 
 
 @router.delete("/{feed}", status_code=204)
-async def remove_feed(hub: Hub, feed: str) -> None:
+async def remove_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
     """Forgets a feed and the subscriptions to it."""
-    await hub.ledger.write(lambda book: book.feeds.remove(feed))
+    await hub.ledger.write(lambda book: book.feeds.remove(_seen(book, feed, unchanged).name))
     hub.live.forget_feed(feed)
     await _announce(hub)
     hub.bus.publish(SubscriptionsChanged())
 
 
 @router.put("/{feed}/pin")
-async def pin_feed(hub: Hub, caller: Asking, feed: str, wanted: PinNew) -> dict[str, Any]:
+async def pin_feed(
+    hub: Hub, caller: Asking, answer: Response, unchanged: Unchanged, feed: str, wanted: PinNew
+) -> dict[str, Any]:
     """Orders the scheduler to use one transport for a feed, if that is feasible."""
 
-    pin = await hub.ledger.write(
-        lambda book: book.pins.set(book.feeds.one(feed).name, wanted.transport, by=wanted.by or caller.name)
-    )
+    def pin(book: Book) -> Pin:
+        _check_pin(book, feed, unchanged)
+        return book.pins.set(book.feeds.one(feed).name, wanted.transport, by=wanted.by or caller.name)
+
+    shown = pin_out(await hub.ledger.write(pin))
     hub.bus.publish(PinChanged(feed))
-    return pin_out(pin)
+    answer.headers["etag"] = etag(shown)
+    return shown
 
 
 @router.delete("/{feed}/pin", status_code=204)
-async def unpin_feed(hub: Hub, feed: str) -> None:
+async def unpin_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
     """Lets the scheduler choose again; a feed without a pin stays as it is."""
-    await hub.ledger.write(lambda book: book.pins.remove(book.feeds.one(feed).name))
+
+    def unpin(book: Book) -> None:
+        _check_pin(book, feed, unchanged)
+        book.pins.remove(book.feeds.one(feed).name)
+
+    await hub.ledger.write(unpin)
     hub.bus.publish(PinChanged(feed))
+
+
+def _tagged(feed: Feed, answer: Response) -> dict[str, Any]:
+    shown = feed_out(feed)
+    answer.headers["etag"] = etag(shown)
+    return shown
+
+
+def _seen(book: Book, name: str, unchanged: IfMatch) -> Feed:
+    """The feed that a change is made to, if it is the one that was seen."""
+    feed = book.feeds.one(name)
+    unchanged.check(f"feed {name}", feed_out(feed))
+    return feed
+
+
+def _check_pin(book: Book, feed: str, unchanged: IfMatch) -> None:
+    pin = book.pins.find(book.feeds.one(feed).name)
+    unchanged.check(f"the pin of feed {feed}", None if pin is None else pin_out(pin))
 
 
 def _changed(feed: Feed, given: dict[str, Any]) -> Feed:

@@ -10,6 +10,7 @@ from downburst.ldm.feed_types import parse_feed_type
 from downburst.ledger import Book
 from downburst.model import LdmAccept
 from downburst.recordings import Report
+from downburst_api.pages import Paged
 from downburst_api.rights import check_pattern
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import LdmAcceptNew, LdmSourceNew, ldm_source_out
@@ -19,11 +20,11 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 
 @router.get("/sources")
-async def list_sources(hub: Hub) -> list[dict[str, Any]]:
+async def list_sources(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """All sources and how it stands with each of their upstreams; feed types that no feed takes are named."""
     kept, routed = await hub.ledger.read(lambda book: (book.ldm_sources.all(), _routed(book)))
     state = {one["source"]: one["upstreams"] for one in (await _status(hub)).get("sources", [])}
-    return [
+    listed = [
         ldm_source_out(one)
         | {
             "state": state.get(one.name, [{"upstream": name, "connected": False} for name in one.upstreams]),
@@ -31,6 +32,7 @@ async def list_sources(hub: Hub) -> list[dict[str, Any]]:
         }
         for one in kept
     ]
+    return page.of(listed, "source")
 
 
 @router.post("/sources", status_code=201, responses={409: {}, 422: {}})

@@ -8,47 +8,81 @@ the answer is a document with `items`.
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from downburst.errors import BadInput
 
+Item = TypeVar("Item", bound=Mapping[str, Any])
 Cursor = Annotated[
-    str | None, Query(max_length=500, description="Where the page begins: from `next`, or from `Link`.")
+    str | None, Query(max_length=500, description="Where the page begins: `next` of the page before, or its `Link`.")
 ]
-Limit = Annotated[int | None, Query(ge=1, le=1000, description="The most items of a page; all if it is left out.")]
-Item = dict[str, Any]
+
+
+class Page:
+    """What is asked for of a list that is known as a whole; all of it if no limit is given."""
+
+    def __init__(
+        self,
+        asked: Request,
+        answer: Response,
+        cursor: Cursor = None,
+        limit: Annotated[
+            int | None, Query(ge=1, le=1000, description="The most items; all if it is left out.")
+        ] = None,
+    ) -> None:
+        self._asked = asked
+        self._answer = answer
+        self._cursor = cursor
+        self._limit = limit
+
+    def of(self, items: Iterable[Item], key: str, *, falling: bool = False) -> list[Item]:
+        """The page of items that rise, or fall, by a key."""
+        # Databases differ in how they sort names, and a cursor needs one order.
+        listed = sorted(items, key=lambda item: item[key], reverse=falling)
+        if self._cursor is not None and listed:
+            (last,) = read_cursor(self._cursor, type(listed[0][key]))
+            listed = [item for item in listed if (item[key] < last if falling else item[key] > last)]
+        if self._limit is None:
+            return listed
+        return page_of(listed, self._limit, (key,), self._answer, self._asked)
+
+
+class NewestPage:
+    """What is asked for of a list whose newest are read first, by falling numbers."""
+
+    def __init__(
+        self,
+        asked: Request,
+        answer: Response,
+        cursor: Cursor = None,
+        limit: Annotated[int, Query(ge=1, le=1000, description="The most items.")] = 100,
+    ) -> None:
+        self._asked = asked
+        self._answer = answer
+        self._limit = limit
+        self.before: int | None = None if cursor is None else read_cursor(cursor, int)[0]
+        self.to_read = limit + 1
+        """One more than is shown, to know whether there is another page."""
+
+    def of(self, items: Sequence[Item], key: str) -> list[Item]:
+        """The page of items that were read so."""
+        return page_of(items, self._limit, (key,), self._answer, self._asked)
+
+
+Paged = Annotated[Page, Depends(Page)]
+NewestPaged = Annotated[NewestPage, Depends(NewestPage)]
 
 
 def page_of(items: Sequence[Item], limit: int, key: Sequence[str], answer: Response, asked: Request) -> list[Item]:
-    """The first `limit` of items that were read one beyond it; tells where the next page begins."""
+    """The first `limit` of the items; tells where the next page begins if there are more."""
     page = list(items[:limit])
     if len(items) > limit:
-        cursor = write_cursor(*(page[-1][name] for name in key))
-        answer.headers["link"] = (
-            f'<{asked.url.path}?{asked.url.include_query_params(cursor=cursor).query}>; rel="next"'
-        )
+        url = asked.url.include_query_params(cursor=write_cursor(*(page[-1][name] for name in key)))
+        answer.headers["link"] = f'<{url.path}?{url.query}>; rel="next"'
     return page
-
-
-def paged(
-    items: Iterable[Item],
-    key: Sequence[str],
-    *,
-    cursor: str | None,
-    limit: int | None,
-    answer: Response,
-    asked: Request,
-) -> list[Item]:
-    """A page of a list that is known as a whole and rises by its key."""
-    listed = list(items)
-    if cursor is not None:
-        kinds = [type(listed[0][name]) for name in key] if listed else []
-        after = read_cursor(cursor, *kinds) if kinds else ()
-        listed = [item for item in listed if tuple(item[name] for name in key) > after]
-    return listed if limit is None else page_of(listed, limit, key, answer, asked)
 
 
 def write_cursor(*key: str | int) -> str:
@@ -62,6 +96,10 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...]:
         key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (binascii.Error, ValueError):
         key = None
-    if not isinstance(key, list) or [type(part) for part in key] != list(kinds):
+    fits = isinstance(key, list) and [type(part) for part in key] == list(kinds)
+    if not fits or any(isinstance(part, int) and not 0 <= part < LARGEST for part in key):
         raise BadInput(f"{cursor!r} is no cursor of this list; take `next` or the header Link of the page before")
     return tuple(key)
+
+
+LARGEST = 2**53

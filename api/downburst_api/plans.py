@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends
 
 from downburst.ledger import Book
+from downburst_api.pages import NewestPage, NewestPaged, Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import pin_out, plan_out
 
@@ -13,17 +14,15 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 
 @router.get("/plans")
-async def list_plans(hub: Hub) -> list[dict[str, Any]]:
+async def list_plans(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """The current plan of every feed that has one."""
-    return await hub.ledger.read(_current_plans)
+    return page.of(await hub.ledger.read(_current_plans), "feed")
 
 
 @router.get("/feeds/{feed}/plans")
-async def plan_history(
-    hub: Hub, feed: str, limit: Annotated[int, Query(ge=1, le=1000)] = 100
-) -> list[dict[str, Any]]:
+async def plan_history(hub: Hub, feed: str, page: NewestPaged) -> list[dict[str, Any]]:
     """The plans of a feed, newest first, each with what its legs sent."""
-    return await hub.ledger.read(lambda book: _history(book, feed, limit))
+    return page.of(await hub.ledger.read(lambda book: _history(book, feed, page)), "version")
 
 
 @router.get("/totals")
@@ -50,7 +49,7 @@ def _current_plans(book: Book) -> list[dict[str, Any]]:
     ]
 
 
-def _history(book: Book, feed: str, limit: int) -> list[dict[str, Any]]:
-    plans = book.plans.history(book.feeds.one(feed).name, limit=limit)
+def _history(book: Book, feed: str, page: NewestPage) -> list[dict[str, Any]]:
+    plans = book.plans.history(book.feeds.one(feed).name, before=page.before, limit=page.to_read)
     counters = book.legs.counters(feed)
     return [plan_out(plan, counters) for plan in plans]

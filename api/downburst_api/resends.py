@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path
 
 from downburst.access import who_acts
 from downburst.errors import BadInput, Refused
@@ -10,6 +10,7 @@ from downburst.events import ResendsChanged
 from downburst.ledger import Book
 from downburst.model import IdFilter, Resend
 from downburst.moments import moment
+from downburst_api.pages import NewestPaged
 from downburst_api.rights import check_pattern, check_right
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import ResendNew, resend_out
@@ -35,13 +36,15 @@ async def add_resend(hub: Hub, wanted: ResendNew) -> dict[str, Any]:
 @router.get("/resends")
 async def list_resends(
     hub: Hub,
+    page: NewestPaged,
     site: str | None = None,
     feed: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> list[dict[str, Any]]:
     """The newest resends, newest first."""
-    found = await hub.ledger.read(lambda book: book.resends.newest(site=site, feed=feed, limit=limit))
-    return [resend_out(resend) for resend in found]
+    found = await hub.ledger.read(
+        lambda book: book.resends.newest(site=site, feed=feed, before=page.before, limit=page.to_read)
+    )
+    return page.of([resend_out(resend) for resend in found], "id")
 
 
 @router.get("/resends/{resend}")

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Response
 
 from downburst.circuits import Circuit, Measured
 from downburst.errors import NotFound
@@ -12,6 +12,8 @@ from downburst.events import SitesChanged, SubscriptionsChanged
 from downburst.ledger import Book
 from downburst.model import IdFilter, Resend, ResendKind, Site, Subscription
 from downburst.moments import moment
+from downburst_api.etags import IfMatch, Unchanged, etag
+from downburst_api.pages import Paged
 from downburst_api.path_out import path_out
 from downburst_api.rights import check_pattern, check_right
 from downburst_api.runtime import Runtime, runtime_of
@@ -32,26 +34,27 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
 @router.get("/sites")
-async def list_sites(hub: Hub) -> list[dict[str, Any]]:
+async def list_sites(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """Every site, by name, and why it stores nothing of a feed at the moment, if that is so."""
     sites = await hub.ledger.read(lambda book: book.sites.all())
-    return [{**site_out(site), "troubles": _troubles(hub, site.name)} for site in sites]
+    return page.of(({**site_out(site), "troubles": _troubles(hub, site.name)} for site in sites), "site")
 
 
 @router.post("/sites", status_code=201, responses={409: {"description": "The name is taken."}})
-async def add_site(hub: Hub, wanted: SiteNew) -> dict[str, Any]:
+async def add_site(hub: Hub, answer: Response, wanted: SiteNew) -> dict[str, Any]:
     """Makes a site."""
     site = wanted.to_model()
     await _check_ldm_host(hub, site.ldm_host)
     kept = await hub.ledger.write(lambda book: book.sites.add(site))
     await _announce_sites(hub)
-    return site_out(kept)
+    return _tagged(site_out(kept), answer)
 
 
 @router.get("/sites/{site}")
-async def show_site(hub: Hub, site: str) -> dict[str, Any]:
+async def show_site(hub: Hub, answer: Response, site: str) -> dict[str, Any]:
     """One site with its subscriptions, credentials and tokens, and what its session looks like."""
-    whole = await hub.ledger.read(lambda book: _whole_site(book, site))
+    kept, whole = await hub.ledger.read(lambda book: (book.sites.one(site), _whole_site(book, site)))
+    answer.headers["etag"] = etag(site_out(kept))
     session = hub.live.sessions.get(site)
     streams = session.streams if session and session.connected else None
     return {
@@ -72,12 +75,18 @@ async def show_path(hub: Hub, site: str) -> dict[str, Any]:
 
 
 @router.patch("/sites/{site}")
-async def change_site(hub: Hub, site: str, wanted: SiteChange) -> dict[str, Any]:
+async def change_site(
+    hub: Hub, answer: Response, unchanged: Unchanged, site: str, wanted: SiteChange
+) -> dict[str, Any]:
     """Changes the given properties of a site."""
     await _check_ldm_host(hub, wanted.ldm_host)
-    kept = await hub.ledger.write(lambda book: book.sites.change(replace(book.sites.one(site), **wanted.given())))
+
+    def change(book: Book) -> Site:
+        return book.sites.change(replace(_seen(book, site, unchanged), **wanted.given()))
+
+    kept = await hub.ledger.write(change)
     await _announce_sites(hub)
-    return site_out(kept)
+    return _tagged(site_out(kept), answer)
 
 
 async def _check_ldm_host(hub: Runtime, host: str | None) -> None:
@@ -86,9 +95,9 @@ async def _check_ldm_host(hub: Runtime, host: str | None) -> None:
 
 
 @router.delete("/sites/{site}", status_code=204)
-async def remove_site(hub: Hub, site: str) -> None:
+async def remove_site(hub: Hub, unchanged: Unchanged, site: str) -> None:
     """Forgets a site; its receiver is cut off at once."""
-    await hub.ledger.write(lambda book: book.sites.remove(site))
+    await hub.ledger.write(lambda book: book.sites.remove(_seen(book, site, unchanged).name))
     hub.live.sessions.pop(site, None)
     hub.live.ldm_sites.pop(site, None)
     hub.live.paths.forget(site)
@@ -121,20 +130,24 @@ async def revoke_credentials(
 
 
 @router.get("/subscriptions")
-async def list_all_subscriptions(hub: Hub) -> list[dict[str, Any]]:
-    """Every subscription, oldest first."""
-    return [subscription_out(wish) for wish in await hub.ledger.read(lambda book: book.subscriptions.all())]
+async def list_all_subscriptions(
+    hub: Hub, page: Paged, *, feed: str | None = None, site: str | None = None
+) -> list[dict[str, Any]]:
+    """Every subscription, of a feed or site if given, oldest first."""
+    wishes = await hub.ledger.read(lambda book: book.subscriptions.all())
+    wanted = (wish for wish in wishes if feed in (None, wish.feed) and site in (None, wish.site))
+    return page.of(map(subscription_out, wanted), "id")
 
 
 @router.get("/sites/{site}/subscriptions")
-async def list_subscriptions(hub: Hub, site: str) -> list[dict[str, Any]]:
+async def list_subscriptions(hub: Hub, site: str, page: Paged) -> list[dict[str, Any]]:
     """The subscriptions of a site, oldest first."""
     wishes = await hub.ledger.read(lambda book: book.subscriptions.of_site(book.sites.one(site).name))
-    return [subscription_out(wish) for wish in wishes]
+    return page.of(map(subscription_out, wishes), "id")
 
 
 @router.post("/sites/{site}/subscriptions", status_code=201, responses={403: {}, 422: {}})
-async def add_subscription(hub: Hub, site: str, wanted: SubscriptionNew) -> dict[str, Any]:
+async def add_subscription(hub: Hub, answer: Response, site: str, wanted: SubscriptionNew) -> dict[str, Any]:
     """Subscribes a site to what matches; a pattern that can't be read is refused with the position."""
     await hub.ledger.read(lambda book: check_right(book, site, wanted.feed))
     await check_pattern(hub.node, "pattern", wanted.pattern)
@@ -143,21 +156,48 @@ async def add_subscription(hub: Hub, site: str, wanted: SubscriptionNew) -> dict
     wish = _wish(hub, site, wanted)
     kept = await hub.ledger.write(lambda book: _subscribe(book, wish))
     await _announce_subscriptions(hub)
-    return subscription_out(kept)
+    return _tagged(subscription_out(kept), answer)
 
 
 @router.delete("/subscriptions/{subscription}", status_code=204)
-async def remove_subscription(hub: Hub, subscription: Number) -> None:
+async def remove_subscription(hub: Hub, unchanged: Unchanged, subscription: Number) -> None:
     """Ends a subscription."""
-    await hub.ledger.write(lambda book: book.subscriptions.remove(subscription))
+
+    def remove(book: Book) -> None:
+        _check_subscription(book.subscriptions.all(), subscription, unchanged)
+        book.subscriptions.remove(subscription)
+
+    await hub.ledger.write(remove)
     await _announce_subscriptions(hub)
 
 
 @router.delete("/sites/{site}/subscriptions/{subscription}", status_code=204)
-async def remove_subscription_of(hub: Hub, site: str, subscription: Number) -> None:
+async def remove_subscription_of(hub: Hub, unchanged: Unchanged, site: str, subscription: Number) -> None:
     """Ends a subscription of this site."""
-    await hub.ledger.write(lambda book: _remove_of(book, site, subscription))
+
+    def remove(book: Book) -> None:
+        _check_subscription(book.subscriptions.of_site(site), subscription, unchanged)
+        _remove_of(book, site, subscription)
+
+    await hub.ledger.write(remove)
     await _announce_subscriptions(hub)
+
+
+def _tagged(shown: dict[str, Any], answer: Response) -> dict[str, Any]:
+    answer.headers["etag"] = etag(shown)
+    return shown
+
+
+def _seen(book: Book, name: str, unchanged: IfMatch) -> Site:
+    """The site that a change is made to, if it is the one that was seen."""
+    site = book.sites.one(name)
+    unchanged.check(f"site {name}", site_out(site))
+    return site
+
+
+def _check_subscription(wishes: list[Subscription], number: int, unchanged: IfMatch) -> None:
+    wish = next((wish for wish in wishes if wish.id == number), None)
+    unchanged.check(f"subscription {number}", None if wish is None else subscription_out(wish))
 
 
 def _troubles(hub: Runtime, site: str) -> dict[str, str]:

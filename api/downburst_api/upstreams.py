@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends
 from downburst.errors import DownburstError, NodeAway
 from downburst.ledger import Book
 from downburst.model import Upstream
+from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import UpstreamNew, upstream_out
 
@@ -33,14 +34,15 @@ async def add_upstream(hub: Hub, wanted: UpstreamNew) -> dict[str, Any]:
 
 
 @router.get("/upstreams")
-async def list_upstreams(hub: Hub) -> list[dict[str, Any]]:
+async def list_upstreams(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """All upstreams and how it stands with each: connected or why not, products stored, passed over and looped."""
     kept = await hub.ledger.read(lambda book: book.upstreams.all())
     state: dict[str, Any] = {}
     with suppress(NodeAway):
         said = (await hub.node.status()).get("upstreams", [])
         state = {one["upstream"]: one for one in said}
-    return [upstream_out(one) | state.get(one.name, {"connected": False}) for one in kept]
+    listed = (upstream_out(one) | state.get(one.name, {"connected": False}) for one in kept)
+    return page.of(listed, "upstream")
 
 
 @router.delete("/upstreams/{upstream}", status_code=204, responses={404: {}})

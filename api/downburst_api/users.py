@@ -26,6 +26,7 @@ from downburst.ledger.access import token_scopes
 from downburst.ledger.audit import Changes
 from downburst.moments import moment
 from downburst_api.guard import caller_of
+from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import Shape
 
@@ -75,9 +76,9 @@ class TokenNew(Shape):
 
 
 @router.get("/users")
-async def list_users(hub: Hub) -> list[dict[str, Any]]:
+async def list_users(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """Every user, by name."""
-    return [_user_out(user) for user in await hub.ledger.read(lambda book: book.users.all())]
+    return page.of(map(_user_out, await hub.ledger.read(lambda book: book.users.all())), "user")
 
 
 @router.post("/users", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -123,9 +124,10 @@ async def invite_again(hub: Hub, user: str) -> dict[str, Any]:
 
 
 @router.get("/access-tokens")
-async def list_tokens(hub: Hub) -> list[dict[str, Any]]:
+async def list_tokens(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """Every access token, newest first; never what programs show."""
-    return [_token_out(token) for token in await hub.ledger.read(lambda book: book.access_tokens.all())]
+    tokens = await hub.ledger.read(lambda book: book.access_tokens.all())
+    return page.of(map(_token_out, tokens), "number", falling=True)
 
 
 @router.post("/access-tokens", status_code=201)
@@ -171,7 +173,8 @@ async def list_changes(  # noqa: PLR0913
     subject: Annotated[str | None, Query(max_length=300, description="The name of what was changed.")] = None,
     begin: Annotated[str | None, Query(alias="from", description="RFC 3339, or how long ago: 2h.")] = None,
     end: Annotated[str | None, Query(alias="to")] = None,
-    after: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the page before.")] = None,
+    cursor: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the page before.")] = None,
+    after: Annotated[int | None, Query(ge=1, le=2**53, deprecated=True, description="The same.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
     """Who changed what, newest first, with what it was before."""
@@ -183,7 +186,7 @@ async def list_changes(  # noqa: PLR0913
         begin=None if begin is None else moment(begin, now),
         end=None if end is None else moment(end, now),
     )
-    found = await hub.ledger.read(lambda book: book.audit.page(wanted, before=after, limit=limit))
+    found = await hub.ledger.read(lambda book: book.audit.page(wanted, before=cursor or after, limit=limit))
     return {
         "items": [asdict(change) for change in found],
         "next": found[-1].number if len(found) == limit else None,

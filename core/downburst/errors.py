@@ -10,6 +10,9 @@
     │   └── BadSettings            400  settings file or environment
     ├── NotFound                   404  feed, site, subscription or plan that nobody made; knows near names
     ├── AlreadyThere               409  a name that is taken
+    ├── ChangedMeanwhile           412  what a change was made for is not what is there
+    ├── KeyOfAnother               422  an idempotency key that came with another request before
+    ├── OutcomeUnknown             409  a request with this key is under way, or nobody knows how it ended
     ├── Refused                    403  a right is missing: allow list, token, credential
     │   └── NotSignedIn            401  nobody is known to ask
     ├── TooMany                    429  asked too often; knows when to ask again
@@ -101,6 +104,24 @@ class AlreadyThere(DownburstError):
     """A name that is taken."""
 
     status, code, title, exit_code = 409, "already-there", "The name is taken", 2
+
+
+class ChangedMeanwhile(DownburstError):
+    """What a change was made for is not what is there."""
+
+    status, code, title, exit_code = 412, "changed-meanwhile", "It was changed meanwhile", 2
+
+
+class KeyOfAnother(BadInput):
+    """An idempotency key that came with another request before."""
+
+    status, code, title = 422, "key-of-another-request", "The key belongs to another request"
+
+
+class OutcomeUnknown(DownburstError):
+    """A request with the same key is under way, or nobody knows how it ended, or its answer can't be told again."""
+
+    status, code, title = 409, "outcome-unknown", "The request was made before"
 
 
 class CircuitConflict(DownburstError):

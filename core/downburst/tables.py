@@ -389,6 +389,17 @@ traffic_hours = Table(
     Index(None, "hour"),
 )
 
+answers = Table(
+    "answers",
+    metadata,
+    Column("key_sha256", String(64), primary_key=True),
+    Column("at", Instant, nullable=False, index=True),
+    Column("request_sha256", String(64), nullable=False),
+    Column("status", Integer),
+    Column("body", Text),
+    Column("etag", Text, nullable=False),
+)
+
 circuit_ports = Table(
     "circuit_ports",
     metadata,

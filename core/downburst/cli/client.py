@@ -36,7 +36,19 @@ class HubClient:
 
     def ask(self, method: str, *path: str, **request: Any) -> Any:
         """The hub's answer as JSON (None if it has no body); each part of the path is percent-encoded."""
-        url = f"{self._address}/{'/'.join(_encoded(part) for part in path)}"
+        answer = self._answer(method, f"{self._address}/{'/'.join(_encoded(part) for part in path)}", **request)
+        return answer.json() if answer.content else None
+
+    def every(self, *path: str, **request: Any) -> list[Any]:
+        """All items of a list, page by page."""
+        answer = self._answer("GET", f"{self._address}/{'/'.join(_encoded(part) for part in path)}", **request)
+        items: list[Any] = answer.json()
+        while (following := answer.links.get("next")) is not None:
+            answer = self._answer("GET", self._address + following["url"])
+            items += answer.json()
+        return items
+
+    def _answer(self, method: str, url: str, **request: Any) -> httpx.Response:
         try:
             headers = {**authorization(self._address), **request.pop("headers", {})}
             answer = httpx.request(method, url, timeout=TIMEOUT, headers=headers, **request)
@@ -53,7 +65,7 @@ class HubClient:
             reason = str(error) or type(error).__name__
             raise Failure(f"the hub at {self._address} broke off: {reason}; look at its log and try again") from error
         if answer.is_success:
-            return answer.json() if answer.content else None
+            return answer
         raise _refusal(answer)
 
 

@@ -50,7 +50,7 @@ def latency(
     Example: downburst latency --feed NGRID --minutes 10
     """
     wanted = given(feed=feed, site=site, transport=transport, minutes=minutes)
-    found = HubClient(hub).ask("GET", "v1", "latency", params=wanted)
+    found = HubClient(hub).every("v1", "latency", params=wanted)
     if as_json:
         show(found)
         return

@@ -6,6 +6,7 @@ from downburst.clock import Clock
 from downburst.ledger.access import AccessTokens, Links, Sessions, Users
 from downburst.ledger.access_requests import AccessRequests
 from downburst.ledger.alarms import Alarms, Receivers, Silences
+from downburst.ledger.answers import Answers
 from downburst.ledger.audit import Audit
 from downburst.ledger.circuits import Circuits, Ports
 from downburst.ledger.exceptions import Exceptions
@@ -41,6 +42,7 @@ class Book:
         self.access_tokens = AccessTokens(connection, clock)
         self.login_sessions = Sessions(connection, clock)
         self.login_links = Links(connection, clock)
+        self.answers = Answers(connection, clock)
         self.audit = Audit(connection, clock)
         self.access_requests = AccessRequests(connection, clock)
         self.alarms = Alarms(connection, clock)

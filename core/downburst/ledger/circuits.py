@@ -145,9 +145,11 @@ class Circuits:
         waiting = circuits.c.state == CircuitState.ADMITTED.value
         return self._read(select(circuits).where(waiting).order_by(circuits.c.begin, circuits.c.number).limit(limit))
 
-    def newest(self, which: Which, *, limit: int = 100) -> list[Circuit]:
-        """The newest circuits, newest first."""
+    def newest(self, which: Which, *, before: int | None = None, limit: int = 100) -> list[Circuit]:
+        """The newest circuits, of those before a number, newest first."""
         query = select(circuits).order_by(circuits.c.number.desc()).limit(limit)
+        if before is not None:
+            query = query.where(circuits.c.number < before)
         if which.states is not None:
             query = query.where(circuits.c.state.in_([state.value for state in which.states]))
         if which.site is not None:

@@ -36,9 +36,11 @@ class Plans:
         )
         return [_plan(row) for row in self._connection.execute(query)]
 
-    def history(self, feed: str, *, limit: int = 100) -> list[Plan]:
-        """The plans of a feed, newest first."""
+    def history(self, feed: str, *, before: int | None = None, limit: int = 100) -> list[Plan]:
+        """The plans of a feed, of those before a version, newest first."""
         query = select(plans).where(plans.c.feed == feed).order_by(plans.c.version.desc()).limit(limit)
+        if before is not None:
+            query = query.where(plans.c.version < before)
         return [_plan(row) for row in self._connection.execute(query)]
 
     def append(self, plan: Plan) -> Plan:

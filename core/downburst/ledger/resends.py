@@ -38,9 +38,13 @@ class Resends:
             raise NotFound(f"there is no resend {number}; `downburst resends list` shows the newest")
         return _resend(row)
 
-    def newest(self, *, site: str | None = None, feed: str | None = None, limit: int = 100) -> list[Resend]:
-        """The newest resends, of a site or feed if given."""
+    def newest(
+        self, *, site: str | None = None, feed: str | None = None, before: int | None = None, limit: int = 100
+    ) -> list[Resend]:
+        """The newest resends, of a site or feed if given, of those before a number."""
         query = select(resends).order_by(resends.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(resends.c.id < before)
         if site is not None:
             query = query.where(resends.c.site == site)
         if feed is not None:

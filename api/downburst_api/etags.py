@@ -1,0 +1,44 @@
+"""Changes of what nobody changed meanwhile: `ETag` on what is shown, `If-Match` on what changes it (RFC 9110).
+
+A tag is made of what the api shows of a feed, site, subscription or pin, so it is the same after a restart and on
+another hub. It is compared in the transaction that makes the change. Who sends no `If-Match` changes it all the same.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Depends, Header
+
+from downburst.errors import ChangedMeanwhile
+
+
+class IfMatch:
+    """What a change asks of the state that it is made to."""
+
+    def __init__(
+        self,
+        if_match: Annotated[
+            str | None, Header(max_length=1000, description="The `ETag` that was shown: refused if it changed since.")
+        ] = None,
+    ) -> None:
+        self._tags = None if if_match is None else [tag.strip() for tag in if_match.split(",")]
+
+    def check(self, what: str, shown: Mapping[str, Any] | None) -> None:
+        """Refuses if this is not what was seen; None: there is nothing of the kind now."""
+        if self._tags is None:
+            return
+        there = shown is not None
+        if not (there and ("*" in self._tags or etag(shown or {}) in self._tags)):
+            now = "was changed meanwhile" if there else "is not there any more"
+            raise ChangedMeanwhile(f"{what} {now}; look at it again, and repeat the change if it is still wanted")
+
+
+Unchanged = Annotated[IfMatch, Depends(IfMatch)]
+
+
+def etag(shown: Mapping[str, Any]) -> str:
+    """The tag of what is shown."""
+    text = json.dumps(shown, sort_keys=True, default=str)
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'

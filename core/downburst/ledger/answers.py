@@ -1,0 +1,57 @@
+"""What was answered to requests with an idempotency key, for a day."""
+
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from downburst.clock import Clock
+from downburst.tables import answers
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request that was made under a key."""
+
+    key_sha256: str
+    """Of who asks, what, and the key."""
+    request_sha256: str
+    status: int | None = None
+    """None: it is under way, or the process that did it ended before it could tell."""
+    body: str | None = None
+    """None: the answer holds a secret, which is told once."""
+    etag: str = ""
+
+
+class Answers:
+    """Keys and answers."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def begin(self, wanted: Answered) -> Answered | None:
+        """Takes a key for a request; what was done under it before, if it is taken."""
+        now = self._clock.now()
+        self._connection.execute(delete(answers).where(answers.c.at < now - KEPT))
+        found = self._connection.execute(
+            select(*(answers.c[name] for name in asdict(wanted))).where(answers.c.key_sha256 == wanted.key_sha256)
+        ).one_or_none()
+        if found is not None:
+            return Answered(**found._mapping)
+        self._connection.execute(insert(answers).values(asdict(wanted) | {"at": now}))
+        return None
+
+    def end(self, answered: Answered) -> None:
+        """Keeps the answer."""
+        values = asdict(answered)
+        self._connection.execute(
+            update(answers).where(answers.c.key_sha256 == values.pop("key_sha256")).values(values)
+        )
+
+    def give_back(self, key_sha256: str) -> None:
+        """Frees a key whose request was not carried out."""
+        self._connection.execute(delete(answers).where(answers.c.key_sha256 == key_sha256))
+
+
+KEPT = timedelta(hours=24)
