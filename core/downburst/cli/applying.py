@@ -1,8 +1,7 @@
-"""`downburst apply`: brings a hub to what a declaration says."""
+"""`downburst apply`, `diff`, `export`: a hub's configuration as a declaration."""
 
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,123 +9,78 @@ import typer
 import yaml  # type: ignore[import-untyped]
 
 from downburst.cli.client import AsJson, HubAddress, HubClient, show
+from downburst.cli.configuration import PARTS, Known, Step, steps
 from downburst.errors import BadInput
 from downburst.settings import DEFAULT_HUB
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One change: what it is for people, and the question that makes it."""
-
-    what: str
-    method: str
-    path: tuple[str, ...]
-    body: Mapping[str, Any]
+File = Annotated[Path, typer.Option("--file", "-f", help="The declaration, YAML or JSON; - for standard input.")]
+Prune = Annotated[
+    bool, typer.Option("--prune", help="Remove what parts of the file don't name, of parts that it has.")
+]
 
 
 def apply(
     *,
-    file: Annotated[Path, typer.Option("--file", "-f", help="The declaration, YAML or JSON; - for standard input.")],
+    file: File,
+    prune: Prune = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a hub to what a declaration says: feeds, LDM sources, sites with subscriptions, who may push.
+    """Bring a hub to what a declaration says: feeds, sites, subscriptions, LDM, upstreams, ports, pins, receivers.
 
-    What the hub has beyond it stays. The changes are shown first; a second run finds nothing to do.
+    What the hub has beyond it stays, unless --prune is given; parts that are left out stay in any case. The
+    changes are shown first; a second run finds nothing to do.
 
     Example: downburst import ldm --ldmd-conf etc/ldmd.conf > site.yaml; downburst apply -f site.yaml
     """
     wanted, client = _read(file), HubClient(hub)
-    steps = list(_steps(wanted, _Known(client)))
-    if as_json:
-        show([{"change": step.what, **step.body} for step in steps])
-    else:
-        _tell(wanted, steps)
-    if dry_run or not steps:
+    found = steps(wanted, Known(client), prune=prune)
+    _show(wanted, found, as_json=as_json)
+    if dry_run or not found:
         return
-    if not yes and not typer.confirm(f"make these {len(steps)} changes?", err=True):
+    if not yes and not typer.confirm(f"make these {len(found)} changes?", err=True):
         raise BadInput("nothing was changed")
-    for done, step in enumerate(steps):
+    for done, step in enumerate(found):
         try:
-            client.ask(step.method, "v1", *step.path, json=step.body)
+            client.ask(step.method, "v1", *step.path, **({} if step.body is None else {"json": step.body}))
         except BadInput as error:
-            raise BadInput(f"{done} of {len(steps)} changes were made; {step.what}: {error.sentence}") from error
+            raise BadInput(f"{done} of {len(found)} changes were made; {step.what}: {error.sentence}") from error
     if not as_json:
-        print(f"{len(steps)} changes made")
+        print(f"{len(found)} changes made")
 
 
-class _Known:
-    """What the hub has."""
+def diff(
+    *,
+    file: File,
+    prune: Prune = False,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Show what `apply` would change; ends with 0 if nothing, with 1 if something.
 
-    def __init__(self, client: HubClient) -> None:
-        self.feeds = {one["feed"]: one for one in client.ask("GET", "v1", "feeds")}
-        self.sites = {one["site"]: one for one in client.ask("GET", "v1", "sites")}
-        self.sources = {one["source"]: one for one in client.ask("GET", "v1", "ldm", "sources")}
-        self.accepts = client.ask("GET", "v1", "ldm", "accepts")
-        self.subscriptions = client.ask("GET", "v1", "subscriptions")
-
-
-def _steps(wanted: Mapping[str, Any], known: _Known) -> Iterator[Step]:
-    for feed in _entries(wanted, "feeds", "feed"):
-        yield from _thing("feed", ("feeds",), feed, known.feeds.get(feed["feed"]))
-    for source in _entries(wanted, "ldm_sources", "source", "feeds", "upstreams"):
-        yield from _source(source, known.sources.get(source["source"]))
-    for site in _entries(wanted, "sites", "site"):
-        subscriptions = site.pop("subscriptions", [])
-        yield from _thing("site", ("sites",), site, known.sites.get(site["site"]))
-        yield from _subscriptions(site["site"], subscriptions, known)
-    for line in _entries(wanted, "ldm_accepts", "feeds", "host"):
-        whole = {"pattern": ".*"} | line
-        if not any(all(one[name] == whole[name] for name in ("feeds", "pattern", "host")) for one in known.accepts):
-            what = f"let hosts that match {whole['host']} push {whole['feeds']} {whole['pattern']}"
-            yield Step(what, "POST", ("ldm", "accepts"), whole)
+    Example: downburst diff -f hub.yaml --prune
+    """
+    wanted = _read(file)
+    found = steps(wanted, Known(HubClient(hub)), prune=prune)
+    _show(wanted, found, as_json=as_json)
+    if found:
+        raise typer.Exit(1)
 
 
-def _thing(
-    kind: str, path: tuple[str, ...], wanted: dict[str, Any], known: Mapping[str, Any] | None
-) -> Iterator[Step]:
-    name = wanted[kind]
-    if known is None:
-        yield Step(f"add {kind} {name}{_said(wanted, kind)}", "POST", path, wanted)
-        return
-    other = {key: value for key, value in wanted.items() if key != kind and known.get(key) != value}
-    if other:
-        yield Step(f"change {kind} {name}{_said(other, kind)}", "PATCH", (*path, name), other)
+def export(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Print the configuration of a hub, all that `apply` takes.
 
+    Secrets are left out: tokens, credentials, users, and what a receiver's address holds beyond its host.
 
-def _source(wanted: dict[str, Any], known: Mapping[str, Any] | None) -> Iterator[Step]:
-    whole: dict[str, Any] = {"pattern": ".*", "max_age_s": 3600} | wanted
-    name = whole["source"]
-    what = f"LDM source {name}: {whole['feeds']} {whole['pattern']} from {', '.join(whole['upstreams'])}"
-    if known is None:
-        yield Step(f"add {what}", "POST", ("ldm", "sources"), whole)
-    elif any(known.get(key) != value for key, value in whole.items()):
-        yield Step(f"change {what}", "PUT", ("ldm", "sources", name), whole)
-
-
-def _subscriptions(site: str, wanted: list[dict[str, Any]], known: _Known) -> Iterator[Step]:
-    names = ("feed", "pattern", "not_pattern")
-    has = {tuple(one[name] for name in names) for one in known.subscriptions if one["site"] == site}
-    for wish in wanted:
-        if not isinstance(wish, dict) or "feed" not in wish:
-            raise BadInput(f"a subscription of site {site} names no feed; correct the file")
-        whole = {"pattern": ".*", "not_pattern": None} | wish
-        if tuple(whole[name] for name in names) not in has:
-            but = f" but not {whole['not_pattern']}" if whole["not_pattern"] else ""
-            what = f"subscribe {site} to {whole['feed']} {whole['pattern']}{but}"
-            body = {key: value for key, value in whole.items() if value is not None}
-            yield Step(what, "POST", ("sites", site, "subscriptions"), body)
-
-
-def _entries(wanted: Mapping[str, Any], part: str, *needed: str) -> Iterator[dict[str, Any]]:
-    """The entries of a part, without the word where each comes from."""
-    for entry in wanted.get(part) or []:
-        missing = [name for name in needed if not isinstance(entry, dict) or name not in entry]
-        if missing:
-            raise BadInput(f"an entry of {part} has no {missing[0]}: {entry!r}; correct the file")
-        yield {key: value for key, value in entry.items() if key != "at"}
+    Example: downburst export > hub.yaml
+    """
+    document = Known(HubClient(hub)).document()
+    if as_json:
+        show(document)
+    else:
+        print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120), end="")
 
 
 def _read(file: Path) -> Mapping[str, Any]:
@@ -145,10 +99,13 @@ def _read(file: Path) -> Mapping[str, Any]:
     return wanted
 
 
-def _tell(wanted: Mapping[str, Any], steps: list[Step]) -> None:
-    for step in steps:
+def _show(wanted: Mapping[str, Any], found: list[Step], *, as_json: bool) -> None:
+    if as_json:
+        show([{"change": step.what, **(step.body or {})} for step in found])
+        return
+    for step in found:
         print(step.what)
-    if not steps:
+    if not found:
         print("the hub has all of it; nothing to change")
     for name, value in (wanted.get("settings") or {}).items():
         print(f"not applied: setting {name} = {value}; it belongs into the hub's settings file", file=sys.stderr)
@@ -157,11 +114,6 @@ def _tell(wanted: Mapping[str, Any], steps: list[Step]) -> None:
         print(f"not applied: {count} actions of pqact; sites run none, keep pqact there", file=sys.stderr)
 
 
-def _said(values: Mapping[str, Any], kind: str) -> str:
-    said = ", ".join(f"{key} {value}" for key, value in values.items() if key != kind)
-    return f": {said}" if said else ""
-
-
-APPLIED = {"feeds", "ldm_sources", "sites", "ldm_accepts"}
-PASSED_OVER = {"settings", "actions", "no_equivalent"}
+APPLIED = frozenset(PARTS)
+PASSED_OVER = frozenset({"settings", "actions", "no_equivalent"})
 """Parts that are for people."""

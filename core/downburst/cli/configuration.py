@@ -1,0 +1,322 @@
+"""The configuration of a hub as a declaration: what it has, and the changes that bring it to what is wanted."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+from downburst.cli.client import HubClient
+from downburst.errors import BadInput
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change: what it is for people, and the question that makes it."""
+
+    what: str
+    method: str
+    path: tuple[str, ...]
+    body: Mapping[str, Any] | None = None
+
+
+class Known:
+    """What the hub has, each part asked for when it is needed."""
+
+    def __init__(self, client: HubClient) -> None:
+        self._client = client
+
+    @cached_property
+    def feeds(self) -> list[Entry]:
+        """Without what the hub gives them itself."""
+        return [_some(feed, FEED) for feed in self._list("feeds")]
+
+    @cached_property
+    def sites(self) -> list[Entry]:
+        """Without their subscriptions."""
+        return [_some(site, SITE) for site in self._list("sites")]
+
+    @cached_property
+    def subscriptions(self) -> list[Entry]:
+        """Of all sites, with their numbers."""
+        return self._list("subscriptions")
+
+    @cached_property
+    def pins(self) -> list[Entry]:
+        """Feeds whose transport is ordered."""
+        plans = self._list("plans")
+        return [{"feed": plan["feed"], "transport": plan["pin"]["transport"]} for plan in plans if plan.get("pin")]
+
+    @cached_property
+    def ldm_sources(self) -> list[Entry]:
+        """Without their state."""
+        return [_some(source, SOURCE) for source in self._list("ldm", "sources")]
+
+    @cached_property
+    def ldm_accepts(self) -> list[Entry]:
+        """With their numbers."""
+        return self._list("ldm", "accepts")
+
+    @cached_property
+    def upstreams(self) -> list[Entry]:
+        """Without tokens, which nobody is shown."""
+        return [_some(upstream, UPSTREAM) for upstream in self._list("upstreams")]
+
+    @cached_property
+    def ports(self) -> list[Entry]:
+        """Where circuits end."""
+        return [_some(port, PORT) for port in self._list("ports")]
+
+    @cached_property
+    def alarm_receivers(self) -> list[Entry]:
+        """With addresses as far as they are no secret."""
+        found = [_some(receiver, RECEIVER) for receiver in self._list("alarm-receivers")]
+        return [one | {"address": without_secrets(one["address"])} for one in found]
+
+    def document(self) -> dict[str, list[Entry]]:
+        """All of it, as `apply` takes it."""
+        wishes = {site["site"]: list[Entry]() for site in self.sites}
+        for wish in self.subscriptions:
+            wishes[wish["site"]].append(_some(wish, SUBSCRIPTION))
+        sites = [site | {"subscriptions": wishes[site["site"]]} for site in self.sites]
+        accepts = [_some(line, ACCEPT) for line in self.ldm_accepts]
+        parts = {name: getattr(self, name) for name in PARTS}
+        return {name: part for name, part in (parts | {"sites": sites, "ldm_accepts": accepts}).items() if part}
+
+    def _list(self, *path: str) -> list[Entry]:
+        return [
+            {name: value for name, value in one.items() if value is not None}
+            for one in self._client.every("v1", *path)
+        ]
+
+
+def steps(wanted: Mapping[str, Any], known: Known, *, prune: bool) -> list[Step]:
+    """The changes, in an order in which each finds what it needs."""
+    made = [step for part in PARTS for step in _PARTS[part](wanted, known)]
+    return [*made, *(_pruned(wanted, known) if prune else ())]
+
+
+def without_secrets(address: str) -> str:
+    """An address without a password, and a URL without what follows its path's first part."""
+    if "://" not in address:
+        return address
+    parts = urlsplit(address)
+    host = parts.netloc.rpartition("@")[2]
+    plain = host == parts.netloc and not parts.query and len(parts.path.strip("/").split("/")) <= PLAIN_PATH
+    return address if plain else f"{parts.scheme}://{host}/{HIDDEN}"
+
+
+def _feeds(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for feed in entries(wanted, "feeds", "feed"):
+        yield from _thing("feed", ("feeds",), feed, _find(known.feeds, "feed", feed))
+
+
+def _sites(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for site in entries(wanted, "sites", "site"):
+        subscriptions = site.pop("subscriptions", None) or []
+        yield from _thing("site", ("sites",), site, _find(known.sites, "site", site))
+        yield from _subscriptions(site["site"], subscriptions, known)
+
+
+def _pins(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for pin in entries(wanted, "pins", "feed", "transport"):
+        if _find(known.pins, "feed", pin) != pin:
+            body = {"transport": pin["transport"]}
+            yield Step(f"pin feed {pin['feed']} to {pin['transport']}", "PUT", ("feeds", pin["feed"], "pin"), body)
+
+
+def _sources(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for source in entries(wanted, "ldm_sources", "source", "feeds", "upstreams"):
+        whole: Entry = {"pattern": ".*", "max_age_s": 3600} | source
+        name, before = whole["source"], _find(known.ldm_sources, "source", whole)
+        what = f"LDM source {name}: {whole['feeds']} {whole['pattern']} from {', '.join(whole['upstreams'])}"
+        if before is None:
+            yield Step(f"add {what}", "POST", ("ldm", "sources"), whole)
+        elif any(before.get(key) != value for key, value in whole.items()):
+            yield Step(f"change {what}", "PUT", ("ldm", "sources", name), whole)
+
+
+def _accepts(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for line in entries(wanted, "ldm_accepts", "feeds", "host"):
+        whole = {"pattern": ".*"} | line
+        if not any(_some(one, ACCEPT) == whole for one in known.ldm_accepts):
+            what = f"let hosts that match {whole['host']} push {whole['feeds']} {whole['pattern']}"
+            yield Step(what, "POST", ("ldm", "accepts"), whole)
+
+
+def _upstreams(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for upstream in entries(wanted, "upstreams", "upstream", "address"):
+        name, before = upstream["upstream"], _find(known.upstreams, "upstream", upstream)
+        if before is None and "token" not in upstream:
+            raise BadInput(f"upstream {name} is not there yet and needs a token; its operator gives one: add `token`")
+        if before is None:
+            yield Step(f"add upstream {name} at {upstream['address']}", "POST", ("upstreams",), upstream)
+        elif any(before.get(key) != value for key, value in upstream.items() if key != "token"):
+            raise BadInput(f"upstream {name} differs from the file, and can't be changed; remove it and add it again")
+
+
+def _ports(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for port in entries(wanted, "ports", "port", "rate_bps"):
+        yield from _thing("port", ("ports",), port, _find(known.ports, "port", port))
+
+
+def _receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for receiver in entries(wanted, "alarm_receivers", "receiver", "kind", "address"):
+        name, before = receiver["receiver"], _find(known.alarm_receivers, "receiver", receiver)
+        hidden = receiver | {"address": without_secrets(receiver["address"])}
+        if before is not None and all(before.get(key) == value for key, value in hidden.items()):
+            continue
+        if receiver["address"].endswith(f"/{HIDDEN}"):
+            raise BadInput(
+                f"the address of alarm receiver {name} was hidden when it was exported; write it down whole"
+            )
+        if before is not None:
+            yield Step(f"remove alarm receiver {name}, to make it anew", "DELETE", ("alarm-receivers", name))
+        yield Step(f"add alarm receiver {name}{_said(hidden, 'receiver')}", "POST", ("alarm-receivers",), receiver)
+
+
+def _thing(kind: str, path: tuple[str, ...], wanted: Entry, known: Entry | None) -> Iterator[Step]:
+    name = wanted[kind]
+    if known is None:
+        yield Step(f"add {kind} {name}{_said(wanted, kind)}", "POST", path, _whole(wanted))
+        return
+    # A port stays at its site: that is no property that can be changed.
+    other = {key: value for key, value in wanted.items() if _whole(known.get(key)) != _whole(value)}
+    if other:
+        yield Step(f"change {kind} {name}{_said(other, kind)}", "PATCH", (*path, name), other)
+
+
+def _subscriptions(site: str, wanted: list[Entry], known: Known) -> Iterator[Step]:
+    has = [wish for wish in known.subscriptions if wish["site"] == site]
+    for wish in wanted:
+        if not isinstance(wish, dict) or "feed" not in wish:
+            raise BadInput(f"a subscription of site {site} names no feed; correct the file")
+        whole = _whole({"pattern": ".*"} | wish)
+        same = [one for one in has if all(one.get(name) == whole.get(name) for name in WHAT)]
+        if any(all(one.get(name) == value for name, value in whole.items()) for one in same):
+            continue
+        but = f" but not {whole['not_pattern']}" if "not_pattern" in whole else ""
+        what = f"subscribe {site} to {whole['feed']} {whole['pattern']}{but}"
+        yield Step(what, "POST", ("sites", site, "subscriptions"), whole)
+        for one in same:
+            yield Step(
+                f"end subscription {one['id']} of {site}, which it replaces",
+                "DELETE",
+                ("subscriptions", str(one["id"])),
+            )
+
+
+def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    """Removals of what the parts that are named don't name; parts that are left out stay as they are."""
+    for part, kind, path in _NAMED:
+        if part in wanted:
+            kept = {entry[kind] for entry in entries(wanted, part, kind)}
+            for name in (one[kind] for one in getattr(known, part) if one[kind] not in kept):
+                ends = (*path, name, "pin") if part == "pins" else (*path, name)
+                yield Step(f"remove {_ONE[part]} {name}", "DELETE", ends)
+        if part == "sites" and part in wanted:
+            yield from _pruned_subscriptions(wanted, known)
+    if "ldm_accepts" in wanted:
+        lines = [{"pattern": ".*"} | line for line in entries(wanted, "ldm_accepts", "feeds", "host")]
+        for one in known.ldm_accepts:
+            if _some(one, ACCEPT) not in lines:
+                what = f"let hosts that match {one['host']} no longer push {one['feeds']} {one['pattern']}"
+                yield Step(what, "DELETE", ("ldm", "accepts", str(one["id"])))
+
+
+def _pruned_subscriptions(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for site in entries(wanted, "sites", "site"):
+        kept = [
+            tuple(({"pattern": ".*"} | wish).get(name) for name in WHAT) for wish in site.get("subscriptions") or []
+        ]
+        for one in known.subscriptions:
+            if one["site"] == site["site"] and tuple(one.get(name) for name in WHAT) not in kept:
+                what = f"end subscription {one['id']} of {one['site']} to {one['feed']} {one['pattern']}"
+                yield Step(what, "DELETE", ("subscriptions", str(one["id"])))
+
+
+def entries(wanted: Mapping[str, Any], part: str, *needed: str) -> Iterator[Entry]:
+    """The entries of a part, without the word where each comes from."""
+    for entry in wanted.get(part) or []:
+        missing = [name for name in needed if not isinstance(entry, dict) or name not in entry]
+        if missing:
+            raise BadInput(f"an entry of {part} has no {missing[0]}: {entry!r}; correct the file")
+        yield {key: value for key, value in entry.items() if key != "at"}
+
+
+def _find(known: list[Entry], key: str, wanted: Entry) -> Entry | None:
+    return next((one for one in known if one[key] == wanted[key]), None)
+
+
+def _some(values: Entry, names: tuple[str, ...]) -> Entry:
+    """The named members that have a value; what is empty is what it would be anyway."""
+    return {
+        name: _whole(values[name])
+        for name in names
+        if values.get(name) not in (None, "", [], 0.0) or (name in values and values[name] is False)
+    }
+
+
+def _whole(value: Any) -> Any:
+    """A value without members that are nothing."""
+    if isinstance(value, dict):
+        return {name: _whole(one) for name, one in value.items() if one is not None}
+    return value
+
+
+def _said(values: Mapping[str, Any], kind: str) -> str:
+    said = ", ".join(f"{key} {value}" for key, value in values.items() if key != kind)
+    return f": {said}" if said else ""
+
+
+FEED = (
+    *("feed", "class", "retention_hours", "retention_bytes", "objective_ms", "duplicate_rule", "durability"),
+    *("max_product_bytes", "ldm_feed_type", "ldm_pattern"),
+)
+SITE = (
+    *("site", "organisation", "contact", "place", "multicast_interface", "circuit_attachment", "access_rate_bps"),
+    *("ceiling_mbps_by_hour", "allow", "multicast", "active", "data_connections", "ldm_host"),
+)
+SUBSCRIPTION = ("feed", "pattern", "not_pattern", "in_order", "hold_s", "max_age_s")
+WHAT = ("feed", "pattern", "not_pattern")
+SOURCE = ("source", "feeds", "pattern", "upstreams", "max_age_s")
+ACCEPT = ("feeds", "pattern", "host")
+UPSTREAM = ("upstream", "address", "feeds")
+PORT = (*("port", "site", "rate_bps", "port_rate_bps", "interface", "underlay", "stp", "first_vlan", "last_vlan"),)
+RECEIVER = ("receiver", "kind", "address", "kinds", "feeds", "sites")
+_PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
+    "feeds": _feeds,
+    "ldm_sources": _sources,
+    "sites": _sites,
+    "ldm_accepts": _accepts,
+    "upstreams": _upstreams,
+    "ports": _ports,
+    "pins": _pins,
+    "alarm_receivers": _receivers,
+}
+PARTS = tuple(_PARTS)
+"""What is declared, in the order in which it is made."""
+_NAMED = (
+    ("alarm_receivers", "receiver", ("alarm-receivers",)),
+    ("pins", "feed", ("feeds",)),
+    ("ports", "port", ("ports",)),
+    ("upstreams", "upstream", ("upstreams",)),
+    ("ldm_sources", "source", ("ldm", "sources")),
+    ("sites", "site", ("sites",)),
+    ("feeds", "feed", ("feeds",)),
+)
+"""Parts whose entries have names, in the order in which they are removed."""
+_ONE = {
+    "alarm_receivers": "alarm receiver",
+    "pins": "the pin of feed",
+    "ports": "port",
+    "upstreams": "upstream",
+    "ldm_sources": "LDM source",
+    "sites": "site",
+    "feeds": "feed",
+}
+HIDDEN = "..."
+PLAIN_PATH = 1
+"""Webhooks of chat services have their secret further down the path."""
