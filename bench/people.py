@@ -46,6 +46,7 @@ QUESTIONS = {
     "volume of 30 days": "/v1/volume?minutes=43200",
     "who feeds whom": "/v1/tree",
     "totals": "/v1/totals",
+    "the overview of the page": "/v1/overview",
 }
 LIMIT_MS = 300.0
 

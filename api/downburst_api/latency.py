@@ -1,6 +1,5 @@
 """Latency: percentiles per feed, site and transport, from the sketches in the ledger."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -139,17 +138,23 @@ def figures(rows: Iterable[SketchRow]) -> dict[str, Any]:
     }
 
 
-def history(rows: Iterable[SketchRow]) -> list[dict[str, Any]]:
-    """p50 and p99 by the minute, oldest first."""
-    minutes: defaultdict[int, list[SketchRow]] = defaultdict(list)
-    for row in rows:
-        minutes[row.minute].append(row)
-    listed = []
-    for minute, group in sorted(minutes.items()):
-        sketch = LatencySketch.of_rows(group)
-        at = from_us(minute * 60_000_000)
-        listed.append({"minute": at, "p50": sketch.quantile_ms(0.5), "p99": sketch.quantile_ms(0.99)})
-    return listed
+def latencies_of_feeds(book: Book, since_minute: int) -> dict[str, dict[str, Any]]:
+    """Of each feed the figures of all its sites together, and p50 and p99 by the minute, oldest first."""
+    wanted = Selection(since_minute, kind=LatencyKind.DISTRIBUTION)
+    by_minute = book.latency.sheet(wanted, step_minutes=1).by_feed()
+    end_to_end = book.latency.sheet(replace(wanted, kind=LatencyKind.END_TO_END)).by_feed()
+    found: dict[str, dict[str, Any]] = {}
+    for name, sheet in (("distribution_ms", by_minute), ("end_to_end_ms", end_to_end)):
+        for path, some in zip(sheet.paths, figures_of(sheet.by_path()), strict=True):
+            nothing = {"distribution_ms": figures(()), "end_to_end_ms": figures(()), "history": list[Any]()}
+            if some["count"]:
+                found.setdefault(path.feed, nothing)[name] = some
+    paths, minutes, merged = by_minute.by_path_and_step(1)
+    p50, p99 = (values.tolist() for values in merged.quantiles_ms(0.5, 0.99))
+    for at, minute, middle, high in zip(paths.tolist(), minutes.tolist(), p50, p99, strict=True):
+        point = {"minute": from_us(minute * 60_000_000), "p50": middle, "p99": high}
+        found[by_minute.paths[at].feed]["history"].append(point)
+    return found
 
 
 def minute_of(instant: datetime) -> int:

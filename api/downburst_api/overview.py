@@ -1,6 +1,5 @@
 """One document with everything the page shows."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -16,18 +15,16 @@ from downburst.live import FeedArrivals, LiveState, SiteSession, UpstreamLink
 from downburst.model import (
     Fault,
     Feed,
-    LatencyKind,
     LdmSource,
     LegCounters,
     Plan,
     Settled,
     Site,
-    SketchRow,
     Subscription,
     Upstream,
 )
 from downburst_api.circuit_schemas import circuit_out
-from downburst_api.latency import figures, history, minute_of
+from downburst_api.latency import figures, latencies_of_feeds, minute_of
 from downburst_api.path_out import seen_of
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import plan_out
@@ -72,7 +69,8 @@ class _Facts:
     subscriptions: list[Subscription]
     plans: dict[str, Plan]
     counters: list[LegCounters]
-    sketches: dict[str, list[SketchRow]]
+    latencies: dict[str, dict[str, Any]]
+    """Of each feed with any."""
     settled: list[Settled]
     upstreams: list[Upstream]
     ldm_sources: list[LdmSource]
@@ -88,9 +86,6 @@ class _Facts:
 
 
 def _facts(book: Book, now: datetime) -> _Facts:
-    sketches: defaultdict[str, list[SketchRow]] = defaultdict(list)
-    for row in book.latency.rows(since_minute=minute_of(now) - LATENCY_MINUTES + 1):
-        sketches[row.feed].append(row)
     circuits = [*book.circuits.begun(), *book.circuits.next_to_begin(CIRCUITS_AHEAD)]
     return _Facts(
         circuits=circuits,
@@ -100,7 +95,7 @@ def _facts(book: Book, now: datetime) -> _Facts:
         subscriptions=book.subscriptions.all(),
         plans={plan.feed: plan for plan in book.plans.all_current()},
         counters=book.legs.counters(),
-        sketches=sketches,
+        latencies=latencies_of_feeds(book, minute_of(now) - LATENCY_MINUTES + 1),
         settled=book.settled.all(),
         upstreams=book.upstreams.all(),
         ldm_sources=book.ldm_sources.all(),
@@ -241,7 +236,7 @@ def _feed(feed: Feed, facts: _Facts, arrivals: FeedArrivals | None) -> dict[str,
         "fan_out": facts.fan_out(feed.name),
         "head": arrived.head,
         "plan": None if plan is None else _plan(plan, facts.counters),
-        "latency": _latency(facts.sketches.get(feed.name, [])),
+        "latency": facts.latencies.get(feed.name, _NO_LATENCY),
         "objective_ms": feed.objective_ms,
     }
 
@@ -250,16 +245,6 @@ def _plan(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
     whole = plan_out(plan, counters)
     kept = ("version", "transport", "reason", "pinned", "legs", "candidates", "figures", "flip", "would_be")
     return {name: whole[name] for name in kept} | {"since": plan.made_at}
-
-
-def _latency(rows: list[SketchRow]) -> dict[str, Any]:
-    distribution = [row for row in rows if row.kind is LatencyKind.DISTRIBUTION]
-    end_to_end = [row for row in rows if row.kind is LatencyKind.END_TO_END]
-    return {
-        "distribution_ms": figures(distribution),
-        "end_to_end_ms": figures(end_to_end),
-        "history": history(distribution),
-    }
 
 
 def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, Any]:
@@ -351,3 +336,4 @@ CIRCUITS_AHEAD = 20
 LATENCY_MINUTES = 60
 FAULT_SHOWN = timedelta(minutes=10)
 _NODE_STEP = "it is restarted by itself; if it stays away, read the hub's log"
+_NO_LATENCY = {"distribution_ms": figures(()), "end_to_end_ms": figures(()), "history": list[Any]()}

@@ -120,6 +120,12 @@ class Sheet:
         merged = self.by_path_and_step(step_minutes)
         return self._with(merged)
 
+    def by_feed(self) -> Self:
+        """The same rows with paths that name neither site nor transport, so that those of a feed are merged."""
+        known: dict[Path, int] = {}
+        at = [known.setdefault(path._replace(site="", transport=""), len(known)) for path in self.paths]
+        return replace(self, paths=tuple(known), path=np.array(at, np.int64)[self.path])
+
     def by_path(self) -> "Merged":
         """Each path's values over all minutes, in the order of `paths`; a path without a row counts nothing."""
         return Merged.of(self, self.path, len(self.paths))

@@ -146,3 +146,14 @@ def test_a_damaged_sheet_is_said(spoil: str) -> None:
     }[spoil]
     with pytest.raises(ValueError, match="a sheet of latencies"):
         Unpacking().sheet(spoilt, feed="NGRID", kind="distribution", begin=0)
+
+
+def test_sites_of_a_feed_come_together() -> None:
+    rows = [
+        sketch_row([1, 2], site="a.edu"),
+        sketch_row([3], site="b.edu"),
+        sketch_row([4], site="b.edu", feed="TEXT"),
+    ]
+    by_feed = Sheet.of_rows(rows).by_feed()
+    assert [(path.feed, path.site) for path in by_feed.paths] == [("NGRID", ""), ("TEXT", "")]
+    assert by_feed.by_path().count.tolist() == [3, 1]
