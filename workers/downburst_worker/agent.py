@@ -16,6 +16,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import TypeVar, cast
 
+from downburst.browsing import Browse, Browsed
 from downburst.bus import Bus
 from downburst.clock import Clock
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
@@ -49,7 +50,7 @@ from downburst_worker.binary import find_node, find_node_for_kafka
 from downburst_worker.bookkeeping import BatchLoader, Bookkeeping
 from downburst_worker.circuit_jobs import CircuitJobs
 from downburst_worker.node import Line, NodeProcess
-from downburst_worker.whereabouts import deliveries_job, product_facts, whereabouts
+from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
 
 T = TypeVar("T")
 
@@ -160,6 +161,10 @@ class Agent:
         """What numbers of a feed's log stand for; those that are forgotten are left out."""
         answer = await self._node.request("products", feed=feed, epoch=epoch, sequences=list(sequences))
         return [product_facts(line) for line in answer["products"]]
+
+    async def browse(self, wanted: Browse) -> Browsed:
+        """Which products of a feed's log match."""
+        return browsed(await self._node.request("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
 
     async def status(self) -> Line:
         """What the node says of its feeds and sessions."""
@@ -467,6 +472,8 @@ def _because(reason: str | None) -> str:
 _LOG = logging.getLogger("downburst.agent")
 # A product of gigabytes is read, hashed and written before it is acknowledged.
 INGEST_S = 600.0
+BROWSE_S = 60.0
+"""Two million descriptions on a slow disk."""
 CATCH_UP_S = 1.0
 ENROL_S = 3.0
 """A receiver that was not answered asks again."""

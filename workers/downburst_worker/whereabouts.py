@@ -1,8 +1,10 @@
 """The node's answers about products and their ways, into the words of deliveries."""
 
+from dataclasses import asdict
 from typing import Any
 
-from downburst.clock import from_us
+from downburst.browsing import Browse, Browsed
+from downburst.clock import from_us, to_us
 from downburst.deliveries import (
     ProductFacts,
     ReceiptFacts,
@@ -44,6 +46,28 @@ def whereabouts(answer: Line) -> Whereabouts:
         receipts_complete=answer["receipts_complete"],
         receipts_since=None if since is None else from_us(since),
         at=from_us(answer["at_us"]),
+    )
+
+
+def browse_job(wanted: Browse) -> Line:
+    """The question which products match."""
+    values = asdict(wanted)
+    since, until = values.pop("since"), values.pop("until")
+    return {**values, "since_us": to_us(since), "until_us": None if until is None else to_us(until)}
+
+
+def browsed(answer: Line) -> Browsed:
+    """The answer to that."""
+    return Browsed(
+        products=tuple(map(product_facts, answer["products"])),
+        others=tuple(answer["others"]),
+        shown=answer["shown"],
+        matched=answer["matched"],
+        matched_bytes=answer["matched_bytes"],
+        sizes=_by_power(answer["sizes"]),
+        silences=_by_power(answer["silences"]),
+        searched_to=answer["searched_to"],
+        complete=answer["complete"],
     )
 
 
@@ -114,6 +138,10 @@ def _receipt(line: Line) -> ReceiptFacts:
         clock_offset_us=line["clock_offset_us"],
         clock_bound_us=line["clock_bound_us"],
     )
+
+
+def _by_power(counts: dict[str, int]) -> dict[int, int]:
+    return {int(power): count for power, count in counts.items()}
 
 
 def _instant(microseconds: int | None) -> Any:

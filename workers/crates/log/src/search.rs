@@ -10,6 +10,7 @@ use downburst_model::{ProductId, ProductInfo, Sequence};
 use crate::{
     FeedLog, LogEntry, LogError, ProductLog,
     index::{Prints, Row, id_print},
+    segment::Segment,
 };
 
 /// What is sought.
@@ -28,6 +29,17 @@ pub struct SearchLimits {
     pub entries: usize,
     /// So many rows are looked at at most.
     pub rows: u64,
+}
+
+/// How far a look back came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LookedBack {
+    /// So many products were shown.
+    pub shown: u64,
+    /// Every remembered product behind this one was shown.
+    pub searched_to: Sequence,
+    /// True if there is nothing more in the range.
+    pub complete: bool,
 }
 
 /// What a search found.
@@ -74,6 +86,44 @@ impl FeedLog {
         Ok(Searched { searched_to: Sequence(0), ..found })
     }
 
+    /// Shows the products with `after < sequence < before`, the newest first and those without bytes included, until `visit` breaks off
+    /// or `most` were shown. With each it is told whether its bytes are kept.
+    pub fn look_back(
+        &self,
+        after: Sequence,
+        before: Sequence,
+        most: u64,
+        mut visit: impl FnMut(&ProductInfo, bool) -> ControlFlow<()>,
+    ) -> Result<LookedBack, LogError> {
+        let mut looked = LookedBack { shown: 0, searched_to: before, complete: false };
+        let segments: Vec<_> =
+            self.segments().range(..before.0).map(|(_, segment)| segment.clone()).collect();
+        for segment in segments.iter().rev() {
+            // Rows are taken in small lots, so that nobody who appends waits for whoever looks.
+            loop {
+                let rows = rows_before(segment, looked.searched_to.0);
+                if rows.is_empty() {
+                    break;
+                }
+                for row in &rows {
+                    if row.sequence <= after.0 {
+                        return Ok(LookedBack { searched_to: after, complete: true, ..looked });
+                    }
+                    if looked.shown == most {
+                        return Ok(looked);
+                    }
+                    looked.searched_to = Sequence(row.sequence);
+                    let Some(header) = segment.header(row, self.identity.salt)? else { continue };
+                    looked.shown += 1;
+                    if visit(&self.info(&header), segment.has_bytes()).is_break() {
+                        return Ok(looked);
+                    }
+                }
+            }
+        }
+        Ok(LookedBack { searched_to: after, complete: true, ..looked })
+    }
+
     /// Reads what agrees, and says whether that is enough.
     fn take_candidates(
         &self,
@@ -107,6 +157,16 @@ impl Searched {
     fn nothing() -> Self {
         Self { entries: Vec::new(), searched_to: Sequence(0), complete: true }
     }
+}
+
+/// Some rows before a sequence, the newest first; none if there are no more.
+fn rows_before(segment: &Segment, before: u64) -> Vec<Row> {
+    let mut rows = Vec::with_capacity(ROWS_AT_ONCE);
+    let _ = segment.visit_backwards(before, |row| {
+        rows.push(row);
+        if rows.len() < ROWS_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    rows
 }
 
 /// What a row must agree with.
@@ -146,3 +206,5 @@ impl Print {
 /// Hexadecimal digits of a digest, and of a print.
 const DIGEST_DIGITS: usize = 64;
 const PRINT_DIGITS: usize = 16;
+
+const ROWS_AT_ONCE: usize = 1_024;

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::ops::ControlFlow;
+
 use common::{HOUR, open, small, store, store_at};
 use downburst_log::{FeedLog, ProductLog, SearchLimits, Searched, Sought, contract};
 use downburst_model::{ProductId, Sequence, WallMicros};
@@ -105,4 +107,38 @@ fn what_was_evicted_is_found_without_its_bytes() {
     log.retain(WallMicros(3 * HOUR)).unwrap();
     let found = log.search(&id("p3"), NEWEST, AMPLE).unwrap().entries;
     assert_eq!((found.len(), found[0].bytes.is_none()), (1, true));
+}
+
+#[test]
+fn a_look_back_shows_every_product_of_its_range_once_and_goes_on_where_it_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = open(dir.path(), small());
+    for number in 0..60_u64 {
+        store_at(&log, &format!("p{number}"), format!("{number:>1000}").as_bytes(), number as i64 * HOUR);
+    }
+    let after = log.find_time(WallMicros(10 * HOUR));
+    for most in [u64::MAX, 7] {
+        let (mut before, mut ids) = (NEWEST, Vec::new());
+        loop {
+            let looked = log
+                .look_back(after, before, most, |info, _| {
+                    ids.push(info.id.as_str().to_owned());
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            assert!(looked.shown <= most && looked.searched_to < before);
+            before = looked.searched_to;
+            if looked.complete {
+                break;
+            }
+        }
+        let expected: Vec<String> = (10..60).rev().map(|number| format!("p{number}")).collect();
+        assert_eq!(ids, expected, "{most} at once");
+    }
+    let mut shown = 0;
+    let looked = log.look_back(Sequence(0), NEWEST, u64::MAX, |_, _| {
+        shown += 1;
+        if shown < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert_eq!((shown, looked.unwrap().complete), (3, false));
 }

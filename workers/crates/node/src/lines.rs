@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::hub::{DeliveriesLine, ProductsLine};
+use crate::hub::{BrowseLine, DeliveriesLine, ProductsLine};
 
 mod circuits;
 mod events;
@@ -66,6 +66,8 @@ pub(crate) enum Action {
     Deliveries(DeliveriesLine),
     /// What do these numbers stand for?
     Products(ProductsLine),
+    /// Which products of this time match?
+    Browse(BrowseLine),
     /// The whole set of circuits.
     Circuits {
         /// All of them.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use downburst_log::{FeedLog, LogEntry, ProductLog as _, SearchLimits, Sought};
 use downburst_model::{
-    Epoch, FeedName, LegId, Pattern, ProductId, ProductKey, Sequence, SiteName, Transport,
+    Epoch, FeedName, LegId, Pattern, ProductId, ProductInfo, ProductKey, Sequence, SiteName, Transport,
 };
 use downburst_session::Standing;
 use serde::{Deserialize, Serialize};
@@ -255,12 +255,16 @@ fn words(standing: Option<Standing>) -> (&'static str, Option<downburst_model::L
 }
 
 fn described(entry: &LogEntry) -> Value {
-    let info = &entry.info;
+    described_by(&entry.info, entry.bytes.is_some())
+}
+
+/// A product for programs.
+pub(super) fn described_by(info: &ProductInfo, kept: bool) -> Value {
     json!({
         "feed": info.key.feed, "epoch": epoch_text(info.key.epoch), "sequence": info.key.sequence,
         "product_id": info.id.as_str(), "origin": info.origin.as_str(), "created_us": info.created,
         "stored_us": info.stored, "size": info.size, "digest": info.digest.to_string(), "class": info.class,
-        "kept": entry.bytes.is_some(),
+        "kept": kept,
     })
 }
 
@@ -284,7 +288,9 @@ fn epoch_text(epoch: Epoch) -> String {
     epoch.0.to_string()
 }
 
-async fn in_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+pub(super) async fn in_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
     let failed = |_| Failure::new("io", "the search broke off; ask again and look at the hub's log");
     tokio::task::spawn_blocking(work).await.map_err(failed)
 }

@@ -23,7 +23,7 @@ use super::receipts::{Limits, Receipts};
 use super::roster::{Command, Roster};
 use super::traffic::Counters;
 use super::upstreams::Upstreams;
-use super::{Connect, Hub, accept, deliveries, lock};
+use super::{Connect, Hub, accept, browsing, deliveries, lock};
 use crate::clock::Clock;
 use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, Start};
 use crate::{tcp, tls};
@@ -183,6 +183,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             later(lines, id, async move { deliveries::deliveries(&hub, line).await });
         }
         Action::Products(line) => later(lines, id, async move { deliveries::products(&hub, line).await }),
+        Action::Browse(line) => later(lines, id, async move { browsing::browse(&hub, line).await }),
         Action::Circuits { circuits } => later(lines, id, async move { hub.circuits(circuits).await }),
         Action::CircuitUp { circuit } => later(lines, id, async move { hub.circuit_up(circuit).await }),
         Action::CircuitDown { lease } => later(lines, id, async move { hub.circuit_down(lease).await }),
@@ -229,7 +230,12 @@ fn ingest(hub: &Hub, line: IngestLine, reply: Reply) {
 }
 
 fn check_pattern(pattern: &str) -> Result<(), Failure> {
-    Pattern::parse(pattern).map(|_| ()).map_err(|error| {
+    parsed(pattern).map(|_| ())
+}
+
+/// A pattern that somebody typed.
+pub(super) fn parsed(pattern: &str) -> Result<Pattern, Failure> {
+    Pattern::parse(pattern).map_err(|error| {
         let mut failure = Failure::new("bad-pattern", error.to_string());
         failure.fields.insert("position", error.position as u64);
         failure

@@ -5,6 +5,7 @@
 mod accept;
 mod batches;
 mod bells;
+mod browsing;
 mod channels;
 mod circuits;
 mod claims;
@@ -53,6 +54,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start};
 use batches::Batches;
+pub(crate) use browsing::BrowseLine;
 use channels::Channels;
 use circuits::Circuits;
 pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
