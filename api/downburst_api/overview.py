@@ -1,7 +1,8 @@
 """One document with everything the page shows."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Depends
 
 from downburst.alarms import Alarm, AlarmKind
 from downburst.circuits import Circuit, CircuitState, Measured
+from downburst.events import SiteProgress
 from downburst.ledger import Book
 from downburst.live import FeedArrivals, LiveState, SiteSession, UpstreamLink
 from downburst.model import (
@@ -43,6 +45,9 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
     """The document as of this moment."""
     now = hub.clock.now()
     facts = await hub.ledger.read(lambda book: _facts(book, now))
+    since = minute_of(now) - LATENCY_MINUTES + 1
+    latencies = await hub.recent_latency.read(lambda book: latencies_of_feeds(book, since))
+    fan_out = facts.fan_out()
     return {
         "hub": _hub(hub, now),
         "now": now,
@@ -54,7 +59,10 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
             "egress_bytes": sum(row.egress_bytes for row in facts.counters),
             "unicast_equivalent_bytes": sum(row.unicast_equivalent_bytes for row in facts.counters),
         },
-        "feeds": [_feed(feed, facts, hub.live.arrivals.get(feed.name)) for feed in facts.feeds],
+        "feeds": [
+            _feed(feed, facts, hub.live.arrivals.get(feed.name), latencies.get(feed.name), fan_out[feed.name])
+            for feed in facts.feeds
+        ],
         "sites": [_site(site, facts, hub, now) for site in facts.sites],
         "circuits": [circuit_out(one, facts.measured, hub.live) for one in facts.circuits],
         "upstreams": [_upstream(one, hub.live.upstreams.get(one.name)) for one in facts.upstreams],
@@ -69,9 +77,8 @@ class _Facts:
     subscriptions: list[Subscription]
     plans: dict[str, Plan]
     counters: list[LegCounters]
-    latencies: dict[str, dict[str, Any]]
-    """Of each feed with any."""
-    settled: list[Settled]
+    settled: dict[str, list[Settled]]
+    """By site."""
     upstreams: list[Upstream]
     ldm_sources: list[LdmSource]
     circuits: list[Circuit]
@@ -80,9 +87,11 @@ class _Facts:
     faults: list[Fault]
     alarms: list[Alarm]
 
-    def fan_out(self, feed: str) -> int:
-        served = {site.name for site in self.sites if site.active and site.may_take(feed)}
-        return len({wish.site for wish in self.subscriptions if wish.feed == feed} & served)
+    def fan_out(self) -> Counter[str]:
+        """By feed, how many sites take it."""
+        served = {site.name: site for site in self.sites if site.active}
+        pairs = {(wish.feed, wish.site) for wish in self.subscriptions if wish.site in served}
+        return Counter(feed for feed, site in pairs if served[site].may_take(feed))
 
 
 def _facts(book: Book, now: datetime) -> _Facts:
@@ -95,13 +104,19 @@ def _facts(book: Book, now: datetime) -> _Facts:
         subscriptions=book.subscriptions.all(),
         plans={plan.feed: plan for plan in book.plans.all_current()},
         counters=book.legs.counters(),
-        latencies=latencies_of_feeds(book, minute_of(now) - LATENCY_MINUTES + 1),
-        settled=book.settled.all(),
+        settled=_by_site(book.settled.all()),
         upstreams=book.upstreams.all(),
         ldm_sources=book.ldm_sources.all(),
         faults=book.faults.recent(since=now - FAULT_SHOWN),
         alarms=book.alarms.open(),
     )
+
+
+def _by_site(reports: Iterable[Settled]) -> dict[str, list[Settled]]:
+    found: defaultdict[str, list[Settled]] = defaultdict(list)
+    for report in reports:
+        found[report.site].append(report)
+    return found
 
 
 def _hub(hub: Runtime, now: datetime) -> dict[str, Any]:
@@ -218,7 +233,9 @@ def _ldm_sources_away(live: LiveState, sources: list[LdmSource], now: datetime) 
                 yield Fault(link.since if link else source.created_at or now, sentence, next_step=step)
 
 
-def _feed(feed: Feed, facts: _Facts, arrivals: FeedArrivals | None) -> dict[str, Any]:
+def _feed(
+    feed: Feed, facts: _Facts, arrivals: FeedArrivals | None, latency: dict[str, Any] | None, fan_out: int
+) -> dict[str, Any]:
     arrived = arrivals or FeedArrivals()
     rates = arrived.rates_bps
     plan = facts.plans.get(feed.name)
@@ -233,10 +250,10 @@ def _feed(feed: Feed, facts: _Facts, arrivals: FeedArrivals | None) -> dict[str,
         "peak_1s_bps": max(rates, default=0.0),
         "peak_60s_bps": _peak_bps(rates, seconds=60),
         "silent_share": rates.count(0.0) / len(rates) if rates else None,
-        "fan_out": facts.fan_out(feed.name),
+        "fan_out": fan_out,
         "head": arrived.head,
         "plan": None if plan is None else _plan(plan, facts.counters),
-        "latency": facts.latencies.get(feed.name, _NO_LATENCY),
+        "latency": latency or _NO_LATENCY,
         "objective_ms": feed.objective_ms,
     }
 
@@ -252,7 +269,7 @@ def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, A
     retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
     offered = [circuit for circuit in facts.circuits if site.name in circuit.sites]
     measured = [row for row in facts.measured if row.site == site.name] if offered else []
-    reports = [report for report in facts.settled if report.site == site.name]
+    reports = facts.settled.get(site.name, [])
     progress = list(session.progress.values()) if session else []
     behind_since = session.behind_since if session else None
     by_ldm = hub.live.ldm_sites.get(site.name) if site.ldm_host is not None else None
@@ -271,7 +288,7 @@ def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, A
         "path": seen_of(site, known, offered, measured, retry=retry),
         "stored": sum(report.stored for report in reports),
         "last_receipt": _latest(report.last_receipt_at for report in reports),
-        "feeds": [asdict(item) for item in progress],
+        "feeds": [{name: getattr(one, name) for name in _PROGRESS} for one in progress],
     }
 
 
@@ -331,6 +348,7 @@ _SHOWN_BY_ALARMS_ALONE = frozenset(
     }
 )
 """Other kinds are looked at afresh above, so that the page shows them without waiting for the watch."""
+_PROGRESS = tuple(one.name for one in fields(SiteProgress))
 _TROUBLED = (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED)
 CIRCUITS_AHEAD = 20
 LATENCY_MINUTES = 60

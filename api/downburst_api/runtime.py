@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from fastapi import Request
 
 from downburst.alarms import Receiver
+from downburst.browsing import Browse, Browsed
 from downburst.bus import Bus
 from downburst.circuits import Circuit, CircuitAnswer, CircuitChange, Port
 from downburst.clock import Clock
@@ -20,6 +21,7 @@ from downburst.model import Acknowledgement, EnrolmentToken, Feed, Product
 from downburst.settings import Settings
 from downburst_api.gate import Gate
 from downburst_api.histograms import Histograms
+from downburst_api.paced import Paced
 from downburst_api.shared_overview import SharedOverview
 
 
@@ -60,6 +62,9 @@ class Node(Protocol):
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
         """What numbers of a feed's log stand for."""
+
+    async def browse(self, wanted: Browse) -> Browsed:
+        """Which products of a feed's log match; raises `BadPattern` for a pattern that the node can't use."""
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
@@ -132,11 +137,14 @@ class Runtime:
     started_at: datetime = field(init=False)
     histograms: Histograms = field(init=False, default_factory=Histograms)
     overview: SharedOverview = field(init=False)
+    recent_latency: Paced[dict[str, dict[str, Any]]] = field(init=False)
+    """The latencies of the last hour by feed, for the overview."""
     _feeds: dict[str, Feed] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.started_at = self.clock.now()
         self.overview = SharedOverview(self.clock)
+        self.recent_latency = Paced(self.ledger, self.clock)
         self.gate = Gate(
             self.ledger,
             self.clock,

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from fastapi.encoders import jsonable_encoder
@@ -24,9 +25,14 @@ class SharedOverview:
         """The overview as JSON, at most `OLDEST_S` old."""
         async with self._lock:
             if not self._text or self.clock.monotonic_s() - self._made_at_s >= OLDEST_S:
-                self._text = json.dumps(jsonable_encoder(await make()), separators=(",", ":"))
+                self._text = json.dumps(await make(), separators=(",", ":"), default=_plain)
                 self._made_at_s = self.clock.monotonic_s()
             return self._text
+
+
+def _plain(value: object) -> Any:
+    """What JSON has no word for; the encoder of the framework takes each value in its hands, which costs seconds."""
+    return value.isoformat() if isinstance(value, datetime) else jsonable_encoder(value)
 
 
 OLDEST_S = 0.2
