@@ -162,7 +162,7 @@ dashboard() {
         step dashboard-packages "dashboard's packages" "$NETWORK_HINT" npm ci --prefix "$home" --no-audit --no-fund
         stamp dashboard-packages "$input"
     fi
-    input=$(digest services/dashboard/package-lock.json services/dashboard/src services/dashboard/index.html \
+    input=$(digest services/dashboard/package-lock.json services/dashboard/src services/dashboard/index.html services/dashboard/docs.html \
         services/dashboard/vite.config.ts services/dashboard/public)
     if [[ ! -f $home/dist/index.html ]] || ! is_current dashboard "$input"; then
         step dashboard "dashboard" "Remove services/dashboard/node_modules and run it again." npm run build --prefix "$home"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from downburst.alarms import Receiver
+from downburst.browsing import Browse, Browsed
 from downburst.bus import LocalBus
 from downburst.clock import Clock
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
@@ -31,7 +32,7 @@ from downburst_circuits.desk import Desk
 from downburst_circuits.keeper import Keeper
 from downburst_circuits.register import Register
 from downburst_worker import lines
-from downburst_worker.whereabouts import deliveries_job, product_facts, whereabouts
+from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
 from kit.circuits import NodeInMemory
 from kit.fake_node import FakeNode
 
@@ -126,6 +127,9 @@ class NodeStandIn:
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
         answer = self._ask("products", {"feed": feed, "epoch": epoch, "sequences": list(sequences)})
         return [product_facts(line) for line in answer["products"]]
+
+    async def browse(self, wanted: Browse) -> Browsed:
+        return browsed(self._ask("browse", browse_job(wanted)))
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None

@@ -9,6 +9,7 @@ from starlette.routing import Route
 from downburst_api import (
     access_requests,
     alarms,
+    browsing,
     circuits,
     deliveries,
     described,
@@ -16,6 +17,7 @@ from downburst_api import (
     guard,
     health,
     latency,
+    latency_spread,
     ldm,
     metrics,
     overview,
@@ -41,6 +43,9 @@ def create_app(runtime: Runtime) -> FastAPI:
     """The api of one hub; touches neither network nor files by itself."""
     app = FastAPI(
         title="Downburst",
+        # FastAPI's own pages load their scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
         version=version("downburst"),
         description="Feeds, sites, plans and latencies of one hub. Errors are problem documents (RFC 9457).",
         responses={400: _PROBLEM, 401: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 429: _PROBLEM, 503: _PROBLEM},
@@ -53,6 +58,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         access_requests,
         own_site,
         alarms,
+        browsing,
         products,
         traces,
         deliveries,
@@ -64,6 +70,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         circuits,
         plans,
         latency,
+        latency_spread,
         volume,
         overview,
         stream,

@@ -170,14 +170,13 @@ def _check_same_origin(scope: Scope) -> None:
 def _with_headers(scope: Scope, send: Send) -> Send:
     """Adds what browsers need to know to protect whoever looks at the page."""
     is_api = scope["path"].startswith(_GUARDED)
-    policy = _DOCS_POLICY if scope["path"] in ("/docs", "/redoc") else _PAGE_POLICY
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in _SECURE.items():
                 headers.setdefault(name, value)
-            headers.setdefault("content-security-policy", policy)
+            headers.setdefault("content-security-policy", _POLICY)
             if is_api:
                 headers.setdefault("cache-control", "no-store")
             if scope.get("scheme") == "https":
@@ -188,7 +187,7 @@ def _with_headers(scope: Scope, send: Send) -> Send:
 
 
 _SAFE = frozenset({"GET", "HEAD"})
-_GUARDED = ("/v1", "/metrics", "/healthz", "/docs", "/redoc", "/openapi.json")
+_GUARDED = ("/v1", "/metrics", "/healthz", "/docs", "/openapi.json")
 _SECURE = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -197,13 +196,7 @@ _SECURE = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-_PAGE_POLICY = (
+_POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
-# The description's own page is the one that FastAPI brings, with its script from its usual place.
-_DOCS_POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' https://cdn.jsdelivr.net; "
-    "style-src 'self' 'unsafe-inline' https://cdn.jsdelivr.net; img-src 'self' data: https://fastapi.tiangolo.com; "
-    "worker-src blob:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 )

@@ -15,6 +15,7 @@ from downburst.model import LatencyKind, SketchRow, Transport
 from downburst.moments import moment
 from downburst.sheet import Merged, Path
 from downburst.sketch import LatencySketch
+from downburst_api.csv_out import Asked, Form, csv_answer
 from downburst_api.pages import Cursor, page_of, read_cursor
 from downburst_api.runtime import Runtime, runtime_of
 
@@ -54,7 +55,7 @@ async def latency(  # noqa: PLR0913
     return page_of(await hub.ledger.read(work), limit, _KEY, answer, asked)
 
 
-@router.get("/latency/history")
+@router.get("/latency/history", response_model=None)
 async def latency_history(  # noqa: PLR0913
     hub: Hub,
     *,
@@ -68,7 +69,8 @@ async def latency_history(  # noqa: PLR0913
         Literal["minute", "hour", "day"] | None,
         Query(description="A day at most is told by the minute, and 62 days by the hour."),
     ] = None,
-) -> dict[str, Any]:
+    form: Asked,
+) -> dict[str, Any] | Response:
     """Latency over time: by the minute for up to a day, by the day for more. Any range of the last year."""
     now = hub.clock.now()
     end = minute_of(now if until is None else moment(until, now)) + 1
@@ -84,7 +86,10 @@ async def latency_history(  # noqa: PLR0913
         times = (from_us(begin * length * 60_000_000) for begin in steps.tolist())
         return [{"at": at, **found} for at, found in zip(times, figures_of(merged), strict=True)]
 
-    return {"step_minutes": length, "points": await hub.ledger.read(work)}
+    points = await hub.ledger.read(work)
+    if form is Form.CSV:
+        return csv_answer(f"latency-{feed}-{site or 'all'}", points, ("at", *FIGURES))
+    return {"step_minutes": length, "points": points}
 
 
 def latencies(book: Book, wanted: Selection, *, after: Path | None = None, limit: int) -> list[dict[str, Any]]:
@@ -170,3 +175,4 @@ STEPS = {
 }
 """How long a step is, and how far it is told, so that a history has at most 1,488 points."""
 _KEY = ("feed", "site", "transport", "kind")
+FIGURES = ("p50", "p95", "p99", "max", "count", "negative", "bound")

@@ -4,22 +4,28 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Response
 
+from downburst.access import Caller
+from downburst.clock import from_us
 from downburst.ledger import Book
 from downburst.live import LiveState
 from downburst.model import Site, TrafficMinute, Upstream
+from downburst.moments import moment
+from downburst_api.csv_out import Asked, Form, csv_answer
+from downburst_api.guard import caller_of
 from downburst_api.latency import minute_of
+from downburst_api.rights import check_right
 from downburst_api.runtime import Runtime, runtime_of
 
 router = APIRouter(prefix="/v1", tags=["latency"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
+Minutes = Annotated[int, Query(ge=1, le=525_600, description="How far back to look.")]
 
 
-@router.get("/volume")
-async def volume(
-    hub: Hub, minutes: Annotated[int, Query(ge=1, le=525_600, description="How far back to look.")] = 1_440
-) -> dict[str, Any]:
+@router.get("/volume", response_model=None)
+async def volume(hub: Hub, *, minutes: Minutes = 1_440, form: Asked) -> dict[str, Any] | Response:
     """What came into each feed: mean and greatest hour, share of all, products an hour; the largest feed first."""
     now_minute = minute_of(hub.clock.now())
     since = now_minute - minutes + 1
@@ -31,7 +37,34 @@ async def volume(
     # A hub that is younger than what is asked for has not been silent before it was there.
     hours = max(now_minute - (since if first is None else first) + 1, 1) / 60
     rows = volumes(found, hours=hours)
+    if form is Form.CSV:
+        return csv_answer("volume", rows, VOLUMES)
     return {"minutes": minutes, "hours_seen": hours, "bytes": sum(row["bytes"] for row in rows), "feeds": rows}
+
+
+@router.get("/volume/history", response_model=None)
+async def volume_history(
+    hub: Hub,
+    caller: Asking,
+    *,
+    feed: str,
+    minutes: Minutes = 1_440,
+    until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
+    form: Asked,
+) -> dict[str, Any] | Response:
+    """What came into a feed: by the minute for up to six hours, by the hour for up to two weeks, else by the day."""
+    await hub.feed(feed)
+    if caller.site is not None:
+        own = caller.site
+        await hub.ledger.read(lambda book: check_right(book, own, feed))
+    now = hub.clock.now()
+    end = minute_of(now if until is None else moment(until, now)) + 1
+    found = await hub.ledger.read(lambda book: book.traffic.minutes(since_minute=end - minutes, feed=feed))
+    step = 1 if minutes <= MINUTES_BY_MINUTE else 60 if minutes <= MINUTES_BY_HOUR else 1_440
+    points = arrivals((one for one in found if one.minute < end), step)
+    if form is Form.CSV:
+        return csv_answer(f"volume-{feed}", points, ("at", "products", "bytes", "peak_1s_bytes"))
+    return {"step_minutes": step, "points": points}
 
 
 @router.get("/tree")
@@ -43,6 +76,23 @@ async def tree(hub: Hub) -> dict[str, Any]:
         "upstreams": [_upstream(one, hub.live) for one in upstreams],
         "sites": [_site(one, wanted[one.name], hub.live) for one in sites if one.active],
     }
+
+
+def arrivals(minutes: Iterable[TrafficMinute], step_minutes: int) -> list[dict[str, Any]]:
+    """What came in each step, oldest first; steps in which nothing came are left out."""
+    steps: defaultdict[int, list[TrafficMinute]] = defaultdict(list)
+    for one in minutes:
+        if one.products:
+            steps[one.minute // step_minutes].append(one)
+    return [
+        {
+            "at": from_us(step * step_minutes * 60_000_000),
+            "products": sum(one.products for one in some),
+            "bytes": sum(one.bytes for one in some),
+            "peak_1s_bytes": max(one.peak_1s_bytes for one in some),
+        }
+        for step, some in sorted(steps.items())
+    ]
 
 
 def volumes(minutes: Iterable[TrafficMinute], *, hours: float) -> list[dict[str, Any]]:
@@ -95,3 +145,8 @@ def _site(site: Site, feeds: list[str], live: LiveState) -> dict[str, Any]:
             for feed in sorted(feeds)
         ],
     }
+
+
+VOLUMES = ("feed", "bytes", "products", "mean_bytes_per_hour", "max_bytes_per_hour", "share", "products_per_hour")
+MINUTES_BY_MINUTE = 360
+MINUTES_BY_HOUR = 14 * 1_440

@@ -137,6 +137,29 @@ class FakeNode:
         known = range(1, len(self.products.get(job["feed"], [])) + 1)
         return {"products": [self._product(job["feed"], number) for number in job["sequences"] if number in known]}
 
+    def _browse(self, job: Line) -> Line:
+        for name in ("pattern", "not_pattern"):
+            self._check_pattern({"pattern": job[name] or ""})
+        listed = [
+            self._product(job["feed"], number)
+            for number in range(len(self.products.get(job["feed"], [])), 0, -1)
+            if job["before"] is None or number < job["before"]
+        ]
+        listed = [] if job["since_us"] > PRODUCT_STORED_US else listed
+        wanted = [one for one in listed if _wants(job, one["product_id"])]
+        products = wanted[: job["limit"]]
+        return {
+            "products": products,
+            "others": [one["product_id"] for one in listed if one not in wanted][: job["limit"]],
+            "shown": len(listed),
+            "matched": len(wanted),
+            "matched_bytes": sum(one["size"] for one in wanted),
+            "sizes": {"11": len(wanted)} if wanted else {},
+            "silences": {"0": len(wanted) - 1} if wanted[1:] else {},
+            "searched_to": products[-1]["sequence"] if len(products) < len(wanted) else 0,
+            "complete": len(products) == len(wanted) or job["count"],
+        }
+
     def _product(self, feed: str, sequence: int) -> Line:
         name, digest = self.products[feed][sequence - 1]
         return {
@@ -204,6 +227,11 @@ class FakeNode:
     def _feed(self, name: str) -> Line:
         count = len(self.products.get(name, []))
         return {"feed": name, "epoch": EPOCH, "head": count, "first": 1, "products": count, "bytes": 0}
+
+
+def _wants(job: Line, name: str) -> bool:
+    taken = re.search(job["pattern"] or "", name) and (job["contains"] or "") in name
+    return bool(taken) and not (job["not_pattern"] and re.search(job["not_pattern"], name))
 
 
 def main() -> None:

@@ -63,12 +63,18 @@ def test_a_site_asks_is_approved_enrols_and_reads_its_latency(
     expect(page.get_by_test_id("own-state")).to_contain_text("Connected")
     for number in range(3):
         hub.put("NGRID", f"product-{number}", b"x" * 1_000)
+    _a_pattern_is_tried(page)
     row = page.get_by_test_id("own-latency").get_by_role("row", name="NGRID by unicast").first
     expect(row.locator("[data-label=Products]")).to_have_text("3")
     expect(row.locator("[data-label=p99]")).to_have_text(re.compile(r"[\d.]+ (ms|s)"))
     no_serious_finding(page)
+    _latency_and_trace_are_read(page)
 
-    hub.client.delete("/v1/sites/unl.edu/credentials")
+    operators.get_by_role("link", name="Sites", exact=True).click()
+    operators.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
+    operators.get_by_role("button", name="Revoke all of unl.edu").click()
+    expect(operators.get_by_test_id("receivers")).to_contain_text("revoked")
+    no_serious_finding(operators)
     operators.get_by_role("link", name="Now").click()
     operators.get_by_role("button", name="Silence unl.edu for an hour").click()
     expect(operators.get_by_text("Nobody is told of unl.edu for an hour.")).to_be_visible()
@@ -77,6 +83,37 @@ def test_a_site_asks_is_approved_enrols_and_reads_its_latency(
     no_serious_finding(operators)
     expect(page.get_by_test_id("own-state")).to_contain_text("Not connected")
     expect(page.get_by_text("revoked")).to_be_visible()
+
+
+def _a_pattern_is_tried(page: Page) -> None:
+    """The site's administrator sees what a pattern would have brought."""
+    wishes = page.get_by_test_id("subscriptions")
+    wishes.get_by_role("textbox", name="Pattern").fill("-[12]$")
+    wishes.get_by_role("button", name="Test this pattern").click()
+    tested = page.get_by_test_id("pattern-test")
+    expect(tested).to_contain_text("2 of 3 products of NGRID match")
+    expect(tested.get_by_role("link")).to_have_text(["product-2", "product-1"])
+    expect(tested.get_by_role("listitem").last).to_have_text("product-0")
+    wishes.get_by_role("textbox", name="Pattern").fill("(")
+    wishes.get_by_role("button", name="Test this pattern").click()
+    expect(wishes.get_by_role("alert")).to_contain_text("at character 1")
+
+
+def _latency_and_trace_are_read(page: Page) -> None:
+    """From the row of the table to the history, from an id to where the product is, and back."""
+    page.get_by_test_id("own-latency").get_by_role("link", name="NGRID").first.click()
+    expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_focused()
+    expect(page.get_by_test_id("figures")).to_contain_text(re.compile(r"p99\s*[\d.]+ (ms|s)"))
+    expect(page.get_by_role("img", name=re.compile("Latency of NGRID at unl.edu per minute"))).to_be_visible()
+    no_serious_finding(page)
+    page.get_by_role("link", name="Site", exact=True).click()
+    wishes = page.get_by_test_id("subscriptions")
+    wishes.get_by_role("button", name="Test", exact=True).click()
+    page.get_by_test_id("pattern-test").get_by_role("link", name="product-0").click()
+    trace = page.get_by_test_id("trace")
+    expect(trace.get_by_role("row", name="unl.edu")).to_contain_text("stored")
+    no_serious_finding(page)
+    page.get_by_role("link", name="Site", exact=True).click()
 
 
 def _receive_as_the_page_says(hub: Hub, page: Page, directory: Path) -> None:

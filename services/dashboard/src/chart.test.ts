@@ -3,14 +3,21 @@ import { expect, test } from 'vitest'
 import { decades, history, latenciesOf, position, sparkline, ticks } from './chart'
 import { recorded } from './fixtures/recorded'
 
-const minute = (at: string, p50: number | null, p99: number | null) => ({ minute: `2026-03-14T15:${at}:00Z`, p50, p99 })
+const minute = (at: string, p50: number | null, p99: number | null, negative = 0) => ({
+  at: `2026-03-14T15:${at}:00Z`,
+  p50,
+  p95: p99,
+  p99,
+  max: p99,
+  negative,
+})
 
 test('values at or below zero are flagged at the floor and not drawn as if they were small', () => {
-  const columns = history([minute('02', 0, 40), minute('01', 4, 30), minute('03', -2, -1), minute('04', null, null)])
-  expect(columns.times_s.map((time) => time % 3600)).toEqual([60, 120, 180, 240])
-  expect(columns.p50).toEqual([4, null, null, null])
-  expect(columns.p99).toEqual([30, 40, null, null])
-  expect(columns.flagged).toEqual([null, 1, 1, null])
+  const columns = history([minute('02', 0, 40), minute('01', 4, 30), minute('03', -2, -1), minute('04', null, null), minute('05', 3, 9, 1)])
+  expect(columns.times_s.map((time) => time % 3600)).toEqual([60, 120, 180, 240, 300])
+  expect(columns.p50).toEqual([4, null, null, null, 3])
+  expect(columns.p99).toEqual([30, 40, null, null, 9])
+  expect(columns.flagged).toEqual([null, 1, 1, null, 1])
 })
 
 test('the axis covers whole decades and at least one', () => {

@@ -1,25 +1,38 @@
 /** Geometry of latencies on a log axis. A value at or below zero has no place on it: it is flagged, never clipped. */
-import type { Feed, Minute, Quantiles } from './overview'
+import type { Feed, Quantiles } from './overview'
 
-/** Columns for a chart over time: seconds, p50, p99, and the axis' floor where a value was not above zero. */
+/** Columns for a chart over time: seconds, the figures, and the axis' floor where a figure was not above zero. */
 export interface History {
   times_s: number[]
   p50: (number | null)[]
+  p95: (number | null)[]
   p99: (number | null)[]
+  max: (number | null)[]
   flagged: (number | null)[]
   floor_ms: number
   ceiling_ms: number
 }
 
-export function history(minutes: Minute[]): History {
-  const ordered = minutes.toSorted((one, other) => Date.parse(one.minute) - Date.parse(other.minute))
-  const values = ordered.flatMap((minute) => [minute.p50, minute.p99])
-  const { floor_ms, ceiling_ms } = decades(values)
+export interface Moment {
+  at: string
+  p50: number | null
+  p95: number | null
+  p99: number | null
+  max: number | null
+  negative: number
+}
+
+export function history(moments: Moment[]): History {
+  const ordered = moments.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))
+  const { floor_ms, ceiling_ms } = decades(ordered.flatMap((one) => [one.p50, one.p95, one.p99, one.max]))
+  const column = (name: 'p50' | 'p95' | 'p99' | 'max') => ordered.map((one) => positive(one[name]))
   return {
-    times_s: ordered.map((minute) => Date.parse(minute.minute) / 1000),
-    p50: ordered.map((minute) => positive(minute.p50)),
-    p99: ordered.map((minute) => positive(minute.p99)),
-    flagged: ordered.map((minute) => (isFlagged(minute.p50) || isFlagged(minute.p99) ? floor_ms : null)),
+    times_s: ordered.map((one) => Date.parse(one.at) / 1000),
+    p50: column('p50'),
+    p95: column('p95'),
+    p99: column('p99'),
+    max: column('max'),
+    flagged: ordered.map((one) => (one.negative > 0 || isFlagged(one.p50) || isFlagged(one.p99) ? floor_ms : null)),
     floor_ms,
     ceiling_ms,
   }

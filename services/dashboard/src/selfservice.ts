@@ -39,6 +39,12 @@ export interface Subscription {
 export interface OwnSite {
   site: string
   organisation: string
+  contact: string
+  place: { text: string } | null
+  multicast: boolean
+  multicast_interface: string
+  circuit_attachment: { port: string; first_vlan: number; last_vlan: number } | null
+  access_rate_bps: number | null
   allow: string[]
   subscriptions: Subscription[]
   credentials: { sha256: string; created_at: string; peer: string; expires_at: string | null; revoked_at: string | null }[]
@@ -64,6 +70,28 @@ export interface Alarm {
   sentence: string
   next_step: string
   silenced_until: string | null
+}
+
+/** What a pattern would have matched of what came. */
+export interface PatternTest {
+  feed: string
+  products: number
+  matched: number
+  matched_bytes: number
+  matched_ids: string[]
+  other_ids: string[]
+  complete: boolean
+}
+
+/** Products that travel again. */
+export interface Sending {
+  id: number
+  kind: string
+  feed: string
+  from: string
+  to: string
+  state: string
+  products: number
 }
 
 /** What an address asks: `#request` for the form, `#request=dbq_…` for what became of one. */

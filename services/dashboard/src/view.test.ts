@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
 import { parseOverview } from './overview'
-import { circuitsInOrder, factsOf, faultsInOrder, feedsInOrder, hearingOf, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder } from './view'
+import { circuitsInOrder, factsOf, faultsInOrder, feedsInOrder, hearingOf, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder, urgentFirst } from './view'
 
 test('an overview that was overtaken is dropped', () => {
   const shown = recorded()
@@ -10,7 +10,8 @@ test('an overview that was overtaken is dropped', () => {
   const next = recorded({ now: '2026-03-14T15:09:27Z' })
   expect(newer(null, late)).toBe(late)
   expect(newer(shown, late)).toBe(shown)
-  expect(newer(shown, next)).toBe(next)
+  expect(newer(shown, next)).toEqual(next)
+  expect(newer(shown, next).sites).toBe(shown.sites)
 })
 
 test('a hub that was started again is shown even if its clock went back', () => {
@@ -137,4 +138,11 @@ test('whether a site hears groups says when that was found out, why, and when it
   expect(hearingOf({ ...tried, state: 'heard' }, now)).toEqual({ said: 'hears groups', why: 'joined 7 min ago', tone: 'good' })
   expect(hearingOf({ ...tried, state: 'not-tried' }, now).tone).toBe('quiet')
   expect(hearingOf({ ...tried, state: 'not-allowed', reason: 'the operator serves it by unicast' }, now).said).toBe('no groups')
+})
+
+test('sites that are away come before those that are behind, and these before the others', () => {
+  const listed = urgentFirst(recorded().sites).map(siteState)
+  const order = ['away', 'catching up', 'never seen', 'up to date', 'stands by']
+  expect(listed).toEqual(listed.toSorted((one, other) => order.indexOf(one) - order.indexOf(other)))
+  expect(listed[0]).toBe('away')
 })

@@ -1,12 +1,13 @@
 /** What the page derives from an overview: which one to show, in what order, and what deserves attention. */
 import { ago, fineShare, megabits, timeOfDay } from './format'
 import type { Circuit, Fault, Feed, Hearing, Overview, Path, Quantiles, Site, Throughput, Upstream } from './overview'
+import { shared } from './sharing'
 
 /** Chooses between the overview on screen and one that arrived; an answer that was overtaken is dropped. */
 export function newer(shown: Overview | null, arrived: Overview): Overview {
   if (shown === null) return arrived
   if (shown.hub.started_at !== arrived.hub.started_at) return arrived
-  return Date.parse(arrived.now) >= Date.parse(shown.now) ? arrived : shown
+  return Date.parse(arrived.now) >= Date.parse(shown.now) ? shared(shown, arrived) : shown
 }
 
 /** Faults, the oldest first: what has been wrong the longest is read first. */
@@ -22,6 +23,15 @@ export function feedsInOrder(feeds: Feed[]): Feed[] {
 /** Sites by name. */
 export function sitesInOrder(sites: Site[]): Site[] {
   return sites.toSorted((one, other) => one.site.localeCompare(other.site))
+}
+
+/** Sites that are away or behind first, those that are furthest behind before the others, then by name. */
+export function urgentFirst(sites: Site[]): Site[] {
+  const rank = (site: Site) => STATES.indexOf(siteState(site))
+  return sites.toSorted(
+    (one, other) =>
+      rank(one) - rank(other) || (other.behind_s ?? 0) - (one.behind_s ?? 0) || one.site.localeCompare(other.site),
+  )
 }
 
 /** Upstreams: those that are away first, then by name. */
@@ -77,6 +87,7 @@ export function hearingOf(hearing: Hearing, now: string): Said {
   return { said, why: [hearing.reason, again].filter(Boolean).join(', '), tone: 'bad' }
 }
 
+const STATES: SiteState[] = ['away', 'catching up', 'never seen', 'up to date', 'stands by']
 const TONES: Tone[] = ['bad', 'good', 'quiet']
 
 /** What multicast saves: the share of the unicast-equivalent that did not have to be sent; negative if it cost more. */

@@ -48,3 +48,26 @@ async def test_the_tree_names_nobodys_contact_or_address(hub: Asked) -> None:
     ]
     assert "secret@" not in answer.text
     assert "192.0.2.9" not in answer.text
+
+
+async def test_arrivals_come_by_the_minute_hour_or_day_and_as_a_file(hub: Asked) -> None:
+    await hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
+    minute = int(hub.runtime.clock.now().timestamp() // 60)
+    arrived = [TrafficMinute("NGRID", minute - back, 2, 600, 300) for back in (0, 1, 50, 120)]
+    await hub.runtime.ledger.write(lambda book: book.traffic.add(arrived))
+    by_minute = await hub.ask("GET", "/v1/volume/history", params={"feed": "NGRID", "minutes": 62})
+    assert (by_minute["step_minutes"], len(by_minute["points"])) == (1, 3)
+    by_hour = await hub.ask("GET", "/v1/volume/history", params={"feed": "NGRID", "minutes": 1_440})
+    assert by_hour["step_minutes"] == 60
+    assert sum(point["bytes"] for point in by_hour["points"]) == 2_400
+    past = await hub.ask("GET", "/v1/volume/history", params={"feed": "NGRID", "minutes": 30, "until": "1h"})
+    assert [point["products"] for point in past["points"]] == []
+    wanted: dict[str, str | int] = {"feed": "NGRID", "minutes": 2, "format": "csv"}
+    answer = await hub.client.get("/v1/volume/history", params=wanted)
+    assert answer.headers["content-type"].startswith("text/csv")
+    header, *lines = answer.text.splitlines()
+    assert header == "at,products,bytes,peak_1s_bytes"
+    assert [line.split(",")[1:] for line in lines] == [["2", "600", "300"]] * 2
+    table = await hub.client.get("/v1/volume", headers={"accept": "text/csv"})
+    assert table.text.splitlines()[0].startswith("feed,bytes,products,mean_bytes_per_hour")
+    assert 'filename="volume.csv"' in table.headers["content-disposition"]

@@ -1,0 +1,128 @@
+"""Routes that look through a feed's log: products by id and time, what a pattern would match, sizes and silences."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import Field
+
+from downburst.access import Caller
+from downburst.browsing import Browse
+from downburst.deliveries import ProductFacts
+from downburst.moments import moment
+from downburst_api.guard import caller_of
+from downburst_api.pages import Cursor, read_cursor, write_cursor
+from downburst_api.rights import check_pattern, check_right
+from downburst_api.runtime import Runtime, runtime_of
+from downburst_api.schemas import Shape
+
+router = APIRouter(prefix="/v1", tags=["deliveries"])
+Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
+_Pattern = Annotated[str, Field(max_length=4096)]
+
+
+class PatternTest(Shape):
+    """A subscription that is tried on what came."""
+
+    pattern: _Pattern = ".*"
+    not_pattern: _Pattern | None = None
+    hours: Annotated[float, Field(gt=0, le=24)] = 1
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"not_pattern"}
+
+
+@router.get("/products")
+async def list_products(  # noqa: PLR0913
+    hub: Hub,
+    caller: Asking,
+    *,
+    feed: str,
+    contains: Annotated[str | None, Query(max_length=4096, description="A part of the id, as it is.")] = None,
+    pattern: Annotated[str | None, Query(max_length=4096, description="A subscription pattern.")] = None,
+    since: Annotated[str, Query(max_length=64, description="RFC 3339, or how long ago: `2h`.")] = "1h",
+    until: Annotated[str | None, Query(max_length=64, description="The same; now if left out.")] = None,
+    cursor: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> dict[str, Any]:
+    """The products of a feed that came in a time and match, newest first; `next` leads to the next page."""
+    await _check_may_look(hub, caller, feed)
+    now = hub.clock.now()
+    wanted = Browse(
+        feed,
+        moment(since, now),
+        None if until is None else moment(until, now),
+        pattern=pattern,
+        contains=contains,
+        before=None if cursor is None else read_cursor(cursor, int)[0],
+        limit=limit,
+    )
+    found = await hub.node.browse(wanted)
+    return {
+        "items": [_listed(product) for product in found.products],
+        "next": None if found.complete else write_cursor(found.searched_to),
+    }
+
+
+@router.post("/feeds/{feed}/pattern-test")
+async def test_pattern(hub: Hub, caller: Asking, feed: str, wanted: PatternTest) -> dict[str, Any]:
+    """What a pattern would have matched of the last hours: how much, and the newest ids that do and do not."""
+    await _check_may_look(hub, caller, feed)
+    await check_pattern(hub.node, "pattern", wanted.pattern)
+    if wanted.not_pattern is not None:
+        await check_pattern(hub.node, "not_pattern", wanted.not_pattern)
+    since = hub.clock.now() - timedelta(hours=wanted.hours)
+    asked = Browse(feed, since, pattern=wanted.pattern, not_pattern=wanted.not_pattern, limit=IDS_LISTED, count=True)
+    found = await hub.node.browse(asked)
+    return {
+        "feed": feed,
+        "since": since,
+        "products": found.shown,
+        "matched": found.matched,
+        "matched_bytes": found.matched_bytes,
+        "matched_ids": [product.product_id for product in found.products],
+        "other_ids": list(found.others),
+        "complete": found.complete,
+    }
+
+
+@router.get("/feeds/{feed}/distribution")
+async def show_distribution(
+    hub: Hub,
+    caller: Asking,
+    feed: str,
+    hours: Annotated[float, Query(gt=0, le=24, description="How far back to look.")] = 1,
+) -> dict[str, Any]:
+    """How large the products of a feed are and how long it is silent between two, from its log."""
+    await _check_may_look(hub, caller, feed)
+    since = hub.clock.now() - timedelta(hours=hours)
+    found = await hub.node.browse(Browse(feed, since, limit=1, count=True))
+    return {
+        "feed": feed,
+        "since": since,
+        "products": found.matched,
+        "bytes": found.matched_bytes,
+        "sizes": [{"up_to_bytes": 2**power, "products": n} for power, n in sorted(found.sizes.items())],
+        "silences": [{"up_to_ms": 2**power, "times": n} for power, n in sorted(found.silences.items())],
+        "complete": found.complete,
+    }
+
+
+async def _check_may_look(hub: Runtime, caller: Caller, feed: str) -> None:
+    """A site's administrator sees the feeds that the site may take."""
+    await hub.feed(feed)
+    if caller.site is not None:
+        site = caller.site
+        await hub.ledger.read(lambda book: check_right(book, site, feed))
+
+
+def _listed(product: ProductFacts) -> dict[str, Any]:
+    values = asdict(product)
+    return {name: values[name] for name in _LISTED} | {"size": product.size_bytes}
+
+
+_LISTED = ("feed", "sequence", "product_id", "origin", "created_at", "stored_at", "digest", "kept")
+IDS_LISTED = 20

@@ -1,0 +1,50 @@
+"""The rows of an answer as comma-separated values, for whoever asks for those."""
+
+import csv
+import io
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request, Response
+
+
+class Form(StrEnum):
+    """How an answer is written."""
+
+    JSON = "json"
+    CSV = "csv"
+
+
+def form_of(
+    request: Request,
+    form: Annotated[
+        Form | None, Query(alias="format", description="`csv` for a table; the header Accept says the same.")
+    ] = None,
+) -> Form:
+    """What was asked for, by the parameter or else by the header."""
+    if form is not None:
+        return form
+    return Form.CSV if request.headers.get("accept", "").startswith("text/csv") else Form.JSON
+
+
+Asked = Annotated[Form, Depends(form_of)]
+
+
+def csv_answer(name: str, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Response:
+    """A file of rows under their names; what is not known is empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(_shown(row.get(column)) for column in columns)
+    file = "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in name)
+    headers = {"content-disposition": f'attachment; filename="{file}.csv"'}
+    return Response(text.getvalue(), media_type="text/csv", headers=headers)
+
+
+def _shown(value: object) -> object:
+    if value is None:
+        return ""
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+
+import { addressOf, pagesFor, routeOf, titleOf } from './route'
+
+test('an address is read back as it was written', () => {
+  for (const name of ['NGRID', 'IDS|DDPLUS', 'a/b?c#d%', 'Wörter']) {
+    const read = routeOf(addressOf('feeds', name, { hours: '24', none: '', nothing: null }))
+    expect([read.page, read.name, [...read.query]]).toEqual(['feeds', name, [['hours', '24']]])
+  }
+  expect(addressOf('now')).toBe('#/')
+  expect(addressOf('latency', null, { site: 'unl.edu', feed: 'NGRID' })).toBe('#/latency?site=unl.edu&feed=NGRID')
+})
+
+test('what nobody knows is the first page, and what was pasted long ago still leads somewhere', () => {
+  for (const hash of ['', '#', '#/', '#/nothing/here']) expect(routeOf(hash).page).toBe('now')
+  expect(routeOf('#latency=IDS%7CDDPLUS').query.get('feed')).toBe('IDS|DDPLUS')
+  expect(routeOf('#/trace/path%2Fof%20a%20product%231')).toMatchObject({ page: 'products', name: 'path/of a product#1' })
+  expect(routeOf('#/feeds/%E0%A4%A').name).toBe('%E0%A4%A')
+})
+
+test('everybody has the pages of their rights', () => {
+  const pages = (...scopes: string[]) => pagesFor(scopes).map((link) => link.page)
+  expect(pages('latency')).toEqual(['latency', 'tree', 'volume'])
+  expect(pages('latency', 'read')).not.toContain('users')
+  expect(pages('latency', 'read', 'operate', 'admin')).toHaveLength(10)
+})
+
+test('a title names what is looked at', () => {
+  expect(titleOf(routeOf('#/feeds/NGRID'))).toBe('NGRID – Feeds')
+  expect(titleOf(routeOf('#/'))).toBe('Now')
+})

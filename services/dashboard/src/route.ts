@@ -1,0 +1,88 @@
+/** Where the page is: the part of the address behind `#`, which reproduces what is seen. */
+
+export type PageName =
+  'now' | 'feeds' | 'sites' | 'latency' | 'products' | 'tree' | 'volume' | 'requests' | 'users' | 'audit'
+
+export interface Route {
+  page: PageName
+  /** The one feed, site or product that is looked at. */
+  name: string | null
+  query: URLSearchParams
+}
+
+/** What an address asks for; one that nobody knows asks for the first page. */
+export function routeOf(hash: string): Route {
+  const old = /^#latency=(.+)$/.exec(hash)
+  if (old) return { page: 'latency', name: null, query: new URLSearchParams({ feed: decoded(old[1] ?? '') }) }
+  const [path = '', query = ''] = split(hash)
+  const [word = '', ...rest] = path.split('/')
+  const name = rest.length > 0 && rest.join('/') !== '' ? decoded(rest.join('/')) : null
+  if (word === 'trace') return { page: 'products', name, query: new URLSearchParams(query) }
+  const page = PAGES.find((one) => one === word) ?? 'now'
+  return { page, name, query: new URLSearchParams(query) }
+}
+
+/** The address of a page; what is empty is left out. */
+export function addressOf(page: PageName, name: string | null = null, query: Record<string, string | null> = {}): string {
+  const given = Object.entries(query).filter((one): one is [string, string] => one[1] !== null && one[1] !== '')
+  const asked = new URLSearchParams(given).toString()
+  const word = page === 'now' ? '' : page
+  return `#/${word}${name === null ? '' : `/${encodeURIComponent(name)}`}${asked === '' ? '' : `?${asked}`}`
+}
+
+/** What the page is called in the window's title. */
+export function titleOf(route: Route): string {
+  const word = TITLES[route.page]
+  return route.name === null ? word : `${route.name} – ${word}`
+}
+
+export interface Link {
+  page: PageName
+  title: string
+}
+
+/** The pages that somebody with these rights has. */
+export function pagesFor(scopes: readonly string[]): Link[] {
+  return PAGES.filter((page) => scopes.includes(NEEDED[page])).map((page) => ({ page, title: TITLES[page] }))
+}
+
+/** A product's id is last in its address and may hold a question mark only in its encoded form. */
+function split(hash: string): string[] {
+  const text = hash.replace(/^#\/?/, '')
+  const at = text.indexOf('?')
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const PAGES: PageName[] = ['now', 'feeds', 'sites', 'latency', 'products', 'tree', 'volume', 'requests', 'users', 'audit']
+const TITLES: Record<PageName, string> = {
+  now: 'Now',
+  feeds: 'Feeds',
+  sites: 'Sites',
+  latency: 'Latency',
+  products: 'Products',
+  tree: 'Who feeds whom',
+  volume: 'Volume',
+  requests: 'Requests',
+  users: 'Users',
+  audit: 'Audit',
+}
+const NEEDED: Record<PageName, string> = {
+  now: 'read',
+  feeds: 'read',
+  sites: 'read',
+  latency: 'latency',
+  products: 'read',
+  tree: 'latency',
+  volume: 'latency',
+  requests: 'operate',
+  users: 'admin',
+  audit: 'admin',
+}

@@ -1,0 +1,214 @@
+"""Every page, walked in a real browser on a hub with real traffic; dark and light, on a desk and on a phone."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from kit.axe import no_serious_finding
+from kit.capabilities import needs
+from kit.page_hub import PATIENCE_MS, Hub
+
+pytestmark = [pytest.mark.system, pytest.mark.browser]
+PRODUCTS = 12
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    needs("chromium")
+    started = Hub(tmp_path / "hub", without_login="latency").start()
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+def traffic(hub: Hub, page: Page, directory: Path) -> None:
+    """A feed, a site that receives it, and products that it has."""
+    hub.post("feeds", feed="NGRID", **{"class": "grid"})
+    hub.post("sites", site="unl.edu", organisation="University", contact="ops@unl.edu")
+    hub.post("sites/unl.edu/subscriptions", feed="NGRID")
+    hub.receive("unl.edu", directory)
+    page.goto(hub.command("login", "--link").stdout.strip())
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_test_id("site unl.edu")).to_contain_text("up to date")
+    for number in range(PRODUCTS):
+        hub.put("NGRID", f"nam/{number}.grib2", os.urandom(5_000 + 1_000 * number))
+    expect(page.get_by_test_id("site unl.edu").locator("[data-label=Stored]")).to_have_text(str(PRODUCTS))
+    expect(page.get_by_test_id("feed NGRID").locator("[data-label=p99]")).to_contain_text("s")
+
+
+def go(page: Page, title: str) -> None:
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name=title, exact=True).click()
+
+
+def test_every_page_shows_what_it_is_for(hub: Hub, page: Page, browser: Browser, tmp_path: Path) -> None:
+    traffic(hub, page, tmp_path / "near")
+    _latency(hub, page)
+    _feed_and_pin(hub, page)
+    _site(page)
+    _products(page)
+    _published(page)
+    _users(page, browser)
+    for title in ("Requests", "Audit", "Now"):
+        go(page, title)
+        no_serious_finding(page)
+    expect(page).to_have_title(re.compile("^(\\(\\d+\\) )?hub$"))
+    addresses = [
+        *("#/", "#/feeds", "#/feeds/NGRID", "#/sites", "#/sites/unl.edu", "#/latency?site=unl.edu&feed=NGRID"),
+        *("#/products?feed=NGRID&since=24h", "#/trace/nam%2F3.grib2", "#/tree", "#/volume", "#/users", "#/audit"),
+    ]
+    _every_page_fits(hub, page, browser, addresses)
+
+
+def _latency(hub: Hub, page: Page) -> None:
+    go(page, "Latency")
+    latency = page.get_by_test_id("latency")
+    latency.get_by_role("navigation", name="Site").get_by_role("link", name="unl.edu").click()
+    expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_visible()
+    expect(page.get_by_test_id("figures")).to_contain_text(re.compile(rf"Products\s*{PRODUCTS}\b"))
+    expect(page.get_by_role("img", name=re.compile("Latency of NGRID at unl.edu per minute"))).to_be_visible()
+    latency.get_by_role("navigation", name="Range").get_by_role("link", name="1 day").click()
+    expect(page).to_have_url(re.compile(r"#/latency\?site=unl.edu&feed=NGRID&minutes=1440$"))
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Latency as CSV").click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0] == "at,p50,p95,p99,max,count,negative,bound"
+    assert sum(int(line.split(",")[5]) for line in lines[1:]) == PRODUCTS
+    page.reload()
+    expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_visible()
+    table = latency.locator("details", has_text="The same as a table")
+    table.locator("summary").click()
+    expect(table.get_by_role("row").nth(1)).to_contain_text("s")
+    no_serious_finding(page)
+
+
+def _feed_and_pin(hub: Hub, page: Page) -> None:
+    go(page, "Feeds")
+    page.get_by_test_id("feed NGRID").get_by_role("link", name="NGRID").click()
+    expect(page.get_by_role("heading", name="NGRID", exact=True)).to_be_focused()
+    expect(page).to_have_title(re.compile("NGRID . Feeds . hub"))
+    expect(page.get_by_test_id("legs")).to_contain_text("unicast (chosen)")
+    expect(page.get_by_test_id("plans").get_by_role("row").nth(1)).to_contain_text("unicast")
+    expect(page.get_by_test_id("lateness").get_by_role("row", name="unl.edu")).to_contain_text(str(PRODUCTS))
+    expect(page.get_by_test_id("distribution")).to_contain_text(f"{PRODUCTS} products with")
+    pin = page.get_by_role("form", name="Pin")
+    pin.get_by_role("combobox", name="Transport").select_option("unicast")
+    pin.get_by_role("button", name="Pin", exact=True).click()
+    expect(pin.get_by_role("status")).to_have_text("NGRID is pinned to unicast.")
+    expect(page.get_by_test_id("legs")).to_contain_text("pinned")
+    assert hub.client.get("/v1/audit", params={"kind": "pin"}).json()["items"][0]["subject"] == "NGRID"
+    no_serious_finding(page)
+    pin.get_by_role("button", name="Unpin").click()
+    expect(pin.get_by_role("button", name="Unpin")).to_have_count(0)
+
+
+def _site(page: Page) -> None:
+    go(page, "Sites")
+    page.get_by_role("searchbox", name="Name, organisation or state has").fill("nobody")
+    expect(page.get_by_test_id("site unl.edu")).to_have_count(0)
+    page.get_by_role("searchbox", name="Name, organisation or state has").fill("univers")
+    page.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
+    expect(page.get_by_test_id("one site")).to_contain_text("up to date")
+    expect(page.get_by_test_id("endpoint")).to_contain_text("ops@unl.edu")
+    expect(page.get_by_test_id("receivers")).to_contain_text("enrolled")
+    wishes = page.get_by_test_id("subscriptions")
+    wishes.get_by_role("textbox", name="Pattern").fill("^nam/1")
+    wishes.get_by_role("button", name="Test this pattern").click()
+    expect(page.get_by_test_id("pattern-test")).to_contain_text(f"3 of {PRODUCTS} products of NGRID match")
+    no_serious_finding(page)
+
+
+def _products(page: Page) -> None:
+    go(page, "Products")
+    products = page.get_by_test_id("products")
+    products.get_by_role("searchbox", name="Id has").fill("/1")
+    products.get_by_role("button", name="Search").click()
+    expect(products.get_by_role("rowheader")).to_have_text(["nam/11.grib2", "nam/10.grib2", "nam/1.grib2"])
+    no_serious_finding(page)
+    products.get_by_role("link", name="nam/10.grib2").click()
+    expect(page.get_by_test_id("trace").get_by_role("row", name="unl.edu")).to_contain_text("stored")
+    page.go_back()
+    products.get_by_role("row", name="nam/1.grib2").get_by_role("cell").last.get_by_role("link").click()
+    expect(page.get_by_test_id("trace").get_by_role("heading", name="nam/1.grib2")).to_be_visible()
+
+
+def _published(page: Page) -> None:
+    go(page, "Who feeds whom")
+    expect(page.get_by_test_id("tree")).to_contain_text("unl.edu")
+    no_serious_finding(page)
+    go(page, "Volume")
+    expect(page.get_by_test_id("volume").get_by_role("row", name="NGRID")).to_contain_text("100 %")
+    no_serious_finding(page)
+
+
+def _users(page: Page, browser: Browser) -> None:
+    go(page, "Users")
+    invite = page.get_by_role("form", name="Invite")
+    invite.get_by_role("textbox", name="Name").fill("anna")
+    invite.get_by_role("combobox", name="Role").select_option("operator")
+    invite.get_by_role("button", name="Invite").click()
+    link = page.get_by_test_id("told").locator("pre").inner_text()
+    annas = browser.new_context().new_page()
+    annas.goto(link)
+    expect(annas.get_by_role("heading", name="Choose your password")).to_be_visible(timeout=PATIENCE_MS)
+    annas.context.close()
+    page.get_by_role("textbox", name="Name of the token").fill("mapper")
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_test_id("told")).to_contain_text("dba_")
+    page.get_by_role("button", name="Revoke mapper").click()
+    expect(page.get_by_test_id("tokens").get_by_role("row", name="mapper")).to_contain_text("revoked")
+    no_serious_finding(page)
+
+
+def _every_page_fits(hub: Hub, page: Page, browser: Browser, addresses: list[str]) -> None:
+    """Dark on a desk, and light on a phone, signed in as `page` is."""
+    for width, scheme in ((1280, "dark"), (390, "light")):
+        context = browser.new_context(
+            storage_state=page.context.storage_state(),
+            viewport={"width": width, "height": 844},
+            color_scheme="dark" if scheme == "dark" else "light",
+        )
+        look = context.new_page()
+        look.set_default_timeout(PATIENCE_MS)
+        for number, address in enumerate(addresses):
+            # Another address before the `#` makes the browser load the page afresh.
+            look.goto(f"{hub.url}?{number}{address}")
+            look.get_by_role("heading", level=2).first.wait_for()
+            wide = look.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, (address, width, wide)
+            no_serious_finding(look)
+        context.close()
+
+
+def test_what_is_published_needs_no_login_and_the_rest_does(hub: Hub, page: Page, tmp_path: Path) -> None:
+    hub.post("feeds", feed="NGRID")
+    hub.post("sites", site="unl.edu", contact="secret@unl.edu")
+    hub.post("sites/unl.edu/subscriptions", feed="NGRID")
+    page.goto(hub.url)
+    pages = page.get_by_role("navigation", name="Pages")
+    expect(pages.get_by_role("link")).to_have_text(["Latency", "Who feeds whom", "Volume"])
+    no_serious_finding(page)
+    go(page, "Who feeds whom")
+    expect(page.get_by_test_id("tree")).to_contain_text("unl.edu")
+    assert "secret@" not in page.content()
+    page.goto(f"{hub.url}#/users")
+    expect(page.get_by_role("heading", name="Latency")).to_be_visible()
+    pages.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Sign in at hub")).to_be_visible()
+
+
+def test_the_apis_own_page_is_served_from_here_alone(hub: Hub, page: Page) -> None:
+    asked, refused = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda said: refused.append(said.text) if "Content Security Policy" in said.text else None)
+    answer = page.goto(f"{hub.url}docs")
+    assert answer is not None
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert "unsafe-eval" not in answer.headers["content-security-policy"]
+    expect(page.get_by_text("/v1/feeds/{feed}/pattern-test")).to_be_visible()
+    assert [url for url in asked if not url.startswith((hub.url, "data:"))] == []
+    assert refused == []
