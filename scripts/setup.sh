@@ -20,6 +20,8 @@ main() {
     if [[ $purpose == test ]]; then
         postgresql
         unpacked_promtool
+        optional_packages pkg-config=pkg-config
+        pkg-config --exists openssl 2>/dev/null || optional_packages no-headers-of-openssl=libssl-dev
         optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
         optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
     fi

@@ -26,8 +26,7 @@ run_part() {
     lint) part_lint ;;
     unit) part_unit ;;
     sim) part_sim ;;
-    # A file to a worker: tests of one file share a server.
-    contract) run_pytest contract tests/contract -n 2 --dist loadfile -m "not nightly" ;;
+    contract) part_contract ;;
     integration) run_pytest integration tests/integration -n 2 -m "not nightly" ;;
     # One at a time: these measure, and use the whole machine.
     system) run_pytest system tests/system -m "not nightly" ;;
@@ -59,6 +58,14 @@ part_unit() {
 
 part_sim() {
     check sim "simulated networks" cargo test --manifest-path "$MANIFEST" -p downburst-sim --locked --no-fail-fast --quiet
+}
+
+# Feeds' logs on Kafka come first: system tests use the node that is built for them.
+part_contract() {
+    check contract "logs on Kafka" scripts/test-cluster.sh contract
+    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-contract-logs-on-Kafka.log")
+    # A file to a worker: tests of one file share a server.
+    run_pytest contract tests/contract -n 2 --dist loadfile -m "not nightly"
 }
 
 run_pytest() {

@@ -1,5 +1,6 @@
 """Feeds' logs on a real Kafka: one node ingests, others send, and brokers and nodes are killed meanwhile."""
 
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from hashlib import sha256
@@ -11,6 +12,9 @@ from kit.capabilities import skip
 from kit.kafka import PASSWORD, USER, Kafka, kafka
 from kit.node import HubNode, Line, NodeError, Play, SiteNode
 from kit.patience import wait_for
+from kit.whole_hub import WholeHub
+
+pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).resolve().parents[2]
 FEED = "NGRID"
@@ -60,6 +64,17 @@ def site_of(node: HubNode, directory: Path) -> SiteNode:
     # A new site begins with what comes after its subscription.
     wait_for("the site is subscribed", lambda: "subscribed" in site.log(), 120)
     return site
+
+
+def can_be_moved(logs: Path, to: Path) -> bool:
+    """Moves the logs away once no node holds them."""
+    with (logs / FEED / "lock").open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        logs.rename(to)
+    return True
 
 
 def has_all(site: SiteNode, play: Play) -> bool:
@@ -144,6 +159,7 @@ def test_a_node_that_was_taken_over_refuses_products_and_sends_those_of_the_othe
     site.stop()
 
 
+@pytest.mark.nightly
 def test_a_sender_that_lost_its_copy_reads_it_again(start: OpenNode, tmp_path: Path) -> None:
     ingest = start("ingest", "ingest")
     sender = start("sender", "sender")
@@ -159,6 +175,23 @@ def test_a_sender_that_lost_its_copy_reads_it_again(start: OpenNode, tmp_path: P
     assert held == set(numbers), "the same products under the same numbers"
     wait_for("the site has the latest", lambda: (FEED, later) in site.received(), 120)
     site.stop()
+
+
+def test_a_hub_that_lost_its_machine_goes_on_where_it_was(broker: Kafka, binary: str, tmp_path: Path) -> None:
+    kafka_section = f'[kafka]\nservers = "{broker.address}"\nprefix = "{tmp_path.name}"\nproducts = "ingest"\n'
+    hub = WholeHub(tmp_path / "hub", more=kafka_section).start()
+    hub.ask("POST", "/v1/feeds", json={"feed": FEED, "class": "grid"})
+    before = [hub.ask("PUT", f"/v1/feeds/{FEED}/products/p{n}", content=b"%d" % n) for n in range(3)]
+    hub.kill_api()
+    logs = hub.directory / "data/node/log"
+    wait_for("the node has let go of its logs", lambda: can_be_moved(logs, tmp_path / "lost"), 60)
+    hub.start()
+    again = hub.ask("PUT", f"/v1/feeds/{FEED}/products/p1", content=b"1")
+    later = hub.ask("PUT", f"/v1/feeds/{FEED}/products/p3", content=b"3")
+    assert again["duplicate_of"] == before[1]["sequence"]
+    assert (later["epoch"], later["stored"]) == (before[0]["epoch"], True)
+    assert later["sequence"] > before[2]["sequence"]
+    hub.stop()
 
 
 def test_passwords_and_tls_are_used_and_wrong_ones_are_told(start: OpenNode, broker: Kafka, tmp_path: Path) -> None:

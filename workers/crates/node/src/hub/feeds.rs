@@ -274,7 +274,7 @@ pub(super) fn failure(error: &LogError) -> Failure {
         LogError::SizeMismatch { .. } => "truncated",
         LogError::TooLarge { .. } => "too-large",
         LogError::Fenced { .. } | LogError::OnlyCopied { .. } => "not-the-writer",
-        LogError::Remote { .. } | LogError::Unsettled { .. } => "brokers-away",
+        LogError::Remote { .. } | LogError::Store { .. } | LogError::Unsettled { .. } => "brokers-away",
         _ => "io",
     };
     Failure::new(code, error.to_string())
