@@ -7,10 +7,11 @@
 
 use crate::PatternError;
 
-/// The expression in the syntax of the `regex` crate.
-pub(crate) fn translate(text: &str) -> Result<String, PatternError> {
+/// The expression in the syntax of the `regex` crate. Its groups are numbered as in the expression where they are `remembered`.
+pub(crate) fn translate(text: &str, remembered: bool) -> Result<String, PatternError> {
     let chars = text.chars().collect();
-    Translation { chars, at: 0, out: String::new(), groups: Vec::new(), last: Last::Nothing }.run()
+    let (group, out) = (if remembered { "(" } else { "(?:" }, String::new());
+    Translation { chars, at: 0, out, group, groups: Vec::new(), last: Last::Nothing }.run()
 }
 
 struct Translation {
@@ -18,6 +19,8 @@ struct Translation {
     /// The next character to read.
     at: usize,
     out: String,
+    /// What opens a group.
+    group: &'static str,
     groups: Vec<Group>,
     last: Last,
 }
@@ -83,7 +86,7 @@ impl Translation {
 
     fn open(&mut self) {
         self.groups.push(Group { position: self.at, start: self.out.len() });
-        self.out.push_str("(?:");
+        self.out.push_str(self.group);
         self.last = Last::Nothing;
     }
 

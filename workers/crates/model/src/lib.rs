@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod ere;
+mod heartbeat;
 mod hops;
 mod machine;
 mod names;
@@ -15,6 +16,7 @@ mod ranges;
 mod slabs;
 mod time;
 
+pub use heartbeat::{HEARTBEAT_PREFIX, is_heartbeat};
 pub use hops::Hops;
 pub use machine::Machine;
 pub use names::{FeedName, HubName, NameError, Origin, ProductId, SiteName};

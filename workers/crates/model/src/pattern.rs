@@ -21,7 +21,16 @@ pub struct PatternError {
 impl Pattern {
     /// Compiles `text`; the compiled size is bounded so that no pattern can exhaust memory.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
-        regex::RegexBuilder::new(&ere::translate(text)?)
+        Self::compile(text, false)
+    }
+
+    /// Compiles `text` so that [`groups`](Self::groups) tells what its groups matched. Matching costs more.
+    pub fn with_groups(text: &str) -> Result<Self, PatternError> {
+        Self::compile(text, true)
+    }
+
+    fn compile(text: &str, groups: bool) -> Result<Self, PatternError> {
+        regex::RegexBuilder::new(&ere::translate(text, groups)?)
             .size_limit(COMPILED_LIMIT_BYTES)
             .build()
             .map(Self)
@@ -31,6 +40,18 @@ impl Pattern {
     /// True if the pattern matches anywhere in `id`.
     pub fn matches(&self, id: &str) -> bool {
         self.0.is_match(id)
+    }
+
+    /// What the whole pattern and each of its groups matched in `id`, where it matches. Of several ways to match, the one that takes
+    /// the first alternatives counts (`regexec` takes the longest).
+    pub fn groups<'t>(&self, id: &'t str) -> Option<Vec<Option<&'t str>>> {
+        let found = self.0.captures(id)?;
+        Some(found.iter().map(|group| group.map(|group| group.as_str())).collect())
+    }
+
+    /// How many groups it remembers.
+    pub fn group_count(&self) -> usize {
+        self.0.captures_len().saturating_sub(1)
     }
 }
 
@@ -54,6 +75,16 @@ mod tests {
         let pattern = Pattern::parse("^SDUS5[1-4] K").unwrap();
         assert!(pattern.matches("SDUS54 KOUN 161540 /pN0RTLX"));
         assert!(!pattern.matches("x SDUS54 KOUN"));
+    }
+
+    #[test]
+    fn groups_are_numbered_as_they_are_opened() {
+        let pattern = Pattern::with_groups("^((S.)A)?(..)(x)?+$").unwrap();
+        assert_eq!(pattern.group_count(), 4);
+        let groups = pattern.groups("SXA12").unwrap();
+        assert_eq!(groups, [Some("SXA12"), Some("SXA"), Some("SX"), Some("12"), None]);
+        assert_eq!(pattern.groups("1"), None);
+        assert_eq!(Pattern::parse("(a)").unwrap().group_count(), 0);
     }
 
     #[test]

@@ -1,0 +1,148 @@
+//! What of a product goes out: its bytes as they are, without control characters, without a bulletin's heading, with metadata.
+use std::borrow::Cow;
+
+use downburst_model::{Origin, ProductId, WallMicros};
+
+use crate::Shape;
+
+/// What LDM calls a product's metadata.
+#[derive(Clone, Copy, Debug)]
+pub struct Metadata<'a> {
+    /// The MD5 of its bytes, unless its source made it otherwise.
+    pub signature: [u8; 16],
+    /// When its source made it.
+    pub created: WallMicros,
+    /// LDM's bits for its feed.
+    pub feed_type: u32,
+    /// Its number.
+    pub sequence: u32,
+    /// Its identifier.
+    pub id: &'a ProductId,
+    /// Where it was made.
+    pub origin: &'a Origin,
+}
+
+/// The bytes of a product as an action wants them.
+pub fn shaped(shape: Shape, bytes: &[u8]) -> Cow<'_, [u8]> {
+    if !shape.data {
+        return Cow::Borrowed(&[]);
+    }
+    let bytes = if shape.without_wmo_header { without_wmo_header(bytes) } else { bytes };
+    if !shape.strip {
+        return Cow::Borrowed(bytes);
+    }
+    Cow::Owned(bytes.iter().copied().filter(|byte| *byte == b'\n' || !byte.is_ascii_control()).collect())
+}
+
+/// The metadata as `-metadata` writes it, in this host's byte order; `size` is that of the bytes that follow.
+pub fn metadata(product: &Metadata<'_>, size: u64) -> Vec<u8> {
+    let (id, origin) = (product.id.as_str().as_bytes(), product.origin.as_str().as_bytes());
+    let length = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).to_ne_bytes();
+    let seconds = u64::try_from(product.created.0.div_euclid(MICROS)).unwrap_or_default();
+    let micros = i32::try_from(product.created.0.rem_euclid(MICROS)).unwrap_or_default();
+    let mut out = Vec::new();
+    out.extend(length(FIXED_BYTES + id.len() + origin.len()));
+    out.extend(product.signature);
+    out.extend(u32::try_from(size).unwrap_or(u32::MAX).to_ne_bytes());
+    out.extend(seconds.to_ne_bytes());
+    out.extend(micros.to_ne_bytes());
+    out.extend(product.feed_type.to_ne_bytes());
+    out.extend(product.sequence.to_ne_bytes());
+    for text in [id, origin] {
+        out.extend(length(text.len()));
+        out.extend(text);
+    }
+    out
+}
+
+/// A bulletin without SOH, number, abbreviated heading and the end CR CR LF ETX; other bytes as they are.
+fn without_wmo_header(bytes: &[u8]) -> &[u8] {
+    let Some(rest) = bytes.strip_prefix(&[SOH]) else { return bytes };
+    let Some(rest) = after_line(rest).filter(|_| rest.starts_with(b"\r") || rest.starts_with(b"\n")) else {
+        return bytes;
+    };
+    // The number's line, then the heading's.
+    let Some(body) = after_line(rest).and_then(after_line) else { return bytes };
+    let body = body.strip_suffix(&[ETX]).unwrap_or(body);
+    let end = body.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+    body.get(..end).unwrap_or(body)
+}
+
+fn after_line(bytes: &[u8]) -> Option<&[u8]> {
+    let head = bytes.get(..bytes.len().min(LONGEST_LINE))?;
+    let end = head.iter().position(|byte| *byte == b'\n')?;
+    bytes.get(end + 1..)
+}
+
+const MICROS: i64 = 1_000_000;
+const SOH: u8 = 1;
+const ETX: u8 = 3;
+/// Number and heading are shorter.
+const LONGEST_LINE: usize = 128;
+/// All but the two texts.
+const FIXED_BYTES: usize = 4 + 16 + 4 + 8 + 4 + 4 + 4 + 4 + 4;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BULLETIN: &[u8] = b"\x01\r\r\n123 \r\r\nSAUS70 KWBC 291200\r\r\nMETAR KDEN\r\r\n\x03";
+
+    #[test]
+    fn shapes_are_those_of_pqact() {
+        let plain = Shape::default();
+        assert_eq!(&*shaped(plain, BULLETIN), BULLETIN);
+        assert_eq!(
+            &*shaped(Shape { strip: true, ..plain }, BULLETIN),
+            b"\n123 \nSAUS70 KWBC 291200\nMETAR KDEN\n"
+        );
+        let bare = Shape { without_wmo_header: true, ..plain };
+        assert_eq!(&*shaped(bare, BULLETIN), b"METAR KDEN");
+        assert_eq!(&*shaped(bare, b"GRIB\x01\n\n\n"), b"GRIB\x01\n\n\n");
+        assert_eq!(&*shaped(Shape { data: false, ..plain }, BULLETIN), b"");
+    }
+
+    #[test]
+    fn metadata_is_laid_out_as_decoders_read_it() {
+        let (id, origin) = (ProductId::parse("SAUS").unwrap(), Origin::parse("host").unwrap());
+        let product = Metadata {
+            signature: [7; 16],
+            created: WallMicros(5_000_009),
+            feed_type: 8,
+            sequence: 4,
+            id: &id,
+            origin: &origin,
+        };
+        let bytes = metadata(&product, 99);
+        let mut wanted = 60u32.to_ne_bytes().to_vec();
+        wanted.extend([7; 16]);
+        wanted.extend(99u32.to_ne_bytes());
+        wanted.extend(5u64.to_ne_bytes());
+        for word in [9u32, 8, 4, 4] {
+            wanted.extend(word.to_ne_bytes());
+        }
+        wanted.extend(b"SAUS");
+        wanted.extend(4u32.to_ne_bytes());
+        wanted.extend(b"host");
+        assert_eq!(bytes, wanted);
+        assert_eq!(bytes.len(), 60);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_shaped(bytes: Vec<u8>, strip: bool, without_wmo_header: bool) {
+            let shape = Shape { strip, without_wmo_header, ..Shape::default() };
+            prop_assert!(shaped(shape, &bytes).len() <= bytes.len());
+        }
+
+        #[test]
+        fn bulletins_of_any_text_lose_only_heading_and_end(text in "[A-Z ]{0,40}") {
+            let bulletin = format!("\x01\r\r\n456\r\r\nFTUS80 KWBC 291200\r\r\n{text}\r\r\n\x03");
+            let bare = Shape { without_wmo_header: true, ..Shape::default() };
+            let shaped = shaped(bare, bulletin.as_bytes());
+            prop_assert_eq!(&*shaped, text.as_bytes());
+        }
+    }
+}
