@@ -19,4 +19,27 @@ pub struct Frontier {
     /// Why the site stores nothing of this feed at the moment (its disk is full, say), in one sentence.
     #[n(4)]
     pub trouble: Option<String>,
+    /// What the site's own actions could not do with a product of this feed, the newest one.
+    #[n(5)]
+    pub action_failed: Option<ActionFailed>,
+}
+
+/// Something that a site's rules wanted done with a product, and that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ActionFailed {
+    /// The rule's file and line.
+    #[n(0)]
+    pub rule: String,
+    /// The exit status of its program, or minus the signal that ended it.
+    #[n(1)]
+    pub exit: Option<i32>,
+    /// What went wrong, in one sentence.
+    #[n(2)]
+    pub last_error: String,
+    /// The product's identifier.
+    #[n(3)]
+    pub product: String,
+    /// Its number at the hub.
+    #[n(4)]
+    pub sequence: Sequence,
 }

@@ -28,7 +28,7 @@ pub use api::*;
 pub use data::*;
 pub use downburst_fanout::{Classes, StreamId};
 pub use frame::whole_frames;
-pub use frontier::Frontier;
+pub use frontier::{ActionFailed, Frontier};
 pub use handling::*;
 pub use hub::HubSession;
 pub use message::*;

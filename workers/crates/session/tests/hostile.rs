@@ -50,7 +50,17 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
                 losses: None,
             },
         ),
-        3 => encoded(19, &Frontier { feed, epoch, settled_to: Sequence(low), pending: other, trouble: None }),
+        3 => encoded(
+            19,
+            &Frontier {
+                feed,
+                epoch,
+                settled_to: Sequence(low),
+                pending: other,
+                trouble: None,
+                action_failed: None,
+            },
+        ),
         4 => encoded(10, &LegJoined { leg, leg_epoch: 1, after: Sequence(low), reception: None }),
         5 => encoded(12, &LegLeft { leg, known_to: Some(Sequence(low)), reason, too_slow: None }),
         6 => encoded(17, &ClockRequest { sent: WallMicros(low as i64) }),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    CircuitEnd, CircuitOffer, ClockOffset, FeedHandling, Frontier, LegJoin, NextKey, RefusalCode, Refused,
-    StreamId, Subscription, Ticket, Tickets,
+    ActionFailed, CircuitEnd, CircuitOffer, ClockOffset, FeedHandling, Frontier, LegJoin, NextKey,
+    RefusalCode, Refused, StreamId, Subscription, Ticket, Tickets,
 };
 use downburst_vcmtp::Urgency;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -105,6 +105,8 @@ pub(super) struct Status {
     pub(super) frontiers: BTreeMap<FeedName, (Sequence, u64)>,
     /// Why the site stores nothing of a feed.
     pub(super) troubles: BTreeMap<FeedName, String>,
+    /// What the site's own actions could not do with a feed's products.
+    pub(super) failed_actions: BTreeMap<FeedName, ActionFailed>,
     /// Products that local software saw out of the order it asked for.
     pub(super) late: BTreeMap<FeedName, u64>,
     /// Multicast legs the site was told to join and not told to leave.
@@ -137,7 +139,11 @@ impl Handle {
 impl Status {
     /// The site said where it stands in a feed.
     pub(super) fn stands(&mut self, frontier: Frontier) {
-        let Frontier { feed, settled_to, pending, trouble, .. } = frontier;
+        let Frontier { feed, settled_to, pending, trouble, action_failed, .. } = frontier;
+        match action_failed {
+            Some(failed) => drop(self.failed_actions.insert(feed.clone(), shortened(failed))),
+            None => drop(self.failed_actions.remove(&feed)),
+        }
         match trouble {
             Some(trouble) => {
                 drop(self.troubles.insert(feed.clone(), trouble.chars().take(TROUBLE_CHARS).collect()))
@@ -478,6 +484,13 @@ const TELLING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Anybody can show a token; the agent has other work.
 const ASKS_LIMIT: usize = 256;
+
+/// What a site says is kept and told on: no more of it than of a trouble.
+fn shortened(failed: ActionFailed) -> ActionFailed {
+    let cut = |text: String| text.chars().take(TROUBLE_CHARS).collect();
+    let ActionFailed { rule, exit, last_error, product, sequence } = failed;
+    ActionFailed { rule: cut(rule), exit, last_error: cut(last_error), product: cut(product), sequence }
+}
 
 /// How much a site may say of its trouble.
 const TROUBLE_CHARS: usize = 300;

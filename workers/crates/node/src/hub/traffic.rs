@@ -9,7 +9,7 @@ use downburst_vcmtp::SenderStats;
 use super::feeds::Feed;
 use super::roster::{Handle, Status};
 use super::{ByFeed, Hub, lock};
-use crate::lines::{Event, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
+use crate::lines::{Event, FailedAction, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
 
 /// Totals since the last telling.
 #[derive(Default)]
@@ -224,6 +224,7 @@ fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> Sessi
             settled_to: *settled_to,
             pending: *pending,
             trouble: status.troubles.get(feed).cloned(),
+            action_failed: status.failed_actions.get(feed).map(FailedAction::from),
             late: status.late.get(feed).copied().unwrap_or_default(),
             transport: if is_joined { Transport::Multicast } else { Transport::Unicast },
             leg: leg(feed, status, feeds)?,

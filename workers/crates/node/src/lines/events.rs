@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
+use downburst_session::ActionFailed;
 use serde::Serialize;
 
 use super::CircuitTraffic;
@@ -160,4 +161,24 @@ pub(crate) struct SessionFeed {
     /// Why the site stores nothing of the feed, in its words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
+    /// What the site's own actions could not do with a product of the feed, the newest one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) action_failed: Option<FailedAction>,
+}
+
+/// What a site's action could not do.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailedAction {
+    pub(crate) rule: String,
+    pub(crate) exit: Option<i32>,
+    pub(crate) last_error: String,
+    pub(crate) product: String,
+    pub(crate) sequence: Sequence,
+}
+
+impl From<&ActionFailed> for FailedAction {
+    fn from(failed: &ActionFailed) -> Self {
+        let ActionFailed { rule, exit, last_error, product, sequence } = failed.clone();
+        Self { rule, exit, last_error, product, sequence }
+    }
 }

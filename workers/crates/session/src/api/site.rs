@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, WallMicros};
 
 use crate::{
-    CircuitEnd, CircuitOffer, CircuitState, ClockOffset, Duplicates, FeedHandling, FeedPosition, LegJoin,
-    Proof, Reception, Refused, StreamId, Subscription, Train,
+    ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, Duplicates, FeedHandling,
+    FeedPosition, LegJoin, Proof, Reception, Refused, StreamId, Subscription, Train,
 };
 
 /// What a [`SiteSession`](crate::SiteSession) is told.
@@ -93,6 +93,13 @@ pub enum SiteInput {
         key: ProductKey,
         /// Site's wall clock when it was over.
         at: WallMicros,
+    },
+    /// What local software could not do with a product of a feed; `None`: nothing is left of that kind.
+    Acts {
+        /// The feed.
+        feed: FeedName,
+        /// The newest failure.
+        failed: Option<ActionFailed>,
     },
 }
 

@@ -410,7 +410,7 @@ proptest! {
         bench.say(0, Want { feed: feed(), epoch: EPOCH, sequences });
         bench.messages(0);
         bench.say(0, LegLeft { leg: LegId(100), known_to: Some(Sequence(numbers[4])), reason: String::new(), too_slow: None });
-        bench.say(0, crate::Frontier { feed: feed(), epoch: EPOCH, settled_to: Sequence(numbers[5]), pending: 0, trouble: None });
+        bench.say(0, crate::Frontier { feed: feed(), epoch: EPOCH, settled_to: Sequence(numbers[5]), pending: 0, trouble: None, action_failed: None });
         bench.messages(0);
         for (after, to) in bench.reads() {
             prop_assert!(after < to && to <= 30, "{after}..{to}");

@@ -395,6 +395,11 @@ impl Machine for SiteSession {
             SiteInput::TrainSettled { train, results, at } => self.settle_train(now, &train, results, at),
             SiteInput::Late(feed) => self.was_late(feed),
             SiteInput::ActionDone { key, at } => self.receipts.action_done(&key, at),
+            SiteInput::Acts { feed, failed } => {
+                if let Some(track) = self.tracks.get_mut(&feed) {
+                    track.acts(now, failed);
+                }
+            }
         }
     }
 

@@ -198,8 +198,14 @@ fn a_product_by_unicast_is_begun_written_completed_and_settled() {
     let said = bench.wait(300);
     let receipt = &receipts(&said)[0];
     assert_eq!((receipt.outcome, receipt.leg, receipt.size), (Outcome::Stored, LegId(1), 5));
-    let frontier =
-        Frontier { feed: feed(), epoch: EPOCH, settled_to: Sequence(3), pending: 0, trouble: None };
+    let frontier = Frontier {
+        feed: feed(),
+        epoch: EPOCH,
+        settled_to: Sequence(3),
+        pending: 0,
+        trouble: None,
+        action_failed: None,
+    };
     assert!(said.contains(&frontier.into()));
     assert_eq!(bench.position().newest_stored, WallMicros(3));
     let kept = bench.others.iter().rev().find_map(|output| match output {

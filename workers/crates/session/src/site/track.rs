@@ -13,7 +13,7 @@ use super::passed::Passed;
 use super::resends::Resends;
 use super::waiting::Waiting;
 use crate::spans::Spans;
-use crate::{FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
+use crate::{ActionFailed, FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
 
 #[cfg(test)]
 mod model;
@@ -39,6 +39,8 @@ pub(crate) struct Track {
     passed: Passed,
     /// Why the driver could not store a product, until it could store one.
     trouble: Option<String>,
+    /// What local software could not do, as the driver says it.
+    action_failed: Option<ActionFailed>,
     report_at: Option<Micros>,
     reported_at: Option<Micros>,
 }
@@ -60,6 +62,7 @@ impl Track {
             resends: Resends::default(),
             passed: Passed::default(),
             trouble: None,
+            action_failed: None,
             report_at: None,
             reported_at: None,
         }
@@ -92,6 +95,15 @@ impl Track {
             settled_to: Sequence(self.settled.frontier()),
             pending: (self.pending.len() as u64).saturating_add(self.waiting.count()),
             trouble: self.trouble.clone(),
+            action_failed: self.action_failed.clone(),
+        }
+    }
+
+    /// What local software can't do, or that it can again.
+    pub(crate) fn acts(&mut self, now: Now, failed: Option<ActionFailed>) {
+        if self.action_failed != failed {
+            self.action_failed = failed;
+            self.changed(now);
         }
     }
 
