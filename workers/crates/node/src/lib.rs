@@ -6,6 +6,7 @@
 // Clocks, threads and unordered maps are what this crate is for.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod actions;
 pub mod circuits;
 mod clock;
 mod disk;

@@ -6,6 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use downburst_ldm6::FeedType;
+use downburst_model::FeedName;
+use downburst_node::actions::tools::{ActionsTool, ScourArguments};
+use downburst_node::actions::{Defaults, ScourWanted, Wanted};
 use downburst_node::ldm_tools::LdmTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
@@ -40,6 +44,12 @@ enum Role {
     /// Ask or steer a site that runs on this machine: which hub serves it, and which one should.
     #[command(after_help = CONTROL_EXAMPLES)]
     SiteControl(ControlArguments),
+    /// Look at rules of actions, at what they would do, and at what failed.
+    #[command(subcommand)]
+    Actions(ActionsTool),
+    /// Remove old files by rules: age, bytes, free space.
+    #[command(after_help = SCOUR_EXAMPLES)]
+    Scour(ScourArguments),
     /// Look into the product logs of a hub or a site; nothing is changed, and a running node is not disturbed.
     #[command(subcommand)]
     Log(LogTool),
@@ -74,6 +84,27 @@ struct ReceiveArguments {
     /// Keep products in this site's log only; write no file for each.
     #[arg(long)]
     no_files: bool,
+    /// Do with products what these rules say: LDM's pqact.conf, or YAML. May be given several times; SIGHUP has them read again.
+    #[arg(long, value_name = "FILE")]
+    actions: Vec<PathBuf>,
+    /// Where relative paths of rules begin and their programs are started; absent: data below --dir.
+    #[arg(long, value_name = "DIR")]
+    actions_dir: Option<PathBuf>,
+    /// What LDM calls the kind of a feed whose name does not say it, for pqact.conf. May be given several times.
+    #[arg(long, value_name = "FEED=TYPE", value_parser = downburst_node::actions::tools::feed_type)]
+    feed_type: Vec<(FeedName, FeedType)>,
+    /// After so many failures a product goes to failed/ below --dir, where a rule does not say otherwise.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    action_attempts: u32,
+    /// A program of a rule that takes longer is ended, where the rule does not say otherwise.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = downburst_actions::duration)]
+    action_time_limit: Duration,
+    /// Remove old files by these rules: LDM's scour.conf, or YAML. May be given several times; SIGHUP has them read again.
+    #[arg(long, value_name = "FILE")]
+    scour: Vec<PathBuf>,
+    /// How often to look for old files.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = downburst_actions::duration)]
+    scour_every: Duration,
     /// Read multicast groups at this real-time priority (SCHED_RR), so that other work on a busy host causes no loss. Needs CAP_SYS_NICE.
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     receive_priority: Option<u8>,
@@ -142,6 +173,8 @@ fn main() -> ExitCode {
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
         Role::Ldm(tool) => downburst_node::ldm_tools::run(&tool),
+        Role::Actions(tool) => downburst_node::actions::tools::run(&tool),
+        Role::Scour(arguments) => downburst_node::actions::tools::run_scour(&arguments),
         Role::Log(tool) => downburst_node::log_tools::run(&tool),
     }
 }
@@ -285,6 +318,17 @@ impl ReceiveArguments {
             retention_hours: self.retention_hours,
             retention_bytes: self.retention_bytes,
             files: !self.no_files,
+            actions: Wanted {
+                files: self.actions,
+                directory: self.actions_dir.clone(),
+                feed_types: self.feed_type.into_iter().collect(),
+                defaults: Defaults { time_limit: self.action_time_limit, attempts: self.action_attempts },
+            },
+            scour: ScourWanted {
+                files: self.scour,
+                directory: self.actions_dir,
+                every: self.scour_every.max(Duration::from_secs(1)),
+            },
             reading: Reading { offload: !self.no_udp_offload, priority: self.receive_priority },
             circuits: self.circuits,
             wall_shift_us: self.shift_clock_us,
@@ -303,7 +347,12 @@ const CONTROL_EXAMPLES: &str = "Examples:
   downburst-node site-control --dir /var/lib/downburst status
   downburst-node site-control --dir /var/lib/downburst prefer hub-b.example.edu:7370";
 
+const SCOUR_EXAMPLES: &str = "Examples:
+  downburst-node scour --dry-run --dir /var/lib/downburst scour.conf
+  downburst-node scour --json --actions-dir /data rules.yaml";
+
 const RECEIVE_EXAMPLES: &str = "Examples:
   downburst-node receive --hub hub.example.edu:7370 --token-file token --dir /var/lib/downburst
   downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst     (after the first start)
+  downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst --actions pqact.conf --scour scour.conf
   downburst-node receive --hub a.example.edu:7370 --token-file token-a --hub b.example.edu:7370 --token-file token-b --dir /var/lib/downburst";

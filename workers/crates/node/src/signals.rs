@@ -13,3 +13,23 @@ pub(crate) async fn ended() {
         _ => std::future::pending().await,
     }
 }
+
+/// SIGHUP: files of rules are read again.
+pub(crate) struct Reread(Option<tokio::signal::unix::Signal>);
+
+impl Reread {
+    pub(crate) fn listen() -> Self {
+        Self(signal(SignalKind::hangup()).ok())
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn asked(&mut self) {
+        let came = match &mut self.0 {
+            Some(signal) => signal.recv().await.is_some(),
+            None => false,
+        };
+        if !came {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -8,11 +8,11 @@ mod tail;
 mod verify;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Subcommand};
-use downburst_log::LogError;
+use downburst_log::{LogError, LogReader};
 
 /// What to do with a product log.
 #[derive(Debug, Subcommand)]
@@ -152,6 +152,14 @@ impl From<io::Error> for Stop {
             _ => Self::Failed(format!("the output can't be written: {error}; check where it goes")),
         }
     }
+}
+
+/// The logs in a directory, for other tools; the error is a sentence.
+pub(crate) fn readers(dir: &Path) -> Result<Vec<LogReader>, String> {
+    places::readers(dir, None).map_err(|stop| match stop {
+        Stop::BadUse(sentence) | Stop::Failed(sentence) => sentence,
+        Stop::NobodyReads | Stop::Told => String::new(),
+    })
 }
 
 fn told(code: u8, sentence: &str) -> ExitCode {

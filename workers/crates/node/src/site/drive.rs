@@ -20,7 +20,7 @@ use super::assembly::Assemblies;
 use super::circuits::Circuits;
 use super::complete::Completeness;
 use super::data::{self, DataLinks};
-use super::files::{Done, Waker};
+use super::files::{Done, Told, Waker};
 use super::group::{Found, Group, Reading};
 use super::link::{Link, NoLink, dial};
 use super::recovery::{Kept, recover};
@@ -52,7 +52,7 @@ pub(crate) struct Site {
     results: mpsc::UnboundedReceiver<Vec<Stored>>,
     store_thread: std::thread::JoinHandle<()>,
     files: Option<Waker>,
-    done: mpsc::UnboundedReceiver<Done>,
+    done: mpsc::UnboundedReceiver<Told>,
     roles: watch::Receiver<Role>,
     role: Role,
     news: mpsc::UnboundedSender<News>,
@@ -93,7 +93,7 @@ enum Woken {
     Data(data::Woken),
     Found(Found),
     Stored(Vec<Stored>),
-    Done(Done),
+    Told(Told),
     Circuit(CircuitState),
     Role,
     Deadline,
@@ -194,7 +194,7 @@ impl Site {
                 Some(found) = self.found.recv() => Woken::Found(found),
                 Some(stored) = self.results.recv() => Woken::Stored(stored),
                 state = self.circuits.state() => Woken::Circuit(state),
-                Some(done) = self.done.recv() => Woken::Done(done),
+                Some(told) = self.done.recv() => Woken::Told(told),
                 _ = self.roles.changed() => Woken::Role,
                 () = tokio::time::sleep_until(deadline) => Woken::Deadline,
             };
@@ -228,7 +228,8 @@ impl Site {
             Woken::Data(woken) => self.data_moved(woken),
             Woken::Found(found) => self.found(found),
             Woken::Stored(batch) => self.stored_batch(batch),
-            Woken::Done(Done { key, at, late }) => {
+            Woken::Told(Told::Acts { feed, failed }) => self.tell(SiteInput::Acts { feed, failed }),
+            Woken::Told(Told::Done(Done { key, at, late })) => {
                 if late {
                     self.tell(SiteInput::Late(key.feed.clone()));
                 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
 use downburst_model::{FeedName, Lane, ProductKey, Sequence, WallMicros};
-use downburst_session::Missing;
+use downburst_session::{ActionFailed, Missing};
 use tokio::sync::mpsc;
 
 use super::cursor::{Cursor, Last};
@@ -35,6 +35,12 @@ pub(crate) struct Done {
     pub(super) at: WallMicros,
     /// A later product of its class went before it, against the order that was asked for.
     pub(super) late: bool,
+}
+
+/// What the connection to the hub is told of local software.
+pub(crate) enum Told {
+    Done(Done),
+    Acts { feed: FeedName, failed: Option<ActionFailed> },
 }
 
 /// How feeds are to be shown.
@@ -67,20 +73,47 @@ impl Waker {
     }
 }
 
-/// Whoever wants to know of files: the connection to the hub that serves the site.
+/// Whoever wants to know of local software: the connection to the hub that serves the site.
 #[derive(Clone, Default)]
-pub(super) struct DoneTo(Arc<Mutex<Option<mpsc::UnboundedSender<Done>>>>);
+pub(crate) struct DoneTo(Arc<Mutex<Listener>>);
+
+#[derive(Default)]
+struct Listener {
+    sender: Option<mpsc::UnboundedSender<Told>>,
+    /// What the next one has to know as well.
+    failed: BTreeMap<FeedName, ActionFailed>,
+}
+
+impl Listener {
+    fn tell(&self, told: Told) {
+        if let Some(sender) = &self.sender {
+            // Nobody misses a stamp after the end of the connection.
+            let _ = sender.send(told);
+        }
+    }
+}
 
 impl DoneTo {
-    pub(super) fn set(&self, sender: mpsc::UnboundedSender<Done>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    pub(super) fn set(&self, sender: mpsc::UnboundedSender<Told>) {
+        let mut listener = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        listener.sender = Some(sender);
+        for (feed, failed) in &listener.failed {
+            listener.tell(Told::Acts { feed: feed.clone(), failed: Some(failed.clone()) });
+        }
     }
 
     fn tell(&self, done: Done) {
-        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            // Nobody misses a stamp after the end of the connection.
-            let _ = sender.send(done);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).tell(Told::Done(done));
+    }
+
+    /// What local software can't do with a feed, or that it can again.
+    pub(crate) fn acts(&self, feed: &FeedName, failed: Option<ActionFailed>) {
+        let mut listener = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &failed {
+            Some(failed) => drop(listener.failed.insert(feed.clone(), failed.clone())),
+            None => drop(listener.failed.remove(feed)),
         }
+        listener.tell(Told::Acts { feed: feed.clone(), failed });
     }
 }
 

@@ -12,12 +12,13 @@ use super::choice::{Choice, Standing};
 use super::complete::Completeness;
 use super::control::{Answer, Asked, HubStatus, Request};
 use super::drive::Site;
-use super::files::{self, Done, DoneTo, Waker};
+use super::files::{self, DoneTo, Told, Waker};
 use super::role::{News, Parts, Role};
 use super::shelf::Shelf;
 use super::state::{Identity, places};
 use super::store::Logs;
 use super::{Ending, Receive, control, prepare_place};
+use crate::actions::{Actions, Bell, Scouring};
 use crate::clock::Clock;
 
 /// A site at work.
@@ -29,6 +30,8 @@ pub(super) struct Hubs {
     logs: Arc<Logs>,
     files: Option<(Waker, std::thread::JoinHandle<()>)>,
     done_to: DoneTo,
+    actions: Option<Actions>,
+    scouring: Option<Scouring>,
     asked: mpsc::Receiver<Asked>,
     ending: Option<Ending>,
 }
@@ -41,7 +44,7 @@ struct Link {
     /// Why there is no connection.
     sentence: Option<String>,
     roles: watch::Sender<Role>,
-    done: mpsc::UnboundedSender<Done>,
+    done: mpsc::UnboundedSender<Told>,
     task: JoinHandle<()>,
 }
 
@@ -59,7 +62,10 @@ impl Hubs {
     pub(super) fn open(receive: &Receive, clock: Clock) -> Result<Self, String> {
         let retention = Retention { hours: receive.retention_hours, bytes: receive.retention_bytes };
         let several = receive.hubs.len() > 1;
-        let logs = Arc::new(Logs::new(&receive.directory.join("log"), retention, several));
+        let bell = Arc::<Bell>::default();
+        let logs = Arc::new(
+            Logs::new(&receive.directory.join("log"), retention, several).ringing(Arc::clone(&bell)),
+        );
         let done_to = DoneTo::default();
         let files = receive
             .files
@@ -74,11 +80,14 @@ impl Hubs {
             news: news_sender,
         };
         let sites = common.sites(receive)?;
+        let actions = Actions::start(&receive.actions, &receive.directory, &logs, bell, clock, &done_to)?;
+        let scouring = Scouring::start(&receive.scour, &receive.directory)?;
         let links: Vec<Link> = sites.into_iter().enumerate().map(|(hub, it)| common.start(hub, it)).collect();
         let return_after = Micros(u64::try_from(receive.return_after.as_micros()).unwrap_or(u64::MAX));
         let choice = Choice::new(links.len(), return_after, clock.monotonic());
         let asked = control::listen(&receive.directory);
-        let hubs = Self { clock, choice, links, news, logs, files, done_to, asked, ending: None };
+        let hubs =
+            Self { clock, choice, links, news, logs, files, done_to, actions, scouring, asked, ending: None };
         hubs.tell_files();
         Ok(hubs)
     }
@@ -87,6 +96,7 @@ impl Hubs {
     pub(super) async fn run(mut self) -> Ending {
         let mut ended = std::pin::pin!(crate::signals::ended());
         let mut retain = tokio::time::interval(RETAIN_INTERVAL);
+        let mut reread = crate::signals::Reread::listen();
         loop {
             self.decide();
             if let Some(ending) = self.ending.take() {
@@ -99,6 +109,7 @@ impl Hubs {
                 Some((hub, news)) = self.news.recv() => self.take_news(hub, news),
                 Some(asked) = self.asked.recv() => self.take_asked(asked),
                 _ = retain.tick() => self.retain(),
+                () = reread.asked() => self.reread(),
                 () = tokio::time::sleep(pause) => {}
                 () = &mut ended => self.ending = Some(Ending::Stopped),
             }
@@ -212,7 +223,20 @@ impl Hubs {
         self.links.iter().enumerate().map(status).collect()
     }
 
-    fn retain(&self) {
+    /// The rules of actions and of old files, as their files say them now; what is wrong there leaves those before in force.
+    fn reread(&mut self) {
+        if let Some(actions) = &mut self.actions {
+            actions.reread();
+        }
+        if let Some(scouring) = &self.scouring {
+            scouring.reread();
+        }
+    }
+
+    fn retain(&mut self) {
+        if let Some(actions) = &mut self.actions {
+            actions.tend();
+        }
         for (feed, log) in self.logs.all() {
             if let Err(error) = log.retain(self.clock.wall()) {
                 tracing::error!(feed = feed.as_str(), "{error}");
@@ -232,6 +256,12 @@ impl Hubs {
             drop(waker);
             let _ = thread.join();
         }
+        if let Some(actions) = self.actions {
+            actions.stop();
+        }
+        if let Some(scouring) = self.scouring {
+            scouring.stop();
+        }
         for (feed, log) in self.logs.all() {
             if let Err(error) = log.close() {
                 tracing::error!(feed = feed.as_str(), "{error}");
@@ -245,7 +275,7 @@ struct Ready {
     address: String,
     site: Site,
     roles: watch::Sender<Role>,
-    done: mpsc::UnboundedSender<Done>,
+    done: mpsc::UnboundedSender<Told>,
     news: mpsc::UnboundedReceiver<News>,
 }
 

@@ -33,9 +33,11 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 pub(crate) use drive::Site;
+pub(crate) use files::DoneTo;
 pub(crate) use role::{News, Parts, Role};
 pub(crate) use shelf::Shelf;
 pub(crate) use state::{HubPlace, Identity};
+pub(crate) use store::Logs;
 
 pub use group::Reading;
 pub use link::connect;
@@ -55,6 +57,10 @@ pub struct Receive {
     pub retention_bytes: u64,
     /// Whether each product becomes a file below `received/`; without, the site's log is all there is.
     pub files: bool,
+    /// What is done with products beside their files.
+    pub actions: crate::actions::Wanted,
+    /// Which old files go.
+    pub scour: crate::actions::ScourWanted,
     /// How groups are read.
     pub reading: Reading,
     /// The interfaces that its hubs may use for circuits; none: it takes part in no circuits.

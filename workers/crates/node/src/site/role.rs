@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::complete::Completeness;
-use super::files::{Done, Waker};
+use super::files::{Told, Waker};
 use super::group::Reading;
 use super::shelf::Shelf;
 use super::state::{HubPlace, Identity};
@@ -25,7 +25,7 @@ pub(crate) struct Parts {
     pub(crate) completeness: Arc<Completeness>,
     /// Wakes what reads the log.
     pub(crate) files: Option<Waker>,
-    pub(crate) done: mpsc::UnboundedReceiver<Done>,
+    pub(crate) done: mpsc::UnboundedReceiver<Told>,
     pub(crate) roles: watch::Receiver<Role>,
     pub(crate) news: mpsc::UnboundedSender<News>,
 }

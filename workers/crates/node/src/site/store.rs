@@ -15,14 +15,17 @@ use tokio::sync::mpsc;
 
 use super::assembly::{Assembly, Contents};
 use super::shelf::Shelf;
+use crate::actions::Bell;
 use crate::clock::Clock;
 
 /// The site's logs, one per feed, opened when first needed.
-pub(super) struct Logs {
+pub(crate) struct Logs {
     directory: PathBuf,
     retention: Retention,
     /// The rule while nothing else is known: none where one hub decides what is a duplicate.
     rule: DuplicateRule,
+    /// Rings when something was appended.
+    bell: Arc<Bell>,
     open: Mutex<BTreeMap<FeedName, Arc<FeedLog>>>,
 }
 
@@ -78,7 +81,18 @@ impl Logs {
     /// Logs below `directory`. A site of several hubs drops what one of them sends after another.
     pub(super) fn new(directory: &Path, retention: Retention, several_hubs: bool) -> Self {
         let rule = if several_hubs { DuplicateRule::IdAndContent } else { DuplicateRule::None };
-        Self { directory: directory.to_owned(), retention, rule, open: Mutex::default() }
+        Self {
+            directory: directory.to_owned(),
+            retention,
+            rule,
+            bell: Arc::default(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Each append rings this bell.
+    pub(super) fn ringing(self, bell: Arc<Bell>) -> Self {
+        Self { bell, ..self }
     }
 
     /// The log of a feed.
@@ -94,6 +108,8 @@ impl Logs {
         if let Some(sentence) = crate::recovery::sentence(&recovery) {
             tracing::warn!(feed = feed.as_str(), "{sentence}");
         }
+        let bell = Arc::clone(&self.bell);
+        log.on_append(Box::new(move |_| bell.ring()));
         let log = Arc::new(log);
         open.insert(feed.clone(), Arc::clone(&log));
         Ok(log)
@@ -108,7 +124,7 @@ impl Logs {
         }
     }
 
-    pub(super) fn all(&self) -> Vec<(FeedName, Arc<FeedLog>)> {
+    pub(crate) fn all(&self) -> Vec<(FeedName, Arc<FeedLog>)> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.iter().map(|(feed, log)| (feed.clone(), Arc::clone(log))).collect()
     }

@@ -1,0 +1,113 @@
+//! The rules in force, read from their files.
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use downburst_actions::{Kind, Problem, Read, Rules, pqact, yaml};
+
+/// The rules of all files.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    pub(super) files: Vec<Rules>,
+    /// What each line looks at.
+    pub(super) lines: BTreeMap<String, Arc<Vec<Rules>>>,
+    /// Programs begin with a product when it was written to files.
+    pub(super) has_files: bool,
+}
+
+/// The line that all files are written on.
+pub(super) const FILE_LINE: &str = "file";
+
+impl Book {
+    /// Reads the files; what is to be noted goes to the log. The error is all that is wrong, a line each.
+    pub(super) fn read(paths: &[PathBuf]) -> Result<Self, String> {
+        let (mut files, mut wrong) = (Vec::new(), Vec::new());
+        for path in paths {
+            match read_rules(path) {
+                Ok(Read { found, errors, notes }) => {
+                    notes.iter().for_each(|note| tracing::warn!("{note}"));
+                    wrong.extend(errors.iter().map(Problem::to_string));
+                    files.push(found);
+                }
+                Err(sentence) => wrong.push(sentence),
+            }
+        }
+        if wrong.is_empty() { Ok(Self::of(files)) } else { Err(wrong.join("\n")) }
+    }
+
+    fn of(files: Vec<Rules>) -> Self {
+        let mut lines: BTreeSet<String> = files.iter().flat_map(Rules::lines).collect();
+        // It keeps the place in feeds that no rule is for yet.
+        lines.insert(FILE_LINE.to_owned());
+        let only = |line: String| {
+            let rules = files.iter().map(|rules| rules.only(&line)).collect();
+            (line, Arc::new(rules))
+        };
+        let lines = lines.into_iter().map(only).collect();
+        let mut actions = files.iter().flat_map(|rules| &rules.rules).flat_map(|rule| &rule.actions);
+        let has_files = actions.any(|action| matches!(action.kind, Kind::File(_)));
+        Self { files, lines, has_files }
+    }
+}
+
+/// Reads a file in the form that its name says: YAML, or else LDM's.
+pub(super) fn read_rules(path: &Path) -> Result<Read<Rules>, String> {
+    let (name, text) = (path.display().to_string(), text_of(path)?);
+    if is_yaml(path) {
+        let Read { found, errors, notes } = yaml::read(&name, &text);
+        return Ok(Read { found: found.actions, errors, notes });
+    }
+    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut load = |included: &str| {
+        let path = directory.join(included);
+        text_of(&path).map(|text| (path.display().to_string(), text))
+    };
+    Ok(pqact::read(&name, &text, &mut load))
+}
+
+/// True if the name says YAML.
+pub(super) fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// The text of a file; the error is a sentence.
+pub(super) fn text_of(path: &Path) -> Result<String, String> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        format!("{} can't be read: {error}; check its path and rights", path.display())
+    };
+    let length = fs::metadata(path).map_err(|error| wrong(&error))?.len();
+    if length > LONGEST_BYTES {
+        return Err(wrong(&format!("it has {length} bytes, and rules have at most {LONGEST_BYTES}")));
+    }
+    let bytes = fs::read(path).map_err(|error| wrong(&error))?;
+    String::from_utf8(bytes).map_err(|error| wrong(&error))
+}
+
+const LONGEST_BYTES: u64 = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read_and_all_that_is_wrong_is_said() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str, text: &str| {
+            let path = root.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let ldm = path("pqact.conf", "INCLUDE \"more.conf\"\nANY\t.\tEXEC\ttrue\n");
+        path("more.conf", "ANY\t.\tFILE\tx\n");
+        let yaml = path("rules.yaml", "actions:\n  - do:\n      - exec: 'true'\n");
+        let book = Book::read(&[ldm.clone(), yaml]).unwrap();
+        assert_eq!((book.files.len(), book.lines.len(), book.has_files), (2, 2, true));
+        let bad = path("bad.conf", "ANY\t(\tNOOP\nX\t.\tNOOP\n");
+        let wrong = Book::read(&[ldm, bad, root.path().join("gone")]).unwrap_err();
+        let lines: Vec<&str> = wrong.lines().collect();
+        assert_eq!(lines.len(), 3, "{wrong}");
+        assert!(lines[0].contains("bad.conf:1: ") && lines[1].contains("bad.conf:2: "), "{wrong}");
+        assert!(lines[2].contains("gone can't be read"), "{wrong}");
+    }
+}

@@ -1,0 +1,212 @@
+//! Products into files that rules name.
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use super::failure::{Failure, Then};
+use super::task::Work;
+
+/// Keeps files open between products, those used last.
+pub(super) struct Files {
+    directory: PathBuf,
+    /// The one used last stands last.
+    open: Vec<(PathBuf, File)>,
+}
+
+impl Files {
+    /// Relative paths are below `directory`.
+    pub(super) fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), open: Vec::new() }
+    }
+
+    /// Writes what goes out of a product. After an error the file holds what it held before, as far as the disk allows.
+    pub(super) fn write(&mut self, work: &Work, bytes: &[u8]) -> Result<(), Failure> {
+        let Work::File { path, overwrite, close, flush, log } = work else {
+            return Err(Failure::new(Then::GiveUp, "this is no file"));
+        };
+        let path = self.directory.join(path);
+        special(&path)?;
+        let written = if *overwrite && is_plain_or_absent(&path) {
+            replace(&path, bytes, *flush)
+        } else {
+            self.put(&path, bytes, *overwrite, *flush)
+        };
+        let gone = written.is_err() || *close;
+        if gone {
+            self.open.retain(|(open, _)| *open != path);
+        }
+        written.map_err(|error| Failure::of_file(&path, &error))?;
+        if *log {
+            tracing::info!(path = %path.display(), bytes = bytes.len(), "filed a product");
+        }
+        Ok(())
+    }
+
+    /// Writes behind what there is, or in its place.
+    fn put(&mut self, path: &Path, bytes: &[u8], overwrite: bool, flush: bool) -> io::Result<()> {
+        let file = self.opened(path)?;
+        let metadata = file.metadata()?;
+        let begin = if overwrite { 0 } else { metadata.len() };
+        if overwrite && metadata.is_file() {
+            file.set_len(0)?;
+        }
+        if let Err(error) = file.write_all(bytes) {
+            // Half a product would stand before the whole one.
+            let _ = file.set_len(begin);
+            return Err(error);
+        }
+        if flush { file.sync_all() } else { Ok(()) }
+    }
+
+    /// The open file, or the file opened: another one may have taken its place meanwhile.
+    fn opened(&mut self, path: &Path) -> io::Result<&mut File> {
+        let known = self.open.iter().position(|(open, _)| open == path);
+        let known = known.map(|at| self.open.remove(at)).filter(|(path, file)| is_still(path, file));
+        let entry = match known {
+            Some(entry) => entry,
+            None => (
+                path.to_owned(),
+                with_directory(path, || OpenOptions::new().append(true).create(true).open(path))?,
+            ),
+        };
+        if self.open.len() >= MOST_OPEN {
+            self.open.remove(0);
+        }
+        self.open.push(entry);
+        match self.open.last_mut() {
+            Some((_, file)) => Ok(file),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+/// Refuses what is not written to as a file is: a named pipe would wait for its reader.
+fn special(path: &Path) -> Result<(), Failure> {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
+    let kind = metadata.file_type();
+    if kind.is_file() || kind.is_char_device() {
+        return Ok(());
+    }
+    let what = if kind.is_dir() { "a directory" } else { "no regular file" };
+    Err(Failure::new(
+        Then::GiveUp,
+        format!("{} is {what}; name a file, or write to a program by PIPE", path.display()),
+    ))
+}
+
+/// Whoever reads the file finds the one before or the whole new one.
+fn replace(path: &Path, bytes: &[u8], flush: bool) -> io::Result<()> {
+    let aside = path.with_file_name(format!(".downburst-{}", std::process::id()));
+    let written = with_directory(path, || File::create(&aside)).and_then(|mut file| {
+        file.write_all(bytes)?;
+        if flush { file.sync_all() } else { Ok(()) }
+    });
+    let placed = written.and_then(|()| fs::rename(&aside, path));
+    if placed.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    placed
+}
+
+/// Does it, with the directories above made if they are not there.
+fn with_directory<T>(path: &Path, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+            open()
+        }
+        result => result,
+    }
+}
+
+/// A link stays a link: what it leads to is written.
+fn is_plain_or_absent(path: &Path) -> bool {
+    fs::symlink_metadata(path).map_or(true, |metadata| metadata.file_type().is_file())
+}
+
+fn is_still(path: &Path, file: &File) -> bool {
+    let same =
+        |there: &fs::Metadata, here: &fs::Metadata| (there.dev(), there.ino()) == (here.dev(), here.ino());
+    matches!((fs::metadata(path), file.metadata()), (Ok(there), Ok(here)) if same(&there, &here))
+}
+
+/// Leaves room for connections and segments below the customary limit of 1,024.
+const MOST_OPEN: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, overwrite: bool) -> Work {
+        Work::File { path: path.to_owned(), overwrite, close: false, flush: false, log: false }
+    }
+
+    fn read(directory: &Path, path: &str) -> String {
+        fs::read_to_string(directory.join(path)).unwrap()
+    }
+
+    #[test]
+    fn products_are_appended_or_take_the_place_of_the_one_before() {
+        let root = tempfile::tempdir().unwrap();
+        let mut files = Files::new(root.path());
+        for bytes in [b"one ", b"two "] {
+            files.write(&file("a/b/c", false), bytes).unwrap();
+            files.write(&file("d", true), bytes).unwrap();
+        }
+        assert_eq!(read(root.path(), "a/b/c"), "one two ");
+        assert_eq!(read(root.path(), "d"), "two ");
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2, "nothing is left aside");
+    }
+
+    #[test]
+    fn a_file_that_was_moved_away_is_made_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let mut files = Files::new(root.path());
+        files.write(&file("a", false), b"one").unwrap();
+        fs::rename(root.path().join("a"), root.path().join("old")).unwrap();
+        files.write(&file("a", false), b"two").unwrap();
+        assert_eq!((read(root.path(), "old"), read(root.path(), "a")), ("one".to_owned(), "two".to_owned()));
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("target"), "old and long").unwrap();
+        std::os::unix::fs::symlink("target", root.path().join("link")).unwrap();
+        let mut files = Files::new(root.path());
+        files.write(&file("link", true), b"new").unwrap();
+        assert_eq!(read(root.path(), "target"), "new");
+        assert!(fs::symlink_metadata(root.path().join("link")).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn what_is_no_file_is_given_up_at_once() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("folder")).unwrap();
+        fs::write(root.path().join("plain"), "").unwrap();
+        let mut files = Files::new(root.path());
+        for path in ["folder", "plain/below"] {
+            let failure = files.write(&file(path, false), b"x").unwrap_err();
+            assert_eq!(failure.then, Then::GiveUp, "{}", failure.sentence);
+        }
+        files.write(&file("/dev/null", false), b"x").unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_is_waited_for() {
+        let failure = Files::new(Path::new("/")).write(&file("/dev/full", false), b"x").unwrap_err();
+        assert_eq!(failure.then, Then::WaitForRoom);
+        assert!(failure.sentence.contains("free space"), "{}", failure.sentence);
+    }
+
+    #[test]
+    fn no_more_files_stay_open_than_agreed() {
+        let root = tempfile::tempdir().unwrap();
+        let mut files = Files::new(root.path());
+        for number in 0..MOST_OPEN * 2 {
+            files.write(&file(&format!("f{number}"), false), b"x").unwrap();
+        }
+        assert_eq!(files.open.len(), MOST_OPEN);
+    }
+}

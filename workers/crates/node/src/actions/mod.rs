@@ -1,0 +1,242 @@
+//! What a site does with its products beside their files in `received/`: the rules of `--actions`, and old files by those of `--scour`.
+//!
+//! A thread per line of actions ([`lane`]) reads the site's log by itself, from its own position ([`positions`]), so that nothing here
+//! reaches the session or the receipts, and a slow program delays its own line only. Files of all rules are one line; programs begin
+//! with a product when its files are written. What fails for good goes to a folder ([`letters`]), and the hub is told ([`board`]).
+mod bell;
+mod board;
+mod book;
+mod children;
+mod failure;
+mod files;
+mod lane;
+mod letters;
+mod pipes;
+mod positions;
+mod programs;
+mod scour;
+mod stop;
+mod task;
+pub mod tools;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+
+use downburst_actions::Rules;
+use downburst_ldm6::FeedType;
+use downburst_log::ProductLog as _;
+use downburst_model::{FeedName, Sequence};
+
+use crate::clock::Clock;
+use crate::site::{DoneTo, Logs};
+pub(crate) use bell::Bell;
+use board::Board;
+use book::{Book, FILE_LINE};
+use lane::Lane;
+use letters::{Letter, Letters};
+use positions::Positions;
+pub(crate) use scour::Scouring;
+pub use scour::Wanted as ScourWanted;
+use stop::Stop;
+pub use task::Defaults;
+
+/// What a site is started with.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Files of rules; none: nothing is done.
+    pub files: Vec<PathBuf>,
+    /// Where relative paths begin, and programs are started; absent: `data` in the site's directory.
+    pub directory: Option<PathBuf>,
+    /// What LDM calls the kind of feeds whose names don't say it.
+    pub feed_types: BTreeMap<FeedName, FeedType>,
+    /// Where rules say nothing.
+    pub defaults: Defaults,
+}
+
+/// Actions at work.
+pub(crate) struct Actions {
+    shared: Arc<Shared>,
+    paths: Vec<PathBuf>,
+    lanes: Vec<(String, JoinHandle<()>)>,
+}
+
+/// What all lines share.
+struct Shared {
+    logs: Arc<Logs>,
+    clock: Clock,
+    bell: Arc<Bell>,
+    stop: Stop,
+    book: RwLock<Arc<Book>>,
+    /// Where relative paths begin, and programs are started.
+    directory: PathBuf,
+    feed_types: BTreeMap<FeedName, FeedType>,
+    defaults: Defaults,
+    positions: Positions,
+    /// How far products are written to files.
+    filed: Mutex<BTreeMap<FeedName, Sequence>>,
+    letters: Letters,
+    /// Letters in the folder, as of the last look.
+    letter_count: AtomicUsize,
+    board: Board,
+}
+
+impl Actions {
+    /// Begins, if rules are given. The error says what is wrong in them.
+    pub(crate) fn start(
+        wanted: &Wanted,
+        site: &Path,
+        logs: &Arc<Logs>,
+        bell: Arc<Bell>,
+        clock: Clock,
+        reports: &DoneTo,
+    ) -> Result<Option<Self>, String> {
+        if wanted.files.is_empty() {
+            return Ok(None);
+        }
+        let book = Book::read(&wanted.files)?;
+        let directory = wanted.directory.clone().unwrap_or_else(|| site.join("data"));
+        let unwritable = |path: &Path, error: &io::Error| crate::disk::unwritable(path, error);
+        std::fs::create_dir_all(&directory).map_err(|error| unwritable(&directory, &error))?;
+        let directory = directory.canonicalize().map_err(|error| unwritable(&directory, &error))?;
+        let heads = logs.all().into_iter().map(|(feed, log)| (feed, log.epoch(), log.head()));
+        let positions = Positions::open(site, heads).map_err(|error| unwritable(site, &error))?;
+        positions.forget_others(book.lines.keys());
+        let letters = Letters::new(site);
+        let board = Board::new(reports.clone(), &letters);
+        let shared = Shared {
+            logs: Arc::clone(logs),
+            clock,
+            bell,
+            stop: Stop::default(),
+            book: RwLock::new(Arc::new(book)),
+            directory,
+            feed_types: wanted.feed_types.clone(),
+            defaults: wanted.defaults,
+            positions,
+            filed: Mutex::default(),
+            letter_count: AtomicUsize::new(letters.count()),
+            letters,
+            board,
+        };
+        let mut actions = Self { shared: Arc::new(shared), paths: wanted.files.clone(), lanes: Vec::new() };
+        actions.begin_lanes()?;
+        Ok(Some(actions))
+    }
+
+    /// Reads the rules again. Where something is wrong in them, those before stay in force.
+    pub(crate) fn reread(&mut self) {
+        match Book::read(&self.paths) {
+            Ok(book) => {
+                let rules = book.files.iter().map(|file| file.rules.len()).sum::<usize>();
+                *self.shared.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+                self.shared.bell.ring();
+                match self.begin_lanes() {
+                    Ok(()) => tracing::info!(rules, "the rules were read again"),
+                    Err(sentence) => tracing::error!("{sentence}"),
+                }
+            }
+            Err(wrong) => {
+                wrong.lines().for_each(|line| tracing::error!("{line}"));
+                tracing::error!(
+                    "the rules that were read before stay in force; correct the file and send SIGHUP again"
+                );
+            }
+        }
+    }
+
+    /// Begins lines that ended with the rules before, and are wanted again.
+    pub(crate) fn tend(&mut self) {
+        if let Err(sentence) = self.begin_lanes() {
+            tracing::error!("{sentence}");
+        }
+    }
+
+    /// Begins the lines that are not at work yet.
+    fn begin_lanes(&mut self) -> Result<(), String> {
+        self.lanes.retain(|(_, thread)| !thread.is_finished());
+        let book = self.shared.book();
+        let at_work: BTreeSet<String> = self.lanes.iter().map(|(line, _)| line.clone()).collect();
+        let beginning = || book.lines.iter().filter(|(line, _)| !at_work.contains(*line));
+        for (line, _) in beginning() {
+            let begun = self.shared.positions.begin(line);
+            begun.map_err(|error| format!("how far actions are can't be kept: {error}; look at the disk"))?;
+        }
+        for (line, rules) in beginning() {
+            let lane = Lane::new(Arc::clone(&self.shared), line, Arc::clone(rules));
+            let thread = std::thread::Builder::new().name("actions".to_owned()).spawn(move || lane.run());
+            let thread = thread.map_err(|error| format!("no thread for actions: {error}"))?;
+            self.lanes.push((line.clone(), thread));
+        }
+        Ok(())
+    }
+
+    /// Ends. What is at work has a moment; what it does not end begins again at the next start.
+    pub(crate) fn stop(self) {
+        self.shared.stop.ask(&self.shared.bell);
+        for (_, thread) in self.lanes {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn book(&self) -> Arc<Book> {
+        Arc::clone(&self.book.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn rules_of(&self, line: &str) -> Option<Arc<Vec<Rules>>> {
+        self.book().lines.get(line).cloned()
+    }
+
+    fn types_of(&self, feed: &FeedName) -> FeedType {
+        types_of(&self.feed_types, feed)
+    }
+
+    /// How far programs may look at a feed with this head: its products are in their files first.
+    fn files_done(&self, feed: &FeedName, head: Sequence) -> Sequence {
+        if !self.book().has_files {
+            return head;
+        }
+        let filed = self.filed.lock().unwrap_or_else(PoisonError::into_inner);
+        filed.get(feed).copied().unwrap_or_default().min(head)
+    }
+
+    /// Products are in their files up to here.
+    fn has_filed(&self, line: &str, feed: &FeedName, done: Sequence) {
+        if line != FILE_LINE {
+            return;
+        }
+        let mut filed = self.filed.lock().unwrap_or_else(PoisonError::into_inner);
+        if filed.insert(feed.clone(), done) != Some(done) {
+            drop(filed);
+            self.bell.ring();
+        }
+    }
+
+    /// Puts a letter into the folder; answers its name.
+    fn keep(&self, letter: &Letter, bytes: Option<&[u8]>) -> io::Result<String> {
+        if self.letter_count.fetch_add(1, Ordering::Relaxed) >= MOST_LETTERS {
+            let count = self.letters.count();
+            self.letter_count.store(count, Ordering::Relaxed);
+            if count >= MOST_LETTERS {
+                tracing::error!(
+                    "{MOST_LETTERS} products lie in the folder of what failed, and this one is not kept there; see downburst-node actions failed"
+                );
+                return Ok(String::new());
+            }
+        }
+        self.letters.put(letter, bytes)
+    }
+}
+
+/// What LDM calls a feed's kind: as said, or by its name.
+fn types_of(said: &BTreeMap<FeedName, FeedType>, feed: &FeedName) -> FeedType {
+    said.get(feed).copied().or_else(|| feed.as_str().parse().ok()).unwrap_or_default()
+}
+
+/// More than anybody looks at one by one.
+const MOST_LETTERS: usize = 10_000;

@@ -1,0 +1,234 @@
+//! Old files: the directories of scour's rules, walked now and then.
+mod walk;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use downburst_actions::{Problem, Read, ScourRule, scour, yaml};
+
+use super::bell::Bell;
+use super::book;
+use super::stop::Stop;
+pub(super) use walk::{Scoured, clear};
+
+/// What a site is started with.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Files of rules; none: no file is removed.
+    pub files: Vec<PathBuf>,
+    /// Where relative directories begin; absent: `data` in the site's directory.
+    pub directory: Option<PathBuf>,
+    /// How long from one look to the next.
+    pub every: Duration,
+}
+
+/// A thread that looks for old files.
+pub(crate) struct Scouring {
+    rules: Arc<Mutex<Vec<ScourRule>>>,
+    paths: Vec<PathBuf>,
+    stop: Stop,
+    bell: Arc<Bell>,
+    thread: JoinHandle<()>,
+}
+
+impl Scouring {
+    /// Begins, if rules are given. The error says what is wrong in them.
+    pub(crate) fn start(wanted: &Wanted, site: &Path) -> Result<Option<Self>, String> {
+        if wanted.files.is_empty() {
+            return Ok(None);
+        }
+        let rules = Arc::new(Mutex::new(read_all(&wanted.files)?));
+        let (stop, bell) = (Stop::default(), Arc::<Bell>::default());
+        let places = Places::new(wanted.directory.as_deref(), Some(site));
+        let work = Work {
+            rules: Arc::clone(&rules),
+            places,
+            every: wanted.every,
+            stop: stop.clone(),
+            bell: Arc::clone(&bell),
+        };
+        let thread = std::thread::Builder::new().name("scour".to_owned()).spawn(move || work.run());
+        let thread = thread.map_err(|error| format!("no thread for scour: {error}"))?;
+        Ok(Some(Self { rules, paths: wanted.files.clone(), stop, bell, thread }))
+    }
+
+    /// Reads the rules again. Where something is wrong in them, those before stay in force.
+    pub(crate) fn reread(&self) {
+        match read_all(&self.paths) {
+            Ok(rules) => *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = rules,
+            Err(wrong) => wrong.lines().for_each(|line| tracing::error!("{line}")),
+        }
+        self.bell.ring();
+    }
+
+    pub(crate) fn stop(self) {
+        self.stop.ask(&self.bell);
+        let _ = self.thread.join();
+    }
+}
+
+struct Work {
+    rules: Arc<Mutex<Vec<ScourRule>>>,
+    places: Places,
+    every: Duration,
+    stop: Stop,
+    bell: Arc<Bell>,
+}
+
+impl Work {
+    fn run(self) {
+        while !self.stop.is_asked() {
+            let counted = self.bell.count();
+            let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let begun = Instant::now();
+            for rule in &rules {
+                self.clear(rule);
+            }
+            tracing::debug!(seconds = begun.elapsed().as_secs_f64(), "looked for old files");
+            self.bell.wait(counted, self.every);
+        }
+    }
+
+    fn clear(&self, rule: &ScourRule) {
+        let done = self.places.root(rule).and_then(|root| {
+            let stopped = || self.stop.is_asked();
+            clear(rule, &root, now(), &mut |_| true, &stopped)
+        });
+        match done {
+            Ok(Scoured { files: 0, failed: None, .. }) => {}
+            Ok(Scoured { files, bytes, failed, .. }) => {
+                tracing::info!(rule = %rule.place, files, bytes, "removed old files");
+                if let Some(sentence) = failed {
+                    tracing::warn!(rule = %rule.place, "{sentence}");
+                }
+            }
+            Err(sentence) => tracing::warn!(rule = %rule.place, "{sentence}"),
+        }
+    }
+}
+
+/// Where rules' directories lie, and where no rule may look.
+pub(super) struct Places {
+    directory: PathBuf,
+    forbidden: Vec<PathBuf>,
+}
+
+impl Places {
+    pub(super) fn new(directory: Option<&Path>, site: Option<&Path>) -> Self {
+        let data = site.map(|site| site.join("data"));
+        let directory = directory.map(Path::to_owned).or(data).unwrap_or_default();
+        let own = ["log", "state", "spool"].into_iter();
+        let forbidden = site.into_iter().flat_map(|site| own.clone().map(|part| site.join(part)));
+        let forbidden = forbidden.map(|path| path.canonicalize().unwrap_or(path)).collect();
+        Self { directory, forbidden }
+    }
+
+    /// The directory of a rule as it really is.
+    pub(super) fn root(&self, rule: &ScourRule) -> Result<PathBuf, String> {
+        let path = self.directory.join(home(&rule.directory)?);
+        let root = path.canonicalize().map_err(|error| {
+            format!(
+                "{} can't be looked into: {error}; correct the rule, or make the directory",
+                path.display()
+            )
+        })?;
+        if root.components().count() < LEAST_COMPONENTS {
+            return Err(format!("{} holds more than data; name a directory further down", root.display()));
+        }
+        let own = |own: &&PathBuf| root.starts_with(own) || own.starts_with(&root);
+        if let Some(own) = self.forbidden.iter().find(own) {
+            return Err(format!(
+                "{} holds {}, which the receiver needs; name another directory",
+                root.display(),
+                own.display()
+            ));
+        }
+        Ok(root)
+    }
+}
+
+/// A path with `~` and `~user` replaced.
+fn home(directory: &str) -> Result<PathBuf, String> {
+    let Some(rest) = directory.strip_prefix('~') else { return Ok(directory.into()) };
+    let (user, below) = rest.split_once('/').unwrap_or((rest, ""));
+    let home = if user.is_empty() {
+        std::env::var_os("HOME").map(PathBuf::from)
+    } else {
+        nix::unistd::User::from_name(user).ok().flatten().map(|user| user.dir)
+    };
+    let home = home.ok_or_else(|| format!("{directory} has no such home directory; write the whole path"))?;
+    Ok(home.join(below))
+}
+
+/// The rules of all files; the error is all that is wrong, a line each.
+pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<ScourRule>, String> {
+    let (mut rules, mut wrong) = (Vec::new(), Vec::new());
+    for path in paths {
+        match read(path) {
+            Ok(Read { found, errors, notes }) => {
+                notes.iter().for_each(|note| tracing::warn!("{note}"));
+                wrong.extend(errors.iter().map(Problem::to_string));
+                rules.extend(found);
+            }
+            Err(sentence) => wrong.push(sentence),
+        }
+    }
+    if wrong.is_empty() { Ok(rules) } else { Err(wrong.join("\n")) }
+}
+
+fn read(path: &Path) -> Result<Read<Vec<ScourRule>>, String> {
+    let (name, text) = (path.display().to_string(), book::text_of(path)?);
+    if book::is_yaml(path) {
+        let Read { found, errors, notes } = yaml::read(&name, &text);
+        return Ok(Read { found: found.scour, errors, notes });
+    }
+    let mut read = scour::read(&name, &text);
+    read.notes.extend(scour::notes(&read.found));
+    Ok(read)
+}
+
+/// The files' clock: that of the host.
+pub(super) fn now() -> downburst_model::WallMicros {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    downburst_model::WallMicros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// The root, and two directories.
+const LEAST_COMPONENTS: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(directory: &str) -> ScourRule {
+        scour::read("scour.conf", &format!("{directory} 1")).found.remove(0)
+    }
+
+    #[test]
+    fn what_the_receiver_needs_is_never_looked_into() {
+        let site = tempfile::tempdir().unwrap();
+        for part in ["log/NGRID", "state", "spool", "data/x", "received"] {
+            std::fs::create_dir_all(site.path().join(part)).unwrap();
+        }
+        let places = Places::new(None, Some(site.path()));
+        let at = |part: &str| rule(&site.path().join(part).display().to_string());
+        for part in ["log/NGRID", "state", ""] {
+            assert!(places.root(&at(part)).unwrap_err().contains("which the receiver needs"), "{part}");
+        }
+        let root = site.path().canonicalize().unwrap();
+        assert_eq!(places.root(&rule("x")).unwrap(), root.join("data/x"));
+        assert_eq!(places.root(&at("received")).unwrap(), root.join("received"));
+    }
+
+    #[test]
+    fn a_link_to_too_much_is_refused() {
+        let site = tempfile::tempdir().unwrap();
+        std::fs::create_dir(site.path().join("data")).unwrap();
+        std::os::unix::fs::symlink("/usr", site.path().join("data/x")).unwrap();
+        let error = Places::new(None, Some(site.path())).root(&rule("x")).unwrap_err();
+        assert!(error.contains("further down"), "{error}");
+        assert!(home("~nobody-is-called-this/x").unwrap_err().contains("no such home"));
+    }
+}

@@ -1,0 +1,240 @@
+//! `downburst-node actions`: looks at rules, shows what they would do, and at what failed. `downburst-node scour`: old files, once.
+mod failed;
+mod rehearse;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use downburst_actions::{Problem, Rules};
+use downburst_ldm6::FeedType;
+use downburst_model::FeedName;
+
+use super::book;
+use super::scour::{Places, Scoured, clear, now, read_all};
+
+/// What to do with rules.
+#[derive(Debug, Subcommand)]
+pub enum ActionsTool {
+    /// Read files of rules, LDM's pqact.conf or YAML, and say what is wrong in them. Ends with 1 if anything is.
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check {
+        /// The files.
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take products of a site's log through rules: what each rule would do with the last hour.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArguments),
+    /// List what failed for good: `failed/` in the site's directory. Ends with 1 if there is anything.
+    #[command(after_help = FAILED_EXAMPLES)]
+    Failed {
+        /// The site's directory.
+        #[arg(long, value_name = "DIR")]
+        dir: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Do again what failed, and take it from the list where that succeeds. Ends with 1 if anything fails again.
+    #[command(after_help = RETRY_EXAMPLES)]
+    Retry(LettersArguments),
+    /// Take entries from the list without doing anything.
+    Drop(LettersArguments),
+}
+
+/// Which products, and which rules.
+#[derive(Args, Debug)]
+pub struct RunArguments {
+    /// Only show it. Nothing else is offered: rules work in `receive`.
+    #[arg(long, required = true)]
+    dry_run: bool,
+    /// How far back: 30m, 1h, 2d.
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    last: String,
+    /// The site's directory, or that of a hub.
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// What LDM calls the kind of a feed whose name does not say it.
+    #[arg(long, value_name = "FEED=TYPE", value_parser = feed_type)]
+    feed_type: Vec<(FeedName, FeedType)>,
+    /// How many products of each rule are shown.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    examples: usize,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// The files of rules.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Which entries.
+#[derive(Args, Debug)]
+pub struct LettersArguments {
+    /// The site's directory.
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Where relative paths begin and programs are started, if `receive` was given --actions-dir.
+    #[arg(long, value_name = "DIR")]
+    actions_dir: Option<PathBuf>,
+    /// Their names, as `failed` lists them; none: all.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+}
+
+/// Which files to remove.
+#[derive(Args, Debug)]
+pub struct ScourArguments {
+    /// Show what would go, and remove nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Where relative directories begin; absent: here.
+    #[arg(long, value_name = "DIR")]
+    actions_dir: Option<PathBuf>,
+    /// A site's directory: relative ones begin in its `data`, and what its receiver needs is never looked into.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// LDM's scour.conf, or YAML.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Runs a tool: 0 if all went well, 1 where something is wrong, 2 after bad use.
+pub fn run(tool: &ActionsTool) -> ExitCode {
+    told(match tool {
+        ActionsTool::Check { files, json } => check(files, *json),
+        ActionsTool::Run(arguments) => rehearse::run(arguments),
+        ActionsTool::Failed { dir, json } => failed::list(dir, *json),
+        ActionsTool::Retry(arguments) => failed::retry(arguments),
+        ActionsTool::Drop(arguments) => failed::drop_them(arguments),
+    })
+}
+
+/// Removes old files once.
+pub fn run_scour(arguments: &ScourArguments) -> ExitCode {
+    told(scour(arguments))
+}
+
+/// What an option `FEED=TYPE` says.
+pub fn feed_type(text: &str) -> Result<(FeedName, FeedType), String> {
+    let (feed, types) = text.split_once('=').ok_or("write FEED=TYPE, for example radar=NEXRAD3")?;
+    let feed = FeedName::parse(feed).map_err(|error| error.to_string())?;
+    Ok((feed, types.parse().map_err(|error: downburst_ldm6::FeedTypeError| error.to_string())?))
+}
+
+/// True: all is well. False: something is wrong, and was said.
+type Outcome = Result<bool, String>;
+
+fn told(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(sentence) => {
+            eprintln!("downburst-node: {sentence}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints a line; a reader that went needs no more.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn check(files: &[PathBuf], json: bool) -> Outcome {
+    let (mut well, mut said) = (true, Vec::new());
+    for path in files {
+        let read = book::read_rules(path)?;
+        well &= read.errors.is_empty();
+        let rules = read.found.rules.len();
+        if json {
+            let list =
+                |problems: &[Problem]| -> Vec<serde_json::Value> { problems.iter().map(problem).collect() };
+            said.push(serde_json::json!({
+                "file": path, "rules": rules, "errors": list(&read.errors), "notes": list(&read.notes),
+            }));
+            continue;
+        }
+        read.errors.iter().for_each(|error| say(&error.to_string()));
+        read.notes.iter().for_each(|note| say(&format!("{note} (note)")));
+        say(&format!("{}: {rules} rules, {} errors", path.display(), read.errors.len()));
+    }
+    if json {
+        say(&serde_json::json!({ "files": said }).to_string());
+    }
+    Ok(well)
+}
+
+fn problem(problem: &Problem) -> serde_json::Value {
+    let Problem { place, sentence } = problem;
+    serde_json::json!({"file": &*place.file, "line": place.line, "sentence": sentence})
+}
+
+/// The rules of files that have to be right.
+fn rules_of(files: &[PathBuf]) -> Result<Vec<Rules>, String> {
+    book::Book::read(files).map(|book| book.files)
+}
+
+fn types_of(said: &[(FeedName, FeedType)]) -> BTreeMap<FeedName, FeedType> {
+    said.iter().cloned().collect()
+}
+
+fn scour(arguments: &ScourArguments) -> Outcome {
+    let rules = read_all(&arguments.files)?;
+    let places = Places::new(arguments.actions_dir.as_deref(), arguments.dir.as_deref());
+    let (mut well, mut said) = (true, Vec::new());
+    for rule in &rules {
+        let done = places.root(rule).and_then(|root| {
+            let mut agrees = |path: &Path| {
+                if arguments.dry_run && !arguments.json && path != Path::new("") {
+                    say(&format!("would go: {}", root.join(path).display()));
+                }
+                !arguments.dry_run
+            };
+            clear(rule, &root, now(), &mut agrees, &|| false)
+        });
+        let (scoured, failed) = match done {
+            Ok(scoured) => (scoured.clone(), scoured.failed),
+            Err(sentence) => (Scoured::default(), Some(sentence)),
+        };
+        well &= failed.is_none();
+        let (files, bytes, place) = (scoured.files, scoured.bytes, rule.place.to_string());
+        if arguments.json {
+            said.push(serde_json::json!({
+                "rule": place, "directory": rule.directory, "files": files, "bytes": bytes,
+                "directories": scoured.directories, "failed": failed,
+            }));
+            continue;
+        }
+        let verb = if arguments.dry_run { "would go" } else { "went" };
+        say(&format!("{place}: {files} files with {bytes} bytes {verb} from {}", rule.directory));
+        if let Some(sentence) = failed {
+            say(&format!("{place}: {sentence}"));
+        }
+    }
+    if arguments.json {
+        say(&serde_json::json!({"dry_run": arguments.dry_run, "rules": said}).to_string());
+    }
+    Ok(well)
+}
+
+const CHECK_EXAMPLES: &str = "Examples:
+  downburst-node actions check /etc/ldm/pqact.conf
+  downburst-node actions check --json rules.yaml";
+const RUN_EXAMPLES: &str = "Examples:
+  downburst-node actions run --dry-run --last 1h --dir /data/downburst pqact.conf
+  downburst-node actions run --dry-run --last 10m --dir /data/downburst --feed-type radar=NEXRAD3 --json rules.yaml";
+const FAILED_EXAMPLES: &str = "Example:
+  downburst-node actions failed --dir /data/downburst";
+const RETRY_EXAMPLES: &str = "Examples:
+  downburst-node actions retry --dir /data/downburst
+  downburst-node actions retry --dir /data/downburst 20260131120000.250-NGRID-0000004711-3fa2c001";
