@@ -18,6 +18,7 @@ from downburst.deliveries import (
     meanings,
 )
 from downburst.errors import NotFound
+from downburst.events import ActionFailed
 from downburst.ledger import Book
 from downburst.live import LiveState, SiteSession
 from downburst.model import Feed, ProductException, Settled, Site, Subscription
@@ -91,6 +92,7 @@ class _Context:
             last_seen_at=_last_seen(live, site, frontiers),
             away_reason=None if session is None or connected else session.reason,
             trouble=_trouble(session, product.feed),
+            action_failed=_action_failed(session, product.feed),
             retention_hours=self.feeds[product.feed].retention_hours,
             objective_ms=self.feeds[product.feed].objective_ms,
         )
@@ -201,6 +203,12 @@ def _trouble(session: SiteSession | None, feed: str) -> str | None:
     if session is None or not session.connected or feed not in session.progress:
         return None
     return session.progress[feed].trouble
+
+
+def _action_failed(session: SiteSession | None, feed: str) -> ActionFailed | None:
+    if session is None or not session.connected or feed not in session.progress:
+        return None
+    return session.progress[feed].action_failed
 
 
 def _is_of(exception: ProductException, product: ProductFacts, site: str) -> bool:

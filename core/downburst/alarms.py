@@ -15,6 +15,8 @@ class AlarmKind(StrEnum):
     SITE_DOWN = "site-down"
     SITE_DISK = "site-disk"
     """A site is connected and can't store."""
+    ACTION = "action"
+    """A site has the products, and its own rules fail for some."""
     STALLED = "stalled"
     """A site is connected, products wait for it, and it takes none."""
     CLOCK = "clock"

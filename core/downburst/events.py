@@ -109,6 +109,19 @@ class LegTraffic:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionFailed:
+    """What the site's own rules could not do with a product."""
+
+    rule: str
+    """The file and the line."""
+    exit: int | None
+    """Of the program, or minus the signal that ended it; None if none ended."""
+    last_error: str
+    product: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
 class SiteProgress:
     """How far a site is with one feed."""
 
@@ -121,6 +134,8 @@ class SiteProgress:
     """Why the site stores nothing of the feed at the moment, in its words."""
     late: int = 0
     """Products that local software saw after a later one, against the order it asked for, since the site started."""
+    action_failed: ActionFailed | None = None
+    """The newest failure of the site's own rules that nobody there has looked after."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,11 @@ def _connected(
     site: Site, session: SiteSession, situation: Situation, settings: AlarmSettings
 ) -> Iterable[Condition]:
     for progress in session.progress.values():
+        failed = progress.action_failed
+        if failed is not None:
+            sentence = f"{site.name} has {progress.feed}, and its rule {failed.rule} failed: {failed.last_error}"
+            step = "at the site: downburst-node actions failed; mend what it says, then actions retry, or drop"
+            yield Condition(AlarmKind.ACTION, sentence, step, progress.feed, site.name)
         if progress.trouble:
             sentence = f"{site.name} can't store {progress.feed}: {progress.trouble}"
             step = "free or mend the disk at the site; the feed goes on by itself while this hub still keeps it"

@@ -7,6 +7,7 @@ from typing import Any
 
 from downburst.clock import from_us, to_us
 from downburst.events import (
+    ActionFailed,
     FeedTraffic,
     LdmPeerChanged,
     LdmSourceChanged,
@@ -334,11 +335,24 @@ def _session_traffic(session: Line) -> SessionTraffic:
                 feed["leg"],
                 feed.get("trouble"),
                 feed.get("late", 0),
+                _action_failed(feed.get("action_failed")),
             )
             for feed in session["feeds"]
         ),
         streams=_streams(session),
         path=_path(session.get("path")),
+    )
+
+
+def _action_failed(failed: Line | None) -> ActionFailed | None:
+    if failed is None:
+        return None
+    return ActionFailed(
+        rule=failed["rule"],
+        exit=failed["exit"],
+        last_error=failed["last_error"],
+        product=failed["product"],
+        sequence=failed["sequence"],
     )
 
 

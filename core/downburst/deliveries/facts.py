@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from downburst.events import ActionFailed
 from downburst.model import IdFilter, ProductException, Subscription, Transport
 
 
@@ -131,5 +132,7 @@ class Known:
     away_reason: str | None = None
     trouble: str | None = None
     """Why the site stores nothing of the feed at the moment, in its words."""
+    action_failed: ActionFailed | None = None
+    """What the site's own rules could not do with a product of the feed, the newest."""
     retention_hours: float | None = None
     objective_ms: float | None = None

@@ -14,6 +14,7 @@ from downburst.deliveries.wishes import why_unwanted
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts
+    from downburst.events import ActionFailed
     from downburst.model import Subscription
 
 
@@ -106,10 +107,21 @@ def _stored(case: _Case, receipt: "ReceiptFacts") -> Delivery:
         reason = f"stored {way} in {duration(timed.distribution_ms)}"
     if timed.sentence:
         reason += f"; {timed.sentence}"
+    failed = _failed_action(case)
+    if failed is not None:
+        reason += f"; but the site's rule {failed.rule} failed for it: {failed.last_error}"
+        return Delivery(case.facts.site, DeliveryState.STORED, reason, MEND_THE_RULE, receipt, timed)
     if _lacks_its_file(case, receipt):
         reason += "; but the site has not said that its file for local software was written"
         return Delivery(case.facts.site, DeliveryState.STORED, reason, LOOK_AT_RECEIVED, receipt, timed)
     return Delivery(case.facts.site, DeliveryState.STORED, reason, _NEXT_OF_STAGE[timed.slow], receipt, timed)
+
+
+def _failed_action(case: _Case) -> "ActionFailed | None":
+    failed = case.known.action_failed
+    if failed is None or (failed.product, failed.sequence) != (case.product.product_id, case.product.sequence):
+        return None
+    return failed
 
 
 def _lacks_its_file(case: _Case, receipt: "ReceiptFacts") -> bool:
@@ -235,6 +247,10 @@ def _settled(case: _Case, _session: "SessionFacts") -> Delivery:
         "the site said that it is done with it; no receipt is kept any more, or it is on its way, "
         "so that the time it took is not known"
     )
+    failed = _failed_action(case)
+    if failed is not None:
+        reason += f"; its rule {failed.rule} failed for it: {failed.last_error}"
+        return case.is_(DeliveryState.STORED, reason, MEND_THE_RULE)
     return case.is_(DeliveryState.STORED, reason)
 
 
@@ -339,6 +355,7 @@ def _ms(length: timedelta) -> float:
 
 NOTHING_TO_DO = "nothing to do"
 LOOK_AGAIN = "nothing to do; look again in some seconds"
+MEND_THE_RULE = "mend what the reason says at the site, then there: downburst-node actions retry"
 LOOK_AT_RECEIVED = (
     "look at the receiver's log and at the disk that holds received/ at the site; what the site's log has is written "
     "as soon as that works again"

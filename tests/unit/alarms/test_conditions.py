@@ -8,7 +8,7 @@ import pytest
 
 from downburst.alarm_settings import AlarmSettings
 from downburst.alarms import AlarmKind, Condition
-from downburst.events import SiteProgress
+from downburst.events import ActionFailed, SiteProgress
 from downburst.live import RetentionWarning, SiteSession
 from downburst.model import Feed, Site, Subscription, Transport
 from downburst_alarms.conditions import Situation, conditions
@@ -98,6 +98,14 @@ def test_a_site_that_stores_nothing_while_it_is_connected_is_noticed() -> None:
     progress = SiteProgress("NGRID", 7, 3, Transport.UNICAST, 1, trouble="No space left on device")
     (found,) = wrong(with_progress(progress))
     assert (found.kind, "No space left" in found.sentence) == (AlarmKind.SITE_DISK, True)
+
+
+def test_a_site_whose_own_rule_fails_is_named_with_what_to_do() -> None:
+    failed = ActionFailed("pqact.conf:5", 3, "no station table", "SAUS 1", 7)
+    progress = SiteProgress("NGRID", 7, 0, Transport.UNICAST, 1, action_failed=failed)
+    (found,) = wrong(with_progress(progress))
+    assert (found.kind, "pqact.conf:5 failed: no station table" in found.sentence) == (AlarmKind.ACTION, True)
+    assert "actions failed" in found.next_step
 
 
 def test_a_site_that_takes_nothing_while_products_wait_is_noticed_within_a_minute() -> None:

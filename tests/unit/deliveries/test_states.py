@@ -7,6 +7,7 @@ from itertools import product as combinations
 import pytest
 
 from downburst.deliveries import DeliveryState, Known, SentBytes, SiteFacts, WaitingBytes
+from downburst.events import ActionFailed
 from downburst.model import IdFilter, ProductException, Subscription
 from unit.deliveries.cases import NOW, PRODUCT, SITE, STORED, after, judged, receipt, session
 
@@ -213,6 +214,18 @@ def test_a_site_whose_disk_is_full_says_so() -> None:
         assert (found.state, "the site can't store NGRID: its disk is full" in found.reason) == (S.WAITING, True)
         assert "free or mend the disk" in found.next_action
     assert judged(replace(SITE, session=session("settled")), trouble).state is S.STORED
+
+
+def test_a_rule_that_failed_for_the_product_is_named_and_one_that_failed_for_another_is_not() -> None:
+    failed = ActionFailed("pqact.conf:5", 3, "no station table", PRODUCT.product_id, PRODUCT.sequence)
+    stored = replace(SITE, receipts=(receipt(),))
+    settled = replace(SITE, session=session("settled"))
+    for facts in (stored, settled):
+        found = judged(facts, Known(action_failed=failed))
+        assert (found.state, "rule pqact.conf:5 failed for it: no station table" in found.reason) == (S.STORED, True)
+        assert "actions retry" in found.next_action
+        other = Known(action_failed=replace(failed, sequence=PRODUCT.sequence + 1))
+        assert "failed for it" not in judged(facts, other).reason
 
 
 def test_a_file_that_was_not_written_is_missed_after_a_minute() -> None:
