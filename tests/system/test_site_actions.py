@@ -1,0 +1,141 @@
+"""A site does with its products what its rules say, to files and programs, also over crashes."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.node import HubNode, Line, SiteNode, node_binary
+from kit.patience import wait_for
+
+pytestmark = pytest.mark.system
+
+RULES = """\
+# feed	pattern	action
+IDS	^SAUS ([0-9]+)$	FILE	filed.txt
+IDS	^SAUS ([0-9]+)$	PIPE	sh -c "cat >> piped.txt"
+IDS	^SAUS ([0-9]+)$	EXEC	-wait sh -c "echo \\1 >> started.txt"
+IDS	^bad	EXEC	-wait sh -c "test -e mended || { echo no station table; exit 3; }"
+ANY	^_ELSE_$	FILE	-overwrite -close	rest/\\0
+"""
+KILLS = 3
+PLACES = ("filed.txt", "piped.txt", "started.txt")
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[HubNode]:
+    hub = HubNode(tmp_path / "hub").start()
+    hub.feed("IDS")
+    yield hub
+    hub.stop()
+
+
+@pytest.fixture
+def site(hub: HubNode, tmp_path: Path) -> Iterator[SiteNode]:
+    rules = tmp_path / "pqact.conf"
+    rules.write_text(RULES)
+    arguments = ("--actions", str(rules), "--action-attempts", "1")
+    site = SiteNode(tmp_path / "site", hub.address, arguments=arguments)
+    hub.site("one", {"feed": "IDS", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
+    site.start()
+    hub.wait_connected("one")
+    yield site
+    site.stop()
+
+
+def test_products_go_to_files_and_programs_and_what_fails_waits_for_a_person(
+    hub: HubNode, site: SiteNode, tmp_path: Path
+) -> None:
+    for number in range(20):
+        hub.put("IDS", f"SAUS {number}", b"%d\n" % number)
+    hub.put("IDS", "other", b"rest")
+    wanted = [str(number) for number in range(20)]
+    for place in PLACES:
+        wait_for_lines(site, place, wanted)
+        assert lines(site, place) == wanted
+    wait_for("the rest", (site.directory / "data/rest/other").is_file)
+
+    hub.put("IDS", "bad product", b"content")
+    failed = wait_for("a word of the failed action", lambda: failed_action(hub))
+    assert failed["product"] == "bad product"
+    assert failed["exit"] == 3
+    assert failed["rule"].endswith("pqact.conf:5")
+    assert "no station table" in failed["last_error"]
+    listed = tool(site, "failed", "--json", code=1)["failed"]
+    assert [(one["product"]["id"], one["exit"]) for one in listed] == [("bad product", 3)]
+    (site.directory / "data/mended").touch()
+    tool(site, "retry", code=0)
+    assert tool(site, "failed", "--json", code=0) == {"failed": []}
+    wait_for("the end of that word", lambda: failed_action(hub) is None)
+
+    shown = tool(site, "run", "--dry-run", "--last", "1d", "--json", str(tmp_path / "pqact.conf"), code=0)
+    assert shown["products"] == 22
+    assert [rule["products"] for rule in shown["rules"]] == [20, 20, 20, 1, 1]
+    assert shown["rules"][4]["examples"] == [{"id": "other", "does": "rest/other"}]
+
+
+def test_rules_are_read_again_and_wrong_ones_leave_those_before_in_force(
+    hub: HubNode, site: SiteNode, tmp_path: Path
+) -> None:
+    rules = tmp_path / "pqact.conf"
+    rules.write_text("IDS\t(\tFILE\tx\n")
+    site.process.send_signal(signal.SIGHUP)
+    wait_for("a word of what is wrong", lambda: "stay in force" in site.log())
+    assert f"{rules}:1: " in site.log()
+    hub.put("IDS", "SAUS 1", b"1\n")
+    wait_for("the product in its file", lambda: lines(site, "filed.txt") == ["1"])
+    rules.write_text('IDS\t^new.*\tEXEC\tsh -c "echo & >> new.txt"\n')
+    site.process.send_signal(signal.SIGHUP)
+    wait_for("the other rules", lambda: "read again" in site.log())
+    hub.put("IDS", "new one", b"")
+    wait_for("what they want", lambda: lines(site, "new.txt") == ["new one"])
+
+
+def test_no_product_is_left_out_over_crashes(hub: HubNode, site: SiteNode) -> None:
+    products = 40 * KILLS
+    for number in range(products):
+        hub.put("IDS", f"SAUS {number}", b"%d\n" % number)
+        if number % 40 == 25:
+            wait_for_lines(site, "started.txt", [str(done) for done in range(number // 2)])
+            site.kill()
+            site.start()
+    wanted = [str(number) for number in range(products)]
+    for place in PLACES:
+        wait_for_lines(site, place, wanted)
+        assert len(lines(site, place)) <= products + KILLS, f"{place}: only what was at work is done again"
+    for place in ("filed.txt", "started.txt"):
+        assert list(dict.fromkeys(lines(site, place))) == wanted, "in their order"
+
+
+def wait_for_lines(site: SiteNode, place: str, wanted: list[str]) -> None:
+    """Waits until a file has all these lines."""
+    wait_for(f"all products in {place}", lambda: set(wanted) <= set(lines(site, place)), seconds=60)
+
+
+def lines(site: SiteNode, place: str) -> list[str]:
+    path = site.directory / "data" / place
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def failed_action(hub: HubNode) -> Line | None:
+    """What the hub's node says of the site's actions at last."""
+    said = [
+        feed.get("action_failed")
+        for event in hub.events_named("traffic")
+        for session in event["sessions"]
+        for feed in session["feeds"]
+        if session["site"] == "one"
+    ]
+    return said[-1] if said else None
+
+
+def tool(site: SiteNode, *arguments: str, code: int) -> Any:
+    """Runs ``downburst-node actions``; answers its JSON, if it prints some."""
+    command = [node_binary(), "actions", arguments[0], "--dir", str(site.directory), *arguments[1:]]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    return json.loads(ran.stdout) if "--json" in arguments else None
