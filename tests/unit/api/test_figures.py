@@ -119,6 +119,7 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
         "leg": 2,
         "trouble": None,
         "late": 0,
+        "action_failed": None,
     }
     assert site["feeds"] == [progress]
 
