@@ -248,8 +248,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 const SHORT: Duration = Duration::from_millis(10);
 /// Between a request to end and the end.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// A program's last words may come a little after its end.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+/// A program's last words may come a little after its end; who holds its output beyond that is not waited for.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 const LONGEST_LINE: u64 = 4_096;
 const KEPT_CHARS: usize = 300;
 
