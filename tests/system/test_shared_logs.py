@@ -194,10 +194,24 @@ def test_a_hub_that_lost_its_machine_goes_on_where_it_was(broker: Kafka, binary:
     hub.stop()
 
 
-def test_passwords_and_tls_are_used_and_wrong_ones_are_told(start: OpenNode, broker: Kafka, tmp_path: Path) -> None:
-    password = tmp_path / "password"
+def test_passwords_and_tls_are_used(start: OpenNode, broker: Kafka, tmp_path: Path) -> None:
+    assert start("good", "ingest", **secured(broker, tmp_path)).put(FEED, "one", b"one")["size"] == 3
+
+
+@pytest.mark.nightly
+def test_wrong_passwords_and_authorities_are_told(start: OpenNode, broker: Kafka, tmp_path: Path) -> None:
+    secure = secured(broker, tmp_path)
+    with pytest.raises(NodeError, match="refused user or password"):
+        start("stranger", "ingest", **secure | {"sasl_user": "stranger"})
+    with pytest.raises(NodeError, match="an authority that is not known here"):
+        start("trusting", "ingest", **{**secure, "ca_file": None})
+
+
+def secured(broker: Kafka, home: Path) -> Line:
+    """How the broker is spoken to by TLS and with a password."""
+    password = home / "password"
     password.write_text(PASSWORD)
-    secure: Line = {
+    return {
         "servers": f"127.0.0.1:{broker.tls_port}",
         "security": "sasl-tls",
         "ca_file": str(broker.ca_file),
@@ -205,11 +219,6 @@ def test_passwords_and_tls_are_used_and_wrong_ones_are_told(start: OpenNode, bro
         "sasl_user": USER,
         "sasl_password_file": str(password),
     }
-    assert start("good", "ingest", **secure).put(FEED, "one", b"one")["size"] == 3
-    with pytest.raises(NodeError, match="refused user or password"):
-        start("stranger", "ingest", **secure | {"sasl_user": "stranger"})
-    with pytest.raises(NodeError, match="an authority that is not known here"):
-        start("trusting", "ingest", **{**secure, "ca_file": None})
 
 
 class Patient(Play):
