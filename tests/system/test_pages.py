@@ -35,6 +35,8 @@ def traffic(hub: Hub, page: Page, directory: Path) -> None:
     page.goto(hub.command("login", "--link").stdout.strip())
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_test_id("site unl.edu")).to_contain_text("up to date")
+    # Latencies are counted once the site's clock was compared.
+    expect(page.get_by_test_id("site unl.edu").locator("[data-label='Clock offset ± bound']")).to_contain_text("±")
     for number in range(PRODUCTS):
         hub.put("NGRID", f"nam/{number}.grib2", os.urandom(5_000 + 1_000 * number))
     expect(page.get_by_test_id("site unl.edu").locator("[data-label=Stored]")).to_have_text(str(PRODUCTS))
