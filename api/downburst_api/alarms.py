@@ -11,6 +11,7 @@ from downburst.access import Caller
 from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
 from downburst.errors import BadInput
 from downburst.ledger import Book
+from downburst.moments import coming_moment
 from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
@@ -20,6 +21,8 @@ router = APIRouter(prefix="/v1", tags=["alarms"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
 Asking = Annotated[Caller, Depends(caller_of)]
 Number = Annotated[int, Path(ge=1, le=2**53)]
+Begins = Annotated[str, Field(max_length=64)] | None
+"""RFC 3339 with an offset, or how long from now: `+2h`."""
 _Names = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)]
 
 
@@ -31,6 +34,8 @@ class SilenceNew(Shape):
     kind: AlarmKind | None = None
     feed: Annotated[str, Field(max_length=64)] | None = None
     site: Annotated[str, Field(max_length=63)] | None = None
+    begins: Begins = None
+    """When; now, if left out."""
 
     @classmethod
     def _nullable(cls) -> set[str]:
@@ -80,10 +85,10 @@ async def list_silences(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 @router.post("/silences", status_code=201)
 async def add_silence(hub: Hub, caller: Asking, wanted: SilenceNew) -> dict[str, Any]:
     """Tells nobody of some alarms for a while; they are raised and shown all the same."""
-    given = wanted.model_dump()
-    until = hub.clock.now() + timedelta(minutes=given.pop("minutes"))
-    kept = await hub.ledger.write(lambda book: book.silences.add(Silence(0, until, caller.name[:80], **given)))
-    return asdict(kept)
+    begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
+    given = wanted.model_dump(exclude={"minutes", "begins"})
+    silence = Silence(0, until, caller.name[:80], begins=begins, **given)
+    return asdict(await hub.ledger.write(lambda book: book.silences.add(silence)))
 
 
 @router.delete("/silences/{number}", status_code=204)
@@ -95,17 +100,13 @@ async def end_silence(hub: Hub, number: Number) -> None:
 @router.get("/alarm-receivers")
 async def list_receivers(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """Whom alarms are told, by name."""
-    return page.of(map(_receiver_out, await hub.ledger.read(lambda book: book.alarm_receivers.all())), "receiver")
+    return page.of(map(receiver_out, await hub.ledger.read(lambda book: book.alarm_receivers.all())), "receiver")
 
 
 @router.post("/alarm-receivers", status_code=201, responses={409: {"description": "The name is taken."}})
 async def add_receiver(hub: Hub, wanted: ReceiverNew) -> dict[str, Any]:
     """Makes a receiver."""
-    is_mail = wanted.kind is ReceiverKind.MAIL
-    if is_mail != ("@" in wanted.address and "://" not in wanted.address):
-        raise BadInput("mail needs an address such as ops@example.edu, the others a URL; correct `address`")
-    if not is_mail and not wanted.address.startswith(("http://", "https://")):
-        raise BadInput(f"a {wanted.kind.value} has an address with http:// or https://; correct `address`")
+    check_address(wanted.kind, wanted.address)
     receiver = Receiver(
         wanted.receiver,
         wanted.kind,
@@ -114,7 +115,7 @@ async def add_receiver(hub: Hub, wanted: ReceiverNew) -> dict[str, Any]:
         tuple(wanted.feeds or ()),
         tuple(wanted.sites or ()),
     )
-    return _receiver_out(await hub.ledger.write(lambda book: book.alarm_receivers.add(receiver)))
+    return receiver_out(await hub.ledger.write(lambda book: book.alarm_receivers.add(receiver)))
 
 
 @router.delete("/alarm-receivers/{receiver}", status_code=204)
@@ -138,6 +139,24 @@ def _alarm_out(alarm: Alarm, silences: list[Silence], now: datetime) -> dict[str
     return {"alarm": values.pop("number"), **values, "silenced_until": silenced}
 
 
-def _receiver_out(receiver: Receiver) -> dict[str, Any]:
+def receiver_out(receiver: Receiver) -> dict[str, Any]:
+    """A receiver as it is told."""
     values = asdict(receiver)
     return {"receiver": values.pop("name"), **values}
+
+
+def check_address(kind: ReceiverKind, address: str) -> None:
+    """Refuses an address that does not fit the kind."""
+    is_mail = kind is ReceiverKind.MAIL
+    if is_mail != ("@" in address and "://" not in address):
+        raise BadInput("mail needs an address such as ops@example.edu, the others a URL; correct `address`")
+    if not is_mail and not address.startswith(("http://", "https://")):
+        raise BadInput(f"a {kind.value} has an address with http:// or https://; correct `address`")
+
+
+def window(begins: str | None, minutes: float, now: datetime) -> tuple[datetime | None, datetime]:
+    """Begin and end of what is silenced; the begin is None for what begins at once."""
+    begin = None if begins is None else coming_moment(begins, now)
+    if begin is not None and begin + timedelta(minutes=minutes) <= now:
+        raise BadInput("the window is over already; correct `begins` or `minutes`")
+    return begin, (begin or now) + timedelta(minutes=minutes)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
-from downburst.alarms import Alarm, AlarmKind
+from downburst.alarms import Alarm, AlarmKind, Silence
 from downburst.circuits import Circuit, CircuitState, Measured
 from downburst.events import SiteProgress
 from downburst.ledger import Book
@@ -86,6 +86,7 @@ class _Facts:
     measured: list[Measured]
     faults: list[Fault]
     alarms: list[Alarm]
+    silences: list[Silence]
 
     def fan_out(self) -> Counter[str]:
         """By feed, how many sites take it."""
@@ -109,6 +110,7 @@ def _facts(book: Book, now: datetime) -> _Facts:
         ldm_sources=book.ldm_sources.all(),
         faults=book.faults.recent(since=now - FAULT_SHOWN),
         alarms=book.alarms.open(),
+        silences=book.silences.current(),
     )
 
 
@@ -278,6 +280,7 @@ def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, A
         "site": site.name,
         "organisation": site.organisation,
         "connected": bool(by_ldm.connections if by_ldm else session and session.connected),
+        "maintenance": _maintenance(site.name, facts.silences, now),
         "stand_by": bool(session and session.connected and session.stand_by),
         "since": here.since if here else None,
         "behind_products": sum(item.pending for item in progress) if progress else None,
@@ -290,6 +293,14 @@ def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, A
         "last_receipt": _latest(report.last_receipt_at for report in reports),
         "feeds": [{name: getattr(one, name) for name in _PROGRESS} for one in progress],
     }
+
+
+def _maintenance(site: str, silences: list[Silence], now: datetime) -> dict[str, Any] | None:
+    """The window in which somebody works on the whole site, if there is one now."""
+    for one in silences:
+        if one.site == site and one.kind is None and one.feed is None and one.holds(now):
+            return {"number": one.number, "until": one.until, "reason": one.reason, "by": one.by}
+    return None
 
 
 def _ldm_source(source: LdmSource, live: LiveState) -> dict[str, Any]:
@@ -342,6 +353,7 @@ _SHOWN_BY_ALARMS_ALONE = frozenset(
         AlarmKind.OBJECTIVE,
         AlarmKind.SILENCE,
         AlarmKind.STALLED,
+        AlarmKind.HEARTBEAT,
         AlarmKind.CLOCK,
         AlarmKind.HUB_DISK,
         AlarmKind.PREDICTION,

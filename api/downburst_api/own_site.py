@@ -1,31 +1,45 @@
 """What a site's administrator changes at the hub: the registered endpoint, and windows of maintenance."""
 
 from dataclasses import asdict, replace
-from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Path
 from pydantic import Field
 
 from downburst.access import Caller
-from downburst.alarms import Silence
+from downburst.alarms import AlarmKind, Receiver, ReceiverKind, Silence
 from downburst.events import SitesChanged
 from downburst.ledger import Book
 from downburst.model import Site
+from downburst_api.alarms import Begins, check_address, receiver_out, window
 from downburst_api.guard import caller_of
+from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import EndpointChange, Shape, site_out
 
 router = APIRouter(prefix="/v1/sites", tags=["self-service"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
 Asking = Annotated[Caller, Depends(caller_of)]
+Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
 class Maintenance(Shape):
-    """A window in which nobody is told of the site's alarms, from now on."""
+    """A window in which nobody is told of the site's alarms."""
 
     minutes: Annotated[float, Field(gt=0, le=60 * 24 * 31)]
     reason: Annotated[str, Field(max_length=500)] = ""
+    begins: Begins = None
+    """When; now, if left out."""
+
+
+class OwnReceiver(Shape):
+    """Whom to tell of this site's alarms; empty lists stand for all."""
+
+    receiver: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
+    kind: Literal[ReceiverKind.MAIL, ReceiverKind.WEBHOOK]
+    address: Annotated[str, Field(min_length=3, max_length=2000)]
+    kinds: Annotated[list[AlarmKind], Field(max_length=20)] | None = None
+    feeds: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)] | None = None
 
 
 @router.put("/{site}/endpoint")
@@ -45,10 +59,57 @@ async def register_endpoint(hub: Hub, site: str, wanted: EndpointChange) -> dict
 @router.post("/{site}/silences", status_code=201)
 async def begin_maintenance(hub: Hub, caller: Asking, site: str, wanted: Maintenance) -> dict[str, Any]:
     """Tells nobody of this site's alarms for a while, because somebody works on it."""
-    until = hub.clock.now() + timedelta(minutes=wanted.minutes)
+    begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
 
     def begin(book: Book) -> Silence:
         name = book.sites.one(site).name
-        return book.silences.add(Silence(0, until, caller.name[:80], wanted.reason, site=name))
+        return book.silences.add(Silence(0, until, caller.name[:80], wanted.reason, site=name, begins=begins))
 
     return asdict(await hub.ledger.write(begin))
+
+
+@router.get("/{site}/silences")
+async def list_maintenance(hub: Hub, page: Paged, site: str) -> list[dict[str, Any]]:
+    """Windows of this site that go on or lie ahead, by number."""
+    found = await hub.ledger.read(lambda book: book.silences.of_site(book.sites.one(site).name))
+    return page.of(map(asdict, found), "number")
+
+
+@router.delete("/{site}/silences/{number}", status_code=204)
+async def end_maintenance(hub: Hub, site: str, number: Number) -> None:
+    """Ends a window of this site, or takes back one that lies ahead."""
+    await hub.ledger.write(lambda book: book.silences.end(number, site=book.sites.one(site).name))
+
+
+@router.get("/{site}/alarm-receivers")
+async def list_own_receivers(hub: Hub, page: Paged, site: str) -> list[dict[str, Any]]:
+    """Whom the site itself wants told of its alarms, by name."""
+    found = await hub.ledger.read(lambda book: book.site_receivers.of(book.sites.one(site).name))
+    return page.of(map(receiver_out, found), "receiver")
+
+
+@router.post("/{site}/alarm-receivers", status_code=201, responses={409: {"description": "The name is taken."}})
+async def add_own_receiver(hub: Hub, site: str, wanted: OwnReceiver) -> dict[str, Any]:
+    """Has somebody told of this site's alarms, and of no others."""
+    check_address(wanted.kind, wanted.address)
+    kinds, feeds = tuple(wanted.kinds or ()), tuple(wanted.feeds or ())
+
+    def add(book: Book) -> Receiver:
+        owner = book.sites.one(site).name
+        receiver = Receiver(wanted.receiver, wanted.kind, wanted.address, kinds, feeds, owner=owner)
+        return book.site_receivers.add(receiver)
+
+    return receiver_out(await hub.ledger.write(add))
+
+
+@router.delete("/{site}/alarm-receivers/{receiver}", status_code=204)
+async def remove_own_receiver(hub: Hub, site: str, receiver: str) -> None:
+    """Forgets a receiver of this site."""
+    await hub.ledger.write(lambda book: book.site_receivers.remove(site, receiver))
+
+
+@router.post("/{site}/alarm-receivers/{receiver}/test", status_code=204)
+async def try_own_receiver(hub: Hub, site: str, receiver: str) -> None:
+    """Tells a receiver of this site that this is a test; the problem says why it can't be reached."""
+    found = await hub.ledger.read(lambda book: book.site_receivers.one(site, receiver))
+    await hub.alarms.tell_as_a_test(found)

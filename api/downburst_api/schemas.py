@@ -27,6 +27,7 @@ from downburst.model import (
     Transport,
     Upstream,
 )
+from downburst.rights import Limit
 
 _Bytes = Annotated[int, Field(gt=0, le=2**62)]
 _Text = Annotated[str, Field(max_length=500)]
@@ -159,10 +160,24 @@ class EndpointChange(Shape):
         return values
 
 
+class LimitShape(Shape):
+    """Of a feed the site may take what matches `pattern` (OK) and not `not_pattern` (NOT)."""
+
+    feed: Annotated[str, Field(min_length=1, max_length=64)]
+    pattern: _Pattern = ".*"
+    not_pattern: _Pattern | None = None
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"not_pattern"}
+
+
 class SiteChange(EndpointChange):
     """Properties of a site; those left out keep their value (PATCH) or take the default (POST)."""
 
     allow: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)] | None = None
+    limits: Annotated[list[LimitShape], Field(max_length=1000)] | None = None
+    """Of these feeds it may take this alone; several to one feed add up, feeds without one may be taken whole."""
     multicast: bool | None = None
     active: bool | None = None
     data_connections: Annotated[int, Field(ge=0, le=16)] | None = None
@@ -172,6 +187,13 @@ class SiteChange(EndpointChange):
     @classmethod
     def _nullable(cls) -> set[str]:
         return super()._nullable() | {"data_connections", "ldm_host"}
+
+    def given(self) -> dict[str, Any]:
+        """What the client said, in the model's types."""
+        values = super().given()
+        if self.limits is not None:
+            values["limits"] = tuple(Limit(**limit.model_dump()) for limit in self.limits)
+        return values
 
 
 class SiteNew(SiteChange):

@@ -1,5 +1,6 @@
 """Routes of sites, their tokens and credentials, and subscriptions."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -7,11 +8,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from downburst.circuits import Circuit, Measured
+from downburst.clock import from_us
 from downburst.errors import NotFound
 from downburst.events import SitesChanged, SubscriptionsChanged
 from downburst.ledger import Book
 from downburst.model import IdFilter, Resend, ResendKind, Site, Subscription
 from downburst.moments import moment
+from downburst.rights import Limit
 from downburst_api.etags import IfMatch, Unchanged, etag
 from downburst_api.pages import Paged
 from downburst_api.path_out import path_out
@@ -45,6 +48,7 @@ async def add_site(hub: Hub, answer: Response, wanted: SiteNew) -> dict[str, Any
     """Makes a site."""
     site = wanted.to_model()
     await _check_ldm_host(hub, site.ldm_host)
+    await _check_limits(hub, site.limits)
     kept = await hub.ledger.write(lambda book: book.sites.add(site))
     await _announce_sites(hub)
     return _tagged(site_out(kept), answer)
@@ -60,6 +64,7 @@ async def show_site(hub: Hub, answer: Response, site: str) -> dict[str, Any]:
     return {
         **whole,
         "troubles": _troubles(hub, site),
+        "heartbeats": _heartbeats(hub, site),
         "connected": bool(session and session.connected),
         "sites_address": list(hub.node.sites_address),
         "session": {"data_connections": asdict(streams) if streams else None},
@@ -80,6 +85,7 @@ async def change_site(
 ) -> dict[str, Any]:
     """Changes the given properties of a site."""
     await _check_ldm_host(hub, wanted.ldm_host)
+    await _check_limits(hub, wanted.given().get("limits", ()))
 
     def change(book: Book) -> Site:
         return book.sites.change(replace(_seen(book, site, unchanged), **wanted.given()))
@@ -92,6 +98,13 @@ async def change_site(
 async def _check_ldm_host(hub: Runtime, host: str | None) -> None:
     if host is not None:
         await check_pattern(hub.node, "ldm_host", host)
+
+
+async def _check_limits(hub: Runtime, limits: Iterable[Limit]) -> None:
+    for limit in limits:
+        await check_pattern(hub.node, "limits.pattern", limit.pattern)
+        if limit.not_pattern is not None:
+            await check_pattern(hub.node, "limits.not_pattern", limit.not_pattern)
 
 
 @router.delete("/sites/{site}", status_code=204)
@@ -206,6 +219,22 @@ def _troubles(hub: Runtime, site: str) -> dict[str, str]:
     if session is None or not session.connected:
         return {}
     return {feed.feed: feed.trouble for feed in session.progress.values() if feed.trouble}
+
+
+def _heartbeats(hub: Runtime, site: str) -> dict[str, dict[str, Any]]:
+    """By feed, of a connected site that answers for them: when the newest that came out was made, and what waits."""
+    session = hub.live.sessions.get(site)
+    if session is None or not session.connected:
+        return {}
+    return {
+        feed.feed: {"came_out": _moment(feed.heartbeat_us), "waits_since": _moment(feed.heartbeat_waits_us)}
+        for feed in session.progress.values()
+        if feed.heartbeat_us or feed.heartbeat_waits_us
+    }
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else from_us(microseconds)
 
 
 def _reserved(book: Book, name: str) -> tuple[Site, list[Circuit], list[Measured]]:

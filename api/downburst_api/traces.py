@@ -84,6 +84,7 @@ class _Context:
         return Known(
             allowed=registered is not None and registered.may_take(product.feed),
             allow=() if registered is None else registered.allow,
+            limits=() if registered is None else registered.limits_of(product.feed),
             enrolled=site in self.enrolled,
             subscriptions=tuple(self._wishes(product.feed, site)),
             exception=next((one for one in self.exceptions if _is_of(one, product, site)), None),

@@ -23,6 +23,18 @@ class AlarmSettings(Section):
     stalled_s: float = Field(
         default=45.0, gt=0, description="Seconds that a connected site may take nothing while products wait."
     )
+    heartbeat_s: float = Field(
+        default=10.0,
+        ge=0,
+        le=3_600,
+        description="Seconds between heartbeats, products that no consumer sees, in each feed that a site takes; "
+        "0: none. They find what is lost in silence.",
+    )
+    heartbeat_late_s: float = Field(
+        default=30.0,
+        gt=0,
+        description="Seconds within which a heartbeat has to come out at a site. Well below a minute in all.",
+    )
     clock_ms: float = Field(
         default=1_000.0, gt=0, description="Milliseconds that a site's clock may be off. Corrected, but a sign."
     )
@@ -38,6 +50,10 @@ class AlarmSettings(Section):
         description="Seconds that a condition must be over before its alarm ends. It may flap.",
     )
     look_s: float = Field(default=5.0, gt=0, description="Seconds between two looks. A twelfth of a minute.")
+    site_webhooks_inside: bool = Field(
+        default=False,
+        description="Whether receivers that sites' administrators set may lie at addresses that are not public.",
+    )
     smtp_url: str = Field(
         default="",
         description="smtp://[USER:PASSWORD@]HOST[:PORT] or smtps://...; where mail is handed over. Empty: no mail.",

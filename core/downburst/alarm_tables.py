@@ -1,6 +1,6 @@
 """The ledger's tables of alarms."""
 
-from sqlalchemy import JSON, Column, Index, String, Table, Text
+from sqlalchemy import JSON, Column, Float, ForeignKey, Index, String, Table, Text
 
 from downburst.tables import NUMBER, Instant, metadata
 
@@ -34,6 +34,7 @@ silences = Table(
     Column("kind", String(16)),
     Column("feed", String(64)),
     Column("site", String(63)),
+    Column("begins", Instant),
     sqlite_autoincrement=True,
 )
 
@@ -46,4 +47,25 @@ alarm_receivers = Table(
     Column("kinds", JSON, nullable=False),
     Column("feeds", JSON, nullable=False),
     Column("sites", JSON, nullable=False),
+)
+
+site_receivers = Table(
+    "site_receivers",
+    metadata,
+    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("address", Text, nullable=False),
+    Column("kinds", JSON, nullable=False),
+    Column("feeds", JSON, nullable=False),
+)
+
+objectives = Table(
+    "objectives",
+    metadata,
+    Column("feed", ForeignKey("feeds.name", ondelete="CASCADE"), primary_key=True),
+    Column("site", ForeignKey("sites.name", ondelete="CASCADE"), primary_key=True, index=True),
+    Column("objective_ms", Float, nullable=False),
+    Column("quantile", Float),
+    Column("minutes", Float),
 )

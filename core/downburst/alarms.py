@@ -19,6 +19,8 @@ class AlarmKind(StrEnum):
     """A site has the products, and its own rules fail for some."""
     STALLED = "stalled"
     """A site is connected, products wait for it, and it takes none."""
+    HEARTBEAT = "heartbeat"
+    """A site is connected, and what goes into a feed does not come out at its end."""
     CLOCK = "clock"
     HUB_DISK = "hub-disk"
     RETENTION = "retention"
@@ -84,10 +86,16 @@ class Silence:
     kind: AlarmKind | None = None
     feed: str | None = None
     site: str | None = None
+    begins: datetime | None = None
+    """None: it began when it was made."""
+
+    def holds(self, now: datetime) -> bool:
+        """Whether it has begun, and is not over."""
+        return (self.begins is None or self.begins <= now) and now < self.until
 
     def covers(self, alarm: Alarm, now: datetime) -> bool:
-        """Whether it is about this alarm, and not over."""
-        return now < self.until and all(
+        """Whether it is about this alarm, and holds."""
+        return self.holds(now) and all(
             wanted is None or wanted == found
             for wanted, found in ((self.kind, alarm.kind), (self.feed, alarm.feed), (self.site, alarm.site))
         )
@@ -104,11 +112,27 @@ class Receiver:
     kinds: tuple[AlarmKind, ...] = ()
     feeds: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
+    owner: str | None = None
+    """The site whose administrator made it: it hears of that site alone."""
 
     def wants(self, alarm: Alarm) -> bool:
         """Whether it is to be told of this alarm."""
         return (
-            (not self.kinds or alarm.kind in self.kinds)
+            self.owner in (None, alarm.site)
+            and (not self.kinds or alarm.kind in self.kinds)
             and (not self.feeds or alarm.feed in self.feeds)
             and (not self.sites or alarm.site in self.sites)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What the latency of a feed at one site has to meet, in place of the feed's objective."""
+
+    feed: str
+    site: str
+    objective_ms: float
+    quantile: float | None = None
+    """Share of deliveries that has to meet it; None: as the settings say."""
+    minutes: float | None = None
+    """Over how long that is judged; None: as the settings say."""

@@ -136,6 +136,10 @@ class SiteProgress:
     """Products that local software saw after a later one, against the order it asked for, since the site started."""
     action_failed: ActionFailed | None = None
     """The newest failure of the site's own rules that nobody there has looked after."""
+    heartbeat_us: int | None = None
+    """When the newest heartbeat was put in that came out at the site's end."""
+    heartbeat_waits_us: int | None = None
+    """When the oldest heartbeat was put in that did not come out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from downburst.names import check_feed_name, check_product_id, check_site_name
+from downburst.rights import Limit
 
 
 class FeedClass(StrEnum):
@@ -139,6 +140,8 @@ class Site:
     """What the site allows us, for each hour of the day in UTC; empty: no ceiling."""
     allow: tuple[str, ...] = ("*",)
     """Feeds the site may take; `*` stands for all."""
+    limits: tuple[Limit, ...] = ()
+    """What of them it may take; of the others everything."""
     multicast: bool = True
     """Whether the site may be served by multicast."""
     active: bool = True
@@ -154,6 +157,10 @@ class Site:
     def may_take(self, feed: str) -> bool:
         """Whether the allow list covers the feed."""
         return "*" in self.allow or feed in self.allow
+
+    def limits_of(self, feed: str) -> tuple[Limit, ...]:
+        """What of the feed it may take; none: all of it."""
+        return tuple(limit for limit in self.limits if limit.feed == feed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,7 @@ sites = Table(
     Column("access_rate_bps", Float),
     Column("ceiling_mbps_by_hour", JSON, nullable=False),
     Column("allow", JSON, nullable=False),
+    Column("limits", JSON),
     Column("multicast", Boolean, nullable=False),
     Column("active", Boolean, nullable=False),
     Column("data_connections", Integer),

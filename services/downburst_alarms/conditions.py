@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import AlarmKind, Condition
+from downburst.alarms import AlarmKind, Condition, Objective
 from downburst.circuits import Circuit, CircuitState
+from downburst.clock import from_us
+from downburst.events import SiteProgress
 from downburst.live import RetentionWarning, SiteSession
 from downburst.model import Feed, LatencyKind, Plan, Site, SketchRow, Subscription
 from downburst.sketch import LatencySketch
@@ -26,8 +28,10 @@ class Situation:
     feeds: Sequence[Feed] = ()
     sites: Sequence[Site] = ()
     subscriptions: Sequence[Subscription] = ()
+    objectives: Sequence[Objective] = ()
+    """Of single sites."""
     sketches: Sequence[SketchRow] = ()
-    """Of the objective's window."""
+    """Of the longest window of an objective."""
     circuits: Sequence[Circuit] = ()
     plans: Sequence[Plan] = ()
     sessions: Mapping[str, SiteSession] = field(default_factory=dict)
@@ -52,22 +56,33 @@ def _objectives(situation: Situation, settings: AlarmSettings) -> Iterable[Condi
     for row in situation.sketches:
         if row.kind is LatencyKind.DISTRIBUTION:
             rows[row.feed, row.site].append(row)
-    objectives = {feed.name: feed.objective_ms for feed in situation.feeds}
+    of_feeds = {feed.name: feed.objective_ms for feed in situation.feeds}
+    of_sites = {(one.feed, one.site): one for one in situation.objectives}
     for (feed, site), its_rows in sorted(rows.items()):
-        sketch = LatencySketch.of_rows(its_rows)
-        measured_ms = sketch.quantile_ms(settings.objective_quantile)
-        objective_ms = objectives.get(feed)
-        if objective_ms is None or measured_ms is None or sketch.count < settings.objective_products:
-            continue
-        if measured_ms > objective_ms:
-            share, minutes = f"p{settings.objective_quantile * 100:g}", f"{settings.objective_minutes:g} min"
-            sentence = (
-                f"{feed} reaches {site} late: {share} {_ms(measured_ms)} in {minutes}, objective {_ms(objective_ms)}"
-            )
-            step = (
-                f"see which stage is slow: downburst latency --feed '{feed}' --site {site}, then trace a slow product"
-            )
-            yield Condition(AlarmKind.OBJECTIVE, sentence, step, feed, site)
+        objective = of_sites.get((feed, site))
+        if objective is None and feed in of_feeds:
+            objective = Objective(feed, site, of_feeds[feed])
+        if objective is not None:
+            yield from _missed(objective, its_rows, situation.now, settings)
+
+
+def _missed(
+    objective: Objective, rows: list[SketchRow], now: datetime, settings: AlarmSettings
+) -> Iterable[Condition]:
+    quantile = objective.quantile or settings.objective_quantile
+    minutes = objective.minutes or settings.objective_minutes
+    since = int(now.timestamp() // 60) - round(minutes) + 1
+    sketch = LatencySketch.of_rows([row for row in rows if row.minute >= since])
+    measured_ms = sketch.quantile_ms(quantile)
+    if measured_ms is None or sketch.count < settings.objective_products or measured_ms <= objective.objective_ms:
+        return
+    feed, site = objective.feed, objective.site
+    sentence = (
+        f"{feed} reaches {site} late: p{quantile * 100:g} {_ms(measured_ms)} in {minutes:g} min, "
+        f"objective {_ms(objective.objective_ms)}"
+    )
+    step = f"see which stage is slow: downburst latency --feed '{feed}' --site {site}, then trace a slow product"
+    yield Condition(AlarmKind.OBJECTIVE, sentence, step, feed, site)
 
 
 def _silences(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
@@ -125,6 +140,10 @@ def _connected(
             step = "free or mend the disk at the site; the feed goes on by itself while this hub still keeps it"
             yield Condition(AlarmKind.SITE_DISK, sentence, step, progress.feed, site.name)
             continue
+        overdue = _heartbeat(site, progress, situation.now, settings)
+        if overdue is not None:
+            yield overdue
+            continue
         since = situation.standstills.get((site.name, progress.feed))
         if since is not None and situation.now - since >= timedelta(seconds=settings.stalled_s):
             waited = _seconds((situation.now - since).total_seconds())
@@ -140,6 +159,25 @@ def _connected(
         sentence = f"the clock of {site.name} is off by {_ms(offset_us / 1000)}"
         step = "let the site's host follow a time server (chrony); latencies are corrected meanwhile"
         yield Condition(AlarmKind.CLOCK, sentence, step, site=site.name)
+
+
+def _heartbeat(site: Site, progress: SiteProgress, now: datetime, settings: AlarmSettings) -> Condition | None:
+    """A heartbeat takes the way of every product, so what holds it up holds up all of them."""
+    if progress.heartbeat_waits_us is None:
+        return None
+    waited = now - from_us(progress.heartbeat_waits_us)
+    if waited < timedelta(seconds=settings.heartbeat_late_s):
+        return None
+    said = "products wait for it" if progress.pending else "it acknowledges what it gets"
+    sentence = (
+        f"nothing of {progress.feed} has come out at the end of {site.name} for "
+        f"{_seconds(waited.total_seconds())}, though it is connected and {said}"
+    )
+    step = (
+        "look at the receiver's log at the site and at the disk with its received files: read-only, full, hung; "
+        f"then at its line: downburst sites path {site.name}"
+    )
+    return Condition(AlarmKind.HEARTBEAT, sentence, step, progress.feed, site.name)
 
 
 def _hub_disk(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:

@@ -2,10 +2,12 @@
 
 import asyncio
 import smtplib
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.message import EmailMessage
+from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -43,6 +45,8 @@ class NetworkTeller:
                 await asyncio.to_thread(self._mail, receiver, mail(self.hub, alarm, receiver, self.settings))
 
     async def _post(self, receiver: Receiver, address: str, body: object) -> None:
+        if receiver.owner is not None and not self.settings.site_webhooks_inside:
+            await _check_outside(receiver, address)
         try:
             async with httpx.AsyncClient(timeout=ANSWER_S, transport=self.transport) as client:
                 answer = await client.post(address, json=body)
@@ -65,6 +69,20 @@ class NetworkTeller:
                 server.send_message(message)
         except (OSError, smtplib.SMTPException) as error:
             raise _unreached(receiver, str(error) or type(error).__name__) from None
+
+
+async def _check_outside(receiver: Receiver, address: str) -> None:
+    """Whoever administers a site must not make the hub speak to what only the hub can reach."""
+    parts = urlsplit(address)
+    try:
+        loop, port = asyncio.get_running_loop(), parts.port or (443 if parts.scheme == "https" else 80)
+        found = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    except (OSError, ValueError) as error:
+        raise _unreached(receiver, str(error)) from None
+    if not all(ip_address(one[4][0]).is_global for one in found):
+        raise _unreached(
+            receiver, "its address is not a public one, which receivers of sites need (alarms.site_webhooks_inside)"
+        )
 
 
 def webhook_body(hub: str, alarm: Alarm) -> Mapping[str, Any]:

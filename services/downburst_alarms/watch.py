@@ -40,7 +40,7 @@ class AlarmWatch:
         self._over_since: dict[str, datetime] = {}
         self._frontiers: dict[tuple[str, str], tuple[int, datetime]] = {}
         self._repeated_at: datetime | None = None
-        self._unreached: set[str] = set()
+        self._unreached: set[tuple[str | None, str]] = set()
 
     async def run(self) -> None:
         """Looks for good."""
@@ -103,7 +103,9 @@ class AlarmWatch:
 
     def _situation(self, book: Book, now: datetime) -> Situation:
         minute = int(now.timestamp() // 60)
-        since = minute - round(self._settings.alarms.objective_minutes) + 1
+        objectives = book.objectives.all()
+        minutes = [self._settings.alarms.objective_minutes, *(one.minutes for one in objectives if one.minutes)]
+        since = minute - round(max(minutes)) + 1
         disk = shutil.disk_usage(self._settings.data_dir)
         return Situation(
             now=now,
@@ -112,6 +114,7 @@ class AlarmWatch:
             feeds=book.feeds.all(),
             sites=book.sites.all(),
             subscriptions=book.subscriptions.all(),
+            objectives=objectives,
             sketches=book.latency.rows(since_minute=since),
             circuits=book.circuits.begun(),
             plans=book.plans.all_current(),
@@ -159,24 +162,26 @@ class AlarmWatch:
 
     async def _tell_one(self, receiver: Receiver, alarm: Alarm, now: datetime) -> None:
         """Tries a few times; who can't be reached is said once, until it can."""
-        retries_s = () if receiver.name in self._unreached else RETRIES_S
+        who = (receiver.owner, receiver.name)
+        retries_s = () if who in self._unreached else RETRIES_S
         for wait_s in (*retries_s, None):
             try:
                 await self._teller.tell(receiver, alarm, now)
             except DownburstError as error:
                 if wait_s is None:
-                    if receiver.name not in self._unreached:
-                        self._unreached.add(receiver.name)
+                    if who not in self._unreached:
+                        self._unreached.add(who)
                         await self._say(error.sentence, "correct the receiver's address, or its server")
                     return
                 await asyncio.sleep(wait_s)
             else:
-                self._unreached.discard(receiver.name)
+                self._unreached.discard(who)
                 return
 
 
 def _to_tell(book: Book) -> tuple[list[Alarm], list[Receiver], list[Silence], list[Alarm]]:
-    return book.alarms.to_tell(), book.alarm_receivers.all(), book.silences.current(), book.alarms.open()
+    receivers = [*book.alarm_receivers.all(), *book.site_receivers.all()]
+    return book.alarms.to_tell(), receivers, book.silences.current(), book.alarms.open()
 
 
 def _note(book: Book, alarm: Alarm) -> None:

@@ -26,6 +26,7 @@ from downburst.events import (
     Event,
     FaultSeen,
     FeedsChanged,
+    FeedTraffic,
     NodeChanged,
     PlanMade,
     ResendsChanged,
@@ -84,6 +85,8 @@ class Agent:
         self._accounts = LegAccounts()
         self._unmet: dict[str, Plan] = {}
         """By feed the plan that the node could not take because the circuit of a group was not up."""
+        self._heads: dict[str, tuple[str, int]] = {}
+        """By feed what the node told last."""
         self._applying = asyncio.Lock()
         self._read_last: dict[str, object] = {}
         """By question what the ledger answered last: a node that is restarted while the ledger is away gets that."""
@@ -242,6 +245,7 @@ class Agent:
             "receipt_hours": settings.receipt_hours,
             "receipt_bytes": settings.receipt_bytes,
             "shared_log": lines.shared_log(settings.kafka),
+            "heartbeat_seconds": settings.alarms.heartbeat_s,
         }
 
     async def _apply_feeds(self) -> None:
@@ -397,9 +401,15 @@ class Agent:
         traffic = lines.traffic_seen(line, self._accounts.transports)
         self._say(traffic)
         counted, minutes = self._accounts.count(traffic)
-        heads = [Head(feed.feed, feed.epoch, feed.head) for feed in traffic.feeds if feed.products and feed.epoch]
-        if counted or minutes:
+        heads = [Head(feed.feed, feed.epoch, feed.head) for feed in traffic.feeds if self._grew(feed)]
+        if counted or minutes or heads:
             await self._books.count(counted, minutes, heads)
+
+    def _grew(self, feed: FeedTraffic) -> bool:
+        """Heartbeats take numbers as products do, and are no products."""
+        before = self._heads.get(feed.feed)
+        self._heads[feed.feed] = (feed.epoch, feed.head)
+        return bool(feed.epoch) and (bool(feed.products) or (before is not None and before[1] != feed.head))
 
     async def _enrol(self, line: Line) -> None:
         token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]

@@ -248,6 +248,7 @@ def _site(site: Site, credentials: Sequence[Credential], subscriptions: Sequence
         "site": site.name,
         "credentials": [_credential(credential) for credential in credentials if credential.site == site.name],
         "allow": list(site.allow),
+        "limits": [asdict(limit) for limit in site.limits],
         "subscriptions": [_subscription(wish) for wish in wishes],
         "interface": site.multicast_interface,
         "active": site.active,
@@ -336,6 +337,8 @@ def _session_traffic(session: Line) -> SessionTraffic:
                 feed.get("trouble"),
                 feed.get("late", 0),
                 _action_failed(feed.get("action_failed")),
+                feed.get("heartbeat_us"),
+                feed.get("heartbeat_waits_us"),
             )
             for feed in session["feeds"]
         ),

@@ -277,7 +277,7 @@ FEED = (
 )
 SITE = (
     *("site", "organisation", "contact", "place", "multicast_interface", "circuit_attachment", "access_rate_bps"),
-    *("ceiling_mbps_by_hour", "allow", "multicast", "active", "data_connections", "ldm_host"),
+    *("ceiling_mbps_by_hour", "allow", "limits", "multicast", "active", "data_connections", "ldm_host"),
 )
 SUBSCRIPTION = ("feed", "pattern", "not_pattern", "in_order", "hold_s", "max_age_s")
 WHAT = ("feed", "pattern", "not_pattern")

@@ -117,6 +117,28 @@ def allow_feeds(
     show(kept) if as_json else print(f"site {site} may take {' '.join(kept['allow'])}")
 
 
+@app.command("limit")
+def limit_feed(
+    site: Name,
+    feed: Annotated[str, typer.Argument(help="A feed on its allow list.")],
+    *,
+    ok: Annotated[list[str] | None, typer.Option("--ok", help="Only ids that match this; repeat for more.")] = None,
+    not_pattern: Annotated[str | None, typer.Option("--not", help="But none that match this.")] = None,
+    hub: HubAddress = DEFAULT_HUB,
+    as_json: AsJson = False,
+) -> None:
+    """Say what of a feed a site may take; without options all of it again. What it takes beyond that ends at once.
+
+    Examples: downburst sites limit unl.edu NGRID --ok '^YZ' --not TEST; downburst sites limit unl.edu NGRID
+    """
+    asking = HubClient(hub)
+    others = [one for one in asking.ask("GET", "v1", "sites", site)["limits"] if one["feed"] != feed]
+    granted = (ok or [".*"]) if ok or not_pattern else []
+    limits = [{"feed": feed, "pattern": pattern} | given(not_pattern=not_pattern) for pattern in granted]
+    kept = asking.ask("PATCH", "v1", "sites", site, json={"limits": others + limits})
+    show(kept) if as_json else print(f"site {site} may take {'a part' if limits else 'all'} of {feed}")
+
+
 @app.command("show")
 def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Show a site with its subscriptions, credentials and tokens.

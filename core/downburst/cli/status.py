@@ -103,7 +103,9 @@ def _connected(site: dict[str, Any]) -> str:
         return "can't store"
     if site.get("stand_by"):
         return "stands by"
-    return "yes" if site["connected"] else "no"
+    maintenance = site.get("maintenance")
+    working = f", maintenance until {maintenance['until'][:16]}" if maintenance else ""
+    return ("yes" if site["connected"] else "no") + working
 
 
 def _clock(site: dict[str, float | None]) -> str:

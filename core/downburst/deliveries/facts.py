@@ -5,6 +5,7 @@ from datetime import datetime
 
 from downburst.events import ActionFailed
 from downburst.model import IdFilter, ProductException, Subscription, Transport
+from downburst.rights import Limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,8 @@ class Known:
 
     allowed: bool = True
     allow: tuple[str, ...] = ("*",)
+    limits: tuple[Limit, ...] = ()
+    """What of the product's feed the site may take; none: all."""
     enrolled: bool = True
     subscriptions: tuple[Subscription, ...] = ()
     """To the product's feed."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from downburst.deliveries.stages import Timing, duration, size_text, timing
-from downburst.deliveries.wishes import why_unwanted
+from downburst.deliveries.wishes import is_beyond_limits, why_unwanted
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts
@@ -178,6 +178,13 @@ def _by_rights(case: _Case) -> Delivery | None:
             f"the allow list of the site ({', '.join(known.allow) or 'empty'}) does not cover {feed}",
             f'if it may have it, extend the list: PATCH /v1/sites/{site} with {{"allow": [...]}}',
         )
+    if not case.facts.matching and is_beyond_limits(case.product.product_id, known.subscriptions, known.limits):
+        granted = " or ".join(sorted({_granted(limit.pattern, limit.not_pattern) for limit in known.limits}))
+        return case.is_(
+            DeliveryState.DENIED,
+            f"the site asks for it, and may take of {feed} only {granted}",
+            f'if it may have it, widen the limit: PATCH /v1/sites/{site} with {{"limits": [...]}}',
+        )
     if not case.facts.active:
         return case.is_(
             DeliveryState.DENIED,
@@ -335,6 +342,10 @@ def _while_away(case: _Case) -> Delivery:
         f"the site is away{since}{why}",
         f"start its receiver; it gets the product when it is back{ends}",
     )
+
+
+def _granted(pattern: str, not_pattern: str | None) -> str:
+    return f"what matches {pattern!r}" + ("" if not_pattern is None else f" and not {not_pattern!r}")
 
 
 def _behind(session: "SessionFacts") -> str:

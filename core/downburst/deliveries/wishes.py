@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import re2
 
 from downburst.model import Subscription
+from downburst.rights import Limit
 
 
 def why_unwanted(product_id: str, wishes: Sequence[Subscription]) -> str | None:
@@ -20,6 +21,20 @@ def why_unwanted(product_id: str, wishes: Sequence[Subscription]) -> str | None:
     if wishes and all(_fits(wish.pattern, product_id) is False for wish in wishes):
         return f"it does not match {' or '.join(sorted({repr(wish.pattern) for wish in wishes}))}"
     return None
+
+
+def is_beyond_limits(product_id: str, wishes: Sequence[Subscription], limits: Sequence[Limit]) -> bool:
+    """Whether the site asks for the id and may not have it: no limit grants what a subscription wants."""
+    asked = any(_wants(wish.pattern, wish.not_pattern, product_id) for wish in wishes)
+    return asked and bool(limits) and all(_wants(it.pattern, it.not_pattern, product_id) is False for it in limits)
+
+
+def _wants(pattern: str, not_pattern: str | None, product_id: str) -> bool | None:
+    """Whether one pattern is found and the other is not; None if that can't be told."""
+    fits, excluded = _fits(pattern, product_id), _fits(not_pattern, product_id)
+    if fits is False or excluded:
+        return False
+    return None if fits is None or excluded is None else True
 
 
 def _fits(pattern: str | None, product_id: str) -> bool | None:

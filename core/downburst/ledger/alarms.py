@@ -5,12 +5,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
 
-from downburst.alarm_tables import alarm_receivers, alarms, silences
-from downburst.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind, Silence
+from downburst.alarm_tables import alarm_receivers, alarms, objectives, silences, site_receivers
+from downburst.alarms import Alarm, AlarmKind, Condition, Objective, Receiver, ReceiverKind, Silence
 from downburst.clock import Clock
-from downburst.errors import AlreadyThere, NotFound
+from downburst.errors import AlreadyThere, NotFound, Refused
 from downburst.ledger.audit import Audit
 
 
@@ -74,7 +74,7 @@ class Silences:
         self._audit = Audit(connection, clock)
 
     def current(self) -> list[Silence]:
-        """Those that are not over, the one that ends first first."""
+        """Those that are not over, the one that ends first first; some may not have begun."""
         query = select(silences).where(silences.c.until > self._clock.now()).order_by(silences.c.until)
         return [_silence(row) for row in self._connection.execute(query)]
 
@@ -87,10 +87,14 @@ class Silences:
         self._audit.record("silence", number, "added", after=row)
         return Silence(number, **row)
 
-    def end(self, number: int) -> None:
-        """Ends a silence before its time."""
+    def of_site(self, site: str) -> list[Silence]:
+        """Those of a site that are not over, those ahead among them."""
+        return [silence for silence in self.current() if silence.site == site]
+
+    def end(self, number: int, *, site: str | None = None) -> None:
+        """Ends a silence before its time; one of another site than the given one is not there."""
         row = self._connection.execute(select(silences).where(silences.c.number == number)).one_or_none()
-        if row is None:
+        if row is None or site not in (None, row.site):
             raise NotFound(f"there is no silence {number}; `downburst alarms silences` shows all")
         self._connection.execute(delete(silences).where(silences.c.number == number))
         self._audit.record("silence", number, "removed", before=_silence(row))
@@ -120,6 +124,7 @@ class Receivers:
         if any(known.name == receiver.name for known in self.all()):
             raise AlreadyThere(f"there is a receiver {receiver.name!r} already; remove it first")
         row = asdict(receiver) | {name: list(getattr(receiver, name)) for name in ("kinds", "feeds", "sites")}
+        del row["owner"]
         self._connection.execute(insert(alarm_receivers).values(row))
         self._audit.record("receiver", receiver.name, "added", after=receiver)
         return receiver
@@ -129,6 +134,94 @@ class Receivers:
         before = self.one(name)
         self._connection.execute(delete(alarm_receivers).where(alarm_receivers.c.name == name))
         self._audit.record("receiver", name, "removed", before=before)
+
+
+class SiteReceivers:
+    """Whom the administrators of sites want told of their own site."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._audit = Audit(connection, clock)
+
+    def all(self) -> list[Receiver]:
+        """Every one, by site and name."""
+        query = select(site_receivers).order_by(site_receivers.c.site, site_receivers.c.name)
+        return [_site_receiver(row) for row in self._connection.execute(query)]
+
+    def of(self, site: str) -> list[Receiver]:
+        """Those of a site, by name."""
+        return [receiver for receiver in self.all() if receiver.owner == site]
+
+    def one(self, site: str, name: str) -> Receiver:
+        """The receiver; a name that the site did not give is refused."""
+        for receiver in self.of(site):
+            if receiver.name == name:
+                return receiver
+        raise NotFound(f"site {site!r} has no receiver {name!r}; GET /v1/sites/{site}/alarm-receivers shows all")
+
+    def add(self, receiver: Receiver) -> Receiver:
+        """Keeps a receiver under a name that is free at its site."""
+        known = self.of(receiver.owner or "")
+        if any(one.name == receiver.name for one in known):
+            raise AlreadyThere(f"there is a receiver {receiver.name!r} already; remove it first")
+        if len(known) >= SITE_RECEIVERS:
+            raise Refused(f"site {receiver.owner!r} has {SITE_RECEIVERS} receivers, which is the most; remove one")
+        row = asdict(receiver) | {
+            "site": receiver.owner,
+            "kinds": list(receiver.kinds),
+            "feeds": list(receiver.feeds),
+        }
+        del row["owner"], row["sites"]
+        self._connection.execute(insert(site_receivers).values(row))
+        self._audit.record("receiver", f"{receiver.name} of {receiver.owner}", "added", after=receiver)
+        return receiver
+
+    def remove(self, site: str, name: str) -> None:
+        """Forgets a receiver."""
+        before = self.one(site, name)
+        found = (site_receivers.c.site == site) & (site_receivers.c.name == name)
+        self._connection.execute(delete(site_receivers).where(found))
+        self._audit.record("receiver", f"{name} of {site}", "removed", before=before)
+
+
+class Objectives:
+    """What latencies of a feed at single sites have to meet."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._audit = Audit(connection, clock)
+
+    def all(self) -> list[Objective]:
+        """Every one, by feed and site."""
+        query = select(objectives).order_by(objectives.c.feed, objectives.c.site)
+        return [Objective(**_values(row)) for row in self._connection.execute(query)]
+
+    def find(self, feed: str, site: str) -> Objective | None:
+        """That of a feed at a site, if there is one."""
+        return next((one for one in self.all() if (one.feed, one.site) == (feed, site)), None)
+
+    def put(self, objective: Objective) -> Objective:
+        """Keeps it in place of what was there."""
+        before = self.find(objective.feed, objective.site)
+        if before is not None:
+            self._connection.execute(delete(objectives).where(self._of(objective.feed, objective.site)))
+        self._connection.execute(insert(objectives).values(asdict(objective)))
+        action = "added" if before is None else "changed"
+        self._audit.record(
+            "objective", f"{objective.feed} at {objective.site}", action, before=before, after=objective
+        )
+        return objective
+
+    def remove(self, feed: str, site: str) -> None:
+        """The feed's own objective holds again."""
+        before = self.find(feed, site)
+        if before is None:
+            raise NotFound(f"there is no objective of {feed} at {site}; `GET /v1/objectives` shows all")
+        self._connection.execute(delete(objectives).where(self._of(feed, site)))
+        self._audit.record("objective", f"{feed} at {site}", "removed", before=before)
+
+    def _of(self, feed: str, site: str) -> ColumnElement[bool]:
+        return (objectives.c.feed == feed) & (objectives.c.site == site)
 
 
 def _alarm(row: Row[Any]) -> Alarm:
@@ -150,8 +243,15 @@ def _receiver(row: Row[Any]) -> Receiver:
     )
 
 
+def _site_receiver(row: Row[Any]) -> Receiver:
+    kinds = tuple(AlarmKind(kind) for kind in row.kinds)
+    return Receiver(row.name, ReceiverKind(row.kind), row.address, kinds, tuple(row.feeds), owner=row.site)
+
+
 def _values(row: Row[Any]) -> dict[str, Any]:
     return dict(row._mapping)
 
 
 ENDED_KEPT = 10_000
+SITE_RECEIVERS = 10
+"""Of one site: whoever administers it makes the hub speak to these."""

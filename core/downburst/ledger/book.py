@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from downburst.clock import Clock
 from downburst.ledger.access import AccessTokens, Links, Sessions, Users
 from downburst.ledger.access_requests import AccessRequests
-from downburst.ledger.alarms import Alarms, Receivers, Silences
+from downburst.ledger.alarms import Alarms, Objectives, Receivers, Silences, SiteReceivers
 from downburst.ledger.answers import Answers
 from downburst.ledger.audit import Audit
 from downburst.ledger.circuits import Circuits, Ports
@@ -48,6 +48,8 @@ class Book:
         self.alarms = Alarms(connection, clock)
         self.silences = Silences(connection, clock)
         self.alarm_receivers = Receivers(connection, clock)
+        self.site_receivers = SiteReceivers(connection, clock)
+        self.objectives = Objectives(connection, clock)
         self.ports = Ports(connection, clock)
         self.circuits = Circuits(connection, clock)
         self.plans = Plans(connection)

@@ -10,6 +10,7 @@ from downburst.clock import Clock
 from downburst.errors import AlreadyThere, NotFound, Refused
 from downburst.ledger.audit import Audit
 from downburst.model import CircuitAttachment, Credential, EnrolmentToken, Place, Site, Subscription
+from downburst.rights import Limit
 from downburst.tables import credentials, sites, subscriptions, tokens
 
 
@@ -219,6 +220,7 @@ def _site(row: Row[Any]) -> Site:
         access_rate_bps=row.access_rate_bps,
         ceiling_mbps_by_hour=tuple(row.ceiling_mbps_by_hour),
         allow=tuple(row.allow),
+        limits=tuple(Limit(**limit) for limit in row.limits or ()),
         multicast=row.multicast,
         active=row.active,
         data_connections=row.data_connections,
@@ -243,6 +245,7 @@ def _site_row(site: Site) -> dict[str, Any]:
         "access_rate_bps": site.access_rate_bps,
         "ceiling_mbps_by_hour": list(site.ceiling_mbps_by_hour),
         "allow": list(site.allow),
+        "limits": [asdict(limit) for limit in site.limits],
         "multicast": site.multicast,
         "active": site.active,
         "data_connections": site.data_connections,

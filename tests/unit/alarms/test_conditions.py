@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import AlarmKind, Condition
+from downburst.alarms import AlarmKind, Condition, Objective
+from downburst.clock import to_us
 from downburst.events import ActionFailed, SiteProgress
 from downburst.live import RetentionWarning, SiteSession
-from downburst.model import Feed, Site, Subscription, Transport
+from downburst.model import Feed, Site, SketchRow, Subscription, Transport
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import FEWEST, Gaps
 from factories import plan, sketch_row
@@ -49,11 +50,29 @@ def test_nothing_is_wrong() -> None:
     [([2_000.0] * 3 + [5.0] * 197, True), ([2_000.0] + [5.0] * 199, False), ([9e3] * 99, False)],
 )
 def test_an_objective_is_missed_by_its_quantile_and_not_by_a_few(values_ms: Sequence[float], raised: bool) -> None:
-    found = wrong(replace(QUIET, sketches=(sketch_row(values_ms),)))
+    found = wrong(replace(QUIET, sketches=(lately(values_ms),)))
     assert [one.kind for one in found] == ([AlarmKind.OBJECTIVE] if raised else [])
     if found:
         assert "p99 1.9" in found[0].sentence
         assert "objective 1.00 s" in found[0].sentence
+
+
+def lately(values_ms: Sequence[float], *, minutes_ago: int = 1) -> SketchRow:
+    return sketch_row(values_ms, minute=int(NOW.timestamp() // 60) - minutes_ago)
+
+
+def test_a_site_has_an_objective_of_its_own_with_quantile_and_window() -> None:
+    rows = (lately([100.0] * 200), lately([900.0] * 200, minutes_ago=40))
+    assert wrong(replace(QUIET, sketches=rows)) == []
+    stricter = Objective("NGRID", "unl.edu", 50.0)
+    (found,) = wrong(replace(QUIET, sketches=rows, objectives=(stricter,)))
+    assert "objective 50 ms" in found.sentence
+    assert wrong(replace(QUIET, sketches=rows, objectives=(replace(stricter, site="other.edu"),))) == []
+    longer = Objective("NGRID", "unl.edu", 500.0, quantile=0.75, minutes=60.0)
+    (found,) = wrong(replace(QUIET, sketches=rows, objectives=(longer,)))
+    assert "p75" in found.sentence
+    assert "in 60 min" in found.sentence
+    assert wrong(replace(QUIET, sketches=rows, objectives=(replace(longer, quantile=0.4),))) == []
 
 
 def steady(gap_s: float, count: int) -> Gaps:
@@ -138,3 +157,27 @@ def test_the_same_trouble_has_the_same_key_whatever_its_figures() -> None:
     one, other = (wrong(replace(QUIET, disk_free_bytes=free, disk_bytes=1_000))[0] for free in (40, 30))
     assert one.sentence != other.sentence
     assert one.key == other.key
+
+
+def beat(waits_s: float | None, *, pending: int = 0, trouble: str | None = None) -> Situation:
+    waits = None if waits_s is None else to_us(NOW - timedelta(seconds=waits_s))
+    progress = SiteProgress("NGRID", 7, pending, Transport.UNICAST, 1, trouble, heartbeat_waits_us=waits)
+    return with_progress(progress)
+
+
+def test_a_heartbeat_that_does_not_come_out_is_noticed_within_a_minute() -> None:
+    assert SETTINGS.heartbeat_s + SETTINGS.heartbeat_late_s + SETTINGS.look_s < 60
+    assert wrong(beat(SETTINGS.heartbeat_late_s - 1)) == wrong(beat(None)) == []
+    (found,) = wrong(beat(SETTINGS.heartbeat_late_s))
+    assert (found.kind, found.feed, found.site) == (AlarmKind.HEARTBEAT, "NGRID", "unl.edu")
+    assert "for 30 s, though it is connected and it acknowledges what it gets" in found.sentence
+    assert "received files" in found.next_step
+
+
+def test_of_several_signs_of_one_trouble_the_plainest_is_told() -> None:
+    (found,) = wrong(beat(300, pending=1))
+    assert "products wait for it" in found.sentence
+    (found,) = wrong(replace(beat(300, pending=1), standstills={("unl.edu", "NGRID"): NOW - timedelta(hours=1)}))
+    assert found.kind is AlarmKind.HEARTBEAT
+    (found,) = wrong(beat(300, trouble="the disk is full"))
+    assert found.kind is AlarmKind.SITE_DISK

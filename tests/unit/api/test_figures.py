@@ -120,6 +120,8 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
         "trouble": None,
         "late": 0,
         "action_failed": None,
+        "heartbeat_us": None,
+        "heartbeat_waits_us": None,
     }
     assert site["feeds"] == [progress]
 

@@ -1,3 +1,4 @@
+use minicbor::{Decode, Encode};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -56,11 +57,13 @@ impl Pattern {
 }
 
 /// Ids that match `pattern` and not `not_pattern`, as texts.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Encode, Decode)]
 pub struct IdFilter {
     /// Ids that match.
+    #[n(0)]
     pub pattern: String,
     /// Unless they match this.
+    #[n(1)]
     pub not_pattern: Option<String>,
 }
 

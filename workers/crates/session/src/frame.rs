@@ -6,9 +6,10 @@ use thiserror::Error;
 use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
     Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered, Expired,
-    FeedStart, Forged, Frontier, Handling, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft,
-    Mark, Marked, Nak, NextKey, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin,
-    ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
+    FeedStart, Forged, Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave,
+    LegLeft, Mark, Marked, Nak, NextKey, OpenStream, PacketsGone, ProductBegin, Receipts, Refused,
+    ResentBegin, ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed,
+    train,
 };
 
 /// What a frame holds.
@@ -93,6 +94,7 @@ messages! {
     44 => Attached,
     45 => StreamEnded,
     46 => Taken,
+    47 => HeartbeatOut,
 }
 
 /// Why a stream of frames can't be read on. The peer is at fault.

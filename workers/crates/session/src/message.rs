@@ -1,7 +1,7 @@
 //! The messages of a session. Each is one frame: kind (1 byte), length of the body (4 bytes, big-endian), body (CBOR, fields by
 //! number; a number that the receiver does not know is skipped). Slices of products and repaired packets are binary frames.
 use downburst_model::{
-    Epoch, FeedName, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, SiteName, WallMicros,
+    Epoch, FeedName, IdFilter, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, SiteName, WallMicros,
 };
 use minicbor::{Decode, Encode};
 
@@ -144,6 +144,9 @@ pub struct Subscription {
     /// Unless their id matches this.
     #[n(2)]
     pub not_pattern: Option<String>,
+    /// And only if one of these wants them: what the site may take of the feed. Absent: all of it.
+    #[n(3)]
+    pub within: Option<Vec<IdFilter>>,
 }
 
 /// Hub to site: the whole set; replaces the former one.

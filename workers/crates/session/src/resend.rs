@@ -23,6 +23,8 @@ pub struct ResendOrder {
     pub wanted: IdFilter,
     /// Unless one of these had them go already.
     pub had: Vec<IdFilter>,
+    /// And only if one of these wants them; `None`: the site may take all of the feed.
+    pub within: Option<Vec<IdFilter>>,
     /// Where an earlier session with the site left it; `None`: it begins.
     pub left: Option<ResendLeft>,
 }

@@ -76,7 +76,7 @@ impl Stretch {
         let mut last = after;
         for entry in entries.into_iter().filter(|entry| entry.info.key.epoch == epoch) {
             let sequence = entry.info.key.sequence;
-            if sequence > last && sequence <= read_to && filter.wants(entry.info.id.as_str()) {
+            if sequence > last && sequence <= read_to && wanted(&filter, &entry) {
                 pieces.push(entry);
                 last = sequence;
             }
@@ -145,6 +145,11 @@ impl Cars {
     }
 }
 
+/// True if the site is owed the entry. A heartbeat that is gone from the log is nobody's loss.
+fn wanted(filter: &Filter, entry: &Entry) -> bool {
+    filter.wants(entry.info.id.as_str()) && (entry.bytes.is_some() || !entry.info.id.is_heartbeat())
+}
+
 /// Gathers pieces; small products in a row become runs of cars.
 #[derive(Default)]
 struct Pieces {
@@ -164,7 +169,9 @@ struct Run {
 
 impl Pieces {
     fn push(&mut self, entry: Entry) {
-        match entry.bytes.clone().filter(|bytes| self.trains && bytes.len() <= CAR_BYTES) {
+        // A heartbeat is counted nowhere, so it goes by itself.
+        let trains = self.trains && !entry.info.id.is_heartbeat();
+        match entry.bytes.clone().filter(|bytes| trains && bytes.len() <= CAR_BYTES) {
             Some(bytes) => self.push_car(&entry, &bytes),
             None => {
                 self.close_run();

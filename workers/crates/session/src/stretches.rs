@@ -146,8 +146,9 @@ mod tests {
     }
 
     fn filter(pattern: &str, trains: bool) -> Arc<Filter> {
-        let wish = Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None };
-        Arc::clone(Patterns::compile(&[wish], |_| trains).filter(&feed()).unwrap())
+        let wish =
+            Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None };
+        Arc::clone(Patterns::compile(&[wish], false, |_| trains).filter(&feed()).unwrap())
     }
 
     fn stretch(after: u64, read_to: u64, filter: &Arc<Filter>) -> Arc<Stretch> {

@@ -120,7 +120,8 @@ fn answer(hub: &mut HubSession, now: Now) -> usize {
             None => return written,
             Some(HubOutput::Write { bytes, .. }) => written += bytes.len(),
             Some(HubOutput::Authenticate(_)) => {
-                let wish = Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None };
+                let wish =
+                    Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None, within: None };
                 hub.handle(now, HubInput::Admit { site: site(), subscriptions: vec![wish] });
                 let (epoch, unicast_leg) = (Epoch(7), LegId(1));
                 hub.handle(now, HubInput::Feed { feed: feed(), epoch, head: Sequence(30), unicast_leg });

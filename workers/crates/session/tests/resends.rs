@@ -61,7 +61,18 @@ fn entry(sequence: u64, size: usize) -> Entry {
 fn order(resend: u64, after: u64, to: u64) -> ResendOrder {
     let wanted = IdFilter { pattern: ".*".to_owned(), not_pattern: None };
     let (feed, after, to) = (feed(), Sequence(after), Sequence(to));
-    ResendOrder { resend, feed, epoch: EPOCH, after, to, lane: Lane::Resend, wanted, had: vec![], left: None }
+    ResendOrder {
+        resend,
+        feed,
+        epoch: EPOCH,
+        after,
+        to,
+        lane: Lane::Resend,
+        wanted,
+        had: vec![],
+        within: None,
+        left: None,
+    }
 }
 
 impl World {
@@ -86,7 +97,7 @@ impl World {
             hub: HubSession::new("hub".to_owned()),
             site: SiteSession::new("test".to_owned(), SiteState::default()),
             log,
-            wish: Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None },
+            wish: Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None, within: None },
             handling: vec![],
             orders: vec![],
             stored: vec![],

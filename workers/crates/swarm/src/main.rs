@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::identity::{Enrolled, Identity};
 use crate::probe::Probe;
-use crate::site::Site;
+use crate::site::{Manner, Site};
 use crate::tally::Tally;
 
 /// Connects as many receiving sites to a hub as the token file has lines, and counts what they get.
@@ -61,6 +61,9 @@ struct Arguments {
     /// Take part in multicast legs on the interface with this address, and forge datagrams of their groups: for tests.
     #[arg(long, value_name = "ADDRESS", hide = true)]
     insider: Option<Ipv4Addr>,
+    /// Acknowledge everything and bring nothing to its end, as receivers do whose consumers are cut off: for tests.
+    #[arg(long, hide = true)]
+    swallow: bool,
     /// Write a line for each site that was let in; a later run takes the file as its --token-file.
     #[arg(long, value_name = "FILE")]
     enrolled_file: Option<PathBuf>,
@@ -93,7 +96,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     tokio::spawn(begin_all(
         arguments.hub,
         identities,
-        (arguments.receive, arguments.insider),
+        Manner { receive: arguments.receive, swallows: arguments.swallow, insider: arguments.insider },
         arguments.connects_per_second,
         {
             let tally = Arc::clone(&tally);
@@ -118,7 +121,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
 async fn begin_all(
     hub: String,
     identities: Vec<Identity>,
-    (receive, insider): (bool, Option<Ipv4Addr>),
+    manner: Manner,
     per_second: f64,
     shared: impl Fn(usize) -> (Arc<Tally>, Arc<Enrolled>, usize),
 ) {
@@ -126,7 +129,7 @@ async fn begin_all(
     for (number, identity) in identities.into_iter().enumerate() {
         pace.tick().await;
         let (tally, enrolled, number) = shared(number);
-        tokio::spawn(Site::new(hub.clone(), identity, (receive, insider), number, tally, enrolled).run());
+        tokio::spawn(Site::new(hub.clone(), identity, manner, number, tally, enrolled).run());
     }
 }
 

@@ -43,8 +43,20 @@ pub(crate) struct Site {
     hang_up: bool,
     given_up: bool,
     insider: Option<Ipv4Addr>,
+    swallows: bool,
     hears: UnboundedSender<SiteInput>,
     heard: UnboundedReceiver<SiteInput>,
+}
+
+/// How a site goes about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Products are put together and their digests checked.
+    pub(crate) receive: bool,
+    /// What is acknowledged comes out nowhere.
+    pub(crate) swallows: bool,
+    /// Forge datagrams on the interface with this address.
+    pub(crate) insider: Option<Ipv4Addr>,
 }
 
 type Reader = ReadHalf<TlsStream<TcpStream>>;
@@ -54,7 +66,7 @@ impl Site {
     pub(crate) fn new(
         hub: String,
         identity: Identity,
-        (receive, insider): (bool, Option<Ipv4Addr>),
+        manner: Manner,
         number: usize,
         tally: Arc<Tally>,
         enrolled: Arc<Enrolled>,
@@ -65,7 +77,7 @@ impl Site {
             hub,
             identity,
             machine: SiteSession::new(software, SiteState::default()),
-            products: Products::new(receive),
+            products: Products::new(manner.receive),
             tally,
             enrolled,
             started: Monotonic::now(),
@@ -78,7 +90,8 @@ impl Site {
             last_arrival: WallMicros(0),
             hang_up: false,
             given_up: false,
-            insider,
+            insider: manner.insider,
+            swallows: manner.swallows,
             hears,
             heard,
         }
@@ -232,12 +245,19 @@ impl Site {
     fn complete(&mut self, info: ProductInfo) {
         let result = self.finished(&info);
         let at = WallMicros(wall_us());
-        self.tell(SiteInput::Settled { key: info.key, result, at });
+        let out = info.id.is_heartbeat() && result == StoreResult::Stored && !self.swallows;
+        self.tell(SiteInput::Settled { key: info.key.clone(), result, at });
+        if out {
+            self.tell(SiteInput::HeartbeatOut { key: info.key, at });
+        }
     }
 
     fn finished(&mut self, info: &ProductInfo) -> StoreResult {
         let result = self.products.complete(info);
         let at = WallMicros(wall_us());
+        if info.id.is_heartbeat() {
+            return result;
+        }
         if result == StoreResult::Stored {
             let latency = u64::try_from(at.0.saturating_sub(info.stored.0)).unwrap_or(0);
             self.tally.product(info.size, (info.stored >= self.since).then_some(latency));

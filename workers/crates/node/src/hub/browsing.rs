@@ -88,6 +88,9 @@ struct Found {
 
 impl Found {
     fn take(&mut self, info: &ProductInfo, kept: bool, wanted: &Wanted, limit: usize) {
+        if info.id.is_heartbeat() {
+            return;
+        }
         if wanted.takes(info.id.as_str()) {
             self.matched += 1;
             self.bytes = self.bytes.saturating_add(info.size);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use downburst_log::{FeedLog, LogEntry, ProductLog as _, SearchLimits, Sought};
 use downburst_model::{
-    Epoch, FeedName, LegId, Pattern, ProductId, ProductInfo, ProductKey, Sequence, SiteName, Transport,
+    Epoch, FeedName, IdFilter, LegId, Pattern, ProductId, ProductInfo, ProductKey, Sequence, SiteName,
+    Transport,
 };
 use downburst_session::Standing;
 use serde::{Deserialize, Serialize};
@@ -276,6 +277,12 @@ impl Compiled {
     fn wants(&mut self, wish: &SubscriptionLine, id: &str) -> bool {
         self.matches(&wish.pattern, id)
             && !wish.not_pattern.as_ref().is_some_and(|text| self.matches(text, id))
+            && wish.within.as_ref().is_none_or(|limits| limits.iter().any(|limit| self.grants(limit, id)))
+    }
+
+    fn grants(&mut self, limit: &IdFilter, id: &str) -> bool {
+        self.matches(&limit.pattern, id)
+            && !limit.not_pattern.as_ref().is_some_and(|text| self.matches(text, id))
     }
 
     fn matches(&mut self, text: &str, id: &str) -> bool {

@@ -42,6 +42,8 @@ pub(super) enum Done {
     Line(Reply),
     /// A task of the node. One that is dropped unsaid means that the log is being closed.
     Told(oneshot::Sender<Result<Written, Failure>>),
+    /// A heartbeat that can't be stored is missed by whoever waits for it.
+    Nobody,
 }
 
 /// What became of a product.
@@ -148,6 +150,7 @@ impl Group<'_> {
             tracing::warn!(path = %path.display(), %error, "a spool file stays behind");
         }
         match appended {
+            Appended::Stored { info, .. } if info.id.is_heartbeat() => self.hub.put_heartbeat(&info),
             Appended::Stored { info, .. } => {
                 self.hub.counters.arrived(&info.key.feed, info.size);
                 self.hub.ldm.stored(write.ldm, &info);
@@ -168,6 +171,8 @@ impl Done {
         match (self, outcome) {
             // Who gave up waiting needs no answer.
             (Self::Told(done), outcome) => drop(done.send(outcome)),
+            (Self::Nobody, Ok(_)) => {}
+            (Self::Nobody, Err(failure)) => tracing::warn!("a heartbeat was not stored: {}", failure.error),
             (Self::Line(reply), Ok(Written::Stored(info))) => reply.say(&Stored::of(&info)),
             (Self::Line(reply), Ok(Written::Duplicate { of, size, digest })) => {
                 reply.say(&Duplicate { duplicate_of: of, size, digest });

@@ -199,6 +199,13 @@ fn described(
     default_origin: &str,
 ) -> Result<(ProductId, Origin, Option<Digest>), Failure> {
     let id = ProductId::parse(&line.product_id).map_err(|error| Failure::new("bad-id", error.to_string()))?;
+    if id.is_heartbeat() {
+        let sentence = format!(
+            "the product id {:?} begins as the hub's own heartbeats do; choose another one",
+            line.product_id
+        );
+        return Err(Failure::new("bad-id", sentence));
+    }
     let origin = Origin::parse(line.origin.as_deref().unwrap_or(default_origin))
         .map_err(|error| Failure::new("bad-request", error.to_string()))?;
     Ok((id, origin, line.digest.as_deref().map(parse_digest).transpose()?))

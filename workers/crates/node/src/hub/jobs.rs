@@ -297,8 +297,13 @@ async fn tick(hub: Arc<Hub>) {
         tokio::time::interval(Duration::from_secs_f64(hub.start.batch_seconds.clamp(0.1, 3_600.0)));
     let mut retain = tokio::time::interval(RETAIN_INTERVAL);
     let mut minute = tokio::time::interval(Duration::from_secs(60));
+    let beats = hub.start.heartbeat_seconds > 0.0;
+    let mut beat =
+        tokio::time::interval(Duration::from_secs_f64(hub.start.heartbeat_seconds.clamp(0.1, 3_600.0)));
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
+            _ = beat.tick(), if beats => hub.beat(),
             _ = second.tick() => {
                 hub.roster.expire(hub.clock.wall());
                 hub.roster.turn_hour(hub.clock.wall());

@@ -360,7 +360,11 @@ impl Thread {
     }
 
     fn sent(&self, hub: &Hub, sequence: Sequence) {
-        let size = self.feed.log.entry(sequence).ok().flatten().map_or(0, |entry| entry.info.size);
+        let entry = self.feed.log.entry(sequence).ok().flatten();
+        if entry.as_ref().is_some_and(|entry| entry.info.id.is_heartbeat()) {
+            return;
+        }
+        let size = entry.map_or(0, |entry| entry.info.size);
         hub.counters.sent(&self.feed.name(), self.leg, 1, size);
     }
 

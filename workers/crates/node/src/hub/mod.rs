@@ -4,6 +4,7 @@
 //! writes each feed's log.
 mod accept;
 mod batches;
+mod beats;
 mod bells;
 mod browsing;
 mod channels;

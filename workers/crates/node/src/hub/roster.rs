@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
 
 use super::accept::Counted;
+use super::beats::Beats;
 use super::data::Attached;
 use super::deliveries::SessionView;
 use super::reading::Wanted;
@@ -116,6 +117,8 @@ pub(super) struct Status {
     pub(super) path: Option<PathFacts>,
     /// Multicast legs the site hears.
     pub(super) joined: BTreeMap<FeedName, LegId>,
+    /// The feeds for whose heartbeats the site answers.
+    pub(super) beats: BTreeMap<FeedName, Beats>,
 }
 
 /// The data connections of a session.
@@ -404,6 +407,7 @@ pub(super) fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
             feed: item.feed.clone(),
             pattern: item.pattern.clone(),
             not_pattern: item.not_pattern.clone(),
+            within: item.within.clone(),
         })
         .collect()
 }

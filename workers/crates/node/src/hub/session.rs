@@ -44,7 +44,7 @@ use streams::Streams;
 /// Serves the first connection of a session, and those that it has opened, until either side ends the first.
 /// `heard` is what was read of it already.
 pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: Stranger, heard: Bytes) {
-    let mut machine = HubSession::new(hub.start.name.clone()).speaking(&hub.start.session_versions);
+    let mut machine = admission::machine(&hub);
     machine.handle(hub.clock.now(), HubInput::Room { stream: StreamId::FIRST, bytes: OUT_LIMIT_BYTES });
     let mut session = Session {
         stopping: hub.stopping.subscribe(),
@@ -319,6 +319,7 @@ impl Session {
                 self.tell(HubInput::Handling(handling));
                 self.tell(HubInput::Subscriptions(items));
                 self.tell_subscribed();
+                self.answer_for_heartbeats();
             }
             Command::LookAtFeeds => {
                 let news = self.watched.look_for(&self.subscribed, &self.hub.feeds);
@@ -406,6 +407,7 @@ impl Session {
                     member.handle.change().late.insert(late.feed, late.products);
                 }
             }
+            HubEvent::HeartbeatOut(out) => self.heartbeat_out(&out),
             HubEvent::LegJoined { leg, after, reception } => self.leg_joined(leg, after, reception),
             HubEvent::LegLeft(left) => self.leg_left(left),
             HubEvent::KeyTaken(taken) => {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use downburst_model::{FeedName, LegId, SiteName, Transport, WallMicros};
 use downburst_vcmtp::SenderStats;
 
+use super::beats::Beats;
 use super::feeds::Feed;
 use super::roster::{Handle, Status};
 use super::{ByFeed, Hub, lock};
@@ -228,6 +229,8 @@ fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> Sessi
             late: status.late.get(feed).copied().unwrap_or_default(),
             transport: if is_joined { Transport::Multicast } else { Transport::Unicast },
             leg: leg(feed, status, feeds)?,
+            heartbeat_us: status.beats.get(feed).and_then(Beats::newest_out),
+            heartbeat_waits_us: status.beats.get(feed).and_then(Beats::waits_since),
         })
     });
     SessionTraffic {

@@ -251,6 +251,10 @@ impl Shelf for Intake {
     }
 
     fn admit(&self, product: &ProductInfo) -> Option<(Class, Option<Hops>)> {
+        // This hub makes its own: they go no further than to the site that this hub is there.
+        if product.id.is_heartbeat() {
+            return None;
+        }
         let name = &product.key.feed;
         let Some(feed) = self.feed(name) else {
             self.passed_over.fetch_add(1, Ordering::Relaxed);

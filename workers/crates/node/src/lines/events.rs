@@ -164,6 +164,12 @@ pub(crate) struct SessionFeed {
     /// What the site's own actions could not do with a product of the feed, the newest one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) action_failed: Option<FailedAction>,
+    /// When the newest heartbeat was put in that came out at the site; absent: none did yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) heartbeat_us: Option<WallMicros>,
+    /// When the oldest heartbeat was put in that did not; absent: all did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) heartbeat_waits_us: Option<WallMicros>,
 }
 
 /// What a site's action could not do.

@@ -43,6 +43,9 @@ pub(crate) struct Start {
     /// The store that gives the feeds' products their numbers; absent: this node does, each feed has its log here alone.
     #[serde(default)]
     pub(crate) shared_log: Option<serde_json::Value>,
+    /// How often a heartbeat goes into each feed that a site takes; 0: never.
+    #[serde(default)]
+    pub(crate) heartbeat_seconds: f64,
 }
 
 /// See [`Action::Feeds`].
@@ -165,6 +168,9 @@ pub(crate) struct SiteLine {
     /// The feeds it may have; `*`: all.
     #[serde(default = "all_feeds")]
     pub(crate) allow: Vec<String>,
+    /// What of them it may have; of a feed that is not named here all.
+    #[serde(default)]
+    pub(crate) limits: Vec<LimitLine>,
     /// What it gets.
     pub(crate) subscriptions: Vec<SubscriptionLine>,
     /// What it gets once more.
@@ -203,8 +209,20 @@ impl SiteLine {
         let covers = |feed: &FeedName| covers(&self.allow, feed);
         self.subscriptions.retain(|item| covers(&item.feed));
         self.resends.retain(|item| covers(&item.feed));
+        for item in &mut self.subscriptions {
+            item.within = limits_of(&self.limits, &item.feed);
+        }
+        for item in &mut self.resends {
+            item.within = limits_of(&self.limits, &item.feed);
+        }
         self
     }
+}
+
+/// What of the feed the site may have; `None`: all of it.
+fn limits_of(limits: &[LimitLine], feed: &FeedName) -> Option<Vec<IdFilter>> {
+    let granted = limits.iter().filter(|limit| limit.feed == *feed).map(|limit| limit.granted.clone());
+    Some(granted.collect()).filter(|granted: &Vec<IdFilter>| !granted.is_empty())
 }
 
 fn covers(allow: &[String], feed: &FeedName) -> bool {
@@ -238,6 +256,16 @@ pub(crate) struct CredentialLine {
     pub(crate) expires_us: Option<WallMicros>,
 }
 
+/// What of a feed a site may have.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct LimitLine {
+    /// The feed.
+    pub(crate) feed: FeedName,
+    /// Ids that match, unless they match the other.
+    #[serde(flatten)]
+    pub(crate) granted: IdFilter,
+}
+
 /// A subscription.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct SubscriptionLine {
@@ -253,6 +281,9 @@ pub(crate) struct SubscriptionLine {
     /// What was stored longer ago is not sent any more.
     #[serde(default)]
     pub(crate) max_age_us: Option<i64>,
+    /// What of the feed the site may have at all; told apart, in `limits`.
+    #[serde(skip)]
+    pub(crate) within: Option<Vec<IdFilter>>,
 }
 
 /// Stored products that a site gets once more.
@@ -272,6 +303,9 @@ pub(crate) struct ResendLine {
     pub(crate) wanted: IdFilter,
     /// Unless they match one of these.
     pub(crate) had: Vec<IdFilter>,
+    /// What of the feed the site may have at all; told apart, in `limits`.
+    #[serde(skip)]
+    pub(crate) within: Option<Vec<IdFilter>>,
 }
 
 /// Why stored products travel.
@@ -416,4 +450,31 @@ const fn default_receipt_bytes() -> u64 {
 
 const fn default_batch_seconds() -> f64 {
     1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_subscribed_and_ordered_is_kept_to_what_the_site_may_have() {
+        let wish = |feed: &str| serde_json::json!({"feed": feed, "pattern": ".*", "not_pattern": null});
+        let filter = serde_json::json!({"pattern": "x", "not_pattern": null});
+        let line = serde_json::json!({
+            "site": "oslo", "credentials": [], "active": true, "allow": ["A", "B"],
+            "limits": [{"feed": "A", "pattern": "^YZ", "not_pattern": "TEST"}, {"feed": "A", "pattern": "^SA"}],
+            "subscriptions": [wish("A"), wish("B"), wish("C")],
+            "resends": [{"resend": 1, "feed": "A", "kind": "resend", "from_us": 0, "to_us": 9, "wanted": filter, "had": []}],
+        });
+        let line = serde_json::from_value::<SiteLine>(line).unwrap().within_rights();
+        let granted = |pattern: &str, not_pattern: Option<&str>| IdFilter {
+            pattern: pattern.to_owned(),
+            not_pattern: not_pattern.map(str::to_owned),
+        };
+        let of_a = Some(vec![granted("^YZ", Some("TEST")), granted("^SA", None)]);
+        let kept: Vec<_> =
+            line.subscriptions.iter().map(|it| (it.feed.as_str(), it.within.clone())).collect();
+        assert_eq!(kept, [("A", of_a.clone()), ("B", None)]);
+        assert_eq!(line.resends[0].within, of_a);
+    }
 }

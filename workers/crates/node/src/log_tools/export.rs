@@ -46,7 +46,8 @@ impl Wanted {
 
     fn takes(&self, entry: &StoredEntry) -> bool {
         let stored = entry.info.stored;
-        self.from.is_none_or(|from| stored >= from)
+        !entry.info.id.is_heartbeat()
+            && self.from.is_none_or(|from| stored >= from)
             && self.until.is_none_or(|until| stored < until)
             && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(entry.info.id.as_str()))
     }

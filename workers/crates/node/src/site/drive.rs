@@ -229,7 +229,10 @@ impl Site {
             Woken::Found(found) => self.found(found),
             Woken::Stored(batch) => self.stored_batch(batch),
             Woken::Told(Told::Acts { feed, failed }) => self.tell(SiteInput::Acts { feed, failed }),
-            Woken::Told(Told::Done(Done { key, at, late })) => {
+            Woken::Told(Told::Done(Done { key, at, heartbeat: true, .. })) => {
+                self.tell(SiteInput::HeartbeatOut { key, at });
+            }
+            Woken::Told(Told::Done(Done { key, at, late, .. })) => {
                 if late {
                     self.tell(SiteInput::Late(key.feed.clone()));
                 }
@@ -339,7 +342,15 @@ impl Site {
         match what {
             StoredWhat::Product(info, result) => {
                 complain(&info.key.feed, &info.id, &result);
+                // Without files the log is the end of the way; so it is at a hub, which passes heartbeats over.
+                let is_out = self.files.is_none()
+                    && info.id.is_heartbeat()
+                    && matches!(result, StoreResult::Stored | StoreResult::Held);
+                let key = info.key.clone();
                 self.tell(SiteInput::Settled { key: info.key, result, at });
+                if is_out {
+                    self.tell(SiteInput::HeartbeatOut { key, at });
+                }
             }
             StoredWhat::Train(train, results) => {
                 train

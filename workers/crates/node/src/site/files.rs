@@ -14,6 +14,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
 use downburst_model::{FeedName, Lane, ProductKey, Sequence, WallMicros};
 use downburst_session::{ActionFailed, Missing};
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
 use tokio::sync::mpsc;
 
 use super::cursor::{Cursor, Last};
@@ -35,6 +37,8 @@ pub(crate) struct Done {
     pub(super) at: WallMicros,
     /// A later product of its class went before it, against the order that was asked for.
     pub(super) late: bool,
+    /// It is a heartbeat: no file stands, but one could have been put there.
+    pub(super) heartbeat: bool,
 }
 
 /// What the connection to the hub is told of local software.
@@ -262,7 +266,8 @@ impl Show {
     /// Shows an entry, or lets it wait for its turn.
     fn take(&mut self, outlet: &Outlet, feed: &FeedName, log: &FeedLog, entry: &LogEntry) -> io::Result<()> {
         let at = entry.info.key.sequence;
-        let (Some(order), Some(arrival)) = (&mut self.order, arrival(entry)) else {
+        let in_order = arrival(entry).filter(|_| !entry.info.id.is_heartbeat());
+        let (Some(order), Some(arrival)) = (&mut self.order, in_order) else {
             return self.show(outlet, feed, entry, false);
         };
         let turns = order.arrive(arrival, Instant::now());
@@ -310,6 +315,13 @@ impl Show {
         let mut file = File::create(&aside)?;
         file.write_all(bytes)?;
         drop(file);
+        if entry.info.id.is_heartbeat() {
+            fs::remove_file(&aside)?;
+            check_place(&outlet.directory)?;
+            self.cursor.shown(sequence, self.done_to(sequence))?;
+            outlet.tell(entry, late);
+            return Ok(());
+        }
         self.cursor.note(sequence)?;
         place(&outlet.directory, &aside, entry)?;
         self.cursor.shown(sequence, self.done_to(sequence))?;
@@ -327,7 +339,8 @@ impl Show {
 impl Outlet {
     fn tell(&self, entry: &LogEntry, late: bool) {
         if let Some(source) = &entry.source {
-            self.done.tell(Done { key: source.key.clone(), at: self.clock.wall(), late });
+            let heartbeat = entry.info.id.is_heartbeat();
+            self.done.tell(Done { key: source.key.clone(), at: self.clock.wall(), late, heartbeat });
         }
     }
 }
@@ -356,6 +369,15 @@ fn place(directory: &Path, aside: &Path, entry: &LogEntry) -> io::Result<()> {
             fs::rename(aside, &target)
         }
         result => result,
+    }
+}
+
+/// Whether a file could be put where local software looks: a heartbeat goes as far as that, and leaves nothing.
+fn check_place(directory: &Path) -> io::Result<()> {
+    let received = directory.join("received");
+    match access(&received, AccessFlags::W_OK | AccessFlags::X_OK) {
+        Err(Errno::ENOENT) => fs::create_dir_all(&received),
+        result => result.map_err(io::Error::from),
     }
 }
 

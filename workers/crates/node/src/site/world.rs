@@ -142,7 +142,12 @@ impl World {
                     hub.site.handle(now, SiteInput::Bytes { stream: StreamId::FIRST, bytes })
                 }
                 HubOutput::Authenticate(_) => {
-                    let wish = Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None };
+                    let wish = Subscription {
+                        feed: feed(),
+                        pattern: ".*".to_owned(),
+                        not_pattern: None,
+                        within: None,
+                    };
                     session.handle(now, HubInput::Admit { site: name(), subscriptions: vec![wish] });
                     session.handle(now, hub.head());
                 }

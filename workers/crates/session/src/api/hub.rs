@@ -10,8 +10,8 @@ use downburst_vcmtp::Request;
 
 use crate::{
     CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, Duplicates, FeedHandling, Filter, Forged,
-    Frontier, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Proof, Receipt, Reception, Refused,
-    ResendEnd, ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
+    Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Proof, Receipt, Reception,
+    Refused, ResendEnd, ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// What a [`HubSession`](crate::HubSession) is told.
@@ -291,6 +291,8 @@ pub enum HubEvent {
     TrainSent(TrainSent),
     /// Local software at the site saw products after later ones.
     Late(Late),
+    /// A heartbeat came out at the site.
+    HeartbeatOut(HeartbeatOut),
     /// A resend is over: everything of it was answered.
     Resent(ResendEnd),
     /// What came once more is not what was announced: the log may be damaged there.

@@ -87,6 +87,13 @@ pub enum SiteInput {
     },
     /// Local software saw a product after a later one of its class, against the order it asked for.
     Late(FeedName),
+    /// A heartbeat that was stored came out where products reach consumers.
+    HeartbeatOut {
+        /// The heartbeat.
+        key: ProductKey,
+        /// Site's wall clock.
+        at: WallMicros,
+    },
     /// Local software has a stored product. Goes into its receipt, if that has not left yet.
     ActionDone {
         /// The product.

@@ -39,6 +39,7 @@ impl HubSession {
             Message::Marked(marked) => self.take_marked(marked),
             Message::StreamEnded(ended) => self.take_stream_ended(now, ended),
             Message::CircuitState(state) => self.event(HubEvent::Circuit(state)),
+            Message::HeartbeatOut(out) => self.event(HubEvent::HeartbeatOut(out)),
             Message::Late(late) => self.event(HubEvent::Late(late)),
             Message::ResentEnded(ended) => self.take_resent_ended(&ended),
             Message::ResentFailed(failed) => self.take_resent_failed(now, &failed),

@@ -5,10 +5,11 @@ use downburst_fanout::{Classes, Limits, May, Next, Outbox, StreamId};
 use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
 
 use crate::frame::{Decoder, Frame, Message, repair_frame};
-use crate::patterns::Patterns;
+use crate::patterns::{Patterns, without_heartbeats};
 use crate::{
     Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose,
-    RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_TRAINS, VERSIONS, Welcome,
+    RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_HEARTBEATS, VERSION_TRAINS, VERSIONS,
+    Welcome,
 };
 use feeds::Feed;
 use handling::Handling;
@@ -54,6 +55,8 @@ pub struct HubSession {
     state: State,
     heard: Option<Micros>,
     decoder: Decoder,
+    /// The hub makes heartbeats.
+    heartbeats: bool,
     outbox: Outbox<Purpose>,
     parcels: Parcels,
     room_bytes: i64,
@@ -99,6 +102,7 @@ impl HubSession {
             state: State::Greeting,
             heard: None,
             decoder: Decoder::default(),
+            heartbeats: false,
             outbox: Outbox::new(Limits::default()),
             parcels: Parcels::default(),
             room_bytes: 0,
@@ -126,6 +130,17 @@ impl HubSession {
     #[must_use]
     pub fn speaking(self, versions: &[u16]) -> Self {
         Self { versions: versions.to_vec(), ..self }
+    }
+
+    /// The same, of a hub that makes heartbeats: sites that know them get them, the others are told to pass over them.
+    #[must_use]
+    pub fn with_heartbeats(self) -> Self {
+        Self { heartbeats: true, ..self }
+    }
+
+    /// True if the site says when a heartbeat came out at its end.
+    pub fn knows_heartbeats(&self) -> bool {
+        self.heartbeats && self.is_active() && self.version >= VERSION_HEARTBEATS
     }
 
     /// How many bytes were written since the start of products that are not live.
@@ -172,14 +187,18 @@ impl HubSession {
     fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
         let subscriptions = if self.stand_by { Vec::new() } else { subscriptions };
         let (handling, takes_trains) = (&self.handling, self.version >= VERSION_TRAINS);
-        self.patterns = Patterns::compile(&subscriptions, |feed| takes_trains && !handling.ages(feed));
+        let heartbeats = self.heartbeats && self.version >= VERSION_HEARTBEATS;
+        self.patterns =
+            Patterns::compile(&subscriptions, heartbeats, |feed| takes_trains && !handling.ages(feed));
         let gone: Vec<FeedName> =
             self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
         for feed in gone {
             self.drop_feed(&feed);
         }
         let heads = self.heads();
-        self.send(Subscriptions { items: subscriptions, heads });
+        let is_told = self.heartbeats && !heartbeats;
+        let items = if is_told { without_heartbeats(&subscriptions) } else { subscriptions };
+        self.send(Subscriptions { items, heads });
         self.tell_handling();
     }
 
@@ -371,6 +390,10 @@ impl Machine for HubSession {
             HubInput::Stretch(stretch) => self.take_stretch(now, &stretch),
             HubInput::FoundTime { feed, after } => self.take_found_time(&feed, after),
             HubInput::Handling(items) => self.set_handling(items),
+            // A site of an earlier release does not know what it may not take, and would take it from the leg.
+            HubInput::JoinLeg(join)
+                if self.version < VERSION_HEARTBEATS
+                    && self.patterns.filter(&join.feed).is_some_and(|filter| filter.is_limited()) => {}
             HubInput::Resends(orders) if self.is_active() => self.set_resends(orders),
             HubInput::ResendEntries { resend, entries, after, read_to } => {
                 self.take_resend_entries(now, resend, entries, after.0, read_to.0);

@@ -226,6 +226,11 @@ impl HubSession {
         } else {
             self.streams.flies(stream, flight);
         }
+        if let Load::Product(ProductBegin { info, .. }) = &queued.load
+            && info.id.is_heartbeat()
+        {
+            return;
+        }
         self.event(match queued.load {
             Load::Product(ProductBegin { info, lane, leg, .. }) => {
                 HubEvent::Sent { key: info.key, leg, lane, size: info.size }

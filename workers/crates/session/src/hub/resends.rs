@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use downburst_model::{FeedName, IdFilter, Lane, Micros, Now, RangeSet, Sequence};
+use downburst_model::{FeedName, IdFilter, Lane, Micros, Now, RangeSet, Sequence, is_heartbeat};
 
 use super::HubSession;
 use super::serve::{Delivery, Reason};
@@ -68,12 +68,13 @@ impl Resends {
 impl Resend {
     fn new(order: ResendOrder) -> Self {
         let wish = |filter: &IdFilter| Wish::compile(&filter.pattern, filter.not_pattern.as_deref());
+        let wanted = wish(&order.wanted).map(|wanted| wanted.within(order.within.as_deref()));
         let (unread, end) = match order.left.clone().filter(|left| left.epoch == order.epoch) {
             Some(left) => (left.numbers, left.end),
             None => (whole(&order), ResendEnd { resend: order.resend, products: 0, bytes: 0, expired: 0 }),
         };
         Self {
-            wanted: wish(&order.wanted),
+            wanted,
             had: order.had.iter().filter_map(wish).collect(),
             unread,
             on_its_way: RangeSet::new(),
@@ -85,7 +86,8 @@ impl Resend {
     }
 
     fn wants(&self, id: &str) -> bool {
-        self.wanted.as_ref().is_some_and(|wish| wish.matches(id))
+        !is_heartbeat(id)
+            && self.wanted.as_ref().is_some_and(|wish| wish.matches(id))
             && !self.had.iter().any(|wish| wish.matches(id))
     }
 

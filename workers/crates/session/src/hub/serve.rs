@@ -318,6 +318,8 @@ impl Serve {
                 let (info, bytes) = (entry.info.clone(), bytes.clone());
                 steps.push(Step::Product(Delivery { info, bytes, previous, reason }));
             }
+            // One that is too old for the site is covered like what it does not want.
+            None if entry.info.id.is_heartbeat() => self.hold_cover(now, sequence, sequence, steps),
             None => {
                 expired.insert(sequence, sequence);
             }

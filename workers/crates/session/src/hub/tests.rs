@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Covered, Entry, FeedStart, LegJoin, LegJoined, LegLeft, Proof, Want};
 
+mod heartbeats;
 mod keys;
 mod pacing;
 mod streams;
@@ -87,7 +88,7 @@ impl Bench {
         let mut bench = Self::new();
         bench.say(0, hello(feeds));
         let site = SiteName::parse("oslo").unwrap();
-        let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None };
+        let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None, within: None };
         bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![wish] });
         bench.head(head);
         bench
@@ -176,7 +177,7 @@ fn a_log_that_was_told_before_the_site_was_let_in_is_known() {
     bench.say(0, hello(vec![position(&[(0, 1)])]));
     bench.head(5);
     let site = SiteName::parse("oslo").unwrap();
-    let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None };
+    let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None, within: None };
     bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![wish] });
     bench.messages(0);
     assert_eq!(bench.reads(), [(1, 5)]);
@@ -423,7 +424,8 @@ fn a_site_that_stands_by_is_let_in_and_gets_no_feeds() {
     let mut bench = Bench::new();
     let Message::Hello(hello) = hello(vec![position(&[(0, 0)])]) else { panic!("a hello") };
     bench.say(0, Hello { stand_by: Some(true), ..hello });
-    let wish = || vec![Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None }];
+    let wish =
+        || vec![Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None, within: None }];
     let site = SiteName::parse("oslo").unwrap();
     bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: wish() });
     bench.head(9);
@@ -443,7 +445,7 @@ fn a_rule_for_duplicates_that_is_not_the_usual_one_is_told_where_the_feed_begins
         bench.say(0, hello(vec![]));
         bench.hub.handle(at(0), HubInput::Duplicates { feed: feed(), rule });
         let site = SiteName::parse("oslo").unwrap();
-        let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None };
+        let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None, within: None };
         bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![wish] });
         bench.head(3);
         let starts = bench.messages(0);

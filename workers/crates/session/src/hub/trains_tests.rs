@@ -37,7 +37,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
 }
 
 fn wish(pattern: &str) -> Subscription {
-    Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None }
+    Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None }
 }
 
 /// A hub session of version 2 that serves the products behind what the site has.

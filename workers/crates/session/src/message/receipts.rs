@@ -92,6 +92,17 @@ impl Receipt {
     }
 }
 
+/// Site to hub: a heartbeat came out where products reach consumers, behind everything that came before it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct HeartbeatOut {
+    /// The heartbeat.
+    #[n(0)]
+    pub key: ProductKey,
+    /// Site's clock.
+    #[n(1)]
+    pub at: WallMicros,
+}
+
 /// Site to hub: what ended since the last batch.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Receipts {

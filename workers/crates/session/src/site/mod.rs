@@ -1,14 +1,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use downburst_model::{FeedName, LegId, Machine, Micros, Now, RangeSet, WallMicros};
+use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductKey, RangeSet, WallMicros};
 use downburst_vcmtp::ReceiverInput;
 
 use crate::frame::{Decoder, Frame, Message, packed_receipts};
 use crate::patterns::Patterns;
 use crate::{
-    FeedPosition, Hello, LIVENESS_LIMIT, Proof, Receipts, SiteEvent, SiteInput, SiteOutput, SiteState,
-    StreamId, Subscriptions, VERSION, VERSION_TRAINS, VERSIONS, Want, Welcome, packed,
+    FeedPosition, HeartbeatOut, Hello, LIVENESS_LIMIT, Proof, Receipts, SiteEvent, SiteInput, SiteOutput,
+    SiteState, StreamId, Subscriptions, VERSION, VERSION_HEARTBEATS, VERSION_TRAINS, VERSIONS, Want, Welcome,
+    packed,
 };
 use clock::Clock;
 use leg::Leg;
@@ -171,7 +172,7 @@ impl SiteSession {
 
     fn subscribed(&mut self, now: Now, subscriptions: Subscriptions) {
         let Subscriptions { items, heads } = subscriptions;
-        self.patterns = Patterns::compile(&items, |_| false);
+        self.patterns = Patterns::compile(&items, self.version >= VERSION_HEARTBEATS, |_| false);
         let patterns = self.patterns.clone();
         self.end_legs(now, |feed| !patterns.has(feed), "the feed is not subscribed");
         for (feed, track) in &mut self.tracks {
@@ -343,6 +344,13 @@ impl SiteSession {
         }
     }
 
+    /// One that finds no connection is not told: the next one is.
+    fn heartbeat_out(&mut self, key: ProductKey, at: WallMicros) {
+        if self.link == Link::Up && self.version >= VERSION_HEARTBEATS {
+            self.send(HeartbeatOut { key, at });
+        }
+    }
+
     fn send(&mut self, message: impl Into<Message>) {
         let (stream, bytes) = (StreamId::FIRST, message.into().encode());
         self.outputs.push_back(SiteOutput::Write { stream, bytes });
@@ -394,6 +402,7 @@ impl Machine for SiteSession {
             }
             SiteInput::TrainSettled { train, results, at } => self.settle_train(now, &train, results, at),
             SiteInput::Late(feed) => self.was_late(feed),
+            SiteInput::HeartbeatOut { key, at } => self.heartbeat_out(key, at),
             SiteInput::ActionDone { key, at } => self.receipts.action_done(&key, at),
             SiteInput::Acts { feed, failed } => {
                 if let Some(track) = self.tracks.get_mut(&feed) {

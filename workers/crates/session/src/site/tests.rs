@@ -12,6 +12,7 @@ use crate::{
     ProductBegin, Receipt, Reception, StoreResult, Subscription, Welcome,
 };
 
+mod heartbeats;
 mod legs;
 mod streams;
 mod trouble;
@@ -98,7 +99,7 @@ impl Bench {
         let proof = Proof::Credential { site: name.clone(), secret: "s".to_owned() };
         self.site.handle(at(self.millis), SiteInput::Connected(proof));
         self.say(Welcome { version: VERSIONS[0], site: name, hub: "hub".to_owned(), stand_by: None });
-        let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None };
+        let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None, within: None };
         self.say(Subscriptions { items: vec![wish], heads: vec![] });
     }
 

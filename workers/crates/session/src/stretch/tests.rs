@@ -13,8 +13,8 @@ fn feed() -> FeedName {
 }
 
 fn filter(pattern: &str, trains: bool) -> Arc<Filter> {
-    let wish = Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None };
-    Arc::clone(Patterns::compile(&[wish], |_| trains).filter(&feed()).unwrap())
+    let wish = Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None };
+    Arc::clone(Patterns::compile(&[wish], false, |_| trains).filter(&feed()).unwrap())
 }
 
 fn entry(sequence: u64, id: &str, bytes: Option<usize>, class: Class) -> Entry {

@@ -449,6 +449,7 @@ fn wishes(wishes: &[Wish]) -> Vec<Subscription> {
         feed: feed_name(&wish.feed),
         pattern: wish.pattern.clone(),
         not_pattern: wish.not_pattern.clone(),
+        within: None,
     };
     wishes.iter().map(subscription).collect()
 }
@@ -477,6 +478,7 @@ fn resend_order(order: &Order) -> ResendOrder {
         lane: if order.backfill { Lane::Backfill } else { Lane::Resend },
         wanted: IdFilter { pattern: order.pattern.clone(), not_pattern: None },
         had: Vec::new(),
+        within: None,
         left: None,
     }
 }

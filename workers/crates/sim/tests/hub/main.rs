@@ -16,7 +16,7 @@ fn feed(name: &str) -> FeedName {
 }
 
 fn wish(feed_name: &str, pattern: &str) -> Subscription {
-    Subscription { feed: feed(feed_name), pattern: pattern.to_owned(), not_pattern: None }
+    Subscription { feed: feed(feed_name), pattern: pattern.to_owned(), not_pattern: None, within: None }
 }
 
 fn site(subscriptions: Vec<Subscription>) -> SiteConfig {

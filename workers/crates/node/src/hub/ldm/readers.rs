@@ -111,6 +111,9 @@ impl Readers {
             let reader = self.readers.get_mut(at)?;
             let entry = reader.batch.pop_front()?;
             reader.sent_to = entry.info.key.sequence;
+            if entry.info.id.is_heartbeat() {
+                continue;
+            }
             if reader.max_age_us.is_some_and(|most| now.0.saturating_sub(entry.info.stored.0) > most) {
                 self.too_old += 1;
                 continue;

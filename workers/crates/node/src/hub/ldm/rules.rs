@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use downburst_ldm6::{Accept, Access, Allow};
-use downburst_model::{FeedName, Pattern, SiteName};
+use downburst_model::{FeedName, IdFilter, Pattern, SiteName};
 
 use super::routes::Routes;
 use crate::hub::{Hub, roster};
-use crate::lines::{LdmAcceptLine, SiteLine};
+use crate::lines::{LdmAcceptLine, SiteLine, SubscriptionLine};
 
 /// The rules of one moment.
 #[derive(Default)]
@@ -88,20 +88,48 @@ fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lin
         if feeds.is_none() || !site.may_take(&wanted.feed) {
             continue;
         }
-        let Some(ok) = usable(&site.site, &wanted.pattern) else { continue };
-        let not = wanted.not_pattern.as_deref().map(|not| usable(&site.site, not));
-        if matches!(not, Some(None)) {
-            continue;
-        }
         let max_age_us = handled.iter().find(|it| it.feed == wanted.feed).and_then(|it| it.max_age_us);
-        let text =
-            format!("ALLOW {number} {feeds} {} {:?} {max_age_us:?}", wanted.pattern, wanted.not_pattern);
-        let (known_as, feed) = (Some(site.site.clone()), Some(wanted.feed.clone()));
-        lines.push(Line { host: host.clone(), site: known_as, feed, max_age_us, text });
-        let ok = Some(ok).filter(|_| wanted.pattern != ".*");
-        access.allow.push(Allow { site: number, feeds, host: host.clone(), ok, not: not.flatten() });
+        for IdFilter { pattern, not_pattern } in granted(&site.site, wanted) {
+            let Some(ok) = usable(&site.site, &pattern) else { continue };
+            let not = not_pattern.as_deref().map(|not| usable(&site.site, not));
+            if matches!(not, Some(None)) {
+                continue;
+            }
+            let text = format!("ALLOW {number} {feeds} {pattern} {not_pattern:?} {max_age_us:?}");
+            let (known_as, feed) = (Some(site.site.clone()), Some(wanted.feed.clone()));
+            lines.push(Line { host: host.clone(), site: known_as, feed, max_age_us, text });
+            let ok = Some(ok).filter(|_| pattern != ALL);
+            access.allow.push(Allow { site: number, feeds, host: host.clone(), ok, not: not.flatten() });
+        }
     }
 }
+
+/// What is left of a wish within what the site may have: an LDM's rights know one pattern and one that takes away. Where a wish and a
+/// limit both choose, no single pattern says what both want, and the site gets nothing by them.
+fn granted(site: &SiteName, wanted: &SubscriptionLine) -> Vec<IdFilter> {
+    let wish = IdFilter { pattern: wanted.pattern.clone(), not_pattern: wanted.not_pattern.clone() };
+    let Some(limits) = &wanted.within else { return vec![wish] };
+    let both = limits.iter().filter_map(|limit| {
+        let pattern = match (wish.pattern.as_str(), limit.pattern.as_str()) {
+            (ALL, only) | (only, ALL) => only.to_owned(),
+            (one, other) if one == other => one.to_owned(),
+            (one, other) => {
+                let step = "subscribe it to .* or to the limit's pattern";
+                tracing::warn!(%site, "an LDM can't be given what matches both {one} and {other}; {step}");
+                return None;
+            }
+        };
+        let not_pattern = match (&wish.not_pattern, &limit.not_pattern) {
+            (Some(one), Some(other)) => Some(format!("({one})|({other})")),
+            (one, other) => one.clone().or_else(|| other.clone()),
+        };
+        Some(IdFilter { pattern, not_pattern })
+    });
+    both.collect()
+}
+
+/// Every identifier.
+const ALL: &str = ".*";
 
 fn usable(site: &SiteName, pattern: &str) -> Option<Pattern> {
     Pattern::parse(pattern)

@@ -1,12 +1,15 @@
 //! From LDM's descriptions of products to the hub's, and back.
 use downburst_ldm6::{FeedType, Ident, LdmOrigin, ProductInfo, Signature};
 use downburst_log::{LdmStamp, LogEntry};
-use downburst_model::{Origin, ProductId};
+use downburst_model::{Origin, ProductId, is_heartbeat};
 use md5::{Digest as _, Md5};
 
 /// The identifier as the hub keeps it: unchanged, unless it holds what no identifier of the hub may.
 pub(super) fn product_id(ident: &Ident) -> Option<ProductId> {
     let text = ident.text();
+    if is_heartbeat(&text) {
+        return None;
+    }
     if let Ok(id) = ProductId::parse(&text) {
         return Some(id);
     }

@@ -1,11 +1,12 @@
 //! Who the site is: its proof, the agent's answer to a token, and its place among the sessions.
-use downburst_session::{HubInput, Proof, RefusalCode, Refused};
+use downburst_session::{HeartbeatOut, HubInput, HubSession, Proof, RefusalCode, Refused};
 use tokio::sync::oneshot;
 
 use super::{Member, REPAIR_QUEUE, Session};
 use crate::hub::pace::pace_bps;
 use crate::hub::roster::{handling, subscriptions};
 use crate::hub::text::is_sha256;
+use crate::hub::{Hub, lock};
 use crate::lines::{EnrolAnswer, Event, SiteLine};
 use crate::tls::sha256_hex;
 
@@ -13,6 +14,12 @@ use crate::tls::sha256_hex;
 pub(super) struct Enrolment {
     pub(super) credential_sha256: String,
     pub(super) answer: oneshot::Receiver<EnrolAnswer>,
+}
+
+/// The hub's half of a session that begins.
+pub(super) fn machine(hub: &Hub) -> HubSession {
+    let machine = HubSession::new(hub.start.name.clone()).speaking(&hub.start.session_versions);
+    if hub.start.heartbeat_seconds > 0.0 { machine.with_heartbeats() } else { machine }
 }
 
 impl Session {
@@ -73,6 +80,22 @@ impl Session {
         }
     }
 
+    /// From now on the site answers for the heartbeats of what it takes, if it knows them.
+    pub(super) fn answer_for_heartbeats(&self) {
+        if let Some(member) = &self.member
+            && self.machine.knows_heartbeats()
+            && !self.stand_by
+        {
+            lock(&member.handle.status).answers_for(&self.subscribed);
+        }
+    }
+
+    pub(super) fn heartbeat_out(&self, out: &HeartbeatOut) {
+        if let Some(member) = &self.member {
+            lock(&member.handle.status).heartbeat_out(out);
+        }
+    }
+
     fn admit(&mut self, line: &SiteLine, credential_sha256: &str) {
         let now = self.hub.clock.monotonic();
         match self.hub.roster.register(&line.site, credential_sha256, self.stand_by, REPAIR_QUEUE, now) {
@@ -89,6 +112,7 @@ impl Session {
                     self.hub.offer_circuits(&site, &handle);
                 }
                 self.member = Some(Member { site, handle, commands, repairs });
+                self.answer_for_heartbeats();
                 self.tell_resends();
                 self.stranger = None;
                 self.tell_session("connected", None);

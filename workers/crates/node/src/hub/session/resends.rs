@@ -66,6 +66,7 @@ impl Session {
             },
             wanted: line.wanted.clone(),
             had: line.had.clone(),
+            within: line.within.clone(),
             left,
         })
     }

@@ -16,10 +16,13 @@ impl Track {
         out: &mut Outputs,
     ) -> Option<Receipt> {
         let assembly = self.waiting.remove((key.epoch, key.sequence.0), self.epoch)?;
-        match assembly.resend {
+        // Of a heartbeat the hub is told when it came out, and counts nothing.
+        let is_counted = !assembly.info.id.is_heartbeat();
+        let receipt = match assembly.resend {
             Some(resend) => self.conclude_resent(now, resend, assembly, result, at, out),
             None => self.conclude(now, assembly, result, at, out),
-        }
+        };
+        receipt.filter(|_| is_counted)
     }
 
     /// Settles a product that was stored, awaits it once more, or gives it up. Answers the receipt, if that was the end of it.

@@ -65,7 +65,7 @@ impl Bench {
         let proof = Proof::Credential { site: site.clone(), secret: "s".to_owned() };
         self.site.handle(at(0), SiteInput::Connected(proof));
         self.say(Welcome { version, site, hub: "hub".to_owned(), stand_by: None });
-        let wish = Subscription { feed: feed(), pattern: "x".to_owned(), not_pattern: None };
+        let wish = Subscription { feed: feed(), pattern: "x".to_owned(), not_pattern: None, within: None };
         self.say(Subscriptions { items: vec![wish], heads: vec![] });
         self.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(0), duplicates: None });
     }
@@ -302,7 +302,7 @@ fn version_1_knows_no_trains() {
 
 #[test]
 fn a_version_that_was_not_offered_is_refused() {
-    let mut bench = Bench::started(3);
+    let mut bench = Bench::started(99);
     bench.drain(0);
     let violations =
         bench.count(|output| matches!(output, SiteOutput::Event(crate::SiteEvent::Violation(_))));

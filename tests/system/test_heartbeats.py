@@ -1,0 +1,133 @@
+"""Silent loss: a site that is connected, says that all is well, and brings nothing to its consumers."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.conftest import RunningHub, Starter, until
+from kit.capabilities import needs
+from kit.node import SiteNode
+from kit.swarm import Swarm
+
+pytestmark = pytest.mark.system
+
+OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
+QUICK = {"HEARTBEAT_S": "0.5", "HEARTBEAT_LATE_S": "2", "LOOK_S": "0.5", "END_AFTER_S": "1"}
+
+
+@pytest.fixture
+def starter(tmp_path: Path) -> Iterator[Starter]:
+    with ExitStack() as stack:
+        yield Starter(tmp_path, stack)
+
+
+@pytest.fixture
+def hub(starter: Starter, monkeypatch: pytest.MonkeyPatch) -> RunningHub:
+    for name, value in QUICK.items():
+        monkeypatch.setenv(f"DOWNBURST_ALARMS__{name}", value)
+    running = starter.hub()
+    running.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
+    return running
+
+
+def enrol(hub: RunningHub, site: str, file: Path, pattern: str = ".*") -> None:
+    hub.ask("POST", "/v1/sites", 201, json={"site": site})
+    hub.ask("POST", f"/v1/sites/{site}/subscriptions", 201, json={"feed": "NGRID", "pattern": pattern})
+    file.parent.mkdir(parents=True, exist_ok=True)
+    token = hub.ask("POST", f"/v1/sites/{site}/tokens", 201)["token"]
+    with file.open("a") as tokens:
+        tokens.write(token + "\n")
+
+
+def heartbeats(hub: RunningHub, site: str) -> dict[str, Any]:
+    found: dict[str, Any] = hub.ask("GET", f"/v1/sites/{site}")["heartbeats"].get("NGRID", {})
+    return found
+
+
+def alarms(hub: RunningHub) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = hub.ask("GET", "/v1/alarms")["items"]
+    return found
+
+
+def comes_out(hub: RunningHub, site: str) -> Callable[[], bool]:
+    """Whether a heartbeat came out since this was asked for."""
+    before = heartbeats(hub, site).get("came_out")
+    return lambda: heartbeats(hub, site).get("came_out") not in (None, before)
+
+
+@pytest.mark.root
+def test_a_site_whose_files_can_not_be_written_is_noticed_and_its_return_too(hub: RunningHub, tmp_path: Path) -> None:
+    needs("root")
+    site = SiteNode(tmp_path / "site", hub.sites, prefix=OWN_MOUNTS)
+    enrol(hub, "near.example", site.token_file, pattern="^wanted")
+    site.start()
+    try:
+        until("a heartbeat comes out", comes_out(hub, "near.example"))
+        hub.ask("PUT", "/v1/feeds/NGRID/products/wanted", 201, content=b"a product")
+        site.wait_received(1)
+        assert alarms(hub) == []
+        with read_only(site.process.pid, site.directory / "received"):
+            (alarm,) = until("the alarm", lambda: alarms(hub))
+            assert (alarm["kind"], alarm["site"], alarm["feed"]) == ("heartbeat", "near.example", "NGRID")
+            assert "it acknowledges what it gets" in alarm["sentence"]
+            assert "received files" in alarm["next_step"]
+        until("the end of the alarm", lambda: not alarms(hub))
+        assert [name for name, _ in site.wait_received(1).values()] == ["wanted"], "no consumer sees a heartbeat"
+        (feed,) = hub.ask("GET", "/v1/overview")["feeds"]
+        assert (feed["products"], feed["latency"]["distribution_ms"]["count"]) == (1, 1), "and no figure counts one"
+    finally:
+        site.stop()
+
+
+def test_a_receiver_that_acknowledges_and_loses_is_noticed_and_the_others_are_not_blamed(
+    hub: RunningHub, tmp_path: Path
+) -> None:
+    enrol(hub, "good.example", tmp_path / "good")
+    enrol(hub, "losing.example", tmp_path / "losing")
+    good = Swarm(hub.sites, tmp_path / "good", ["--receive"]).start()
+    losing = Swarm(hub.sites, tmp_path / "losing", ["--receive", "--swallow"]).start()
+    try:
+        problem = hub.ask("PUT", "/v1/feeds/NGRID/products/downburst:heartbeat:1", 400, content=b"a product")
+        assert "the hub's own heartbeats" in problem["detail"], "no source makes one"
+        hub.ask("PUT", "/v1/feeds/NGRID/products/one", 201, content=b"a product")
+        (alarm,) = until("the alarm", lambda: alarms(hub))
+        assert (alarm["kind"], alarm["site"]) == ("heartbeat", "losing.example")
+        until("a heartbeat comes out at the other", comes_out(hub, "good.example"))
+    finally:
+        good.stop()
+        losing.stop()
+
+
+def test_a_site_of_an_earlier_release_goes_on_without_heartbeats(hub: RunningHub, tmp_path: Path) -> None:
+    site = SiteNode(tmp_path / "site", hub.sites, arguments=["--session-versions", "2,1"])
+    newer = SiteNode(tmp_path / "newer", hub.sites)
+    enrol(hub, "old.example", site.token_file)
+    enrol(hub, "new.example", newer.token_file)
+    site.start()
+    newer.start()
+    try:
+        until("heartbeats go into the feed", comes_out(hub, "new.example"))
+        hub.ask("PUT", "/v1/feeds/NGRID/products/one", 201, content=b"a product")
+        assert [name for name, _ in site.wait_received(1).values()] == ["one"]
+        assert heartbeats(hub, "old.example") == {}
+        until("another one comes out", comes_out(hub, "new.example"))
+        assert alarms(hub) == []
+    finally:
+        site.stop()
+        newer.stop()
+
+
+@contextmanager
+def read_only(pid: int, directory: Path) -> Iterator[None]:
+    """Makes a directory read-only as one process sees it."""
+    inside = ["nsenter", "--target", str(pid), "--mount"]
+    subprocess.run([*inside, "mount", "--bind", str(directory), str(directory)], check=True, timeout=30)
+    try:
+        subprocess.run([*inside, "mount", "-o", "remount,bind,ro", str(directory)], check=True, timeout=30)
+        yield
+    finally:
+        subprocess.run([*inside, "umount", "--lazy", str(directory)], check=True, timeout=30)

@@ -1,0 +1,174 @@
+//! Heartbeats: every feed that a site takes gets one each few seconds, and each session remembers which came out at its site.
+use std::collections::{BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use downburst_model::{Epoch, FeedName, Origin, ProductId, ProductInfo, Sequence, WallMicros};
+use downburst_session::HeartbeatOut;
+
+use super::feed_writer::{Done, Spooled, Write};
+use super::feeds::Feed;
+use super::roster::Status;
+use super::{Hub, lock};
+
+/// The heartbeats of one feed at one site.
+#[derive(Debug, Default)]
+pub(super) struct Beats {
+    epoch: Option<Epoch>,
+    /// Those that did not come out yet, oldest first, with the hub's stamp.
+    waiting: VecDeque<(Sequence, WallMicros)>,
+    out_to: Sequence,
+    out: Option<WallMicros>,
+}
+
+impl Beats {
+    /// The hub's stamp of the newest one that came out.
+    pub(super) fn newest_out(&self) -> Option<WallMicros> {
+        self.out
+    }
+
+    /// The hub's stamp of the oldest one that did not.
+    pub(super) fn waits_since(&self) -> Option<WallMicros> {
+        self.waiting.front().map(|(_, stored)| *stored)
+    }
+
+    /// One was put into the log; true if one before it has not come out yet.
+    fn put(&mut self, epoch: Epoch, sequence: Sequence, stored: WallMicros) -> bool {
+        if self.epoch.replace(epoch) != Some(epoch) {
+            *self = Self { epoch: Some(epoch), ..Self::default() };
+        }
+        // A near site can be faster than the word that it was put.
+        if sequence <= self.out_to {
+            self.out = Some(stored);
+            return false;
+        }
+        let waited = !self.waiting.is_empty();
+        if self.waiting.len() < REMEMBERED {
+            self.waiting.push_back((sequence, stored));
+        }
+        waited
+    }
+
+    /// One came out, and those before it with it; true if one was overdue.
+    fn came_out(&mut self, epoch: Epoch, sequence: Sequence) -> bool {
+        if self.epoch.replace(epoch) != Some(epoch) {
+            *self = Self { epoch: Some(epoch), ..Self::default() };
+        }
+        self.out_to = self.out_to.max(sequence);
+        let waited = self.waiting.len() > 1;
+        while let Some((number, stored)) = self.waiting.front().copied()
+            && number <= sequence
+        {
+            self.waiting.pop_front();
+            self.out = Some(stored);
+        }
+        waited
+    }
+}
+
+impl Hub {
+    /// Puts a heartbeat into each feed that a site takes and would answer for.
+    pub(super) fn beat(&self) {
+        let takes = |handle: &super::roster::Handle| {
+            lock(&handle.status).beats.keys().cloned().collect::<Vec<FeedName>>()
+        };
+        let taken: BTreeSet<FeedName> =
+            self.roster.look_at_sessions(|(_, handle)| Some(takes(handle))).into_iter().flatten().collect();
+        for feed in taken.iter().filter_map(|name| self.feeds.find(name)) {
+            self.beat_in(&feed);
+        }
+    }
+
+    /// A heartbeat is in the log: those who take the feed are to answer for it.
+    pub(super) fn put_heartbeat(&self, info: &ProductInfo) {
+        let key = &info.key;
+        self.roster.look_at_sessions(|(_, handle)| {
+            let mut status = lock(&handle.status);
+            let waited = status.beats.get_mut(&key.feed)?.put(key.epoch, key.sequence, info.stored);
+            status.changed |= waited;
+            Some(())
+        });
+    }
+
+    fn beat_in(&self, feed: &Feed) {
+        let now = self.clock.wall();
+        let (Ok(id), Ok(origin)) = (ProductId::heartbeat(now), Origin::parse(&self.start.origin)) else {
+            return;
+        };
+        // No two have the same bytes, whatever makes two products of the feed the same.
+        let bytes = Bytes::from(format!("heartbeat of {} at {}\n", self.start.name, now.0));
+        let bytes = Spooled::AtHand(bytes);
+        feed.write(Write {
+            bytes,
+            id,
+            origin,
+            created: Some(now),
+            digest: None,
+            ldm: None,
+            done: Done::Nobody,
+        });
+    }
+}
+
+impl Status {
+    /// The site said that a heartbeat came out; of a feed that it does not take nothing is kept.
+    pub(super) fn heartbeat_out(&mut self, out: &HeartbeatOut) {
+        if let Some(beats) = self.beats.get_mut(&out.key.feed) {
+            self.changed |= beats.came_out(out.key.epoch, out.key.sequence);
+        }
+    }
+
+    /// The site answers for heartbeats of these feeds from now on, and of no others.
+    pub(super) fn answers_for(&mut self, feeds: &BTreeSet<FeedName>) {
+        self.beats.retain(|feed, _| feeds.contains(feed));
+        for feed in feeds {
+            self.beats.entry(feed.clone()).or_default();
+        }
+    }
+}
+
+/// More of them would say nothing more: the oldest tells since when nothing comes out.
+const REMEMBERED: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPOCH: Epoch = Epoch(1);
+
+    fn put(beats: &mut Beats, number: u64) -> bool {
+        beats.put(EPOCH, Sequence(number), WallMicros(number as i64 * 10))
+    }
+
+    #[test]
+    fn the_oldest_one_that_did_not_come_out_tells_since_when() {
+        let mut beats = Beats::default();
+        assert!(!put(&mut beats, 3));
+        assert!(put(&mut beats, 5) && put(&mut beats, 9), "news: one before it waits");
+        assert_eq!((beats.newest_out(), beats.waits_since()), (None, Some(WallMicros(30))));
+        assert!(beats.came_out(EPOCH, Sequence(5)));
+        assert_eq!((beats.newest_out(), beats.waits_since()), (Some(WallMicros(50)), Some(WallMicros(90))));
+        beats.came_out(EPOCH, Sequence(9));
+        assert_eq!((beats.newest_out(), beats.waits_since()), (Some(WallMicros(90)), None));
+    }
+
+    #[test]
+    fn an_answer_may_come_before_the_word_that_it_was_put() {
+        let mut beats = Beats::default();
+        beats.came_out(EPOCH, Sequence(4));
+        assert!(!put(&mut beats, 4));
+        assert_eq!((beats.newest_out(), beats.waits_since()), (Some(WallMicros(40)), None));
+    }
+
+    #[test]
+    fn a_silent_site_costs_no_memory_and_another_life_of_the_log_begins_anew() {
+        let mut beats = Beats::default();
+        (1..1_000).for_each(|number| {
+            put(&mut beats, number);
+        });
+        assert_eq!((beats.waiting.len(), beats.waits_since()), (REMEMBERED, Some(WallMicros(10))));
+        beats.put(Epoch(2), Sequence(1), WallMicros(77));
+        assert_eq!(beats.waits_since(), Some(WallMicros(77)));
+        beats.came_out(EPOCH, Sequence(5));
+        assert_eq!(beats.waits_since(), None, "what was said of the life before is of no use");
+    }
+}

@@ -1,0 +1,41 @@
+//! Heartbeats at their end.
+use super::*;
+use crate::{HeartbeatOut, VERSION_TRAINS};
+
+fn beat(sequence: u64) -> ProductInfo {
+    info(sequence, "downburst:heartbeat:9", 2)
+}
+
+fn outs(messages: &[Message]) -> Vec<HeartbeatOut> {
+    let outs = messages.iter().filter_map(|message| match message {
+        Message::HeartbeatOut(out) => Some(out.clone()),
+        _ => None,
+    });
+    outs.collect()
+}
+
+#[test]
+fn a_heartbeat_is_settled_without_a_receipt_and_told_when_it_came_out() {
+    let mut bench = Bench::started();
+    bench.say(ProductBegin { info: beat(1), ..begin(1, 0, 2) });
+    bench.slice(1, 0, b"hi");
+    assert_eq!(bench.count(is_complete), 1);
+    bench.settled(1, StoreResult::Stored);
+    let said = bench.wait(300);
+    assert_eq!((receipts(&said), bench.ranges()), (vec![], vec![(0, 1)]));
+    assert_eq!(outs(&said), [], "it is stored, and has not come out");
+    let out = HeartbeatOut { key: beat(1).key, at: WallMicros(5) };
+    bench.site.handle(at(bench.millis), SiteInput::HeartbeatOut { key: beat(1).key, at: WallMicros(5) });
+    assert_eq!(outs(&bench.messages()), [out]);
+}
+
+#[test]
+fn a_hub_of_an_earlier_release_is_not_told() {
+    let mut bench = Bench::new();
+    let name = SiteName::parse("oslo").unwrap();
+    let proof = Proof::Credential { site: name.clone(), secret: "s".to_owned() };
+    bench.site.handle(at(0), SiteInput::Connected(proof));
+    bench.say(Welcome { version: VERSION_TRAINS, site: name, hub: "hub".to_owned(), stand_by: None });
+    bench.site.handle(at(0), SiteInput::HeartbeatOut { key: beat(1).key, at: WallMicros(5) });
+    assert_eq!(outs(&bench.messages()), []);
+}
