@@ -50,8 +50,7 @@ fetch_broker() {
 kafka_cargo() {
     local command=$1
     shift
-    # Its lock file follows the node's, which changes next door.
-    timeout "$LONGEST_S" cargo "$command" --manifest-path "$MANIFEST" --target-dir "$TARGET" "$@"
+    timeout "$LONGEST_S" cargo "$command" --locked --manifest-path "$MANIFEST" --target-dir "$TARGET" "$@"
 }
 
 lint() {
