@@ -46,7 +46,7 @@ def judge(probe: RateProbe, asked: Asked, *, used_bps: float = 0.0) -> Finding |
     """
     reserved_bps = asked.reserved_bps
     if probe.received == 0:
-        return _cut(probe)
+        return _cut(probe) if probe.sent else _unsent(probe)
     carried_bps = round(_carried(probe) + used_bps)
     if carried_bps < SHORT * min(probe.offered_bps + used_bps, asked.shaped_bps):
         return _short(probe, carried_bps, reserved_bps)
@@ -122,6 +122,16 @@ def _cut(probe: RateProbe) -> Finding:
         "cut",
         f"none of {probe.sent} packets got {_way(probe)}",
         "look whether the receiver there runs with --circuits, and whether the path between the ports is up",
+    )
+
+
+def _unsent(probe: RateProbe) -> Finding:
+    """What was not sent says nothing of the path."""
+    return Finding(
+        0,
+        SLOW_SENDER,
+        f"no packet of a train {_way(probe)} was sent in time",
+        "look at the load of the sending host, and at its log",
     )
 
 

@@ -70,6 +70,12 @@ def test_nothing_that_arrives_is_a_cut() -> None:
     assert (found.cause, found.rate_bps) == ("cut", 0)
 
 
+def test_a_train_that_nobody_sent_says_nothing_of_the_path() -> None:
+    found = judged(replace(GOOD, sent=0, received=0, received_bps=0.0, direction=Direction.IN))
+    assert (found.cause, found.rate_bps) == ("slow-sender", 0)
+    assert "from unl.edu was sent" in found.sentence
+
+
 def test_what_products_use_counts_as_carried() -> None:
     beside = replace(GOOD, offered_bps=150e6, received_bps=150e6)
     assert judged(beside, used_bps=300e6).rate_bps == 450_000_000
