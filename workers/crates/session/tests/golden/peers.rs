@@ -1,5 +1,4 @@
 //! The two machines and the least of a driver around each: a hub with logs in memory, a site that stores at once.
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
