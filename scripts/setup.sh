@@ -23,6 +23,7 @@ main() {
         optional_packages pkg-config=pkg-config
         pkg-config --exists openssl 2>/dev/null || optional_packages no-headers-of-openssl=libssl-dev
         optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
+        helm
         optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
     fi
     echo "Set-up is complete."
@@ -66,6 +67,15 @@ unpack_promtool() {
     unpacked=$(mktemp -d)
     (cd "$unpacked" && apt-get download prometheus && dpkg-deb --extract prometheus_*.deb .)
     mkdir -p "$place" && mv "$unpacked/usr/bin/promtool" "$place/promtool" && rm -rf "$unpacked"
+}
+
+# What the chart is rendered with, out of Go's modules, kept outside of this folder; two minutes the first time.
+helm() {
+    if ! command -v go >/dev/null; then
+        echo "  no Go to build Helm with: tests of the chart's rendering will be skipped and say so"
+        return
+    fi
+    "$ROOT/scripts/cluster-tools.sh" helm || echo "  Helm is not there; tests of the chart's rendering will be skipped and say so"
 }
 
 optional_packages() {

@@ -48,6 +48,10 @@ app.kubernetes.io/component: {{ index . 1 }}
   value: {{ .Values.kafka.prefix | quote }}
 - name: DOWNBURST_KAFKA__SECURITY
   value: {{ .Values.kafka.security | quote }}
+- name: DOWNBURST_KAFKA__PRODUCTS
+  value: {{ .Values.kafka.products | quote }}
+- name: DOWNBURST_KAFKA__REPLICATION
+  value: {{ .Values.kafka.replication | quote }}
 {{- if .Values.kafka.saslUser }}
 - name: DOWNBURST_KAFKA__SASL_MECHANISM
   value: {{ .Values.kafka.saslMechanism | quote }}
@@ -95,5 +99,47 @@ app.kubernetes.io/component: {{ index . 1 }}
   secret:
     secretName: {{ .Values.kafka.existingSecret }}
     defaultMode: 0440
+{{- end }}
+{{- end -}}
+
+{{/* The image, and what lets the kubelet pull it. */}}
+{{- define "downburst.image" -}}
+image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- end -}}
+{{- define "downburst.pull-secrets" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* What the standard "restricted" asks of a pod and of its containers. */}}
+{{- define "downburst.restricted-pod" -}}
+runAsNonRoot: true
+runAsUser: 7370
+runAsGroup: 7370
+fsGroup: 7370
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+{{- define "downburst.restricted-container" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* Where pods may run. */}}
+{{- define "downburst.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}

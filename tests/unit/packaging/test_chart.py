@@ -4,10 +4,8 @@ import copy
 import itertools
 import json
 import re
-import shutil
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
+import sys
 from typing import Any
 
 import jsonschema_rs
@@ -15,10 +13,9 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from downburst.settings import load_settings
+from kit.charts import CHART, helm, leaves
 
-CHART = Path(__file__).resolve().parents[3] / "charts" / "downburst"
-TEMPLATES = sorted((CHART / "templates").iterdir())
-OPEN_ENDED = {"hub.settings", "resources", "nodeSelector", "tolerations", "imagePullSecrets"}
+TEMPLATES = sorted(path for path in (CHART / "templates").rglob("*") if path.is_file())
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +51,10 @@ def test_the_defaults_are_valid(values: dict[str, Any], schema: Any) -> None:
         ("ledger.url", "postgresql://downburst:secret@db/downburst"),
         ("kafka.servers", "kafka1.example.edu"),
         ("kafka.security", "sasl-tls"),
+        ("kafka.products", "there"),
+        ("hub.capabilities", ["SYS_ADMIN"]),
+        ("networkPolicy.sitesFrom", ["everywhere"]),
+        ("trial.sites", 3),
         ("scheduler.replicas", 2),
         ("latencyService.replicas", 1),
     ],
@@ -108,33 +109,18 @@ def test_chart_and_distribution_have_the_same_version() -> None:
     assert chart["apiVersion"] == "v2"
 
 
-@pytest.mark.parametrize(
-    ("settings", "host_network"),
-    [((), False), (("multicast.hostNetwork=true", "multicast.interface=192.0.2.7"), True)],
-)
-def test_the_chart_renders(settings: tuple[str, ...], host_network: bool) -> None:
-    if shutil.which("helm") is None:
-        pytest.skip("helm is not installed: the chart's values and templates are checked, its rendering is not")
-    options = [word for setting in settings for word in ("--set", setting)]
-    rendered = subprocess.run(
-        ["helm", "template", "ldm", str(CHART), *options], capture_output=True, text=True, check=True
-    ).stdout
-    objects = {(item["kind"], item["metadata"]["name"]): item for item in yaml.safe_load_all(rendered)}
-    assert set(objects) == {
-        ("StatefulSet", "ldm-downburst"),
-        ("Service", "ldm-downburst-sites"),
-        ("Service", "ldm-downburst-http"),
-    }
-    pod = objects["StatefulSet", "ldm-downburst"]["spec"]["template"]["spec"]
-    environment = {entry["name"]: entry["value"] for entry in pod["containers"][0]["env"]}
-    assert pod.get("hostNetwork", False) is host_network
-    assert environment["DOWNBURST_MULTICAST__ENABLED"] == str(host_network).lower()
-    assert ("DOWNBURST_MULTICAST__INTERFACE" in environment) is host_network
+def test_the_table_of_values_is_that_of_the_values() -> None:
+    script = CHART.parents[1] / "scripts" / "chart_readme.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], check=False)
+    assert done.returncode == 0, "run .venv/bin/python scripts/chart_readme.py"
+
+
+def test_what_the_chart_ships_for_prometheus_is_that_of_monitoring() -> None:
+    for name in ("downburst.rules.yml", "grafana-downburst.json"):
+        assert (CHART / "files" / name).resolve() == CHART.parents[1] / "monitoring" / name
 
 
 def test_parts_beside_the_hub_render_with_its_settings() -> None:
-    if shutil.which("helm") is None:
-        pytest.skip("helm is not installed: the chart's values and templates are checked, its rendering is not")
     settings = {
         "ledger.existingSecret": "ledger",
         "kafka.servers": "kafka1.example.edu:9093",
@@ -148,9 +134,7 @@ def test_parts_beside_the_hub_render_with_its_settings() -> None:
         "hub.settings.DOWNBURST_TIME_SCALE": "2",
     }
     options = [word for name, value in settings.items() for word in (_flag(name), f"{name}={value}")]
-    done = subprocess.run(
-        ["helm", "template", "ldm", str(CHART), *options], capture_output=True, text=True, check=False
-    )
+    done = helm("template", "ldm", str(CHART), *options)
     assert done.returncode == 0, done.stderr
     objects = {(item["kind"], item["metadata"]["name"]): item for item in yaml.safe_load_all(done.stdout) if item}
     parts = {name for kind, name in objects if kind in ("Deployment", "PodDisruptionBudget")}
@@ -187,12 +171,3 @@ def with_value(values: dict[str, Any], path: str, value: object) -> dict[str, An
         inner = inner[name]
     inner[last] = value
     return changed
-
-
-def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    for name, value in values.items():
-        path = f"{prefix}{name}"
-        if isinstance(value, dict) and path not in OPEN_ENDED and not path.endswith("annotations"):
-            yield from leaves(value, f"{path}.")
-        else:
-            yield path
