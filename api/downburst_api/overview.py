@@ -1,18 +1,19 @@
 """One document with everything the page shows."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Response
 
 from downburst.alarms import Alarm, AlarmKind, Silence
 from downburst.circuits import Circuit, CircuitState, Measured
 from downburst.events import SiteProgress
 from downburst.ledger import Book
+from downburst.ledger.receipts import Received
 from downburst.live import FeedArrivals, LiveState, SiteSession, UpstreamLink
 from downburst.model import (
     Fault,
@@ -20,9 +21,7 @@ from downburst.model import (
     LdmSource,
     LegCounters,
     Plan,
-    Settled,
     Site,
-    Subscription,
     Upstream,
 )
 from downburst_api.circuit_schemas import circuit_out
@@ -36,9 +35,10 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 
 @router.get("/overview")
-async def overview(hub: Hub) -> dict[str, Any]:
+async def overview(hub: Hub) -> Response:
     """What is wrong, what flows, how and why, who has it, how late."""
-    return await overview_of(hub)
+    # The framework's encoder takes each value in its hands: seconds, for hundreds of sites.
+    return Response(await hub.overview.fresh(lambda: overview_of(hub)), media_type="application/json")
 
 
 async def overview_of(hub: Runtime) -> dict[str, Any]:
@@ -74,10 +74,11 @@ async def overview_of(hub: Runtime) -> dict[str, Any]:
 class _Facts:
     feeds: list[Feed]
     sites: list[Site]
-    subscriptions: list[Subscription]
+    wanted: set[tuple[str, str]]
+    """Feed and site of what is subscribed."""
     plans: dict[str, Plan]
     counters: list[LegCounters]
-    settled: dict[str, list[Settled]]
+    received: dict[str, Received]
     """By site."""
     upstreams: list[Upstream]
     ldm_sources: list[LdmSource]
@@ -91,8 +92,7 @@ class _Facts:
     def fan_out(self) -> Counter[str]:
         """By feed, how many sites take it."""
         served = {site.name: site for site in self.sites if site.active}
-        pairs = {(wish.feed, wish.site) for wish in self.subscriptions if wish.site in served}
-        return Counter(feed for feed, site in pairs if served[site].may_take(feed))
+        return Counter(feed for feed, site in self.wanted if site in served and served[site].may_take(feed))
 
 
 def _facts(book: Book, now: datetime) -> _Facts:
@@ -102,23 +102,16 @@ def _facts(book: Book, now: datetime) -> _Facts:
         measured=book.circuits.measurements() if circuits else [],
         feeds=book.feeds.all(),
         sites=book.sites.all(),
-        subscriptions=book.subscriptions.all(),
+        wanted=book.subscriptions.pairs(),
         plans={plan.feed: plan for plan in book.plans.all_current()},
         counters=book.legs.counters(),
-        settled=_by_site(book.settled.all()),
+        received=book.settled.by_site(),
         upstreams=book.upstreams.all(),
         ldm_sources=book.ldm_sources.all(),
         faults=book.faults.recent(since=now - FAULT_SHOWN),
         alarms=book.alarms.open(),
         silences=book.silences.current(),
     )
-
-
-def _by_site(reports: Iterable[Settled]) -> dict[str, list[Settled]]:
-    found: defaultdict[str, list[Settled]] = defaultdict(list)
-    for report in reports:
-        found[report.site].append(report)
-    return found
 
 
 def _hub(hub: Runtime, now: datetime) -> dict[str, Any]:
@@ -145,7 +138,7 @@ def _faults(live: LiveState, facts: _Facts, now: datetime, *, node_running: bool
         for alarm in facts.alarms
         if alarm.kind in _SHOWN_BY_ALARMS_ALONE
     )
-    wanting = {wish.site for wish in facts.subscriptions}
+    wanting = {site for _, site in facts.wanted}
     for site in facts.sites:
         session = live.session(site.name)
         if site.ldm_host is not None:
@@ -271,7 +264,7 @@ def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, A
     retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
     offered = [circuit for circuit in facts.circuits if site.name in circuit.sites]
     measured = [row for row in facts.measured if row.site == site.name] if offered else []
-    reports = facts.settled.get(site.name, [])
+    received = facts.received.get(site.name)
     progress = list(session.progress.values()) if session else []
     behind_since = session.behind_since if session else None
     by_ldm = hub.live.ldm_sites.get(site.name) if site.ldm_host is not None else None
@@ -289,10 +282,28 @@ def _site(site: Site, facts: _Facts, hub: Runtime, now: datetime) -> dict[str, A
         "clock_bound_ms": _ms(session.clock_bound_us if session else None),
         "round_trip_ms": _ms(session.round_trip_us if session else None),
         "path": seen_of(site, known, offered, measured, retry=retry),
-        "stored": sum(report.stored for report in reports),
-        "last_receipt": _latest(report.last_receipt_at for report in reports),
-        "feeds": [{name: getattr(one, name) for name in _PROGRESS} for one in progress],
+        "stored": received.stored if received else 0,
+        "last_receipt": received.last_receipt_at if received else None,
+        "feeds": [_progress(one) for one in progress],
     }
+
+
+def _progress(one: SiteProgress) -> dict[str, Any]:
+    """How far a site is with a feed. What there is nothing to say of is left out: there are thousands of these."""
+    shown: dict[str, Any] = {
+        "feed": one.feed,
+        "settled_to": one.settled_to,
+        "pending": one.pending,
+        "transport": one.transport,
+        "leg": one.leg,
+    }
+    if one.trouble:
+        shown["trouble"] = one.trouble
+    if one.late:
+        shown["late"] = one.late
+    if one.action_failed:
+        shown["action_failed"] = one.action_failed
+    return shown
 
 
 def _maintenance(site: str, silences: list[Silence], now: datetime) -> dict[str, Any] | None:
@@ -340,10 +351,6 @@ def _peak_bps(rates: list[float], *, seconds: int) -> float:
     return max((sum(window) / len(window) for window in windows if window), default=0.0)
 
 
-def _latest(instants: Iterable[datetime | None]) -> datetime | None:
-    return max((instant for instant in instants if instant is not None), default=None)
-
-
 def _ms(microseconds: int | None) -> float | None:
     return None if microseconds is None else microseconds / 1000
 
@@ -360,7 +367,6 @@ _SHOWN_BY_ALARMS_ALONE = frozenset(
     }
 )
 """Other kinds are looked at afresh above, so that the page shows them without waiting for the watch."""
-_PROGRESS = tuple(one.name for one in fields(SiteProgress))
 _TROUBLED = (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED)
 CIRCUITS_AHEAD = 20
 LATENCY_MINUTES = 60

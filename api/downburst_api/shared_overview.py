@@ -25,9 +25,18 @@ class SharedOverview:
         """The overview as JSON, at most `OLDEST_S` old."""
         async with self._lock:
             if not self._text or self.clock.monotonic_s() - self._made_at_s >= OLDEST_S:
-                self._text = json.dumps(await make(), separators=(",", ":"), default=_plain)
-                self._made_at_s = self.clock.monotonic_s()
+                await self._write(make)
             return self._text
+
+    async def fresh(self, make: Callable[[], Awaitable[dict[str, Any]]]) -> str:
+        """The overview as of now: whoever changed something sees it. Others get it as well while it is new."""
+        async with self._lock:
+            await self._write(make)
+            return self._text
+
+    async def _write(self, make: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        self._text = json.dumps(await make(), separators=(",", ":"), default=_plain)
+        self._made_at_s = self.clock.monotonic_s()
 
 
 def _plain(value: object) -> Any:

@@ -223,6 +223,13 @@ def test_a_subscription_keeps_order_age_and_start(book: Book) -> None:
     assert kept == replace(wish, id=kept.id, created_at=book.clock.now())
 
 
+def test_who_wants_what_is_told_once_for_several_patterns(book: Book) -> None:
+    _resend(book)
+    for pattern in ("^a", "^b"):
+        book.subscriptions.add(Subscription(0, "unl.edu", "NGRID", pattern))
+    assert book.subscriptions.pairs() == {("NGRID", "unl.edu")}
+
+
 def test_ldm_sources_and_what_is_accepted_are_kept(book: Book) -> None:
     wanted = LdmSource("idd", "NGRID|CONDUIT", ("idd.example.edu", "[2001:db8::7]:3880"), "[05]$", 7200)
     kept = book.ldm_sources.add(wanted)

@@ -12,6 +12,7 @@ from downburst.ledger import Book
 from downburst.ledger.exceptions import Lost
 from downburst.ledger.heads import EPOCHS_REMEMBERED
 from downburst.ledger.journal import FAULTS_KEPT
+from downburst.ledger.receipts import Received
 from downburst.model import (
     Batch,
     Fault,
@@ -68,6 +69,16 @@ def test_a_second_batch_adds_to_the_first(book: Book) -> None:
     report = book.settled.all()[0]
     assert (report.settled_to, report.stored, report.stored_bytes) == (9, 3, 3000)
     assert report.last_receipt_at == book.clock.now()
+
+
+def test_what_a_site_has_is_told_for_all_its_feeds_together(book: Book) -> None:
+    assert book.settled.by_site() == {}
+    book.settled.advance(settled(9, stored=2), settled(4, feed="TEXT", stored=3), at=book.clock.now())
+    book.settled.advance(settled(5, site="b"), at=book.clock.now())
+    assert book.settled.by_site() == {
+        "unl.edu": Received(5, book.clock.now()),
+        "b": Received(0, None),
+    }
 
 
 def test_a_report_without_products_is_no_receipt(book: Book) -> None:

@@ -1,9 +1,9 @@
 """What sites reported: latencies as sketches, frontiers, exceptions; loaded in batches, each once."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from downburst.clock import Clock
 from downburst.ledger.exceptions import Exceptions
@@ -37,6 +37,15 @@ class Batches:
         self._connection.execute(delete(batches).where(batches.c.number <= number))
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What a site has of all feeds together."""
+
+    stored: int
+    """Products."""
+    last_receipt_at: datetime | None
+
+
 class Frontiers:
     """How far each site is with each feed."""
 
@@ -47,6 +56,12 @@ class Frontiers:
         """Every frontier with the counts of its epoch."""
         query = select(settled).order_by(settled.c.feed, settled.c.site, settled.c.epoch)
         return [Settled(**row._mapping) for row in self._connection.execute(query)]
+
+    def by_site(self) -> dict[str, Received]:
+        """What each site has, summed by the database: a page asks each second, and there is a row for each feed."""
+        sums = func.sum(settled.c.stored), func.max(settled.c.last_receipt_at)
+        query = select(settled.c.site, *sums).group_by(settled.c.site)
+        return {site: Received(int(stored), last) for site, stored, last in self._connection.execute(query)}
 
     def of_feed(self, feed: str) -> list[Settled]:
         """The frontiers of one feed."""

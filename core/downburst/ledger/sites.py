@@ -180,6 +180,11 @@ class Subscriptions:
         query = select(subscriptions).where(subscriptions.c.feed == feed).order_by(subscriptions.c.id)
         return [_subscription(row) for row in self._connection.execute(query)]
 
+    def pairs(self) -> set[tuple[str, str]]:
+        """Feed and site of every subscription, whatever its pattern."""
+        query = select(subscriptions.c.feed, subscriptions.c.site).distinct()
+        return {(feed, site) for feed, site in self._connection.execute(query)}
+
     def find(self, subscription_id: int) -> Subscription | None:
         """The subscription, if there is one."""
         query = select(subscriptions).where(subscriptions.c.id == subscription_id)

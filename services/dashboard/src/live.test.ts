@@ -61,9 +61,9 @@ afterEach(() => {
 })
 
 test('events keep the page live and nothing is asked meanwhile', async () => {
-  const stop = follow(hearer)
   let asked = 0
   answers = () => Promise.reject(new Error(`asked ${++asked}`))
+  const stop = follow(hearer)
   for (let second = 0; second < 10; second += 1) {
     SpokenEvents.opened[0]?.say(named(`event ${second}`))
     await vi.advanceTimersByTimeAsync(1000)
@@ -81,6 +81,15 @@ test('without events the page asks, and says so', async () => {
   stop()
   expect(names.at(-1)).toBe('asked')
   expect(links.at(-1)).toBe('polling')
+})
+
+test('a line that is refused is not waited for', async () => {
+  answers = () => Promise.resolve(new Response(named('asked')))
+  const stop = follow(hearer)
+  SpokenEvents.opened[0]?.close()
+  await vi.advanceTimersByTimeAsync(1000)
+  stop()
+  expect(names).toEqual(['asked'])
 })
 
 test('a hub that went away is stale, and found again', async () => {

@@ -76,13 +76,18 @@ export function follow(hearer: Hearer): () => void {
     const heard_ms = lastHeard_ms(state)
     const judged = link(state, now_ms)
     hearer.link(judged, heard_ms === null ? null : (now_ms - heard_ms) / 1000)
-    if (judged === 'live') return
+    if (judged === 'live' || isDue(now_ms)) return
     void ask()
     // A browser gives up for good on some answers, a proxy's error page for one.
     if (source.readyState === EventSource.CLOSED) source = listen()
   }
 
-  void ask()
+  /** The first event brings all that asking would, and of many sites that is too much to make and send twice. */
+  function isDue(now_ms: number): boolean {
+    const refused = source.readyState === EventSource.CLOSED
+    return lastHeard_ms(state) === null && !refused && now_ms - state.started_ms < FIRST_EVENT_MS
+  }
+
   const timer = setInterval(tick, TICK_MS)
   return () => {
     clearInterval(timer)
@@ -98,5 +103,7 @@ function isFresh(at_ms: number | null, now_ms: number): boolean {
 const EVENTS = './v1/events'
 const OVERVIEW = './v1/overview'
 const TICK_MS = 1000
+// A proxy that holds events back shows the page that much later.
+const FIRST_EVENT_MS = 2500
 // Five seconds are five missed overviews: more than a slow network's hiccup.
 const FRESH_MS = 5000

@@ -148,11 +148,27 @@ export interface Offer {
   enough: boolean | null
 }
 
+/** What there is nothing to say of is left out. */
 export interface SiteFeed {
   feed: string
   transport: string | null
   settled_to: number
   pending: number
+  /** Why the site stores nothing of the feed at the moment, in its words. */
+  trouble?: string
+  /** Products that came behind a later one, against the order that was asked for. */
+  late?: number
+  action_failed?: ActionFailed
+}
+
+/** What a site's own rules could not do with a product. */
+export interface ActionFailed {
+  rule: string
+  /** Of the program, or minus the signal that ended it; `null` if none ended. */
+  exit: number | null
+  last_error: string
+  product: string
+  sequence: number
 }
 
 /** A hub that this hub is a site of. */

@@ -9,6 +9,7 @@ import pytest
 
 from downburst.clock import FakeClock, to_us
 from downburst.events import (
+    ActionFailed,
     FeedTraffic,
     LegTraffic,
     SessionChanged,
@@ -117,13 +118,19 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
         "pending": 2,
         "transport": "multicast",
         "leg": 2,
-        "trouble": None,
-        "late": 0,
-        "action_failed": None,
-        "heartbeat_us": None,
-        "heartbeat_waits_us": None,
     }
     assert site["feeds"] == [progress]
+
+
+async def test_a_site_that_has_trouble_says_so_with_its_feed(told: Asked, clock: FakeClock) -> None:
+    failed = ActionFailed("pqact.conf:3", 1, "no such file", "nam.grib2", 7)
+    progress = SiteProgress("NGRID", 7, 2, Transport.UNICAST, 1, "no space left", 3, failed)
+    session = SessionTraffic("a.edu", 0, 0, 0, (progress,))
+    told.runtime.live.apply(TrafficSeen(0, 1_000_000, (), (), (session,), 0))
+    ((shown,),) = [
+        site["feeds"] for site in (await told.ask("GET", "/v1/overview"))["sites"] if site["site"] == "a.edu"
+    ]
+    assert (shown["trouble"], shown["late"], shown["action_failed"]["rule"]) == ("no space left", 3, "pqact.conf:3")
 
 
 async def test_a_site_that_another_hub_serves_stands_by(told: Asked, clock: FakeClock) -> None:
@@ -296,3 +303,5 @@ async def test_many_pages_cost_one_overview(clock: FakeClock) -> None:
     assert set(await asyncio.gather(*(shared.text(make) for _ in range(50)))) == {'{"made":1}'}
     clock.advance(OLDEST_S * 1.01)
     assert await shared.text(make) == '{"made":2}'
+    assert await shared.fresh(make) == '{"made":3}', "whoever changed something sees it at once"
+    assert await shared.text(make) == '{"made":3}'
