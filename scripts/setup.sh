@@ -16,6 +16,7 @@ main() {
     rust_and_node
     python_environment
     node_binary
+    node_beside_downburst
     dashboard
     if [[ $purpose == test ]]; then
         postgresql
@@ -158,6 +159,11 @@ node_binary() {
         cargo build --release --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET" \
         -p downburst-node -p downburst-wire -p downburst-load -p downburst-swarm
     stamp node "$TARGET $input"
+}
+
+# One `activate` gives both commands.
+node_beside_downburst() {
+    ln -sfn "$TARGET/release/downburst-node" "$ROOT/.venv/bin/downburst-node"
 }
 
 built_all() {

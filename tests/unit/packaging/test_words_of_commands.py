@@ -14,7 +14,10 @@ from downburst.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = [
+    "README.md",
     "docs/operator-guide.md",
+    "docs/quick-start-operator.md",
+    "docs/quick-start-viewer.md",
     "docker-compose.yml",
     "charts/downburst/templates/NOTES.txt",
     "services/dashboard/src/components/Empty.svelte",
@@ -35,7 +38,7 @@ def code_of(path: Path) -> list[str]:
         return text.splitlines()
     return [
         line
-        for block in re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        for block in re.findall(r"^```[\w ]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
         for line in block.split("\n")
     ]
 
@@ -60,7 +63,7 @@ def test_enough_commands_were_looked_at() -> None:
     assert {source: looked_at.count(source) > 0 for source in SOURCES} == dict.fromkeys(SOURCES, True)
 
 
-@pytest.mark.parametrize("source", ["docs/site-guide.md", *SOURCES])
+@pytest.mark.parametrize("source", ["docs/site-guide.md", "docs/quick-start-site.md", *SOURCES])
 def test_options_of_the_node_exist(source: str) -> None:
     main = (ROOT / "workers" / "crates" / "node" / "src" / "main.rs").read_text()
     starts = [line.split("receive", 1)[1] for line in code_of(ROOT / source) if "downburst-node receive" in line]

@@ -1,0 +1,72 @@
+"""The quick starts hold, word by word: what they tell to type is typed, and what they say is seen is there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.capabilities import needs
+from kit.namespaces import Lab
+from kit.page_hub import ROOT
+from kit.told import Reader
+
+pytestmark = pytest.mark.system
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    needs("netns", "veth", "bridge")
+    with Lab(["hub", "site"]) as made:
+        yield made
+
+
+@pytest.fixture
+def operator(lab: Lab, tmp_path: Path) -> Iterator[Reader]:
+    reader = Reader(lab, "hub", tmp_path / "operator")
+    yield reader
+    reader.close()
+
+
+def test_an_operator_has_a_hub_with_a_site_that_receives(operator: Reader) -> None:
+    operator.follow(DOCS / "quick-start-operator.md")
+
+
+def test_from_a_clone_to_a_site_whose_latency_is_seen(operator: Reader) -> None:
+    operator.follow(ROOT / "README.md", part="From a clone to your first site's latency")
+
+
+def test_an_administrator_receives_and_a_viewer_reads_how_late_it_was(
+    lab: Lab, operator: Reader, tmp_path: Path
+) -> None:
+    scene = tmp_path / "scene.md"
+    scene.write_text(SCENE)
+    operator.follow(scene)
+    own = {"HUB": f"{lab.address('hub')}:7370", "TOKEN": str(tmp_path / "operator" / "unl.edu.token")}
+    administrator = Reader(lab, "site", tmp_path / "administrator", own)
+    try:
+        administrator.follow(DOCS / "quick-start-site.md")
+    finally:
+        administrator.close()
+    viewer = Reader(lab, "site", tmp_path / "viewer", {"HUB": f"http://{lab.address('hub')}:7371"})
+    viewer.follow(DOCS / "quick-start-viewer.md")
+
+
+# What others did before: a hub that publishes latency, products that come, and a site that was approved.
+SCENE = """\
+```sh stays
+DOWNBURST_ACCESS__WITHOUT_LOGIN=latency downburst hub --data-dir ~/hub --sites 0.0.0.0:7370 --http 0.0.0.0:7371
+```
+```text
+page and api at http://0.0.0.0:7371
+```
+```sh
+downburst feeds add NGRID
+downburst sites add unl.edu --allow NGRID
+downburst subscriptions add unl.edu NGRID
+downburst sites token unl.edu -o unl.edu.token
+```
+```sh stays
+while true; do downburst put NGRID "readme/$((++number))" README.md; sleep 1; done
+```
+"""
