@@ -62,6 +62,8 @@ EXAMPLES: Mapping[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/v1/sites/{site}/endpoint"): {"contact": "night@unl.example", "access_rate_bps": 1e9},
     ("POST", "/v1/sites/{site}/silences"): {"minutes": 120, "reason": "the power is off until noon"},
     ("POST", "/v1/silences"): {"minutes": 60, "reason": "known", "kind": "silence", "feed": "NGRID"},
+    ("PUT", "/v1/feeds/{feed}/objectives/{site}"): {"objective_ms": 2_000, "quantile": 0.95, "minutes": 15},
+    ("POST", "/v1/sites/{site}/alarm-receivers"): {"receiver": "us", "kind": "mail", "address": "ops@unl.example"},
     ("POST", "/v1/alarm-receivers"): {"receiver": "duty", "kind": "mail", "address": "duty@hub.example"},
     ("POST", "/v1/feeds"): {"feed": "NGRID", **_FEED},
     ("PUT", "/v1/feeds/{feed}"): _FEED,

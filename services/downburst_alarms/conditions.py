@@ -213,7 +213,9 @@ def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Cond
 
 
 def _ms(value: float) -> str:
-    return f"{value / 1000:.2f} s" if abs(value) >= 1000 else f"{value:.0f} ms"
+    if abs(value) >= 1000:
+        return f"{value / 1000:.2f} s"
+    return f"{value:.0f} ms" if abs(value) >= 10 else f"{value:.1f} ms"
 
 
 def _seconds(value: float) -> str:

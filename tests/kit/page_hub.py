@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
@@ -45,15 +46,21 @@ class Hub:
         self.process.wait(timeout=60)
         self.reader.join()
 
-    def receive(self, site: str, directory: Path, *stand_by: "Hub") -> None:
+    def receive(self, site: str, directory: Path, *stand_by: "Hub", options: Sequence[str] = ()) -> None:
         """Starts a site of this hub, for which the others stand by."""
         directory.mkdir()
-        argv = [node_binary(), "receive", "--dir", str(directory)]
+        argv = [node_binary(), "receive", "--dir", str(directory), *options]
         for hub in (self, *stand_by):
             token_file = directory / f"token-{hub.name}"
             token_file.write_text(hub.post(f"sites/{site}/tokens")["token"])
             argv += ["--hub", hub.sites, "--token-file", str(token_file)]
         self.receivers.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL))
+
+    def play(self, *, rate: float, size: float) -> None:
+        """Has the mix of a busy hub played until the end: ten feeds, made if they are missing."""
+        argv = [str(Path(sys.executable).with_name("downburst")), "play", "--mix", "idd-2024", "--create-feeds"]
+        argv += ["--rate", str(rate), "--size", str(size), "--hub", self.url]
+        self.receivers.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     @property
     def url(self) -> str:

@@ -1,22 +1,55 @@
 /** Asks the hub; what it refuses is thrown as its own sentence. */
 export async function call<Answer>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
-  const request: RequestInit = { method, headers: { accept: 'application/json' } }
-  if (signal) request.signal = signal
-  if (body !== undefined) {
-    request.headers = { ...request.headers, 'content-type': 'application/json' }
-    request.body = JSON.stringify(body)
-  }
-  const answer = await fetch(`./v1/${path}`, request)
-  const text = await answer.text()
-  const said: unknown = text === '' ? null : parsed(text)
-  if (!answer.ok) throw new Error(detail(said) ?? `the hub answered ${answer.status}; try again`)
-  return said as Answer
+  return (await asked<Answer>(method, path, { body, signal })).value
+}
+
+/** Something as it was seen: a change that names the tag is refused if somebody else was faster. */
+export interface Seen<Answer> {
+  value: Answer
+  tag: string | null
+}
+
+/** Asks for something that is changed later. */
+export function look<Answer>(path: string): Promise<Seen<Answer>> {
+  return asked<Answer>('GET', path, {})
+}
+
+/** Changes what was seen. */
+export async function change(method: string, path: string, body: unknown, seen: Seen<unknown>): Promise<void> {
+  await asked(method, path, { body, tag: seen.tag })
+}
+
+/** The sentence of whatever was thrown. */
+export function sentenceOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** The sentence of a problem document. */
 export function detail(body: unknown): string | null {
   const found = body !== null && typeof body === 'object' && 'detail' in body ? body.detail : null
   return typeof found === 'string' ? found : null
+}
+
+interface Wanted {
+  body?: unknown
+  signal?: AbortSignal | undefined
+  tag?: string | null
+}
+
+async function asked<Answer>(method: string, path: string, wanted: Wanted): Promise<Seen<Answer>> {
+  const headers: Record<string, string> = { accept: 'application/json' }
+  const request: RequestInit = { method, headers }
+  if (wanted.signal) request.signal = wanted.signal
+  if (wanted.tag) headers['if-match'] = wanted.tag
+  if (wanted.body !== undefined) {
+    headers['content-type'] = 'application/json'
+    request.body = JSON.stringify(wanted.body)
+  }
+  const answer = await fetch(`./v1/${path}`, request)
+  const text = await answer.text()
+  const said: unknown = text === '' ? null : parsed(text)
+  if (!answer.ok) throw new Error(detail(said) ?? `the hub answered ${answer.status}; try again`)
+  return { value: said as Answer, tag: answer.headers.get('etag') }
 }
 
 function parsed(text: string): unknown {

@@ -22,7 +22,7 @@ test('everybody has the pages of their rights', () => {
   const pages = (...scopes: string[]) => pagesFor(scopes).map((link) => link.page)
   expect(pages('latency')).toEqual(['latency', 'tree', 'volume'])
   expect(pages('latency', 'read')).not.toContain('users')
-  expect(pages('latency', 'read', 'operate', 'admin')).toHaveLength(10)
+  expect(pages('latency', 'read', 'operate', 'admin')).toHaveLength(11)
 })
 
 test('a title names what is looked at', () => {

@@ -1,7 +1,7 @@
 /** Where the page is: the part of the address behind `#`, which reproduces what is seen. */
 
 export type PageName =
-  'now' | 'feeds' | 'sites' | 'latency' | 'products' | 'tree' | 'volume' | 'requests' | 'users' | 'audit'
+  'now' | 'alarms' | 'feeds' | 'sites' | 'latency' | 'products' | 'tree' | 'volume' | 'requests' | 'users' | 'audit'
 
 export interface Route {
   page: PageName
@@ -61,9 +61,10 @@ function decoded(text: string): string {
   }
 }
 
-const PAGES: PageName[] = ['now', 'feeds', 'sites', 'latency', 'products', 'tree', 'volume', 'requests', 'users', 'audit']
+const PAGES: PageName[] = ['now', 'alarms', 'feeds', 'sites', 'latency', 'products', 'tree', 'volume', 'requests', 'users', 'audit']
 const TITLES: Record<PageName, string> = {
   now: 'Now',
+  alarms: 'Alarms',
   feeds: 'Feeds',
   sites: 'Sites',
   latency: 'Latency',
@@ -76,6 +77,7 @@ const TITLES: Record<PageName, string> = {
 }
 const NEEDED: Record<PageName, string> = {
   now: 'read',
+  alarms: 'read',
   feeds: 'read',
   sites: 'read',
   latency: 'latency',

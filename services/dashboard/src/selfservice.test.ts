@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { names, receiveCommand, requestIn, type OwnSite } from './selfservice'
+import { filled, names, receiveCommand, requestIn, type OwnSite } from './selfservice'
 
 test.each([
   ['#request', { secret: null }],
@@ -12,6 +12,10 @@ test.each([
 test('feeds are read whatever stands between them', () => {
   expect(names(' NGRID, IDS|DDPLUS;NEXRAD2\nX ')).toEqual(['NGRID', 'IDS|DDPLUS', 'NEXRAD2', 'X'])
   expect(names(' ')).toEqual([])
+})
+
+test('an empty field asks for nothing', () => {
+  expect(filled({ kind: '', feed: 'NGRID', site: ' ' })).toEqual({ feed: 'NGRID' })
 })
 
 test.each([

@@ -36,16 +36,24 @@ export interface Subscription {
   not_pattern: string | null
 }
 
+/** Of a feed a site may take what matches `pattern` (OK) and not `not_pattern` (NOT). */
+export interface Limit {
+  feed: string
+  pattern: string
+  not_pattern: string | null
+}
+
 export interface OwnSite {
   site: string
   organisation: string
   contact: string
-  place: { text: string } | null
+  place: { text: string; latitude: number | null; longitude: number | null } | null
   multicast: boolean
   multicast_interface: string
   circuit_attachment: { port: string; first_vlan: number; last_vlan: number } | null
   access_rate_bps: number | null
   allow: string[]
+  limits: Limit[]
   subscriptions: Subscription[]
   credentials: { sha256: string; created_at: string; peer: string; expires_at: string | null; revoked_at: string | null }[]
   troubles: Record<string, string>
@@ -62,14 +70,6 @@ export interface LatencyRow {
   p95: number | null
   p99: number | null
   max: number | null
-}
-
-export interface Alarm {
-  alarm: number
-  since: string
-  sentence: string
-  next_step: string
-  silenced_until: string | null
 }
 
 /** What a pattern would have matched of what came. */
@@ -104,6 +104,11 @@ export function requestIn(hash: string): { secret: string | null } | null {
 /** The names in a field, whatever people put between them. */
 export function names(text: string): string[] {
   return text.split(/[\s,;]+/).filter((one) => one !== '')
+}
+
+/** What was filled in: an empty field asks for nothing. */
+export function filled(fields: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value.trim() !== ''))
 }
 
 /** The command that starts a receiver, to be copied. */

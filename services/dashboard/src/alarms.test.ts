@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+
+import { aboutOf, begins, heardBy, isAhead, objectiveInWords, shownAddress, utc, windowOf, type Silence } from './alarms'
+
+const SILENCE: Silence = {
+  number: 1,
+  until: '2026-01-31T14:00:00+00:00',
+  by: 'anna',
+  reason: '',
+  kind: null,
+  feed: null,
+  site: null,
+  begins: null,
+}
+
+test.each([
+  [{}, 'all alarms'],
+  [{ site: 'unl.edu' }, 'all alarms of unl.edu'],
+  [{ kind: 'clock', site: 'unl.edu' }, 'clock alarms of unl.edu'],
+  [{ feed: 'NGRID', site: 'unl.edu' }, 'all alarms of NGRID at unl.edu'],
+])('a silence of %o is about %s', (about, expected) => expect(aboutOf({ ...SILENCE, ...about })).toBe(expected))
+
+test('a window that lies ahead says both its ends, in UTC', () => {
+  const ahead = { ...SILENCE, begins: '2026-01-31T13:00:00+01:00' }
+  expect(windowOf(ahead)).toBe('2026-01-31 12:00 to 2026-01-31 14:00')
+  expect(windowOf(SILENCE)).toBe('until 2026-01-31 14:00')
+  expect(isAhead(ahead, new Date('2026-01-31T11:59:59Z'))).toBe(true)
+  expect(isAhead(ahead, new Date('2026-01-31T12:00:00Z'))).toBe(false)
+  expect(isAhead(SILENCE, new Date(0))).toBe(false)
+})
+
+test.each([
+  ['mail', 'ops@unl.edu', 'ops@unl.edu'],
+  ['webhook', 'https://chat.example/hook/secret', 'https://chat.example/…'],
+  ['webhook', 'https://chat.example/?token=secret', 'https://chat.example/…'],
+  ['alertmanager', 'http://am:9093', 'http://am:9093'],
+  ['webhook', 'no url', 'webhook'],
+] as const)('of a %s at %s is shown %s', (kind, address, expected) => expect(shownAddress({ kind, address })).toBe(expected))
+
+test('a receiver hears of what it names, or of all', () => {
+  const all = { receiver: 'ops', kind: 'mail', address: 'a@b', kinds: [], feeds: [], sites: [] } as const
+  expect(heardBy({ ...all, kinds: [], feeds: [], sites: [] })).toBe('all alarms')
+  expect(heardBy({ ...all, kinds: ['clock', 'silence'], feeds: ['NGRID'], sites: [] })).toBe('clock, silence alarms of NGRID')
+})
+
+test('an objective says what the hub decides where it says nothing itself', () => {
+  const objective = { feed: 'NGRID', site: 'unl.edu', objective_ms: 2000, quantile: 0.95, minutes: 15 }
+  expect(objectiveInWords(objective)).toBe('95 % within 2.00 s, over 15 min')
+  expect(objectiveInWords({ ...objective, quantile: null, minutes: null })).toBe('the usual share within 2.00 s, over the usual time')
+})
+
+test('a moment in a field is one in UTC', () => {
+  expect(begins('2026-01-31T12:00')).toEqual({ begins: '2026-01-31T12:00:00Z' })
+  expect(begins('')).toEqual({})
+  expect(utc('nonsense')).toBe('nonsense')
+})

@@ -1,0 +1,113 @@
+/** What is wrong, what nobody is told of for a while, whom to tell, and what latency has to meet. */
+import { latency, percent, span } from './format'
+
+export interface Alarm {
+  alarm: number
+  kind: string
+  feed: string | null
+  site: string | null
+  since: string
+  ended_at: string | null
+  sentence: string
+  next_step: string
+  silenced_until: string | null
+}
+
+/** What is left out stands for all; without a begin it began when it was made. */
+export interface Silence {
+  number: number
+  until: string
+  by: string
+  reason: string
+  kind: string | null
+  feed: string | null
+  site: string | null
+  begins: string | null
+}
+
+export type ReceiverKind = 'mail' | 'webhook' | 'alertmanager'
+
+/** Whom to tell; empty lists stand for all. */
+export interface Receiver {
+  receiver: string
+  kind: ReceiverKind
+  address: string
+  kinds: string[]
+  feeds: string[]
+  sites: string[]
+}
+
+/** What the latency of a feed at one site has to meet; `null`: as the hub's settings say. */
+export interface Objective {
+  feed: string
+  site: string
+  objective_ms: number
+  quantile: number | null
+  minutes: number | null
+}
+
+/** What a silence keeps quiet: `clock alarms of unl.edu`. */
+export function aboutOf(silence: Silence): string {
+  const about = [silence.feed, silence.site].filter(Boolean).join(' at ')
+  const what = silence.kind ? `${silence.kind} alarms` : 'all alarms'
+  return about === '' ? what : `${what} of ${about}`
+}
+
+/** When a silence holds, in UTC. */
+export function windowOf(silence: Silence): string {
+  return silence.begins ? `${utc(silence.begins)} to ${utc(silence.until)}` : `until ${utc(silence.until)}`
+}
+
+/** Whether a silence waits for its begin; a moment that can't be read has come. */
+export function isAhead(silence: Silence, now: Date): boolean {
+  return silence.begins !== null && Date.parse(silence.begins) > now.getTime()
+}
+
+/** An address without what may be a secret in it: of a URL the host alone. */
+export function shownAddress(receiver: Pick<Receiver, 'kind' | 'address'>): string {
+  if (receiver.kind === 'mail') return receiver.address
+  try {
+    const url = new URL(receiver.address)
+    return url.pathname === '/' && url.search === '' ? url.origin : `${url.origin}/…`
+  } catch {
+    return receiver.kind
+  }
+}
+
+/** What a receiver hears of: `silence, clock alarms of NGRID`. */
+export function heardBy(receiver: Receiver): string {
+  const kinds = receiver.kinds.length > 0 ? `${receiver.kinds.join(', ')} alarms` : 'all alarms'
+  const about = [receiver.feeds.join(', '), receiver.sites.join(', ')].filter((one) => one !== '').join(' at ')
+  return about === '' ? kinds : `${kinds} of ${about}`
+}
+
+/** An objective in words: `99 % within 2.00 s, over 15 min`. */
+export function objectiveInWords(objective: Objective): string {
+  const share = objective.quantile === null ? 'the usual share' : percent(objective.quantile)
+  const over = objective.minutes === null ? 'the usual time' : span(objective.minutes * 60)
+  return `${share} within ${latency(objective.objective_ms)}, over ${over}`
+}
+
+/** A moment to the minute, in UTC: `2026-01-31 12:00`. */
+export function utc(at: string): string {
+  const moment = new Date(at)
+  return Number.isNaN(moment.getTime()) ? at : moment.toISOString().slice(0, 16).replace('T', ' ')
+}
+
+/** What a field for a moment in UTC holds, as the api reads it; nothing for an empty field. */
+export function begins(field: string): { begins?: string } {
+  return field === '' ? {} : { begins: `${field}:00Z` }
+}
+
+export const ALARM_KINDS = [
+  ...['objective', 'silence', 'site-down', 'site-disk', 'action', 'stalled', 'heartbeat', 'clock'],
+  ...['hub-disk', 'retention', 'circuit', 'prediction'],
+]
+/** How long people work on a site. */
+export const LENGTHS = [
+  { minutes: 60, title: '1 hour' },
+  { minutes: 4 * 60, title: '4 hours' },
+  { minutes: 24 * 60, title: '1 day' },
+  { minutes: 7 * 24 * 60, title: '7 days' },
+  { minutes: 30 * 24 * 60, title: '30 days' },
+]
