@@ -122,9 +122,11 @@ class Sheet:
 
     def by_feed(self) -> Self:
         """The same rows with paths that name neither site nor transport, so that those of a feed are merged."""
-        known: dict[Path, int] = {}
-        at = [known.setdefault(path._replace(site="", transport=""), len(known)) for path in self.paths]
-        return replace(self, paths=tuple(known), path=np.array(at, np.int64)[self.path])
+        return self._with_paths([path._replace(site="", transport="") for path in self.paths])
+
+    def by_site(self) -> Self:
+        """The same rows with paths that name no transport, so that those of a feed at a site are merged."""
+        return self._with_paths([path._replace(transport="") for path in self.paths])
 
     def by_path(self) -> "Merged":
         """Each path's values over all minutes, in the order of `paths`; a path without a row counts nothing."""
@@ -164,6 +166,12 @@ class Sheet:
                 bound_ms=None if bound_us < 0 else bound_us / 1000,
                 buckets=dict(zip(names[end - size : end], held[end - size : end], strict=True)),
             )
+
+    def _with_paths(self, paths: Sequence[Path]) -> Self:
+        """The same rows with other paths in the place of these; equal ones become one."""
+        known: dict[Path, int] = {}
+        at = [known.setdefault(path, len(known)) for path in paths]
+        return replace(self, paths=tuple(known), path=np.array(at, np.int64)[self.path])
 
     def _with(self, merged: "tuple[Ints, Ints, Merged]") -> Self:
         path, minute, values = merged

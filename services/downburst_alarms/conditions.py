@@ -11,8 +11,8 @@ from downburst.circuits import Circuit, CircuitState
 from downburst.clock import from_us
 from downburst.events import SiteProgress
 from downburst.live import RetentionWarning, SiteSession
-from downburst.model import Feed, LatencyKind, Plan, Site, SketchRow, Subscription
-from downburst.sketch import LatencySketch
+from downburst.model import Feed, LatencyKind, Plan, Site, Subscription
+from downburst.sheet import Sheet
 from downburst_alarms.gaps import Gaps
 
 
@@ -30,8 +30,8 @@ class Situation:
     subscriptions: Sequence[Subscription] = ()
     objectives: Sequence[Objective] = ()
     """Of single sites."""
-    sketches: Sequence[SketchRow] = ()
-    """Of the longest window of an objective."""
+    latencies: Sheet = field(default_factory=Sheet.empty)
+    """Distribution latencies by the minute, of the longest window of an objective."""
     circuits: Sequence[Circuit] = ()
     plans: Sequence[Plan] = ()
     sessions: Mapping[str, SiteSession] = field(default_factory=dict)
@@ -52,37 +52,51 @@ def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]
 
 
 def _objectives(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
-    rows: defaultdict[tuple[str, str], list[SketchRow]] = defaultdict(list)
-    for row in situation.sketches:
-        if row.kind is LatencyKind.DISTRIBUTION:
-            rows[row.feed, row.site].append(row)
     of_feeds = {feed.name: feed.objective_ms for feed in situation.feeds}
     of_sites = {(one.feed, one.site): one for one in situation.objectives}
-    for (feed, site), its_rows in sorted(rows.items()):
-        objective = of_sites.get((feed, site))
-        if objective is None and feed in of_feeds:
-            objective = Objective(feed, site, of_feeds[feed])
-        if objective is not None:
-            yield from _missed(objective, its_rows, situation.now, settings)
+    measured = situation.latencies.by_site()
+    judged: defaultdict[tuple[float, float], dict[int, Objective]] = defaultdict(dict)
+    for place, path in enumerate(measured.paths):
+        objective = of_sites.get((path.feed, path.site))
+        if objective is None and path.feed in of_feeds:
+            objective = Objective(path.feed, path.site, of_feeds[path.feed])
+        if objective is not None and path.kind == LatencyKind.DISTRIBUTION.value:
+            minutes = objective.minutes or settings.objective_minutes
+            judged[minutes, objective.quantile or settings.objective_quantile][place] = objective
+    missed = [
+        condition
+        for (minutes, quantile), objectives in judged.items()
+        for condition in _missed(objectives, measured, minutes, quantile, situation.now, settings)
+    ]
+    return sorted(missed, key=lambda one: (one.feed or "", one.site or ""))
 
 
 def _missed(
-    objective: Objective, rows: list[SketchRow], now: datetime, settings: AlarmSettings
+    objectives: Mapping[int, Objective],
+    measured: Sheet,
+    minutes: float,
+    quantile: float,
+    now: datetime,
+    settings: AlarmSettings,
 ) -> Iterable[Condition]:
-    quantile = objective.quantile or settings.objective_quantile
-    minutes = objective.minutes or settings.objective_minutes
+    """Those of objectives with the same window and quantile, by their path's place, that were not met."""
     since = int(now.timestamp() // 60) - round(minutes) + 1
-    sketch = LatencySketch.of_rows([row for row in rows if row.minute >= since])
-    measured_ms = sketch.quantile_ms(quantile)
-    if measured_ms is None or sketch.count < settings.objective_products or measured_ms <= objective.objective_ms:
-        return
+    merged = measured.only(measured.minute >= since).by_path()
+    (reached_ms,) = merged.quantiles_ms(quantile)
+    for place, objective in objectives.items():
+        reached = float(reached_ms[place])
+        if merged.count[place] >= settings.objective_products and reached > objective.objective_ms:
+            yield _late(objective, reached, minutes, quantile)
+
+
+def _late(objective: Objective, measured_ms: float, minutes: float, quantile: float) -> Condition:
     feed, site = objective.feed, objective.site
     sentence = (
         f"{feed} reaches {site} late: p{quantile * 100:g} {_ms(measured_ms)} in {minutes:g} min, "
         f"objective {_ms(objective.objective_ms)}"
     )
     step = f"see which stage is slow: downburst latency --feed '{feed}' --site {site}, then trace a slow product"
-    yield Condition(AlarmKind.OBJECTIVE, sentence, step, feed, site)
+    return Condition(AlarmKind.OBJECTIVE, sentence, step, feed, site)
 
 
 def _silences(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
@@ -132,7 +146,10 @@ def _connected(
     for progress in session.progress.values():
         failed = progress.action_failed
         if failed is not None:
-            sentence = f"{site.name} has {progress.feed}, and its rule {failed.rule} failed: {failed.last_error}"
+            others = f" for {failed.count} products" if failed.count > 1 else ""
+            sentence = (
+                f"{site.name} has {progress.feed}, and its rule {failed.rule} failed{others}: {failed.last_error}"
+            )
             step = "at the site: downburst-node actions failed; mend what it says, then actions retry, or drop"
             yield Condition(AlarmKind.ACTION, sentence, step, progress.feed, site.name)
         if progress.trouble:

@@ -13,7 +13,9 @@ from downburst.clock import Clock, from_us
 from downburst.errors import DownburstError
 from downburst.events import TrafficSeen
 from downburst.ledger import Book, Ledger
+from downburst.ledger.latency_selection import Selection
 from downburst.live import LiveState
+from downburst.model import LatencyKind
 from downburst.settings import Settings
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import Gaps, gaps_of_history
@@ -115,7 +117,9 @@ class AlarmWatch:
             sites=book.sites.all(),
             subscriptions=book.subscriptions.all(),
             objectives=objectives,
-            sketches=book.latency.rows(since_minute=since),
+            latencies=book.latency.sheet(
+                Selection(since_minute=since, kind=LatencyKind.DISTRIBUTION), step_minutes=1
+            ),
             circuits=book.circuits.begun(),
             plans=book.plans.all_current(),
             sessions=self._live.sessions,

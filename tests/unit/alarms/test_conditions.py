@@ -11,7 +11,8 @@ from downburst.alarms import AlarmKind, Condition, Objective
 from downburst.clock import to_us
 from downburst.events import ActionFailed, SiteProgress
 from downburst.live import RetentionWarning, SiteSession
-from downburst.model import Feed, Site, SketchRow, Subscription, Transport
+from downburst.model import Feed, LatencyKind, Site, SketchRow, Subscription, Transport
+from downburst.sheet import Sheet
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import FEWEST, Gaps
 from factories import plan, sketch_row
@@ -50,7 +51,7 @@ def test_nothing_is_wrong() -> None:
     [([2_000.0] * 3 + [5.0] * 197, True), ([2_000.0] + [5.0] * 199, False), ([9e3] * 99, False)],
 )
 def test_an_objective_is_missed_by_its_quantile_and_not_by_a_few(values_ms: Sequence[float], raised: bool) -> None:
-    found = wrong(replace(QUIET, sketches=(lately(values_ms),)))
+    found = wrong(replace(QUIET, latencies=Sheet.of_rows([lately(values_ms)])))
     assert [one.kind for one in found] == ([AlarmKind.OBJECTIVE] if raised else [])
     if found:
         assert "p99 1.9" in found[0].sentence
@@ -62,17 +63,28 @@ def lately(values_ms: Sequence[float], *, minutes_ago: int = 1) -> SketchRow:
 
 
 def test_a_site_has_an_objective_of_its_own_with_quantile_and_window() -> None:
-    rows = (lately([100.0] * 200), lately([900.0] * 200, minutes_ago=40))
-    assert wrong(replace(QUIET, sketches=rows)) == []
+    other = replace(lately([9e3] * 200), kind=LatencyKind.END_TO_END)
+    rows = Sheet.of_rows([lately([100.0] * 200), lately([900.0] * 200, minutes_ago=40), other])
+    assert wrong(replace(QUIET, latencies=rows)) == []
     stricter = Objective("NGRID", "unl.edu", 50.0)
-    (found,) = wrong(replace(QUIET, sketches=rows, objectives=(stricter,)))
+    (found,) = wrong(replace(QUIET, latencies=rows, objectives=(stricter,)))
     assert "objective 50 ms" in found.sentence
-    assert wrong(replace(QUIET, sketches=rows, objectives=(replace(stricter, site="other.edu"),))) == []
+    assert wrong(replace(QUIET, latencies=rows, objectives=(replace(stricter, site="other.edu"),))) == []
     longer = Objective("NGRID", "unl.edu", 500.0, quantile=0.75, minutes=60.0)
-    (found,) = wrong(replace(QUIET, sketches=rows, objectives=(longer,)))
+    (found,) = wrong(replace(QUIET, latencies=rows, objectives=(longer,)))
     assert "p75" in found.sentence
     assert "in 60 min" in found.sentence
-    assert wrong(replace(QUIET, sketches=rows, objectives=(replace(longer, quantile=0.4),))) == []
+    assert wrong(replace(QUIET, latencies=rows, objectives=(replace(longer, quantile=0.4),))) == []
+
+
+def test_an_objective_is_judged_over_all_transports_of_a_feed_at_a_site() -> None:
+    by_multicast = replace(lately([2_000.0] * 60), transport=Transport.MULTICAST)
+    assert wrong(replace(QUIET, latencies=Sheet.of_rows([by_multicast]))) == [], "so few say nothing"
+    both = Sheet.of_rows([by_multicast, lately([3_000.0] * 60)])
+    (found,) = wrong(replace(QUIET, latencies=both))
+    assert (found.feed, found.site) == ("NGRID", "unl.edu")
+    late_elsewhere = replace(lately([5_000.0] * 200), site="other.edu")
+    assert len(wrong(replace(QUIET, latencies=Sheet.joined([both, Sheet.of_rows([late_elsewhere])])))) == 2
 
 
 def steady(gap_s: float, count: int) -> Gaps:
@@ -124,6 +136,8 @@ def test_a_site_whose_own_rule_fails_is_named_with_what_to_do() -> None:
     progress = SiteProgress("NGRID", 7, 0, Transport.UNICAST, 1, action_failed=failed)
     (found,) = wrong(with_progress(progress))
     assert (found.kind, "pqact.conf:5 failed: no station table" in found.sentence) == (AlarmKind.ACTION, True)
+    (several,) = wrong(with_progress(replace(progress, action_failed=replace(failed, count=12))))
+    assert "pqact.conf:5 failed for 12 products: no" in several.sentence
     assert "actions failed" in found.next_step
 
 
