@@ -13,7 +13,7 @@ from downburst.errors import BadInput
 from downburst.ledger import Book
 from downburst.moments import coming_moment
 from downburst_api.guard import caller_of
-from downburst_api.pages import Paged
+from downburst_api.pages import Documented, Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import Shape
 
@@ -56,6 +56,7 @@ class ReceiverNew(Shape):
 @router.get("/alarms")
 async def list_alarms(  # noqa: PLR0913
     hub: Hub,
+    page: Documented,
     *,
     site: Annotated[str | None, Query(max_length=63)] = None,
     feed: Annotated[str | None, Query(max_length=64)] = None,
@@ -73,7 +74,7 @@ async def list_alarms(  # noqa: PLR0913
     found, silences = await hub.ledger.read(look)
     now = hub.clock.now()
     items = [_alarm_out(one, silences, now) for one in found if site in (None, one.site) and feed in (None, one.feed)]
-    return {"items": items, "next": found[-1].number if ended and len(found) == limit else None}
+    return page.of(items, found[-1].number if ended and len(found) == limit else None)
 
 
 @router.get("/silences")
@@ -101,6 +102,17 @@ async def end_silence(hub: Hub, number: Number) -> None:
 async def list_receivers(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """Whom alarms are told, by name."""
     return page.of(map(receiver_out, await hub.ledger.read(lambda book: book.alarm_receivers.all())), "receiver")
+
+
+@router.get("/site-alarm-receivers")
+async def list_site_receivers(
+    hub: Hub, page: Paged, site: Annotated[str | None, Query(max_length=63)] = None
+) -> list[dict[str, Any]]:
+    """Whom administrators of sites want told of their own site, by site and name."""
+    found = await hub.ledger.read(lambda book: book.site_receivers.all())
+    wanted = (one for one in found if site in (None, one.owner))
+    named = ({"site_receiver": f"{one.owner}/{one.name}", "site": one.owner, **receiver_out(one)} for one in wanted)
+    return page.of(named, "site_receiver")
 
 
 @router.post("/alarm-receivers", status_code=201, responses={409: {"description": "The name is taken."}})

@@ -12,7 +12,7 @@ from downburst.browsing import Browse
 from downburst.deliveries import ProductFacts
 from downburst.moments import moment
 from downburst_api.guard import caller_of
-from downburst_api.pages import Cursor, read_cursor, write_cursor
+from downburst_api.pages import Cursor, Documented, read_cursor, write_cursor
 from downburst_api.rights import check_pattern, check_right
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import Shape
@@ -39,6 +39,7 @@ class PatternTest(Shape):
 async def list_products(  # noqa: PLR0913
     hub: Hub,
     caller: Asking,
+    page: Documented,
     *,
     feed: str,
     contains: Annotated[str | None, Query(max_length=4096, description="A part of the id, as it is.")] = None,
@@ -61,10 +62,8 @@ async def list_products(  # noqa: PLR0913
         limit=limit,
     )
     found = await hub.node.browse(wanted)
-    return {
-        "items": [_listed(product) for product in found.products],
-        "next": None if found.complete else write_cursor(found.searched_to),
-    }
+    items = [_listed(product) for product in found.products]
+    return page.of(items, None if found.complete else write_cursor(found.searched_to))
 
 
 @router.post("/feeds/{feed}/pattern-test")

@@ -9,6 +9,7 @@ from downburst.ledger import Book
 from downburst.ledger.exceptions import ExceptionsPage, Lost
 from downburst.model import ProductException
 from downburst.moments import moment
+from downburst_api.pages import Documented
 from downburst_api.runtime import Runtime, runtime_of
 
 router = APIRouter(prefix="/v1", tags=["deliveries"])
@@ -18,6 +19,7 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 @router.get("/deliveries")
 async def lost_deliveries(  # noqa: PLR0913
     hub: Hub,
+    answer: Documented,
     *,
     state: Annotated[
         list[Literal["expired", "rejected"]] | None, Query(description="One or both; both if none.")
@@ -49,10 +51,7 @@ async def lost_deliveries(  # noqa: PLR0913
 
     found = await hub.ledger.read(page)
     described = await _described(hub, found)
-    return {
-        "items": [_item(one, described) for one in found.items],
-        "next": found.next,
-    }
+    return answer.of([_item(one, described) for one in found.items], found.next)
 
 
 Key = tuple[str, str, int]

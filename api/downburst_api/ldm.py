@@ -1,15 +1,15 @@
 """Routes of LDM: sources that are asked for products, who may push, and who is connected."""
 
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 
 from downburst.errors import DownburstError, NodeAway
 from downburst.ldm.feed_types import parse_feed_type
 from downburst.ledger import Book
 from downburst.model import LdmAccept
-from downburst.recordings import Report
 from downburst_api.pages import Paged
 from downburst_api.rights import check_pattern
 from downburst_api.runtime import Runtime, runtime_of
@@ -76,9 +76,9 @@ async def remove_source(hub: Hub, source: str) -> None:
 
 
 @router.get("/accepts")
-async def list_accepts(hub: Hub) -> list[LdmAccept]:
+async def list_accepts(hub: Hub, page: Paged) -> list[dict[str, Any]]:
     """Who may push what, oldest first."""
-    return await hub.ledger.read(lambda book: book.ldm_accepts.all())
+    return page.of(map(asdict, await hub.ledger.read(lambda book: book.ldm_accepts.all())), "id")
 
 
 @router.post("/accepts", status_code=201, responses={422: {}})
@@ -111,9 +111,16 @@ async def list_peers(hub: Hub) -> dict[str, Any]:
 
 
 @router.get("/reports")
-async def list_reports(hub: Hub) -> list[Report]:
+async def list_reports(
+    hub: Hub,
+    page: Paged,
+    *,
+    host: Annotated[str | None, Query(max_length=255, description="Only of this host.")] = None,
+    feed: Annotated[str | None, Query(max_length=64, description="Only of this feed type.")] = None,
+) -> list[dict[str, Any]]:
     """What rtstats lines told last: how late products are at hosts that this hub does not run, by their clocks."""
-    return sorted(hub.live.reports.values(), key=lambda one: (one.host, one.feed, one.path))
+    told = (one for one in hub.live.reports.values() if host in (None, one.host) and feed in (None, one.feed))
+    return page.of(({"report": f"{one.host} {one.feed} {one.path}", **asdict(one)} for one in told), "report")
 
 
 async def _status(hub: Runtime) -> dict[str, Any]:

@@ -72,7 +72,22 @@ class NewestPage:
         return page_of(items, self._limit, (key,), self._answer, self._asked)
 
 
+class Document:
+    """A page of a list that is answered as a document with `items` and `next`."""
+
+    def __init__(self, asked: Request, answer: Response) -> None:
+        self._asked = asked
+        self._answer = answer
+
+    def of(self, items: Sequence[Any], following: str | int | None) -> dict[str, Any]:
+        """The page, and the cursor of the next one; None: there is none."""
+        if following is not None:
+            _lead_on(self._answer, self._asked, following)
+        return {"items": items, "next": following}
+
+
 Paged = Annotated[Page, Depends(Page)]
+Documented = Annotated[Document, Depends(Document)]
 NewestPaged = Annotated[NewestPage, Depends(NewestPage)]
 
 
@@ -80,9 +95,13 @@ def page_of(items: Sequence[Item], limit: int, key: Sequence[str], answer: Respo
     """The first `limit` of the items; tells where the next page begins if there are more."""
     page = list(items[:limit])
     if len(items) > limit:
-        url = asked.url.include_query_params(cursor=write_cursor(*(page[-1][name] for name in key)))
-        answer.headers["link"] = f'<{url.path}?{url.query}>; rel="next"'
+        _lead_on(answer, asked, write_cursor(*(page[-1][name] for name in key)))
     return page
+
+
+def _lead_on(answer: Response, asked: Request, cursor: str | int) -> None:
+    url = asked.url.include_query_params(cursor=cursor)
+    answer.headers["link"] = f'<{url.path}?{url.query}>; rel="next"'
 
 
 def write_cursor(*key: str | int) -> str:

@@ -75,6 +75,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("PUT", "/v1/feeds/{feed}/objectives/{site}"): OPERATE,
     ("DELETE", "/v1/feeds/{feed}/objectives/{site}"): OPERATE,
     ("GET", "/v1/alarm-receivers"): OPERATE,
+    ("GET", "/v1/site-alarm-receivers"): OPERATE,
     ("POST", "/v1/alarm-receivers"): OPERATE,
     ("DELETE", "/v1/alarm-receivers/{receiver}"): OPERATE,
     ("POST", "/v1/alarm-receivers/{receiver}/test"): OPERATE,

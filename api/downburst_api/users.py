@@ -26,7 +26,7 @@ from downburst.ledger.access import token_scopes
 from downburst.ledger.audit import Changes
 from downburst.moments import moment
 from downburst_api.guard import caller_of
-from downburst_api.pages import Paged
+from downburst_api.pages import Documented, Paged
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import Shape
 
@@ -167,6 +167,7 @@ async def revoke_token(hub: Hub, number: Annotated[int, Path(ge=1, le=2**53)]) -
 @router.get("/audit")
 async def list_changes(  # noqa: PLR0913
     hub: Hub,
+    page: Documented,
     *,
     who: Annotated[str | None, Query(max_length=80)] = None,
     kind: Annotated[str | None, Query(max_length=32, description="feed, site, subscription, pin ...")] = None,
@@ -187,10 +188,8 @@ async def list_changes(  # noqa: PLR0913
         end=None if end is None else moment(end, now),
     )
     found = await hub.ledger.read(lambda book: book.audit.page(wanted, before=cursor or after, limit=limit))
-    return {
-        "items": [asdict(change) for change in found],
-        "next": found[-1].number if len(found) == limit else None,
-    }
+    items = [asdict(change) for change in found]
+    return page.of(items, found[-1].number if len(found) == limit else None)
 
 
 def _invited(book: Book, user: User, secret: str) -> dict[str, Any]:

@@ -82,6 +82,7 @@ COMMANDS = {
     "why": "deliveries:why",
     "deliveries": "deliveries:deliveries",
     "alarms": "alarms:app",
+    "objectives": "objectives:app",
     "latency": "status:latency",
     "volume": "status:volume",
     "status": "status:status",

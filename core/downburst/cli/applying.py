@@ -28,7 +28,8 @@ def apply(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a hub to what a declaration says: feeds, sites, subscriptions, LDM, upstreams, ports, pins, receivers.
+    """Bring a hub to what a declaration says: feeds, sites, subscriptions, LDM, upstreams, ports, pins, receivers,
+    objectives of single sites and windows of maintenance.
 
     What the hub has beyond it stays, unless --prune is given; parts that are left out stay in any case. The
     changes are shown first; a second run finds nothing to do.

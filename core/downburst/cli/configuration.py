@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -74,6 +75,32 @@ class Known:
         """With addresses as far as they are no secret."""
         found = [_some(receiver, RECEIVER) for receiver in self._list("alarm-receivers")]
         return [one | {"address": without_secrets(one["address"])} for one in found]
+
+    @cached_property
+    def site_alarm_receivers(self) -> list[Entry]:
+        """Of sites' own, with addresses as far as they are no secret."""
+        found = [_some(receiver, SITE_RECEIVER) for receiver in self._list("site-alarm-receivers")]
+        return [one | {"address": without_secrets(one["address"])} for one in found]
+
+    @cached_property
+    def objectives(self) -> list[Entry]:
+        """Of feeds at single sites; a feed's own is a property of it."""
+        return [_some(objective, OBJECTIVE) for objective in self._list("objectives")]
+
+    @cached_property
+    def windows(self) -> list[tuple[Entry, int]]:
+        """Windows of maintenance with a beginning that are not over, and their numbers."""
+        return [(_window(silence), silence["number"]) for silence in self._list("silences") if silence.get("begins")]
+
+    @property
+    def maintenance(self) -> list[Entry]:
+        """The same without numbers."""
+        return [window for window, _ in self.windows]
+
+    @property
+    def now(self) -> datetime:
+        """To tell what is over."""
+        return datetime.now(UTC)
 
     def document(self) -> dict[str, list[Entry]]:
         """All of it, as `apply` takes it."""
@@ -177,6 +204,70 @@ def _receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
         yield Step(f"add alarm receiver {name}{_said(hidden, 'receiver')}", "POST", ("alarm-receivers",), receiver)
 
 
+def _site_receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for receiver in entries(wanted, "site_alarm_receivers", "site", "receiver", "kind", "address"):
+        site, name = receiver["site"], receiver["receiver"]
+        before = next((one for one in known.site_alarm_receivers if _key(one, SITE_AND_NAME) == (site, name)), None)
+        hidden = receiver | {"address": without_secrets(receiver["address"])}
+        if before is not None and all(before.get(key) == value for key, value in hidden.items()):
+            continue
+        if receiver["address"].endswith(f"/{HIDDEN}"):
+            raise BadInput(
+                f"the address of alarm receiver {name} of {site} was hidden when it was exported; write it down whole"
+            )
+        path = ("sites", site, "alarm-receivers")
+        if before is not None:
+            yield Step(f"remove alarm receiver {name} of {site}, to make it anew", "DELETE", (*path, name))
+        body = {key: value for key, value in receiver.items() if key != "site"}
+        yield Step(f"add alarm receiver {name} of {site}: {receiver['kind']} {hidden['address']}", "POST", path, body)
+
+
+def _objectives(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for objective in entries(wanted, "objectives", *FEED_AND_SITE, "objective_ms"):
+        if _some(objective, OBJECTIVE) not in known.objectives:
+            feed, site = _key(objective, FEED_AND_SITE)
+            body = {key: value for key, value in objective.items() if key not in FEED_AND_SITE}
+            what = (
+                f"{feed} has to come to {site} within {objective['objective_ms']:g} ms{_said(body, 'objective_ms')}"
+            )
+            yield Step(what, "PUT", ("feeds", feed, "objectives", site), body)
+
+
+def _maintenance(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    for entry in entries(wanted, "maintenance", "begins", "minutes"):
+        window = _declared_window(entry)
+        is_over = _instant(window["begins"]) + timedelta(minutes=window["minutes"]) <= known.now
+        if not is_over and window not in known.maintenance:
+            yield Step(f"tell nobody of alarms{_said(window, '')}", "POST", ("silences",), window)
+
+
+def _declared_window(entry: Entry) -> Entry:
+    begins = _instant(entry["begins"]).isoformat()
+    return {**_some(entry, WINDOW), "begins": begins, "minutes": float(entry["minutes"])}
+
+
+def _window(silence: Entry) -> Entry:
+    """A silence as a window: how long, instead of until when."""
+    begins, until = _instant(silence["begins"]), _instant(silence["until"])
+    minutes = (until - begins) / timedelta(minutes=1)
+    return {**_some(silence, WINDOW), "begins": begins.isoformat(), "minutes": minutes}
+
+
+def _instant(text: object) -> datetime:
+    """An instant of a declaration; YAML reads some of them itself."""
+    try:
+        instant = text if isinstance(text, datetime) else datetime.fromisoformat(str(text))
+    except ValueError:
+        raise BadInput(f"{text!r} is no instant; write for example 2026-03-01T06:00:00+00:00") from None
+    if instant.tzinfo is None:
+        raise BadInput(f"{text!r} has no offset from UTC; write for example 2026-03-01T06:00:00+00:00")
+    return instant.astimezone(UTC)
+
+
+def _key(entry: Entry, names: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(entry.get(name) for name in names)
+
+
 def _thing(kind: str, path: tuple[str, ...], wanted: Entry, known: Entry | None) -> Iterator[Step]:
     name = wanted[kind]
     if known is None:
@@ -210,6 +301,8 @@ def _subscriptions(site: str, wanted: list[Entry], known: Known) -> Iterator[Ste
 
 def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     """Removals of what the parts that are named don't name; parts that are left out stay as they are."""
+    yield from _pruned_pairs(wanted, known)
+    yield from _pruned_windows(wanted, known)
     for part, kind, path in _NAMED:
         if part in wanted:
             kept = {entry[kind] for entry in entries(wanted, part, kind)}
@@ -224,6 +317,23 @@ def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
             if _some(one, ACCEPT) not in lines:
                 what = f"let hosts that match {one['host']} no longer push {one['feeds']} {one['pattern']}"
                 yield Step(what, "DELETE", ("ldm", "accepts", str(one["id"])))
+
+
+def _pruned_pairs(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    """What is known by two names; before its site or feed goes, and takes it along."""
+    for part, names, what, ends in _PAIRS:
+        if part in wanted:
+            kept = [_key(one, names) for one in entries(wanted, part, *names)]
+            for key in (_key(one, names) for one in getattr(known, part)):
+                if key not in kept:
+                    yield Step(what.format(*key), "DELETE", tuple(end.format(*key) for end in ends))
+
+
+def _pruned_windows(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
+    windows = [_declared_window(one) for one in entries(wanted, "maintenance", "begins", "minutes")]
+    for window, number in known.windows:
+        if "maintenance" in wanted and window not in windows:
+            yield Step(f"end window {number}{_said(window, '')}", "DELETE", ("silences", str(number)))
 
 
 def _pruned_subscriptions(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
@@ -286,6 +396,11 @@ ACCEPT = ("feeds", "pattern", "host")
 UPSTREAM = ("upstream", "address", "feeds")
 PORT = (*("port", "site", "rate_bps", "port_rate_bps", "interface", "underlay", "stp", "first_vlan", "last_vlan"),)
 RECEIVER = ("receiver", "kind", "address", "kinds", "feeds", "sites")
+SITE_RECEIVER = ("site", "receiver", "kind", "address", "kinds", "feeds")
+SITE_AND_NAME = ("site", "receiver")
+FEED_AND_SITE = ("feed", "site")
+OBJECTIVE = (*FEED_AND_SITE, "objective_ms", "quantile", "minutes")
+WINDOW = ("kind", "feed", "site", "reason")
 _PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
     "feeds": _feeds,
     "ldm_sources": _sources,
@@ -295,6 +410,9 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
     "ports": _ports,
     "pins": _pins,
     "alarm_receivers": _receivers,
+    "site_alarm_receivers": _site_receivers,
+    "objectives": _objectives,
+    "maintenance": _maintenance,
 }
 PARTS = tuple(_PARTS)
 """What is declared, in the order in which it is made."""
@@ -308,6 +426,16 @@ _NAMED = (
     ("feeds", "feed", ("feeds",)),
 )
 """Parts whose entries have names, in the order in which they are removed."""
+_PAIRS = (
+    (
+        "site_alarm_receivers",
+        SITE_AND_NAME,
+        "remove alarm receiver {1} of {0}",
+        ("sites", "{0}", "alarm-receivers", "{1}"),
+    ),
+    ("objectives", FEED_AND_SITE, "remove the objective of {0} at {1}", ("feeds", "{0}", "objectives", "{1}")),
+)
+"""Parts whose entries have two names."""
 _ONE = {
     "alarm_receivers": "alarm receiver",
     "pins": "the pin of feed",

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from downburst.alarms import AlarmKind, Condition
 from downburst.clock import FakeClock
-from downburst.model import Feed, Resend, Site, Subscription
+from downburst.model import Batch, Feed, ProductException, Resend, Site, Subscription
 from factories import AUTHORIZATION, sketch_row
 from unit.api.conftest import Asked
 
 
-async def pages(hub: Asked, path: str, limit: int) -> list[list[object]]:
+async def pages(hub: Asked, path: str, limit: int) -> list[Any]:
     found, path = [], f"{path}{'&' if '?' in path else '?'}limit={limit}"
     while True:
         answer = await hub.client.get(path)
@@ -43,6 +44,41 @@ async def test_a_list_comes_whole_or_page_by_page(filled: Asked, path: str) -> N
         found = await pages(filled, f"/v1/{path}", limit)
         assert [item for page in found for item in page] == whole
         assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
+
+
+@pytest.mark.parametrize("path", ["audit", "deliveries", "alarms?ended=true"])
+async def test_a_document_leads_to_the_next_page(filled: Asked, path: str) -> None:
+    with filled.runtime.ledger.transaction() as book:
+        for number in (1, 2, 3):
+            kind, subject = AlarmKind.CIRCUIT, str(number)
+            book.alarms.raise_(Condition(kind, "sentence", "step", subject=subject))
+            lost = ProductException("NGRID", "7", number, "a.edu", "expired", filled.runtime.clock.now())
+            book.batches.load(Batch(subject, exceptions=(lost,)))
+    whole = (await filled.ask("GET", f"/v1/{path}"))["items"]
+    assert len(whole) >= 3
+    found = await pages(filled, f"/v1/{path}", 2)
+    assert [item for page in found for item in page["items"]] == whole
+    assert found[0]["next"] is not None
+    assert found[-1]["next"] is None
+
+
+async def test_every_list_has_pages(filled: Asked) -> None:
+    described = (await filled.client.get("/openapi.json")).json()["paths"]
+    lists = {}
+    for path, operations in described.items():
+        answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
+        if answer.get("application/json", {}).get("schema", {}).get("type") == "array":
+            named = {one["name"] for one in operations["get"].get("parameters", ())}
+            lists[path] = {"cursor", "limit"} <= named
+    assert len(lists) > 20
+    assert [path for path, has_pages in lists.items() if not has_pages and path not in WHOLE] == []
+
+
+WHOLE = {
+    "/v1/circuits/calendar",
+    "/v1/latency/history",
+}
+"""Answers of one size, however much there is: a range in steps."""
 
 
 async def test_what_goes_between_two_pages_hides_nothing_else(filled: Asked) -> None:

@@ -1,8 +1,10 @@
 """A hub's configuration goes out and comes in: nothing changes, nothing secret goes, a prune removes the rest."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import yaml  # type: ignore[import-untyped]
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
-from downburst.alarms import Receiver, ReceiverKind
+from downburst.alarms import Objective, Receiver, ReceiverKind, Silence
 from downburst.circuits import Port
 from downburst.cli import app
 from downburst.cli.client import HubClient
@@ -32,8 +34,12 @@ from downburst.model import (
     Transport,
     Upstream,
 )
+from downburst.rights import Limit
 from downburst_api.app import create_app
 from factories import AUTHORIZATION, plan, runtime, unicast
+
+MAINTENANCE_BEGINS = datetime(2038, 1, 1, tzinfo=UTC)
+MAINTENANCE_ENDS = MAINTENANCE_BEGINS + timedelta(hours=2)
 
 
 class HubInMemory(HubClient):
@@ -81,6 +87,7 @@ def _fill(book: Book) -> None:
             circuit_attachment=CircuitAttachment("ae1", 100, 199),
             ceiling_mbps_by_hour=tuple(float(hour + 1) for hour in range(24)),
             allow=("NGRID",),
+            limits=(Limit("NGRID", "^Y", "TEST"),),
             multicast=False,
         )
     )
@@ -92,6 +99,10 @@ def _fill(book: Book) -> None:
     book.upstreams.add(Upstream("national", "hub.example.org:7370", "dbt1.secret", ("NGRID",)))
     book.ports.add(Port("ae1", 10_000_000_000, first_vlan=100, last_vlan=199))
     book.alarm_receivers.add(Receiver("mail", ReceiverKind.MAIL, "ops@example.edu", (), ("NGRID",), ()))
+    book.site_receivers.add(Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", feeds=("NGRID",), owner="a.edu"))
+    book.objectives.put(Objective("NGRID", "a.edu", 4000.0, quantile=0.9))
+    book.silences.add(Silence(0, MAINTENANCE_ENDS, "anna", "a new disk", site="a.edu", begins=MAINTENANCE_BEGINS))
+    book.silences.add(Silence(0, MAINTENANCE_ENDS, "anna", "begun at once"))
     book.alarm_receivers.add(
         Receiver("chat", ReceiverKind.WEBHOOK, "https://chat.example/hooks/T0/sesame", (), (), ())
     )
@@ -113,7 +124,8 @@ def test_what_was_exported_changes_nothing(hubs: list[tuple[Ledger, HubInMemory]
     (_, hub), _ = hubs
     document = through_a_file(Known(hub).document())
     assert set(document) == {
-        *("feeds", "sites", "ldm_sources", "ldm_accepts", "upstreams", "ports", "pins", "alarm_receivers")
+        *("feeds", "sites", "ldm_sources", "ldm_accepts", "upstreams", "ports", "pins", "alarm_receivers"),
+        *("site_alarm_receivers", "objectives", "maintenance"),
     }
     assert "secret" not in str(document)
     assert "sesame" not in str(document)
@@ -128,7 +140,7 @@ def test_an_empty_hub_becomes_the_one_that_was_exported(hubs: list[tuple[Ledger,
     del document["pins"]
     document["upstreams"] = []
     document["alarm_receivers"] = [one for one in document["alarm_receivers"] if one["receiver"] == "mail"]
-    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 1 + 1 + 1 + 1
+    assert len(carry_out(empty, document)) == 2 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1
     assert carry_out(empty, document) == []
     left = {part: entries for part, entries in document.items() if entries}
     assert through_a_file(Known(empty).document()) == left
@@ -151,6 +163,41 @@ def test_a_prune_removes_what_named_parts_do_not_name(hubs: list[tuple[Ledger, H
     assert [one["site"] for one in left["sites"]] == ["a.edu"]
     assert left["feeds"] == document["feeds"], "a part that was left out stays"
     assert carry_out(hub, wanted, prune=True) == []
+
+
+def test_objectives_receivers_of_sites_and_windows_are_changed_and_pruned(
+    hubs: list[tuple[Ledger, HubInMemory]],
+) -> None:
+    (_, hub), _ = hubs
+    parts = ("site_alarm_receivers", "objectives", "maintenance")
+    wanted = {part: entries for part, entries in Known(hub).document().items() if part in parts}
+    wanted["objectives"][0]["objective_ms"] = 500.0
+    wanted["site_alarm_receivers"][0]["address"] = "night@a.edu"
+    over = {"begins": "2020-01-01T00:00:00Z", "minutes": 60, "site": "a.edu"}
+    wanted["maintenance"].append(over)
+    assert carry_out(hub, wanted) == [
+        "remove alarm receiver duty of a.edu, to make it anew",
+        "add alarm receiver duty of a.edu: mail night@a.edu",
+        "NGRID has to come to a.edu within 500 ms: quantile 0.9",
+    ]
+    assert carry_out(hub, wanted, prune=True) == [], "a window that is over is no difference"
+    told = carry_out(hub, {part: [] for part in parts}, prune=True)
+    assert [line.split(":")[0] for line in told] == [
+        "remove alarm receiver duty of a.edu",
+        "remove the objective of NGRID at a.edu",
+        "end window 1",
+    ]
+    assert not set(parts) & set(Known(hub).document())
+    assert len(hub.ask("GET", "v1", "silences")) == 1, "a silence that began at once is no window"
+
+
+@pytest.mark.parametrize(
+    ("begins", "said"), [("tomorrow", "is no instant"), ("2030-01-01T00:00:00", "has no offset from UTC")]
+)
+def test_an_instant_of_a_window_is_whole(hubs: list[tuple[Ledger, HubInMemory]], begins: str, said: str) -> None:
+    (_, hub), _ = hubs
+    with pytest.raises(BadInput, match=said):
+        steps({"maintenance": [{"begins": begins, "minutes": 5}]}, Known(hub), prune=False)
 
 
 def test_a_subscription_with_other_options_takes_the_place_of_the_one_before(
@@ -199,3 +246,29 @@ def test_a_difference_is_told_by_the_exit_code(
     file.write_text("feeds: [{feed: NGRID, objective_ms: 9}]")
     other = run.invoke(app, ["diff", "-f", str(file)])
     assert (other.exit_code, other.stdout) == (1, "change feed NGRID: objective_ms 9\n")
+
+
+def test_objectives_are_listed_set_and_removed(
+    hubs: list[tuple[Ledger, HubInMemory]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (_, hub), _ = hubs
+    monkeypatch.setattr("downburst.cli.objectives.HubClient", lambda _: hub)
+    run = CliRunner()
+
+    def listed() -> dict[tuple[str, str | None], float]:
+        found = json.loads(run.invoke(app, ["objectives", "list", "--json"]).stdout)
+        return {(one["feed"], one["site"]): one["objective_ms"] for one in found}
+
+    before = listed()
+    assert (before["NGRID", None], before["NGRID", "a.edu"]) == (1500.0, 4000.0)
+    wide = run.invoke(app, ["objectives", "set", "NGRID", "700"])
+    assert wide.stdout == "NGRID has to come within 700.0 ms\n"
+    narrow = ["objectives", "set", "NGRID", "2000", "--site", "b.edu", "--quantile", "0.95", "--minutes", "30"]
+    assert run.invoke(app, narrow).stdout == "NGRID at b.edu has to come within 2.00 s\n"
+    table = run.invoke(app, ["objectives", "list", "--feed", "NGRID"]).stdout
+    assert all(word in table for word in ("700.0 ms", "b.edu", "95.00%", "30 min"))
+    assert run.invoke(app, ["objectives", "remove", "NGRID", "--site", "a.edu"]).exit_code == 0
+    assert {site for feed, site in listed() if feed == "NGRID"} == {None, "b.edu"}
+    refused = run.invoke(app, ["objectives", "set", "NGRID", "2000", "--quantile", "0.5"])
+    assert isinstance(refused.exception, BadInput)
+    assert "name one with --site" in refused.exception.sentence
