@@ -32,6 +32,7 @@ def delivery_out(delivery: Delivery) -> dict[str, Any]:
     return {
         "site": delivery.site,
         "state": delivery.state,
+        "cause": delivery.cause,
         "reason": delivery.reason,
         "next_action": delivery.next_action,
         "receipt": None if delivery.receipt is None else _receipt(delivery.receipt),

@@ -1,6 +1,6 @@
 """Where is this product, who has it, and why not: the node's facts and the ledger's, judged for every site."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -70,6 +70,8 @@ class _Context:
     subscriptions: Sequence[Subscription]
     settled: Sequence[Settled]
     exceptions: Sequence[ProductException]
+    objectives_ms: Mapping[tuple[str, str], float]
+    """Of feeds at single sites."""
 
     def known(self, product: ProductFacts, site: str, live: LiveState) -> Known:
         """About one site and one product."""
@@ -95,7 +97,7 @@ class _Context:
             trouble=_trouble(session, product.feed),
             action_failed=_action_failed(session, product.feed),
             retention_hours=self.feeds[product.feed].retention_hours,
-            objective_ms=self.feeds[product.feed].objective_ms,
+            objective_ms=self.objectives_ms.get((product.feed, site), self.feeds[product.feed].objective_ms),
         )
 
     def facts(self, product: ProductFacts, told: Iterable[SiteFacts], site: str | None) -> list[SiteFacts]:
@@ -197,6 +199,7 @@ def _context(book: Book, feeds: dict[str, Feed], products: Sequence[ProductFacts
             for product in products
             for exception in book.exceptions.of_product(product.feed, product.epoch, product.sequence)
         ],
+        objectives_ms={(one.feed, one.site): one.objective_ms for one in book.objectives.all()},
     )
 
 
@@ -207,7 +210,8 @@ def _trouble(session: SiteSession | None, feed: str) -> str | None:
 
 
 def _action_failed(session: SiteSession | None, feed: str) -> ActionFailed | None:
-    if session is None or not session.connected or feed not in session.progress:
+    """What the site said last; it holds while the site is away."""
+    if session is None or feed not in session.progress:
         return None
     return session.progress[feed].action_failed
 

@@ -119,6 +119,12 @@ class ActionFailed:
     last_error: str
     product: str
     sequence: int
+    epoch: str | None = None
+    """Of the hub's log that gave the numbers; None: a site of an earlier release, which does not tell."""
+    count: int = 1
+    """For how many products of the feed rules failed and nobody at the site looked after it; this one counts."""
+    others: tuple[int, ...] = ()
+    """The numbers of the newest of the others."""
 
 
 @dataclass(frozen=True, slots=True)

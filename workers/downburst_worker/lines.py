@@ -356,6 +356,9 @@ def _action_failed(failed: Line | None) -> ActionFailed | None:
         last_error=failed["last_error"],
         product=failed["product"],
         sequence=failed["sequence"],
+        epoch=failed.get("epoch"),
+        count=failed.get("count", 1),
+        others=tuple(failed.get("others", ())),
     )
 
 

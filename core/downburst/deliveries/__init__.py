@@ -17,9 +17,10 @@ from downburst.deliveries.facts import (
 )
 from downburst.deliveries.naming import Meaning, ProductName, meanings
 from downburst.deliveries.stages import Stage, Timing, timing
-from downburst.deliveries.states import Delivery, DeliveryState, deliver
+from downburst.deliveries.states import Cause, Delivery, DeliveryState, deliver
 
 __all__ = [
+    "Cause",
     "Delivery",
     "DeliveryState",
     "Known",

@@ -14,7 +14,6 @@ from downburst.deliveries.wishes import is_beyond_limits, why_unwanted
 
 if TYPE_CHECKING:
     from downburst.deliveries.facts import Known, ProductFacts, ReceiptFacts, SessionFacts, SiteFacts
-    from downburst.events import ActionFailed
     from downburst.model import Subscription
 
 
@@ -31,6 +30,23 @@ class DeliveryState(StrEnum):
     DENIED = "denied"
 
 
+class Cause(StrEnum):
+    """What keeps a product from a site or from its local software, as a word for programs; names are promises."""
+
+    NOT_SUBSCRIBED = "not-subscribed"
+    FILTERED = "filtered"
+    """Patterns of its subscriptions leave it out."""
+    DENIED = "denied"
+    QUEUED = "queued-behind"
+    SITE_DOWN = "site-down"
+    LEFT_THE_LOG = "left-the-log"
+    TOO_OLD = "too-old"
+    DIGEST = "digest-mismatch"
+    ACTION = "action-failed"
+    DISK = "disk"
+    """The site can't write: its disk is full, as a rule."""
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """The computed state of one product for one site."""
@@ -41,6 +57,8 @@ class Delivery:
     next_action: str
     receipt: "ReceiptFacts | None" = None
     timing: Timing = field(default_factory=Timing)
+    cause: Cause | None = None
+    """None where nothing keeps it: it is there, or on its way."""
 
 
 def deliver(product: "ProductFacts", facts: "SiteFacts", known: "Known", *, now: datetime) -> Delivery:
@@ -60,8 +78,8 @@ class _Case:
     known: "Known"
     now: datetime
 
-    def is_(self, state: DeliveryState, reason: str, next_action: str = "") -> Delivery:
-        return Delivery(self.facts.site, state, reason, next_action or NOTHING_TO_DO)
+    def is_(self, state: DeliveryState, reason: str, next_action: str = "", cause: Cause | None = None) -> Delivery:
+        return Delivery(self.facts.site, state, reason, next_action or NOTHING_TO_DO, cause=cause)
 
     @property
     def resend(self) -> str:
@@ -109,19 +127,31 @@ def _stored(case: _Case, receipt: "ReceiptFacts") -> Delivery:
         reason += f"; {timed.sentence}"
     failed = _failed_action(case)
     if failed is not None:
-        reason += f"; but the site's rule {failed.rule} failed for it: {failed.last_error}"
-        return Delivery(case.facts.site, DeliveryState.STORED, reason, MEND_THE_RULE, receipt, timed)
+        reason += f"; but {failed}"
+        return Delivery(
+            case.facts.site, DeliveryState.STORED, reason, MEND_THE_RULE, receipt, timed, cause=Cause.ACTION
+        )
     if _lacks_its_file(case, receipt):
         reason += "; but the site has not said that its file for local software was written"
-        return Delivery(case.facts.site, DeliveryState.STORED, reason, LOOK_AT_RECEIVED, receipt, timed)
+        return Delivery(
+            case.facts.site, DeliveryState.STORED, reason, LOOK_AT_RECEIVED, receipt, timed, cause=Cause.DISK
+        )
     return Delivery(case.facts.site, DeliveryState.STORED, reason, _NEXT_OF_STAGE[timed.slow], receipt, timed)
 
 
-def _failed_action(case: _Case) -> "ActionFailed | None":
-    failed = case.known.action_failed
-    if failed is None or (failed.product, failed.sequence) != (case.product.product_id, case.product.sequence):
+def _failed_action(case: _Case) -> str | None:
+    """What of the site's own rules failed for the product."""
+    failed, product = case.known.action_failed, case.product
+    if failed is None or failed.epoch not in (None, product.epoch):
         return None
-    return failed
+    if (failed.product, failed.sequence) == (product.product_id, product.sequence):
+        return f"the site's rule {failed.rule} failed for it: {failed.last_error}"
+    if failed.epoch is not None and product.sequence in failed.others:
+        return (
+            f"a rule of the site failed for it, as for {failed.count - 1} other products of the feed; the newest "
+            f"failure is that of {failed.rule}: {failed.last_error}"
+        )
+    return None
 
 
 def _lacks_its_file(case: _Case, receipt: "ReceiptFacts") -> bool:
@@ -134,7 +164,7 @@ def _lacks_its_file(case: _Case, receipt: "ReceiptFacts") -> bool:
 def _rejected(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
     reason = "its bytes did not match its digest at the site three times in a row, so the site passed it over"
     action = f"look at the site's memory and network for what corrupts data; {case.again}"
-    return Delivery(case.facts.site, DeliveryState.REJECTED, reason, action, receipt)
+    return Delivery(case.facts.site, DeliveryState.REJECTED, reason, action, receipt, cause=Cause.DIGEST)
 
 
 def _expired(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
@@ -144,10 +174,10 @@ def _expired(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
             f"it was older than the {duration(limit_s * 1000)} that the subscription allows before the site got it"
         )
         action = f"if it is worth having later, raise the subscription's maximum age; {case.again}"
-        return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt)
+        return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt, cause=Cause.TOO_OLD)
     reason = "its bytes had left the hub's log before the site got them"
     action = f"keep more hours (downburst log advise says how many fit); {case.again}"
-    return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt)
+    return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt, cause=Cause.LEFT_THE_LOG)
 
 
 def _age_limit_s(case: _Case) -> float | None:
@@ -177,6 +207,7 @@ def _by_rights(case: _Case) -> Delivery | None:
             DeliveryState.DENIED,
             f"the allow list of the site ({', '.join(known.allow) or 'empty'}) does not cover {feed}",
             f'if it may have it, extend the list: PATCH /v1/sites/{site} with {{"allow": [...]}}',
+            Cause.DENIED,
         )
     if not case.facts.matching and is_beyond_limits(case.product.product_id, known.subscriptions, known.limits):
         granted = " or ".join(sorted({_granted(limit.pattern, limit.not_pattern) for limit in known.limits}))
@@ -184,12 +215,14 @@ def _by_rights(case: _Case) -> Delivery | None:
             DeliveryState.DENIED,
             f"the site asks for it, and may take of {feed} only {granted}",
             f'if it may have it, widen the limit: PATCH /v1/sites/{site} with {{"limits": [...]}}',
+            Cause.DENIED,
         )
     if not case.facts.active:
         return case.is_(
             DeliveryState.DENIED,
             "the site is switched off at this hub",
             f'to serve it again: PATCH /v1/sites/{site} with {{"active": true}}',
+            Cause.DENIED,
         )
     return None
 
@@ -201,6 +234,7 @@ def _by_subscription(case: _Case) -> Delivery | None:
             DeliveryState.NOT_SUBSCRIBED,
             f"the site has no subscription to {feed}",
             f"if it should get it: downburst subscriptions add {site} '{feed}'",
+            Cause.NOT_SUBSCRIBED,
         )
     if not case.facts.matching:
         count = case.facts.subscriptions
@@ -210,6 +244,7 @@ def _by_subscription(case: _Case) -> Delivery | None:
             DeliveryState.NOT_SUBSCRIBED,
             f"{wishes} not want this id of {feed}{f': {why}' if why else ''}",
             f"compare the patterns with the id: downburst sites show {site}",
+            Cause.FILTERED,
         )
     since = _wanted_since(case)
     settled = case.facts.session is not None and case.facts.session.standing == "settled"
@@ -218,6 +253,7 @@ def _by_subscription(case: _Case) -> Delivery | None:
             DeliveryState.NOT_SUBSCRIBED,
             f"it was stored {duration(_ms(since - case.product.stored_at))} before the subscription began",
             case.again,
+            Cause.NOT_SUBSCRIBED,
         )
     return None
 
@@ -245,6 +281,7 @@ def _by_session(case: _Case) -> Delivery | None:
             DeliveryState.WAITING,
             f"the site can't store {case.product.feed}: {case.known.trouble}",
             "free or mend the disk at the site; it goes on by itself, and nothing is lost while the hub keeps it",
+            Cause.DISK,
         )
     return _BY_STANDING.get(session.standing, _without_answer)(case, session)
 
@@ -256,8 +293,7 @@ def _settled(case: _Case, _session: "SessionFacts") -> Delivery:
     )
     failed = _failed_action(case)
     if failed is not None:
-        reason += f"; its rule {failed.rule} failed for it: {failed.last_error}"
-        return case.is_(DeliveryState.STORED, reason, MEND_THE_RULE)
+        return case.is_(DeliveryState.STORED, f"{reason}; {failed}", MEND_THE_RULE, Cause.ACTION)
     return case.is_(DeliveryState.STORED, reason)
 
 
@@ -271,10 +307,10 @@ def _before_the_line(case: _Case, session: "SessionFacts") -> Delivery:
         return case.is_(DeliveryState.SENDING, reason, WAIT_OR_LINE)
     if session.lane == "backfill":
         reason = f"the site catches up; {session.numbers_before or 0} numbers of the log come before it"
-        return case.is_(DeliveryState.WAITING, reason, LOOK_AGAIN)
+        return case.is_(DeliveryState.WAITING, reason, LOOK_AGAIN, Cause.QUEUED)
     waited = duration(_ms(case.now - case.product.stored_at))
     reason = f"it has waited {waited} in the hub's queue for this site{_behind(session)}"
-    return case.is_(DeliveryState.WAITING, reason, WAIT_OR_LINE)
+    return case.is_(DeliveryState.WAITING, reason, WAIT_OR_LINE, Cause.QUEUED)
 
 
 def _on_a_leg(case: _Case, session: "SessionFacts") -> Delivery:
@@ -282,7 +318,7 @@ def _on_a_leg(case: _Case, session: "SessionFacts") -> Delivery:
     if session.first_byte_at is None:
         backlog = session.leg_backlog_bytes or 0
         queue = f", which has {size_text(backlog)} before it" if backlog else ""
-        return case.is_(DeliveryState.WAITING, f"it waits for {leg}{queue}", WAIT_OR_RATE)
+        return case.is_(DeliveryState.WAITING, f"it waits for {leg}{queue}", WAIT_OR_RATE, Cause.QUEUED)
     since_ms = _ms(case.now - session.first_byte_at)
     reason = f"{leg} sent its first byte {duration(since_ms)} ago"
     if since_ms <= REPAIR_AFTER_MS:
@@ -324,13 +360,14 @@ def _while_away(case: _Case) -> Delivery:
         return case.is_(
             DeliveryState.STORED, f"the site had everything up to {known.settled_to} before it went away{seen}"
         )
-    if not product.kept:
+    if not product.kept or _age_limit_s(case) is not None:
         return _expired(case)
     if not known.enrolled:
         return case.is_(
             DeliveryState.WAITING,
             "no receiver of the site has ever enrolled",
             f"make a token and send it to the site: downburst sites token {case.facts.site}",
+            Cause.SITE_DOWN,
         )
     since = "" if known.last_seen_at is None else f" since {_moment(known.last_seen_at)}"
     why = f" ({known.away_reason})" if known.away_reason else ""
@@ -341,6 +378,7 @@ def _while_away(case: _Case) -> Delivery:
         DeliveryState.WAITING,
         f"the site is away{since}{why}",
         f"start its receiver; it gets the product when it is back{ends}",
+        Cause.SITE_DOWN,
     )
 
 

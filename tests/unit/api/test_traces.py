@@ -64,6 +64,23 @@ async def test_a_site_that_never_enrolled_waits_with_reason_and_next_action(hub:
     assert product["states"] == {"waiting": 1}
 
 
+async def test_a_site_is_judged_by_its_own_objective(hub: Asked) -> None:
+    await _hub_with_product(hub)
+    hub.node.fake.ways["unl.edu"] = {"receipts": [_receipt(9000)]}
+
+    async def slow() -> str | None:
+        (product,) = (await _trace(hub, "nam.grib2"))["products"]
+        stage: str | None = product["deliveries"][0]["timing"]["slow"]
+        return stage
+
+    assert await slow() == "queue"
+    await hub.ask("PUT", "/v1/feeds/NGRID/objectives/unl.edu", json={"objective_ms": 60_000})
+    assert await slow() != "queue"
+    await hub.ask("PATCH", "/v1/feeds/NGRID", json={"objective_ms": 60_000})
+    await hub.ask("PUT", "/v1/feeds/NGRID/objectives/unl.edu", json={"objective_ms": 5})
+    assert await slow() == "queue"
+
+
 async def test_a_stored_product_shows_where_its_time_went(hub: Asked) -> None:
     await _hub_with_product(hub)
     hub.node.fake.ways["unl.edu"] = {"receipts": [_receipt(9000)]}

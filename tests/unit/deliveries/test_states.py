@@ -6,7 +6,7 @@ from itertools import product as combinations
 
 import pytest
 
-from downburst.deliveries import DeliveryState, Known, SentBytes, SiteFacts, WaitingBytes
+from downburst.deliveries import Cause, DeliveryState, Known, SentBytes, SiteFacts, WaitingBytes
 from downburst.events import ActionFailed
 from downburst.model import IdFilter, ProductException, Subscription
 from unit.deliveries.cases import NOW, PRODUCT, SITE, STORED, after, judged, receipt, session
@@ -226,6 +226,35 @@ def test_a_rule_that_failed_for_the_product_is_named_and_one_that_failed_for_ano
         assert "actions retry" in found.next_action
         other = Known(action_failed=replace(failed, sequence=PRODUCT.sequence + 1))
         assert "failed for it" not in judged(facts, other).reason
+
+
+def test_an_earlier_product_that_a_rule_failed_for_is_known_by_its_number_in_the_same_log() -> None:
+    newest = ActionFailed("pqact.conf:5", 3, "no station table", "another", PRODUCT.sequence + 9, PRODUCT.epoch, 3)
+    stored = replace(SITE, receipts=(receipt(),))
+    found = judged(stored, Known(action_failed=replace(newest, others=(PRODUCT.sequence,))))
+    assert (found.state, found.cause) == (S.STORED, Cause.ACTION)
+    assert "as for 2 other products of the feed" in found.reason
+    for other in (replace(newest, others=(PRODUCT.sequence,), epoch="8"), replace(newest, others=(1,)), newest):
+        assert judged(stored, Known(action_failed=other)).cause is None
+
+
+def test_each_cause_has_its_word() -> None:
+    away, aged = Known(connected=False), Known(subscriptions=(replace(WISH, max_age_s=20.0),))
+    long_ago = replace(PRODUCT, stored_at=STORED - timedelta(hours=1))
+    filtered = Known(subscriptions=(replace(WISH, not_pattern="."),))
+    for found, cause in (
+        (judged(replace(SITE, subscriptions=0, matching=())), Cause.NOT_SUBSCRIBED),
+        (judged(replace(SITE, matching=()), filtered), Cause.FILTERED),
+        (judged(known=Known(allowed=False, subscriptions=(WISH,))), Cause.DENIED),
+        (judged(replace(SITE, session=session("queued"))), Cause.QUEUED),
+        (judged(SITE, away), Cause.SITE_DOWN),
+        (judged(SITE, away, GONE), Cause.LEFT_THE_LOG),
+        (judged(SITE, aged, long_ago), Cause.TOO_OLD),
+        (judged(replace(SITE, receipts=(receipt(outcome="rejected"),))), Cause.DIGEST),
+        (judged(replace(SITE, session=session("said")), Known(trouble="full", connected=True)), Cause.DISK),
+        (judged(replace(SITE, receipts=(receipt(),))), None),
+    ):
+        assert found.cause is cause, found
 
 
 def test_a_file_that_was_not_written_is_missed_after_a_minute() -> None:
