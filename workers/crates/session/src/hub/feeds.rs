@@ -145,6 +145,7 @@ impl HubSession {
 
     pub(super) fn drop_feed(&mut self, feed: &FeedName) {
         self.parcels.take_back(&mut self.outbox, feed, 0);
+        self.parcels.take_back_resent(&mut self.outbox, |_, of, _| of == feed);
         self.resends.forget_answers(feed);
         self.feeds.remove(feed);
         if let Some(read) = self.reads.get_mut(feed) {

@@ -22,6 +22,7 @@ use streams::Streams;
 mod feeds;
 mod handling;
 mod messages;
+mod narrowing;
 mod offers;
 mod pacing;
 mod parcels;
@@ -188,13 +189,15 @@ impl HubSession {
         let subscriptions = if self.stand_by { Vec::new() } else { subscriptions };
         let (handling, takes_trains) = (&self.handling, self.version >= VERSION_TRAINS);
         let heartbeats = self.heartbeats && self.version >= VERSION_HEARTBEATS;
-        self.patterns =
+        let patterns =
             Patterns::compile(&subscriptions, heartbeats, |feed| takes_trains && !handling.ages(feed));
+        let before = std::mem::replace(&mut self.patterns, patterns);
         let gone: Vec<FeedName> =
             self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
         for feed in gone {
             self.drop_feed(&feed);
         }
+        self.take_back_unwanted(&before);
         let heads = self.heads();
         let is_told = self.heartbeats && !heartbeats;
         let items = if is_told { without_heartbeats(&subscriptions) } else { subscriptions };

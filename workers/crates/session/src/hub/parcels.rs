@@ -128,6 +128,49 @@ impl Parcels {
         let gone = gone.iter().filter_map(|ticket| self.by_ticket.remove(ticket));
         gone.map(|queued| queued.numbers()).collect()
     }
+
+    /// Takes back what was not begun of a feed and is not wanted, and all of its trains.
+    pub(crate) fn take_back_unwanted(
+        &mut self,
+        outbox: &mut Outbox<Purpose>,
+        feed: &FeedName,
+        wants: impl Fn(&str) -> bool,
+    ) -> Vec<TakenBack> {
+        let unwanted = |ticket: u32| {
+            let queued = self.by_ticket.get(&ticket).filter(|queued| queued.feed() == feed);
+            queued.is_some_and(|queued| match &queued.load {
+                Load::Product(begin) => !wants(begin.info.id.as_str()),
+                Load::Train(_) => true,
+                Load::Resent(_) => false,
+            })
+        };
+        let gone = outbox.withdraw(unwanted);
+        let gone = gone.iter().filter_map(|ticket| self.by_ticket.remove(ticket));
+        gone.map(|queued| queued.numbers()).collect()
+    }
+
+    /// Takes back what was not begun of resends and is unwanted: their number, the product's feed and its identifier decide. Answers the
+    /// resends and the numbers of their products.
+    pub(crate) fn take_back_resent(
+        &mut self,
+        outbox: &mut Outbox<Purpose>,
+        is_unwanted: impl Fn(u64, &FeedName, &str) -> bool,
+    ) -> Vec<(u64, u64)> {
+        let unwanted = |ticket: u32| match self.by_ticket.get(&ticket).map(|queued| &queued.load) {
+            Some(Load::Resent(resent)) => {
+                let info = &resent.begin.info;
+                is_unwanted(resent.resend, &info.key.feed, info.id.as_str())
+            }
+            _ => false,
+        };
+        let gone = outbox.withdraw(unwanted);
+        let gone = gone.iter().filter_map(|ticket| self.by_ticket.remove(ticket));
+        let numbers = gone.filter_map(|queued| match queued.load {
+            Load::Resent(resent) => Some((resent.resend, resent.begin.info.key.sequence.0)),
+            Load::Product(_) | Load::Train(_) => None,
+        });
+        numbers.collect()
+    }
 }
 
 impl Queued {

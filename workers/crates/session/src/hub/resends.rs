@@ -45,9 +45,23 @@ impl Resends {
             orders.iter().any(|order| order.resend == *resend && order.epoch == known.order.epoch)
         });
         for order in orders {
-            if !self.ended.contains(&order.resend) {
-                self.under_way.entry(order.resend).or_insert_with(|| Resend::new(order));
+            match self.under_way.get_mut(&order.resend) {
+                Some(known) => known.limit(order.within),
+                None if self.ended.contains(&order.resend) => {}
+                None => drop(self.under_way.insert(order.resend, Resend::new(order))),
             }
+        }
+    }
+
+    /// True if the resend is to bring the product with this id.
+    pub(crate) fn want(&self, resend: u64, id: &str) -> bool {
+        self.under_way.get(&resend).is_some_and(|found| found.wants(id))
+    }
+
+    /// A product that was queued is not for the site any more.
+    pub(crate) fn leave_out(&mut self, resend: u64, number: u64) {
+        if let Some(found) = self.under_way.get_mut(&resend) {
+            found.on_its_way.remove(number, number);
         }
     }
 
@@ -67,14 +81,12 @@ impl Resends {
 
 impl Resend {
     fn new(order: ResendOrder) -> Self {
-        let wish = |filter: &IdFilter| Wish::compile(&filter.pattern, filter.not_pattern.as_deref());
-        let wanted = wish(&order.wanted).map(|wanted| wanted.within(order.within.as_deref()));
         let (unread, end) = match order.left.clone().filter(|left| left.epoch == order.epoch) {
             Some(left) => (left.numbers, left.end),
             None => (whole(&order), ResendEnd { resend: order.resend, products: 0, bytes: 0, expired: 0 }),
         };
         Self {
-            wanted,
+            wanted: wanted(&order),
             had: order.had.iter().filter_map(wish).collect(),
             unread,
             on_its_way: RangeSet::new(),
@@ -82,6 +94,14 @@ impl Resend {
             read_failed_at: None,
             end,
             order,
+        }
+    }
+
+    /// What the site may take changed since.
+    fn limit(&mut self, within: Option<Vec<IdFilter>>) {
+        if self.order.within != within {
+            self.order.within = within;
+            self.wanted = wanted(&self.order);
         }
     }
 
@@ -124,6 +144,15 @@ impl Resend {
     }
 }
 
+/// What an order brings of what the site may take; `None` if its pattern can't be read.
+fn wanted(order: &ResendOrder) -> Option<Wish> {
+    wish(&order.wanted).map(|wanted| wanted.within(order.within.as_deref()))
+}
+
+fn wish(filter: &IdFilter) -> Option<Wish> {
+    Wish::compile(&filter.pattern, filter.not_pattern.as_deref())
+}
+
 fn whole(order: &ResendOrder) -> RangeSet {
     let mut numbers = RangeSet::new();
     if order.to > order.after {
@@ -142,6 +171,7 @@ impl HubSession {
         // A site of version 1 would take a resend for something it has; the resend waits until it speaks version 2.
         if self.version >= VERSION_TRAINS {
             self.resends.set(orders);
+            self.take_back_resent();
         }
     }
 

@@ -162,6 +162,18 @@ impl Serve {
         self.owe_unsettled(previous.saturating_add(1), last.min(self.unicast_to()));
     }
 
+    /// What was queued was taken back because the site wants less: the numbers are read again, also those that a leg was to bring and
+    /// the site asked for.
+    pub(crate) fn read_again(&mut self, previous: u64, first: u64, last: u64) {
+        self.taken_back(previous, first, last);
+        let behind = first.max(self.unicast_to().saturating_add(1));
+        let mut asked = RangeSet::new();
+        if behind <= last {
+            asked.insert(behind, last);
+        }
+        self.want(&asked);
+    }
+
     /// A product or train was sent whole.
     pub(crate) fn sent(&mut self, first: u64, last: u64) {
         self.queued.remove(first, last);

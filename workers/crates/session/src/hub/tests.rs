@@ -9,6 +9,7 @@ use crate::{Covered, Entry, FeedStart, LegJoin, LegJoined, LegLeft, Proof, Want}
 
 mod heartbeats;
 mod keys;
+mod narrowing;
 mod pacing;
 mod streams;
 
