@@ -3,13 +3,14 @@ import { address, asked, bar, inOrder, type Delivery, type DeliveryState } from 
 
 function delivery(site: string, state: DeliveryState, ms: number | null = null): Delivery {
   const timing = { distribution_ms: ms, bound_ms: null, slow: null, stages: [] }
-  return { site, state, reason: 'r', next_action: 'n', timing }
+  return { site, state, cause: null, reason: 'r', next_action: 'n', timing }
 }
 
 describe('the address of a question', () => {
   it('comes back whatever the id holds', () => {
     for (const id of ['nam.grib2', 'IDS|DDPLUS:42', 'a/b #c?d=%25 é', '100%']) {
-      expect(asked(address(id))).toBe(id)
+      expect(asked(address(id))).toEqual({ product: id, site: '' })
+      expect(asked(address(id, ' unl.edu '))).toEqual({ product: id, site: 'unl.edu' })
     }
   })
 

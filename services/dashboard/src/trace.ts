@@ -14,6 +14,7 @@ export interface Stage {
 export interface Delivery {
   site: string
   state: DeliveryState
+  cause: string | null
   reason: string
   next_action: string
   timing: { distribution_ms: number | null; bound_ms: number | null; slow: string | null; stages: Stage[] }
@@ -33,29 +34,39 @@ export interface Product {
   deliveries: Delivery[]
 }
 
+/** A product, and a site to which the answer is narrowed; empty for all that want it. */
+export interface Question {
+  product: string
+  site: string
+}
+
 export interface Answer {
   products: Product[]
   notes: string[]
 }
 
-/** The product that an address asks for: `#/trace/…`; `null` if it asks for none. */
-export function asked(hash: string): string | null {
+/** What an address asks for: `#/trace/…`, `#/trace/…?site=…`; `null` if it asks for nothing. */
+export function asked(hash: string): Question | null {
   if (!hash.startsWith(ADDRESS)) return null
+  const [name = '', query = ''] = hash.slice(ADDRESS.length).split('?', 2)
   try {
-    return decodeURIComponent(hash.slice(ADDRESS.length)) || null
+    const product = decodeURIComponent(name)
+    return product ? { product, site: new URLSearchParams(query).get('site') ?? '' } : null
   } catch {
     return null
   }
 }
 
 /** The address of a question, to be pasted wherever people talk. */
-export function address(product: string): string {
-  return ADDRESS + encodeURIComponent(product.trim())
+export function address(product: string, site = ''): string {
+  const query = site.trim() ? `?${new URLSearchParams({ site: site.trim() })}` : ''
+  return ADDRESS + encodeURIComponent(product.trim()) + query
 }
 
 /** Asks the hub; what it refuses is thrown as its sentence. */
-export function ask(product: string, signal: AbortSignal): Promise<Answer> {
-  return call<Answer>('GET', `products/trace?limit=3&product=${encodeURIComponent(product)}`, undefined, signal)
+export function ask({ product, site }: Question, signal: AbortSignal): Promise<Answer> {
+  const query = new URLSearchParams({ limit: '3', product, ...(site ? { site } : {}) })
+  return call<Answer>('GET', `products/trace?${query}`, undefined, signal)
 }
 
 /** Those who lack the product first, then the slowest, then by name. */
