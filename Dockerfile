@@ -1,22 +1,47 @@
-# One image for both roles: `downburst hub` (the default) and `downburst-node receive`.
+# One image for everything: `downburst hub` (the default), its parts beside it, senders, and `downburst-node receive`.
+#
 # The bases can be replaced where these names can't be pulled: docker build --build-arg RUST_IMAGE=... .
+# Programs and page are built here. Those that `make setup node-kafka` built on a machine of the same Debian are taken
+# instead with --build-arg PROGRAMS=programs-of-this-machine --build-arg PAGE=page-of-this-machine.
+# Caches of crates and of what was compiled need BuildKit, which Docker has used by itself since release 23.
 ARG RUST_IMAGE=rust:1.88-slim-bookworm
 ARG NODE_IMAGE=node:22-bookworm-slim
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+ARG PROGRAMS=programs-built-here
+ARG PAGE=page-built-here
 
-FROM ${RUST_IMAGE} AS node-build
-WORKDIR /build
+FROM ${RUST_IMAGE} AS programs-built-here
+# librdkafka is built from source, with TLS of the system's OpenSSL.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends build-essential libssl-dev pkg-config \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /build/workers
 COPY workers/Cargo.toml workers/Cargo.lock workers/clippy.toml ./
 COPY workers/crates crates
-RUN cargo build --release --locked -p downburst-node \
-    && strip target/release/downburst-node
+COPY workers/log-kafka log-kafka
+RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/build/target \
+    export CARGO_TARGET_DIR=/build/target \
+    && cargo build --release --locked -p downburst-node \
+    && cargo build --release --locked --manifest-path log-kafka/Cargo.toml \
+    && install -D -t /programs /build/target/release/downburst-node /build/target/release/downburst-node-kafka \
+    && strip /programs/*
 
-FROM ${NODE_IMAGE} AS dashboard-build
+FROM scratch AS programs-of-this-machine
+COPY workers/target/release/downburst-node workers/target/release/downburst-node-kafka /programs/
+
+FROM ${NODE_IMAGE} AS page-built-here
 WORKDIR /build
 COPY services/dashboard/package.json services/dashboard/package-lock.json services/dashboard/.npmrc ./
 RUN npm ci
 COPY services/dashboard/ ./
-RUN npm run build
+RUN npm run build && mv dist /page
+
+FROM scratch AS page-of-this-machine
+COPY services/dashboard/dist /page
+
+# Names of stages can't be variables of a COPY.
+FROM ${PROGRAMS} AS programs
+FROM ${PAGE} AS page
 
 FROM ${PYTHON_IMAGE} AS python-build
 WORKDIR /build
@@ -35,8 +60,8 @@ FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 7370 --home-dir /var/lib/downburst --shell /usr/sbin/nologin downburst \
     && install -d -o downburst -g downburst -m 0750 /var/lib/downburst /var/lib/downburst-tokens
 COPY --from=python-build /opt/downburst /opt/downburst
-COPY --from=dashboard-build /build/dist /usr/share/downburst/dashboard
-COPY --from=node-build /build/target/release/downburst-node /usr/local/bin/downburst-node
+COPY --from=page /page /usr/share/downburst/dashboard
+COPY --from=programs /programs/ /usr/local/bin/
 # A container's own loopback is of no use to others, so both ports listen on every address; publish only what is meant
 # to be reached, and keep HTTP behind a proxy that knows its users.
 ENV PATH=/opt/downburst/bin:$PATH \

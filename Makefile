@@ -46,7 +46,7 @@ node-kafka: ## Build downburst-node-kafka, the hub's node for feeds on Kafka; ne
 test-cluster: ## Run the product log's contract on a real Kafka, started here for it; needs Java and Maven
 	@scripts/test-cluster.sh
 
-compose-smoke: ## Build the image, start docker-compose.yml and see a product arrive at both sites
+compose-smoke: ## Run docker-compose.yml on a Docker engine: Kafka, PostgreSQL, a hub in parts, products to three sites, by multicast too
 	@scripts/compose-smoke.sh
 
 bench: ## List the side-by-side measurements that exist
