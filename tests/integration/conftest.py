@@ -93,13 +93,27 @@ class Starter:
         client.headers.update(authorization(f"http://{http}"))
         return hub
 
-    def receiver(self, hub: RunningHub, site: str, token: str) -> subprocess.Popen[bytes]:
+    def receiver(
+        self,
+        hub: RunningHub,
+        site: str,
+        token: str,
+        *,
+        address: str | None = None,
+        arguments: Sequence[str] = (),
+        prefix: Sequence[str] = (),
+    ) -> subprocess.Popen[bytes]:
+        """A receiving site that reaches the hub at this address, with more arguments, begun by `prefix`."""
         directory = self.home / "sites" / site
         directory.mkdir(parents=True, exist_ok=True)
         file = directory / "token"
         file.write_text(token)
-        argv = ["receive", "--hub", hub.sites, "--token-file", str(file), "--dir", str(directory)]
-        return self._start(site, [str(find_node(_named_node())), *argv])
+        argv = ["receive", "--hub", address or hub.sites, "--token-file", str(file), "--dir", str(directory)]
+        return self._start(site, [*prefix, str(find_node(_named_node())), *argv, *arguments])
+
+    def node(self, *argv: str) -> None:
+        """Runs a tool of the node to its good end."""
+        subprocess.run([str(find_node(_named_node())), *argv], check=True, timeout=60)
 
     def received(self, site: str) -> dict[str, bytes]:
         """The files that the site's consumer sees, by path."""

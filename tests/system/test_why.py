@@ -1,0 +1,216 @@
+"""Why is product X not at site Y: causes that really happen, each told by one command and by the api alike.
+
+One hub with its own node, a feed and a site for each cause, and the product of which it is asked.
+"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from integration.conftest import RunningHub, Starter, until
+from kit.slow_line import SlowLine
+
+pytestmark = pytest.mark.system
+MEGABYTE = 1_000_000
+GONE_FROM_THE_LOG_HOURS = 0.0003
+"""About a second."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A feed and a site of its own beside those of the other causes."""
+
+    hub: RunningHub
+    starter: Starter
+    feed: str
+    site: str
+    token: str
+
+    def start(self, **given: Any) -> subprocess.Popen[bytes]:
+        """Starts the site's receiver, and waits until the hub sees it."""
+        process = self.starter.receiver(self.hub, self.site, self.token, **given)
+        until(f"{self.site} is connected", self.is_connected)
+        return process
+
+    def stop(self, process: subprocess.Popen[bytes]) -> None:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        until(f"the hub saw {self.site} go", lambda: not self.is_connected())
+
+    def is_connected(self) -> bool:
+        sites = self.hub.ask("GET", "/v1/overview")["sites"]
+        return any(one["site"] == self.site and one["connected"] for one in sites)
+
+    def put(self, product_id: str, content: bytes = b"content") -> None:
+        self.hub.ask("PUT", f"/v1/feeds/{self.feed}/products/{product_id}", 201, content=content)
+
+    def received(self) -> list[bytes]:
+        return list(self.starter.received(self.site).values())
+
+    def why(self, product_id: str) -> dict[str, Any]:
+        """What the command says."""
+        ran = self.hub.command("why", product_id, self.site, "--feed", self.feed, "--json")
+        assert ran.returncode == 0, ran.stderr
+        found: dict[str, Any] = json.loads(ran.stdout)
+        return found
+
+    def wait_for(self, product_id: str, state: str, cause: str | None) -> dict[str, Any]:
+        """Waits until the command says so; the api must say the same."""
+        said: list[dict[str, Any]] = []
+
+        def there() -> dict[str, Any] | None:
+            said[:] = [self.why(product_id)]
+            return said[0] if (said[0]["state"], said[0]["cause"]) == (state, cause) else None
+
+        try:
+            found = until(f"{product_id} is {state} for {self.site}, because {cause}", there)
+        except AssertionError:
+            pytest.fail(f"at last it was said: {said}")
+        asked = {"product": product_id, "site": self.site, "feed": self.feed}
+        (product,) = self.hub.ask("GET", "/v1/products/trace", params={**asked, "limit": 1})["products"]
+        (delivery,) = product["deliveries"]
+        same = ("site", "state", "cause", "next_action")
+        assert {name: delivery[name] for name in same} == {name: found[name] for name in same}
+        return found
+
+
+Made = Callable[..., Case]
+EVERYTHING: dict[str, Any] = {}
+
+
+@pytest.fixture(scope="module")
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starter]:
+    with ExitStack() as stack:
+        yield Starter(tmp_path_factory.mktemp("why"), stack)
+
+
+@pytest.fixture(scope="module")
+def hub(starter: Starter) -> RunningHub:
+    return starter.hub()
+
+
+@pytest.fixture
+def made(hub: RunningHub, starter: Starter, request: pytest.FixtureRequest) -> Made:
+    """Makes what a cause needs, named after the test, subscribed to all of the feed if nothing else is wanted."""
+
+    def make(*, wish: dict[str, Any] | None = EVERYTHING, retention_hours: float = 1.0) -> Case:
+        name = request.node.name.removeprefix("test_").replace("_", "-")
+        feed = name.upper()
+        hub.ask("POST", "/v1/feeds", 201, json={"feed": feed, "retention_hours": retention_hours})
+        hub.ask("POST", "/v1/sites", 201, json={"site": name})
+        if wish is not None:
+            hub.ask("POST", f"/v1/sites/{name}/subscriptions", 201, json={"feed": feed, **wish})
+        token: str = hub.ask("POST", f"/v1/sites/{name}/tokens", 201)["token"]
+        return Case(hub, starter, feed, name, token)
+
+    return make
+
+
+def test_not_subscribed(made: Made) -> None:
+    case = made(wish=None)
+    case.start()
+    case.put("x")
+    found = case.wait_for("x", "not-subscribed", "not-subscribed")
+    assert found["reason"] == f"the site has no subscription to {case.feed}"
+    do(case, found["next_action"].removeprefix("if it should get it: "))
+    case.put("y")
+    case.wait_for("y", "stored", None)
+
+
+def test_denied(made: Made) -> None:
+    case = made()
+    case.start()
+    case.hub.ask("PATCH", f"/v1/sites/{case.site}", json={"allow": ["HDS"]})
+    case.put("x")
+    found = case.wait_for("x", "denied", "denied")
+    assert found["reason"] == f"the allow list of the site (HDS) does not cover {case.feed}"
+    assert f"PATCH /v1/sites/{case.site}" in found["next_action"]
+    assert case.received() == []
+
+
+def test_filtered(made: Made) -> None:
+    case = made(wish={"pattern": "^nam", "not_pattern": "grib2$"})
+    case.start()
+    case.put("nam.grib2")
+    case.put("nam.txt", b"comes")
+    case.wait_for("nam.txt", "stored", None)
+    found = case.wait_for("nam.grib2", "not-subscribed", "filtered")
+    assert "the NOT pattern 'grib2$' takes it out" in found["reason"]
+    assert found["next_action"] == f"compare the patterns with the id: downburst sites show {case.site}"
+    assert case.received() == [b"comes"]
+
+
+def test_queued_behind(made: Made) -> None:
+    case = made()
+    with SlowLine(case.hub.sites, bytes_per_s=100_000) as line:
+        case.start(address=line.address)
+        for number in range(20):
+            case.put(f"large {number}", os.urandom(MEGABYTE))
+        case.put("x", os.urandom(50_000))
+        found = case.wait_for("x", "waiting", "queued-behind")
+        assert "in the hub's queue for this site" in found["reason"]
+        assert f"MB of {case.feed}" in found["reason"]
+        assert "slower than what it subscribes" in found["next_action"]
+        line.bytes_per_s = 50 * MEGABYTE
+        case.wait_for("x", "stored", None)
+
+
+def test_site_down(made: Made) -> None:
+    case = made()
+    process = case.start()
+    case.stop(process)
+    case.put("x")
+    found = case.wait_for("x", "waiting", "site-down")
+    assert "the site is away since" in found["reason"]
+    assert "start its receiver; it gets the product when it is back; the log keeps it until" in found["next_action"]
+    case.start()
+    case.wait_for("x", "stored", None)
+
+
+def test_left_the_log(made: Made) -> None:
+    case = made(retention_hours=GONE_FROM_THE_LOG_HOURS)
+    process = case.start()
+    case.put("first")
+    case.wait_for("first", "stored", None)
+    case.stop(process)
+    case.put("x")
+    for moment in ("while it is away", "when it is back"):
+        found = case.wait_for("x", "expired", "left-the-log")
+        assert found["reason"] == "its bytes had left the hub's log before the site got them", moment
+        assert "keep more hours (downburst log advise says how many fit)" in found["next_action"]
+        if moment == "while it is away":
+            case.start()
+
+
+def test_too_old(made: Made) -> None:
+    case = made(wish={"max_age_s": 2})
+    process = case.start()
+    case.put("first")
+    case.wait_for("first", "stored", None)
+    case.stop(process)
+    case.put("x", b"old")
+    for moment in ("while it is away", "when it is back"):
+        found = case.wait_for("x", "expired", "too-old")
+        assert "older than the 2.0 s that the subscription allows" in found["reason"], moment
+        assert "raise the subscription's maximum age" in found["next_action"]
+        if moment == "while it is away":
+            case.start()
+            case.put("second", b"new")
+            case.wait_for("second", "stored", None)
+    assert b"old" not in case.received()
+
+
+def do(case: Case, command: str) -> None:
+    """What the next action says, as it stands there."""
+    program, *words = shlex.split(command)
+    assert program == "downburst", command
+    ran = case.hub.command(*words)
+    assert ran.returncode == 0, ran.stderr
