@@ -1,0 +1,122 @@
+"""The pages by keyboard alone: what comes first, where the focus is, and dialogs that keep and give it back."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from kit.page_hub import Hub
+
+pytestmark = [pytest.mark.system, pytest.mark.browser]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    started = Hub(tmp_path / "hub").start()
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+@pytest.fixture
+def signed_in(hub: Hub, page: Page, tmp_path: Path) -> Page:
+    """An administrator's page of a hub with a site that receives."""
+    hub.post("feeds", feed="NGRID")
+    hub.post("sites", site="unl.edu")
+    hub.post("sites/unl.edu/subscriptions", feed="NGRID")
+    hub.receive("unl.edu", tmp_path / "near")
+    page.goto(hub.command("login", "--link").stdout.strip())
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_test_id("site unl.edu")).to_contain_text("up to date")
+    return page
+
+
+def test_the_first_stop_leads_past_the_pages_to_the_content(hub: Hub, signed_in: Page) -> None:
+    signed_in.goto(f"{hub.url}?fresh#/sites")
+    expect(signed_in.get_by_test_id("site unl.edu")).to_be_visible()
+    signed_in.keyboard.press("Tab")
+    skip = signed_in.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    signed_in.keyboard.press("Enter")
+    expect(signed_in.get_by_role("main")).to_be_focused()
+    expect(signed_in).to_have_url(f"{hub.url}?fresh#/sites")
+    signed_in.keyboard.press("Tab")
+    expect(signed_in.get_by_role("searchbox", name="Name, organisation or state has")).to_be_focused()
+
+
+def test_the_focus_moves_as_the_eye_does_and_is_seen(hub: Hub, signed_in: Page) -> None:
+    addresses = ("#/", "#/alarms", "#/feeds/NGRID", "#/sites/unl.edu", "#/latency", "#/users")
+    for number, address in enumerate(addresses):
+        # Another address before the `#` makes the browser load the page afresh.
+        signed_in.goto(f"{hub.url}?{number}{address}")
+        signed_in.locator("main section").first.wait_for()
+        _walk(signed_in, address)
+
+
+def _walk(page: Page, address: str) -> None:
+    page.evaluate(WATCH)
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        where = page.evaluate("step()")
+        if where["over"]:
+            break
+        assert where["seen"], f"{address}: nobody sees that {where['what']} has the focus"
+        assert where["onward"], f"{address}: the focus went back to {where['what']}"
+    assert page.locator("[tabindex]:not([tabindex='0']):not([tabindex='-1'])").count() == 0
+
+
+def test_another_page_is_announced_and_the_title_has_the_focus(signed_in: Page) -> None:
+    for title, heading in (("Alarms", "^Alarms$"), ("Sites", "^All sites$"), ("Latency", "^Latency.* at all sites$")):
+        signed_in.get_by_role("navigation", name="Pages").get_by_role("link", name=title, exact=True).press("Enter")
+        expect(signed_in.get_by_role("heading", name=re.compile(heading))).to_be_focused()
+        expect(signed_in).to_have_title(re.compile(f"^{title} . hub$"))
+
+
+def test_a_dialog_keeps_the_focus_until_it_is_answered(hub: Hub, signed_in: Page) -> None:
+    signed_in.goto(f"{hub.url}#/sites/unl.edu")
+    receivers = signed_in.get_by_test_id("receivers")
+    opener = receivers.get_by_role("button", name="Revoke all of unl.edu")
+    opener.press("Enter")
+    cancel = receivers.get_by_role("button", name="Cancel")
+    expect(cancel).to_be_focused()
+    signed_in.keyboard.press("Tab")
+    expect(receivers.get_by_role("button", name="Revoke all", exact=True)).to_be_focused()
+    # What lies behind the dialog is out of reach.
+    for _ in range(4):
+        signed_in.keyboard.press("Tab")
+        assert signed_in.evaluate(
+            "document.activeElement === document.body || !!document.activeElement.closest('dialog')"
+        )
+    signed_in.keyboard.press("Escape")
+    expect(opener).to_be_focused()
+    opener.press("Enter")
+    signed_in.keyboard.press("Enter")
+    expect(opener).to_be_focused()
+    assert hub.client.get("/v1/sites/unl.edu").json()["credentials"][0]["revoked_at"] is None
+    opener.press("Enter")
+    signed_in.keyboard.press("Tab")
+    signed_in.keyboard.press("Enter")
+    expect(receivers).to_contain_text("revoked")
+
+
+# What one press of Tab did. Parts of a field for dates are stops within it; behind the last stop is the browser, or
+# the first one again.
+WATCH = """
+() => {
+  let [first, last] = [null, null]
+  window.step = () => {
+    const now = document.activeElement
+    const seen = getComputedStyle(now).outlineStyle !== 'none'
+    const behind = last === null || last.compareDocumentPosition(now) & Node.DOCUMENT_POSITION_FOLLOWING
+    const onward = last === now || !!behind
+    const over = now === document.body || (now === first && last !== first)
+    first ??= now
+    last = now
+    return { over, seen, onward, what: now.outerHTML.slice(0, 200) }
+  }
+}
+"""
