@@ -54,14 +54,12 @@ class Bench:
     def __init__(self, directory: Path, runs: int, amounts: Amounts, *, only_ours: bool = False) -> None:
         self.notes: list[str] = []
         self._turns, self._runs, self._amounts = Turns(directory, self.notes), runs, amounts
-        self._more_runs = runs + 1 if runs > 1 else 1
-        """Of the shortest cases there is time for one more."""
         self._with_peers = not only_ours
         self._deliveries: dict[tuple[str, int], rows.Runs] = {}
 
     def fast(self) -> list[report.Row]:
         """Rows 1 and 2."""
-        contenders = {rows.OURS: Entry(partial(Downburst, rate_bps=FAST_BPS), self._more_runs)}
+        contenders = {rows.OURS: Entry(partial(Downburst, rate_bps=FAST_BPS), self._runs)}
         if self._with_peers:
             bare: dict[str, Start] = {
                 rows.BLASTER: partial(Blaster, like_us=False),
@@ -69,7 +67,7 @@ class Bench:
                 rows.TLS: TlsFanOut,
                 rows.SENDFILE: TcpFanOut,
             }
-            contenders |= {name: Entry(start, self._more_runs) for name, start in bare.items()}
+            contenders |= {name: Entry(start, self._runs) for name, start in bare.items()}
             contenders |= self._packaged(None)
         with Lab(_hosts(7), segments=False) as lab:
             fast = self._turns.take("as fast as it goes", lab, contenders, self._amounts.fast_bytes)
@@ -82,7 +80,7 @@ class Bench:
             for host in lab.hosts:
                 lab.rate(host, up_bps=10 * LINK_BPS, down_bps=10 * LINK_BPS, buffer_bytes=GIGABIT_BUFFER_BYTES)
             for asked_bps in (600_000_000, 900_000_000):
-                ours = self._ours(round(asked_bps * FRAME_BITS_PER_PRODUCT_BIT), self._more_runs)
+                ours = self._ours(round(asked_bps * FRAME_BITS_PER_PRODUCT_BIT), self._runs)
                 case = f"links of 1 Gb/s, {asked_bps // 1_000_000} asked"
                 runs = self._turns.take(case, lab, ours, self._amounts.fast_bytes)
                 found += rows.rows_of_gigabit(asked_bps, runs)

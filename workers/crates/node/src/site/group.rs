@@ -123,14 +123,19 @@ fn listen(
 ) {
     let mut urgent = Urgent::begin(priority);
     let mut heard = Instant::now();
+    let mut gathers = false;
     while !stop.load(Ordering::Relaxed) {
         let mut batch = Vec::new();
         let began = Instant::now();
+        if gathers {
+            std::thread::sleep(GATHERING);
+        }
         if let Err(error) = receiver.receive(PATIENCE_MS, |datagram| batch.push(datagram)) {
             tracing::warn!(leg = leg.0, %error, "the group can't be read; the leg falls silent");
             return;
         }
         urgent.waited(began.elapsed());
+        gathers = !batch.is_empty() && batch.len() < WORTH_WAKING;
         let what = if !batch.is_empty() {
             heard = Instant::now();
             What::Datagrams(batch)
@@ -148,6 +153,13 @@ fn listen(
 }
 
 const PATIENCE_MS: u16 = 200;
+
+/// After a few datagrams the next are left in the socket's buffer for so long: a datagram that wakes this thread, and then the
+/// session's, costs more than all that is done with it. A busy sender sends once in a millisecond, too.
+const GATHERING: Duration = Duration::from_millis(1);
+
+/// So many at once are not few: at such a rate the buffer fills, and waking costs little of each.
+const WORTH_WAKING: usize = 32;
 
 /// Four heads of an idle leg; said again as long as it lasts.
 const DEAF_AFTER: Duration = Duration::from_secs(1);

@@ -1,13 +1,14 @@
 //! What an LDM sends becomes products of the hub's feeds, by each feed's one writer.
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use downburst_ldm6::{FeedType, ProductInfo, Signature, Taken};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 use super::words;
@@ -66,7 +67,7 @@ enum Room {
     /// Too large to stand in memory.
     File {
         path: PathBuf,
-        file: File,
+        file: BufWriter<File>,
     },
     Nowhere,
 }
@@ -105,7 +106,7 @@ impl Intake {
         match taken {
             Taken::Begins(info) => self.begin(info)?,
             Taken::Bytes(bytes) => self.bytes(&bytes)?,
-            Taken::Ends => self.end(),
+            Taken::Ends => self.end()?,
             Taken::Offered(info) => return Ok(Some(self.lacks(&info))),
             Taken::Broken => self.forget(),
             Taken::Dropped(..) => {
@@ -147,15 +148,18 @@ impl Intake {
     fn bytes(&mut self, bytes: &Bytes) -> io::Result<()> {
         match self.begun.as_mut().map(|begun| &mut begun.room) {
             Some(Room::AtHand(held)) => held.extend_from_slice(bytes),
-            Some(Room::File { file, .. }) => file.write_all(bytes)?,
+            Some(Room::File { file, .. }) => write(file, bytes)?,
             Some(Room::Nowhere) | None => {}
         }
         Ok(())
     }
 
     /// The product is whole.
-    fn end(&mut self) {
-        let Some(Begun { info, feed, room }) = self.begun.take() else { return };
+    fn end(&mut self) -> io::Result<()> {
+        if let Some(Begun { room: Room::File { file, .. }, .. }) = &mut self.begun {
+            beside_the_runtime(|| file.flush())?;
+        }
+        let Some(Begun { info, feed, room }) = self.begun.take() else { return Ok(()) };
         if let (true, Room::AtHand(text)) = (is_report(&info), &room) {
             let line = String::from_utf8_lossy(text).into_owned();
             self.hub.event(&Event::Rtstats { line });
@@ -164,6 +168,7 @@ impl Intake {
         let bytes = u64::from(info.size.min(AT_HAND_BYTES));
         self.waiting_bytes += bytes;
         self.waiting.push_back(Waiting { signature: info.signature, bytes, written });
+        Ok(())
     }
 
     /// It will not become whole.
@@ -241,16 +246,34 @@ impl Intake {
 
     fn spool(&self) -> io::Result<Room> {
         let directory = self.hub.start.data_dir.join("ldm").join("spool");
-        std::fs::create_dir_all(&directory)?;
         let path = directory.join(format!("{}.part", self.hub.next_ask()));
-        let file = File::create(&path)?;
-        Ok(Room::File { path, file })
+        let file = beside_the_runtime(|| {
+            std::fs::create_dir_all(&directory)?;
+            File::create(&path)
+        })?;
+        Ok(Room::File { path, file: BufWriter::with_capacity(AT_HAND_BYTES as usize, file) })
     }
 }
 
 impl Drop for Intake {
     fn drop(&mut self) {
         self.forget();
+    }
+}
+
+/// Fills the buffer, and goes to the disk when it is full.
+fn write(file: &mut BufWriter<File>, bytes: &[u8]) -> io::Result<()> {
+    if file.buffer().len() + bytes.len() < file.capacity() {
+        return file.write_all(bytes);
+    }
+    beside_the_runtime(|| file.write_all(bytes))
+}
+
+/// Waits for the disk while other threads serve the connections that this one had.
+fn beside_the_runtime<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 
