@@ -10,18 +10,19 @@ from downburst.alarms import Receiver
 from downburst.browsing import Browse, Browsed
 from downburst.bus import LocalBus
 from downburst.clock import Clock
+from downburst.credentials import EnrolmentToken
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.errors import from_node
-from downburst.ledger import Ledger
+from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
 from downburst.model import (
     Acknowledgement,
-    EnrolmentToken,
     LatencyKind,
     Leg,
     Plan,
     Product,
     Settled,
+    Site,
     SketchRow,
     Transport,
 )
@@ -41,6 +42,12 @@ FAR = datetime(2100, 1, 1, tzinfo=UTC)
 LOCAL_TOKEN = "dbo_of-the-hubs-own-user"
 AUTHORIZATION = {"Authorization": f"Bearer {LOCAL_TOKEN}"}
 EPOCH = "12345678901234567890"
+
+
+def site_with_token(book: Book, secret: str) -> None:
+    """Makes the site unl.edu, and a token of an hour for it."""
+    book.sites.add(Site("unl.edu"))
+    book.tokens.add("unl.edu", secret, lifetime=timedelta(hours=1))
 
 
 def plan(feed: str = "NGRID", *legs: Leg, reason: str = "because", made_at: datetime = SOME_TIME) -> Plan:

@@ -362,6 +362,7 @@ _SHOWN_BY_ALARMS_ALONE = frozenset(
         AlarmKind.STALLED,
         AlarmKind.HEARTBEAT,
         AlarmKind.CLOCK,
+        AlarmKind.CREDENTIAL,
         AlarmKind.HUB_DISK,
         AlarmKind.PREDICTION,
     }

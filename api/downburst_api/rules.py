@@ -121,6 +121,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("POST", "/v1/sites/{site}/alarm-receivers/{receiver}/test"): SITE_CHANGES,
     ("POST", "/v1/sites/{site}/tokens"): SITE_CHANGES,
     ("DELETE", "/v1/sites/{site}/credentials"): SITE_CHANGES,
+    ("POST", "/v1/sites/{site}/credentials/replacement"): SITE_CHANGES,
     ("GET", "/v1/subscriptions"): READ,
     ("DELETE", "/v1/subscriptions/{subscription}"): OPERATE,
     ("GET", "/v1/sites/{site}/subscriptions"): SITE_READS,

@@ -13,11 +13,12 @@ from downburst.browsing import Browse, Browsed
 from downburst.bus import Bus
 from downburst.circuits import Circuit, CircuitAnswer, CircuitChange, Port
 from downburst.clock import Clock
+from downburst.credentials import EnrolmentToken
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.ledger import Ledger
 from downburst.ledger.feeds import unknown_feed
 from downburst.live import LiveState
-from downburst.model import Acknowledgement, EnrolmentToken, Feed, Product
+from downburst.model import Acknowledgement, Feed, Product
 from downburst.settings import Settings
 from downburst_api.gate import Gate
 from downburst_api.histograms import Histograms

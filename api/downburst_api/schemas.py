@@ -6,13 +6,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from downburst.credentials import Credential, EnrolmentToken
 from downburst.ldm.feed_types import parse_feed_type
 from downburst.model import (
     CircuitAttachment,
-    Credential,
     DuplicateRule,
     Durability,
-    EnrolmentToken,
     Feed,
     FeedClass,
     LdmAccept,
@@ -212,7 +211,8 @@ class TokenNew(Shape):
 
     hours: Annotated[float, Field(gt=0, le=24 * 366)] | None = None
     credential_days: Annotated[float, Field(gt=0, le=366 * 20)] | None = None
-    """How long the receiver's credential lasts; left out: until it is revoked."""
+    """How long the receiver's credential lasts, and each that takes its place; the hub's setting
+    `access.credential_days` if left out."""
 
 
 class SubscriptionNew(Shape):
@@ -341,7 +341,7 @@ def upstream_out(upstream: Upstream) -> dict[str, Any]:
 
 def credential_out(credential: Credential) -> dict[str, Any]:
     """A credential for clients: its hash, never anything to log in with."""
-    return asdict(credential)
+    return asdict(credential) | {"renews_at": credential.renews_at if credential.is_kept else None}
 
 
 def token_out(token: EnrolmentToken) -> dict[str, Any]:

@@ -142,6 +142,19 @@ async def revoke_credentials(
     return {"site": site, "revoked": revoked}
 
 
+@router.post("/sites/{site}/credentials/replacement", status_code=202)
+async def replace_credentials(hub: Hub, site: str) -> dict[str, Any]:
+    """Has the receivers of a site replace their credentials, as soon as they are connected; their sessions go on."""
+    asked = await hub.ledger.write(lambda book: book.credentials.ask(book.sites.one(site).name))
+    if not asked:
+        raise NotFound(f"site {site!r} has no good credential; enrol its receiver: downburst sites token {site}")
+    await _announce_sites(hub)
+    session = hub.live.sessions.get(site)
+    connected = bool(session and session.connected)
+    renews = session.renews if session and connected else None
+    return {"site": site, "asked": len(asked), "connected": connected, "renews": renews}
+
+
 @router.get("/subscriptions")
 async def list_all_subscriptions(
     hub: Hub, page: Paged, *, feed: str | None = None, site: str | None = None

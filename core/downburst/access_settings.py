@@ -22,6 +22,13 @@ class AccessSettings(Section):
     session_hours: float = Field(
         default=336.0, gt=0, le=8_784, description="Hours until a user has to sign in again. A fortnight."
     )
+    credential_days: float = Field(
+        default=90.0,
+        gt=0,
+        le=7_320,
+        description="Days that a site's credential lasts; its receiver has it replaced when a third is left, so it "
+        "may be away for a month. What leaks with a disk or a backup opens nothing after a quarter of a year.",
+    )
     audit_days: float = Field(
         default=1_100.0, gt=0, description="Days that the audit is kept. Three years and a little."
     )

@@ -38,6 +38,12 @@ class AlarmSettings(Section):
     clock_ms: float = Field(
         default=1_000.0, gt=0, description="Milliseconds that a site's clock may be off. Corrected, but a sign."
     )
+    credential_days: float = Field(
+        default=14.0,
+        ge=0,
+        description="Days before the end of a site's credential from which on it should have been replaced; of a "
+        "short one the last quarter. Half of the month in which it is tried.",
+    )
     disk_free_share: float = Field(
         default=0.05, ge=0, lt=1, description="Share of the hub's disk that has to be free. Logs fill in hours."
     )

@@ -22,6 +22,8 @@ class AlarmKind(StrEnum):
     HEARTBEAT = "heartbeat"
     """A site is connected, and what goes into a feed does not come out at its end."""
     CLOCK = "clock"
+    CREDENTIAL = "credential"
+    """What a site's receiver shows ends soon or has ended, and nothing took its place."""
     HUB_DISK = "hub-disk"
     RETENTION = "retention"
     """A feed's log holds less than the longest outage that sites may have."""

@@ -21,6 +21,8 @@ class SessionChanged:
     software: str | None = None
     stand_by: bool = False
     """Another hub serves the site."""
+    renews: bool = False
+    """Its receiver can replace its credential by itself."""
 
 
 @dataclass(frozen=True, slots=True)

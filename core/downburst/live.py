@@ -39,6 +39,8 @@ class SiteSession:
     software: str | None = None
     stand_by: bool = False
     """Another hub serves the site."""
+    renews: bool = False
+    """Its receiver can replace its credential by itself."""
     clock_offset_us: int | None = None
     clock_bound_us: int | None = None
     round_trip_us: int | None = None
@@ -211,6 +213,7 @@ class LiveState:
             reason=event.reason,
             software=event.software or (before.software if before else None),
             stand_by=event.stand_by,
+            renews=event.renews,
             progress=before.progress if before else {},
             behind_since=before.behind_since if before else None,
         )

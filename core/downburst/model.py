@@ -1,4 +1,4 @@
-"""The home of Downburst's words: feeds, sites, subscriptions, credentials, legs, plans, and what the node answers.
+"""The home of Downburst's words: feeds, sites, subscriptions, legs, plans, and what the node answers.
 
 Values are frozen; whoever changes one makes another with `dataclasses.replace`. Instants are aware and in UTC.
 Rates are Ethernet-frame bits per second where a leg or an interface is meant, product bits where a feed is.
@@ -253,37 +253,6 @@ class LdmAccept:
     pattern: str
     host: str
     created_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Credential:
-    """What a receiver shows at each connection; only its SHA-256 is known to the hub."""
-
-    sha256: str
-    site: str
-    created_at: datetime
-    peer: str
-    expires_at: datetime | None = None
-    revoked_at: datetime | None = None
-
-    def usable_at(self, instant: datetime) -> bool:
-        """Neither revoked nor expired."""
-        return self.revoked_at is None and (self.expires_at is None or instant < self.expires_at)
-
-
-@dataclass(frozen=True, slots=True)
-class EnrolmentToken:
-    """A right to enrol one receiver, once; only the SHA-256 of its secret is kept."""
-
-    secret_sha256: str
-    site: str
-    created_at: datetime
-    expires_at: datetime
-    credential_seconds: int | None = None
-    """How long the credential lasts that the token is traded for; None: until it is revoked."""
-    used_at: datetime | None = None
-    used_by: str | None = None
-    used_peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

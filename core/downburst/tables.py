@@ -113,6 +113,9 @@ credentials = Table(
     Column("peer", Text, nullable=False),
     Column("expires_at", Instant),
     Column("revoked_at", Instant),
+    Column("replaces", String(64)),
+    Column("replaced_at", Instant),
+    Column("asked_at", Instant),
 )
 
 tokens = Table(

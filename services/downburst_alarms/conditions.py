@@ -9,6 +9,7 @@ from downburst.alarm_settings import AlarmSettings
 from downburst.alarms import AlarmKind, Condition, Objective
 from downburst.circuits import Circuit, CircuitState
 from downburst.clock import from_us
+from downburst.credentials import Credential
 from downburst.events import SiteProgress
 from downburst.live import RetentionWarning, SiteSession
 from downburst.model import Feed, LatencyKind, Plan, Site, Subscription
@@ -23,8 +24,8 @@ class Situation:
     now: datetime
     started_at: datetime
     """Since when the hub looks."""
-    enrolled: frozenset[str] = frozenset()
-    """Sites with a credential; of others nobody expects that they connect."""
+    credentials: Sequence[Credential] = ()
+    """What receivers may show, expired ones too. Nobody expects that a site without any connects."""
     feeds: Sequence[Feed] = ()
     sites: Sequence[Site] = ()
     subscriptions: Sequence[Subscription] = ()
@@ -46,7 +47,7 @@ class Situation:
 def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]:
     """What is wrong."""
     found: list[Condition] = []
-    for look in (_objectives, _silences, _sites, _hub_disk, _retention, _circuits, _predictions):
+    for look in (_objectives, _silences, _sites, _credentials, _hub_disk, _retention, _circuits, _predictions):
         found.extend(look(situation, settings))
     return found
 
@@ -132,7 +133,7 @@ def _away(
     since = session.since if session is not None else situation.started_at
     if situation.now - since < timedelta(seconds=settings.site_down_s):
         return
-    if session is None and site.name not in situation.enrolled:
+    if session is None and all(credential.site != site.name for credential in situation.credentials):
         return
     reason = f": {session.reason}" if session is not None and session.reason else ""
     sentence = f"{site.name} is not connected since {since:%Y-%m-%d %H:%M:%S} UTC{reason}"
@@ -197,6 +198,43 @@ def _heartbeat(site: Site, progress: SiteProgress, now: datetime, settings: Alar
     return Condition(AlarmKind.HEARTBEAT, sentence, step, progress.feed, site.name)
 
 
+def _credentials(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    """Of each site the one that lasts longest: those of receivers that were enrolled anew may end."""
+    last: dict[str, Credential] = {}
+    for credential in situation.credentials:
+        known = last.setdefault(credential.site, credential)
+        if known.expires_at and (not credential.expires_at or credential.expires_at > known.expires_at):
+            last[credential.site] = credential
+    for site in situation.sites:
+        credential_of = last.get(site.name)
+        if site.active and credential_of is not None:
+            yield from _ending(site, credential_of, situation, settings)
+
+
+def _ending(site: Site, credential: Credential, situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    if credential.expires_at is None:
+        return
+    left = credential.expires_at - situation.now
+    lifetime = credential.expires_at - credential.created_at
+    if left > min(timedelta(days=settings.credential_days), lifetime / 4):
+        return
+    token = f"downburst sites token {site.name}"
+    session = situation.sessions.get(site.name)
+    if left <= timedelta(0):
+        sentence = f"the credential of {site.name} ended {credential.expires_at:%Y-%m-%d %H:%M} UTC: it can't connect"
+        step = f"enrol its receiver again: {token}; then start it there with --token-file"
+    elif session is None or not session.connected:
+        sentence = f"the credential of {site.name} ends in {_days(left)}, and it is away, so it does not replace it"
+        step = f"bring the receiver back before that, or enrol it again afterwards: {token}"
+    elif not session.renews:
+        sentence = f"the credential of {site.name} ends in {_days(left)}, and its receiver can't replace it by itself"
+        step = f"update downburst-node at the site, or enrol it again: {token}"
+    else:
+        sentence = f"the credential of {site.name} ends in {_days(left)}, and was not replaced"
+        step = f"look at the receiver's log: can it write its state directory; if it can't be mended, {token}"
+    yield Condition(AlarmKind.CREDENTIAL, sentence, step, site=site.name)
+
+
 def _hub_disk(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
     free, whole = situation.disk_free_bytes, situation.disk_bytes
     if free is not None and whole and free < settings.disk_free_share * whole:
@@ -233,6 +271,11 @@ def _ms(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value / 1000:.2f} s"
     return f"{value:.0f} ms" if abs(value) >= 10 else f"{value:.1f} ms"
+
+
+def _days(left: timedelta) -> str:
+    days = left / timedelta(days=1)
+    return f"{days:.0f} days" if days >= 2 else _seconds(left.total_seconds())
 
 
 def _seconds(value: float) -> str:

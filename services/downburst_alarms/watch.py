@@ -112,7 +112,7 @@ class AlarmWatch:
         return Situation(
             now=now,
             started_at=self._started_at,
-            enrolled=frozenset(credential.site for credential in book.credentials.usable()),
+            credentials=book.credentials.usable(),
             feeds=book.feeds.all(),
             sites=book.sites.all(),
             subscriptions=book.subscriptions.all(),

@@ -1,4 +1,4 @@
-"""What the ledger keeps: feeds, sites, credentials, subscriptions, resends, plans."""
+"""What the ledger keeps: feeds, sites, subscriptions, resends, plans."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +31,7 @@ from downburst.model import (
     Upstream,
 )
 from downburst.tables import metadata
-from factories import multicast, plan, sketch_row, unicast
+from factories import multicast, plan, site_with_token, sketch_row, unicast
 
 if TYPE_CHECKING:
     from kit.postgres import Postgres
@@ -135,7 +135,7 @@ def test_a_site_comes_back_whole(book: Book) -> None:
 
 
 def test_what_a_site_had_goes_with_it(book: Book) -> None:
-    _site_with_token(book, "secret")
+    site_with_token(book, "secret")
     book.tokens.consume("secret", "credential", peer="192.0.2.1:5")
     book.feeds.add(Feed("NGRID"))
     book.subscriptions.add(Subscription(0, "unl.edu", "NGRID"))
@@ -144,42 +144,6 @@ def test_what_a_site_had_goes_with_it(book: Book) -> None:
     assert book.credentials.usable() == []
     with pytest.raises(Refused, match="not known"):
         book.tokens.consume("secret", "credential", peer="192.0.2.1:5")
-
-
-def test_a_token_enrols_one_receiver_once(book: Book) -> None:
-    _site_with_token(book, "secret")
-    for _ in range(2):
-        assert book.tokens.consume("secret", "credential", peer="192.0.2.1:5").name == "unl.edu"
-    assert [credential.sha256 for credential in book.credentials.of("unl.edu")] == ["credential"]
-    with pytest.raises(Refused, match=r"another receiver at 192\.0\.2\.1:5; ask the operator"):
-        book.tokens.consume("secret", "other", peer="192.0.2.9:5")
-    assert len(book.credentials.of("unl.edu")) == 1
-
-
-def test_a_credential_belongs_to_one_site(book: Book) -> None:
-    _site_with_token(book, "secret")
-    book.tokens.add("unl.edu", "second", lifetime=timedelta(hours=1))
-    book.tokens.consume("secret", "credential", peer="p")
-    with pytest.raises(Refused, match="enrolled already"):
-        book.tokens.consume("second", "credential", peer="p")
-
-
-def test_a_token_expires(ledger: Ledger, clock: FakeClock) -> None:
-    with ledger.transaction() as book:
-        _site_with_token(book, "secret")
-    clock.advance(3600)
-    with ledger.transaction() as book, pytest.raises(Refused, match=r"expired at 2026-01-01 01:00 UTC"):
-        book.tokens.consume("secret", "credential", peer="p")
-
-
-def test_a_revoked_credential_is_not_usable(book: Book) -> None:
-    _site_with_token(book, "secret")
-    book.tokens.consume("secret", "credential", peer="p")
-    assert book.credentials.revoke("unl.edu", "other") == 0
-    assert len(book.credentials.usable()) == 1
-    assert book.credentials.revoke("unl.edu") == 1
-    assert book.credentials.usable() == []
-    assert not book.credentials.of("unl.edu")[0].usable_at(book.clock.now())
 
 
 def test_a_subscription_that_is_gone_is_said(book: Book) -> None:
@@ -307,21 +271,6 @@ def _foreign_keys(engine: Engine, table: str) -> list[Any]:
     return sorted(inspect(engine).get_foreign_keys(table), key=lambda key: str(key["name"]))
 
 
-def _site_with_token(book: Book, secret: str) -> None:
-    book.sites.add(Site("unl.edu"))
-    book.tokens.add("unl.edu", secret, lifetime=timedelta(hours=1))
-
-
-def test_a_credential_ends_when_its_token_said_so(book: Book, clock: FakeClock) -> None:
-    book.sites.add(Site("unl.edu"))
-    book.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=2))
-    book.tokens.consume("t", "c", peer="192.0.2.1:5")
-    (credential,) = book.credentials.of("unl.edu")
-    assert credential.expires_at == clock.now() + timedelta(days=2)
-    assert credential.usable_at(clock.now() + timedelta(days=1))
-    assert not credential.usable_at(clock.now() + timedelta(days=2))
-
-
 def _resend(book: Book) -> Resend:
     """One to a site and of a feed that exist then."""
     if book.sites.find("unl.edu") is None:
@@ -343,7 +292,7 @@ def test_every_row_goes_into_another_database_and_back(
     ledger: Ledger, request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> None:
     with ledger.transaction() as book:
-        _site_with_token(book, "secret")
+        site_with_token(book, "secret")
         book.resends.add(_resend(book))
         book.resends.cancel(book.resends.add(_resend(book)).id)
         book.latency.add(sketch_row([1.0, 2.0]))

@@ -97,6 +97,35 @@ def test_a_revoked_site_can_not_read_on_a_second_later(node: HubNode, subscribe:
     ]
 
 
+def test_a_site_that_leaves_and_is_revoked_a_moment_later_can_not_read_on_a_second_later(
+    node: HubNode, subscribe: Subscribe
+) -> None:
+    """Who leaves is shut out with others of the next ten seconds, unless there is more haste."""
+    names = ["one", "leaving"]
+    node.feed("NGRID")
+    sites = [subscribe(name, "NGRID") for name in names]
+    node.wait_connected(*names)
+    node.multicast("NGRID", version=2, leg=LEG, rate_bps=100_000_000, sites=names)
+    for name in names:
+        node.wait_event(event="leg", leg=LEG, site=name, state="joined")
+    play = Play(node, "NGRID", seed=7).start()
+    with tapped(node) as tap:
+        tap.wait_for_more(20)
+        first = tap.keys_since(0)
+        node.sites["leaving"] = []
+        node.tell_sites()
+        node.wait_event(event="leg", leg=LEG, site="leaving", state="left")
+        node.credentials["leaving"] = []
+        revoked_at = time.monotonic()
+        node.tell_sites()
+        wait_for("a second", lambda: tap.keys_since(revoked_at + 1.0))
+        tap.wait_for_more(20)
+        assert not tap.keys_since(revoked_at + 1.0) & first
+    play.finish()
+    assert node.drained()
+    assert sites[0].wait_received(len(play.acknowledged)) == play.acknowledged
+
+
 def test_a_site_is_on_a_leg_only_as_long_as_its_allow_list_covers_the_feed(
     node: HubNode, subscribe: Subscribe
 ) -> None:

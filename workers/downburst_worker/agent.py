@@ -19,6 +19,7 @@ from typing import TypeVar, cast
 from downburst.browsing import Browse, Browsed
 from downburst.bus import Bus
 from downburst.clock import Clock
+from downburst.credentials import EnrolmentToken
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.errors import DownburstError, Failure, LedgerAway, NodeAway
 from downburst.events import (
@@ -37,7 +38,6 @@ from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
 from downburst.model import (
     Acknowledgement,
-    EnrolmentToken,
     Fault,
     Head,
     Plan,
@@ -50,6 +50,7 @@ from downburst_worker.accounts import LegAccounts
 from downburst_worker.binary import find_node, find_node_for_kafka
 from downburst_worker.bookkeeping import BatchLoader, Bookkeeping
 from downburst_worker.circuit_jobs import CircuitJobs
+from downburst_worker.enrolment import Enrolment
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
 
@@ -83,6 +84,7 @@ class Agent:
             put_aside=self._put_aside,
         )
         self._accounts = LegAccounts()
+        self._credential_lifetime = timedelta(days=settings.access.credential_days)
         self._unmet: dict[str, Plan] = {}
         """By feed the plan that the node could not take because the circuit of a group was not up."""
         self._heads: dict[str, tuple[str, int]] = {}
@@ -101,6 +103,9 @@ class Agent:
             on_event=self._hear,
             on_death=self._mourn,
             answer_s=settings.node_answer_s,
+        )
+        self._enrolment = Enrolment(
+            ledger, self._node, bus, apply_sites=self._apply_sites, credential_lifetime=self._credential_lifetime
         )
         self.circuits = CircuitJobs(self._node)
         """What the service of circuits asks of the node."""
@@ -189,8 +194,9 @@ class Agent:
         text = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
         # The receiver shows the hash of the text it was given, and never decodes it.
         hashed = sha256(text.encode()).hexdigest()
+        lasts = credential_lifetime or self._credential_lifetime
         kept = await self._ledger.write(
-            lambda book: book.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=credential_lifetime)
+            lambda book: book.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=lasts)
         )
         return f"dbt1.{self.ca_sha256}.{text}", kept
 
@@ -365,8 +371,8 @@ class Agent:
             case "batch":
                 self._say(BatchReady(line["batch"], Path(line["path"])))
                 await self._books.take_batch(Path(line["path"]))
-            case "enrol":
-                await self._enrol(line)
+            case "enrol" | "credential-offered" | "credential-taken":
+                await self._enrolment.hear(line)
             case "leg":
                 await self._leg_changed(line)
             case "resend":
@@ -410,24 +416,6 @@ class Agent:
         before = self._heads.get(feed.feed)
         self._heads[feed.feed] = (feed.epoch, feed.head)
         return bool(feed.epoch) and (bool(feed.products) or (before is not None and before[1] != feed.head))
-
-    async def _enrol(self, line: Line) -> None:
-        token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]
-        try:
-            site = await self._ledger.write(
-                lambda book: book.tokens.consume(token, credential, peer=peer), patience_s=ENROL_S
-            )
-        except LedgerAway as error:
-            # A refusal would make the receiver give up; without an answer it comes again.
-            _LOG.warning("the receiver at %s was not answered: %s", peer, error.sentence)
-            return
-        except DownburstError as error:
-            await self._node.request("enrol-answer", ask=line["ask"], ok=False, sentence=error.sentence, code="token")
-            return
-        # The node must know the credential before the receiver, which shows it at once.
-        await self._apply_sites()
-        await self._node.request("enrol-answer", ask=line["ask"], ok=True, site=site.name)
-        self._bus.publish(SitesChanged())
 
     async def _finish_resend(self, line: Line) -> None:
         await self._books.finish_resend(line["resend"], line["products"], line["bytes"], line["expired"])
@@ -485,5 +473,3 @@ INGEST_S = 600.0
 BROWSE_S = 60.0
 """Two million descriptions on a slow disk."""
 CATCH_UP_S = 1.0
-ENROL_S = 3.0
-"""A receiver that was not answered asks again."""

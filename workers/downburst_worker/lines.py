@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from downburst.clock import from_us, to_us
+from downburst.credentials import Credential
 from downburst.events import (
     ActionFailed,
     FeedTraffic,
@@ -24,7 +25,6 @@ from downburst.events import (
 from downburst.kafka_settings import KafkaSettings
 from downburst.model import (
     Acknowledgement,
-    Credential,
     Feed,
     Head,
     LdmAccept,
@@ -150,6 +150,7 @@ def session_changed(line: Line) -> SessionChanged:
         reason=line.get("reason"),
         software=line.get("software"),
         stand_by=line.get("stand_by", False),
+        renews=line.get("renews", False),
     )
 
 
@@ -263,7 +264,12 @@ def _site(site: Site, credentials: Sequence[Credential], subscriptions: Sequence
 
 def _credential(credential: Credential) -> Line:
     expires = credential.expires_at
-    return {"sha256": credential.sha256, "expires_us": None if expires is None else to_us(expires)}
+    return {
+        "sha256": credential.sha256,
+        "expires_us": None if expires is None else to_us(expires),
+        "renew_us": to_us(credential.renews_at),
+        "replaces": credential.replaces,
+    }
 
 
 def _subscription(wish: Subscription) -> Line:

@@ -159,7 +159,7 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
     )
     table(
         "Credentials",
-        ("sha256", "enrolled", "from", "state"),
+        ("sha256", "made", "from", "state"),
         ([c["sha256"][:16], c["created_at"], c["peer"], _state(c)] for c in found["credentials"]),
         empty=f"no receiver is enrolled yet: downburst sites token {site}",
     )
@@ -181,7 +181,8 @@ def token(
     *,
     hours: Annotated[float | None, typer.Option(help="Hours that it lasts.")] = None,
     credential_days: Annotated[
-        float | None, typer.Option(help="Days that the receiver's credential lasts; else until it is revoked.")
+        float | None,
+        typer.Option(help="Days that the receiver's credentials last; else what the hub's setting says."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it there, readable by you alone.")
@@ -209,11 +210,23 @@ def token(
         print(f"token for {site} written to {output}; it enrols one receiver until {made['expires_at']}")
 
 
+@app.command("rotate")
+def rotate(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Have a site's receiver replace its credential. Its session goes on; the former one ends once the new is shown.
+
+    Example: downburst sites rotate unl.edu
+    """
+    answer = HubClient(hub).ask("POST", "v1", "sites", site, "credentials", "replacement")
+    show(answer) if as_json else print(_rotation(site, answer))
+
+
 @app.command("revoke")
 def revoke(
     site: Name,
     *,
-    sha256: Annotated[str | None, typer.Option(help="Only the credential with this SHA-256.")] = None,
+    sha256: Annotated[
+        str | None, typer.Option(help="Only those of the receiver that has or had the credential with this SHA-256.")
+    ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -251,10 +264,23 @@ def _streams_now(session: dict[str, Any]) -> str:
     return f"; {now['open']} open of {now['planned']} ({now['reason']})" if now else ""
 
 
+def _rotation(site: str, answer: dict[str, Any]) -> str:
+    if not answer["connected"]:
+        return f"site {site} is asked for another credential as soon as it is connected"
+    if not answer["renews"]:
+        return (
+            f"the receiver of {site} is of a release that can't replace its credential; update it, "
+            f"or enrol it again: downburst sites token {site}"
+        )
+    return f"site {site} is asked for another credential; see the state: downburst sites show {site}"
+
+
 def _state(credential: dict[str, Any]) -> str:
-    if credential["revoked_at"]:
-        return f"revoked {credential['revoked_at']}"
-    return f"ends {credential['expires_at']}" if credential["expires_at"] else "usable"
+    for ended in ("revoked", "replaced"):
+        if credential[f"{ended}_at"]:
+            return f"{ended} {credential[f'{ended}_at']}"
+    ends = f"ends {credential['expires_at']}" if credential["expires_at"] else "usable"
+    return f"{ends}, to be replaced" if credential["asked_at"] else ends
 
 
 def _yes(value: object) -> str:

@@ -9,6 +9,7 @@ from downburst.ledger.alarms import Alarms, Objectives, Receivers, Silences, Sit
 from downburst.ledger.answers import Answers
 from downburst.ledger.audit import Audit
 from downburst.ledger.circuits import Circuits, Ports
+from downburst.ledger.credentials import Credentials, Tokens
 from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.feeds import Feeds
 from downburst.ledger.heads import Heads
@@ -19,7 +20,7 @@ from downburst.ledger.partitions import Partitions
 from downburst.ledger.plans import Legs, Pins, Plans
 from downburst.ledger.receipts import Batches, Frontiers
 from downburst.ledger.resends import Resends
-from downburst.ledger.sites import Credentials, Sites, Subscriptions, Tokens
+from downburst.ledger.sites import Sites, Subscriptions
 from downburst.ledger.upstreams import Upstreams
 
 

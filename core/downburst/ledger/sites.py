@@ -1,17 +1,16 @@
-"""Sites, their credentials and tokens, and what they subscribe."""
+"""Sites, and what they subscribe."""
 
 from dataclasses import asdict
-from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.clock import Clock
-from downburst.errors import AlreadyThere, NotFound, Refused
+from downburst.errors import AlreadyThere, NotFound
 from downburst.ledger.audit import Audit
-from downburst.model import CircuitAttachment, Credential, EnrolmentToken, Place, Site, Subscription
+from downburst.model import CircuitAttachment, Place, Site, Subscription
 from downburst.rights import Limit
-from downburst.tables import credentials, sites, subscriptions, tokens
+from downburst.tables import sites, subscriptions
 
 
 class Sites:
@@ -60,100 +59,6 @@ class Sites:
         before = self.one(name)
         self._connection.execute(delete(sites).where(sites.c.name == name))
         self._audit.record("site", name, "removed", before=before)
-
-
-class Credentials:
-    """What receivers show at each connection, by SHA-256."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
-        self._audit = Audit(connection, clock)
-
-    def of(self, site: str) -> list[Credential]:
-        """Every credential of a site, revoked and expired ones too, oldest first."""
-        query = select(credentials).where(credentials.c.site == site).order_by(credentials.c.created_at)
-        return [_credential(row) for row in self._connection.execute(query)]
-
-    def usable(self) -> list[Credential]:
-        """Every credential that was not revoked; the node itself watches the expiry."""
-        query = select(credentials).where(credentials.c.revoked_at.is_(None)).order_by(credentials.c.sha256)
-        return [_credential(row) for row in self._connection.execute(query)]
-
-    def revoke(self, site: str, sha256: str | None = None) -> int:
-        """Revokes one credential of a site, or all of them; says how many."""
-        change = update(credentials).where(credentials.c.site == site, credentials.c.revoked_at.is_(None))
-        if sha256 is not None:
-            change = change.where(credentials.c.sha256 == sha256)
-        revoked = self._connection.execute(change.values(revoked_at=self._clock.now())).rowcount
-        if revoked:
-            what = {"credentials": revoked} if sha256 is None else {"sha256": sha256}
-            self._audit.record("credential", site, "revoked", after=what)
-        return revoked
-
-    def expire(self, sha256: str, at: datetime) -> None:
-        """Lets a credential end at an instant."""
-        self._connection.execute(update(credentials).where(credentials.c.sha256 == sha256).values(expires_at=at))
-
-
-class Tokens:
-    """Enrolment tokens, by the SHA-256 of their secret."""
-
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection = connection
-        self._clock = clock
-        self._audit = Audit(connection, clock)
-
-    def add(
-        self, site: str, secret_sha256: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
-    ) -> EnrolmentToken:
-        """Keeps a token that enrols one receiver of a site; its credential lasts until revoked, or for a time."""
-        Sites(self._connection, self._clock).one(site)
-        begin = self._clock.now()
-        seconds = None if credential_lifetime is None else round(credential_lifetime.total_seconds())
-        token = EnrolmentToken(
-            secret_sha256, site, created_at=begin, expires_at=begin + lifetime, credential_seconds=seconds
-        )
-        self._connection.execute(insert(tokens).values(asdict(token)))
-        self._audit.record("enrolment token", site, "added", after={"expires_at": token.expires_at})
-        return token
-
-    def of(self, site: str) -> list[EnrolmentToken]:
-        """Every token of a site, newest first."""
-        query = select(tokens).where(tokens.c.site == site).order_by(tokens.c.created_at.desc())
-        return [_token(row) for row in self._connection.execute(query)]
-
-    def consume(self, secret_sha256: str, credential_sha256: str, *, peer: str) -> Site:
-        """Turns the token into a credential, once; the same receiver asking again is told the same."""
-        row = self._connection.execute(select(tokens).where(tokens.c.secret_sha256 == secret_sha256)).one_or_none()
-        if row is None:
-            raise Refused("this token is not known at the hub; ask the operator for a new one", code="token")
-        token = _token(row)
-        if token.used_by is None:
-            self._use(token, credential_sha256, peer=peer)
-        elif token.used_by != credential_sha256:
-            raise Refused(
-                f"this token was used by another receiver at {token.used_peer}; ask the operator for a new one"
-            )
-        return Sites(self._connection, self._clock).one(token.site)
-
-    def _use(self, token: EnrolmentToken, credential_sha256: str, *, peer: str) -> None:
-        at = self._clock.now()
-        if at >= token.expires_at:
-            raise Refused(
-                f"this token expired at {token.expires_at:%Y-%m-%d %H:%M} UTC; ask the operator for a new one"
-            )
-        known = select(credentials.c.sha256).where(credentials.c.sha256 == credential_sha256)
-        if self._connection.scalar(known) is not None:
-            raise Refused("this receiver is enrolled already; remove its state directory to enrol it afresh")
-        unused = update(tokens).where(tokens.c.secret_sha256 == token.secret_sha256, tokens.c.used_by.is_(None))
-        taken = self._connection.execute(unused.values(used_at=at, used_by=credential_sha256, used_peer=peer))
-        if taken.rowcount != 1:
-            raise Refused("this token was used by another receiver a moment ago; ask the operator for a new one")
-        ends = None if token.credential_seconds is None else at + timedelta(seconds=token.credential_seconds)
-        credential = Credential(credential_sha256, token.site, created_at=at, peer=peer, expires_at=ends)
-        self._connection.execute(insert(credentials).values(asdict(credential)))
-        self._audit.record("credential", token.site, "enrolled", after=credential)
 
 
 class Subscriptions:
@@ -256,14 +161,6 @@ def _site_row(site: Site) -> dict[str, Any]:
         "data_connections": site.data_connections,
         "ldm_host": site.ldm_host,
     }
-
-
-def _credential(row: Row[Any]) -> Credential:
-    return Credential(**row._mapping)
-
-
-def _token(row: Row[Any]) -> EnrolmentToken:
-    return EnrolmentToken(**row._mapping)
 
 
 def _subscription(row: Row[Any]) -> Subscription:

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { filled, names, receiveCommand, requestIn, type OwnSite } from './selfservice'
+import { filled, isKept, names, receiveCommand, requestIn, standing, type Credential, type OwnSite } from './selfservice'
 
 test.each([
   ['#request', { secret: null }],
@@ -26,4 +26,28 @@ test.each([
 ])('a hub that listens on %o is called at %s', (sites_address, expected) => {
   const site = { site: 'unl.edu', sites_address } as unknown as OwnSite
   expect(receiveCommand(site, { hostname: 'hub.example' })).toContain(`--hub ${expected} --token-file unl.edu.token`)
+})
+
+const credential: Credential = {
+  sha256: 'c',
+  created_at: '2026-01-01T00:00:00Z',
+  peer: '192.0.2.7:1',
+  expires_at: '2026-04-01T00:00:00Z',
+  revoked_at: null,
+  replaced_at: null,
+  asked_at: null,
+  renews_at: '2026-03-02T00:00:00Z',
+}
+
+test.each<[Partial<Credential>, string, boolean]>([
+  [{}, 'ends 2026-04-01 00:00, in 31 days; replaced by itself from 2026-03-02 on', true],
+  [{ asked_at: '2026-02-28T00:00:00Z' }, 'ends 2026-04-01 00:00, in 31 days; to be replaced as soon as its receiver is connected', true],
+  [{ expires_at: null }, 'does not expire', true],
+  [{ expires_at: '2026-02-01T00:00:00Z' }, 'ended 2026-02-01 00:00: its receiver needs a new enrolment token', true],
+  [{ replaced_at: '2026-02-01T10:20:30Z' }, 'replaced 2026-02-01 10:20', false],
+  [{ revoked_at: '2026-02-01T10:20:30Z' }, 'revoked 2026-02-01 10:20', false],
+])('a credential with %o is %s', (given, expected, kept) => {
+  const one = { ...credential, ...given }
+  expect(standing(one, new Date('2026-03-01T00:00:00Z'))).toBe(expected)
+  expect(isKept(one)).toBe(kept)
 })

@@ -43,6 +43,18 @@ export interface Limit {
   not_pattern: string | null
 }
 
+/** What a receiver shows; of those that took each other's place the last one counts. */
+export interface Credential {
+  sha256: string
+  created_at: string
+  peer: string
+  expires_at: string | null
+  revoked_at: string | null
+  replaced_at: string | null
+  asked_at: string | null
+  renews_at: string | null
+}
+
 export interface OwnSite {
   site: string
   organisation: string
@@ -55,7 +67,7 @@ export interface OwnSite {
   allow: string[]
   limits: Limit[]
   subscriptions: Subscription[]
-  credentials: { sha256: string; created_at: string; peer: string; expires_at: string | null; revoked_at: string | null }[]
+  credentials: Credential[]
   troubles: Record<string, string>
   connected: boolean
   sites_address: string[]
@@ -110,6 +122,24 @@ export function names(text: string): string[] {
 export function filled(fields: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value.trim() !== ''))
 }
+
+/** Whether a credential may still be shown. */
+export const isKept = (credential: Credential) => !credential.revoked_at && !credential.replaced_at
+
+/** What becomes of a credential, for people. */
+export function standing(credential: Credential, now: Date): string {
+  if (credential.revoked_at) return `revoked ${minute(credential.revoked_at)}`
+  if (credential.replaced_at) return `replaced ${minute(credential.replaced_at)}`
+  if (!credential.expires_at) return 'does not expire'
+  const days = Math.floor((Date.parse(credential.expires_at) - now.getTime()) / 86_400_000)
+  if (days < 0) return `ended ${minute(credential.expires_at)}: its receiver needs a new enrolment token`
+  const renewal = credential.asked_at
+    ? 'to be replaced as soon as its receiver is connected'
+    : `replaced by itself from ${(credential.renews_at ?? '').slice(0, 10)} on`
+  return `ends ${minute(credential.expires_at)}, in ${days} days; ${renewal}`
+}
+
+const minute = (instant: string) => instant.slice(0, 16).replace('T', ' ')
 
 /** The command that starts a receiver, to be copied. */
 export function receiveCommand(site: OwnSite, page: { hostname: string }): string {

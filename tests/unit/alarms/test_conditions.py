@@ -9,6 +9,7 @@ import pytest
 from downburst.alarm_settings import AlarmSettings
 from downburst.alarms import AlarmKind, Condition, Objective
 from downburst.clock import to_us
+from downburst.credentials import Credential
 from downburst.events import ActionFailed, SiteProgress
 from downburst.live import RetentionWarning, SiteSession
 from downburst.model import Feed, LatencyKind, Site, SketchRow, Subscription, Transport
@@ -21,7 +22,7 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 QUIET = Situation(
     now=NOW,
     started_at=NOW - timedelta(hours=1),
-    enrolled=frozenset({"unl.edu"}),
+    credentials=(Credential("c", "unl.edu", NOW - timedelta(days=30), "p", NOW + timedelta(days=60)),),
     feeds=(Feed("NGRID", objective_ms=1_000.0),),
     sites=(Site("unl.edu"),),
     subscriptions=(Subscription(1, "unl.edu", "NGRID"),),
@@ -120,7 +121,7 @@ def test_a_site_is_down_after_a_while() -> None:
     assert "the line broke" in found[0].sentence
     never = replace(QUIET, sessions={})
     assert [one.kind for one in wrong(never)] == [AlarmKind.SITE_DOWN]
-    assert wrong(replace(never, enrolled=frozenset())) == []
+    assert wrong(replace(never, credentials=())) == []
     assert wrong(replace(never, subscriptions=())) == []
     assert wrong(replace(never, sites=(Site("unl.edu", active=False),))) == []
 
@@ -195,3 +196,47 @@ def test_of_several_signs_of_one_trouble_the_plainest_is_told() -> None:
     assert found.kind is AlarmKind.HEARTBEAT
     (found,) = wrong(beat(300, trouble="the disk is full"))
     assert found.kind is AlarmKind.SITE_DISK
+
+
+def ending_in(left: timedelta, *, lifetime: timedelta = timedelta(days=90)) -> Credential:
+    return Credential("c", "unl.edu", NOW + left - lifetime, "p", NOW + left)
+
+
+@pytest.mark.parametrize(
+    ("credential", "raised"),
+    [
+        (ending_in(timedelta(days=15)), False),
+        (ending_in(timedelta(days=13)), True),
+        (ending_in(timedelta(hours=7), lifetime=timedelta(days=1)), False),
+        (ending_in(timedelta(hours=5), lifetime=timedelta(days=1)), True),
+        (Credential("c", "unl.edu", NOW, "p"), False),
+    ],
+)
+def test_a_credential_that_should_have_been_replaced_is_warned_of(credential: Credential, raised: bool) -> None:
+    found = wrong(replace(QUIET, credentials=(credential,)))
+    assert [one.kind for one in found] == [AlarmKind.CREDENTIAL] * raised
+
+
+def test_the_warning_of_a_credential_says_what_keeps_it_from_being_replaced() -> None:
+    ending = replace(QUIET, credentials=(ending_in(timedelta(days=9)),))
+    session = QUIET.sessions["unl.edu"]
+
+    def said(session: SiteSession, situation: Situation = ending) -> str:
+        (found,) = wrong(replace(situation, sessions={"unl.edu": session}))
+        return f"{found.sentence}; {found.next_step}"
+
+    assert "ends in 9 days, and was not replaced; look at the receiver's log" in said(replace(session, renews=True))
+    assert "its receiver can't replace it by itself; update downburst-node" in said(session)
+    away = replace(session, connected=False, since=NOW)
+    assert "it is away" in said(away)
+    over = replace(ending, credentials=(ending_in(timedelta(days=-1)),))
+    ended = "ended 2026-01-30 12:00 UTC: it can't connect; enrol its receiver again: downburst sites token"
+    assert ended in said(away, over)
+
+
+def test_a_receiver_that_was_enrolled_anew_may_leave_its_former_credential_to_its_end() -> None:
+    old, new = ending_in(timedelta(days=2)), replace(ending_in(timedelta(days=80)), sha256="d")
+    assert wrong(replace(QUIET, credentials=(old, new))) == []
+    assert wrong(replace(QUIET, credentials=(new, old))) == []
+    inactive = replace(QUIET, credentials=(old,), sites=(Site("unl.edu", active=False),))
+    assert wrong(inactive) == []

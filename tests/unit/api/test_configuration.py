@@ -1,10 +1,10 @@
 """Feeds, sites, tokens, subscriptions and pins over the api."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from downburst.clock import FakeClock
+from downburst.clock import FakeClock, to_us
 from downburst.events import FeedsChanged, PinChanged, SitesChanged, SubscriptionsChanged
 from downburst.model import Transport
 from unit.api.conftest import Asked
@@ -122,10 +122,40 @@ async def test_a_revoked_credential_leaves_the_node(hub: Asked) -> None:
         book.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1))
         book.tokens.consume("s", "c" * 64, peer="p")
     await hub.node.refresh()
-    assert hub.node.fake.sites["unl.edu"]["credentials"] == [{"sha256": "c" * 64, "expires_us": None}]
+    (told,) = hub.node.fake.sites["unl.edu"]["credentials"]
+    assert (told["sha256"], told["expires_us"], told["replaces"]) == ("c" * 64, None, None)
     await hub.problem("DELETE", f"/v1/sites/unl.edu/credentials?sha256={'d' * 64}", 404, "not-found")
     assert (await hub.ask("DELETE", "/v1/sites/unl.edu/credentials"))["revoked"] == 1
     assert hub.node.fake.sites["unl.edu"]["credentials"] == []
+
+
+async def test_a_receiver_is_asked_for_another_credential(hub: Asked, clock: FakeClock) -> None:
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
+    route = "/v1/sites/unl.edu/credentials/replacement"
+    refused = await hub.problem("POST", route, 404, "not-found")
+    assert "downburst sites token unl.edu" in refused["detail"]
+    with hub.runtime.ledger.transaction() as book:
+        book.tokens.add("unl.edu", "s", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=90))
+        book.tokens.consume("s", "c" * 64, peer="p")
+    (before,) = (await hub.ask("GET", "/v1/sites/unl.edu"))["credentials"]
+    assert datetime.fromisoformat(before["renews_at"]) == clock.now() + timedelta(days=60)
+    answer = await hub.ask("POST", route, 202)
+    assert answer == {"site": "unl.edu", "asked": 1, "connected": False, "renews": None}
+    (told,) = hub.node.fake.sites["unl.edu"]["credentials"]
+    assert told["renew_us"] == to_us(clock.now())
+    made = replaced(hub)
+    shown = {one["sha256"]: one for one in (await hub.ask("GET", "/v1/sites/unl.edu"))["credentials"]}
+    assert shown["c" * 64]["renews_at"] is None
+    assert shown["c" * 64]["replaced_at"] is not None
+    assert (shown[made]["replaces"], shown[made]["asked_at"]) == ("c" * 64, None)
+
+
+def replaced(hub: Asked) -> str:
+    """What the receiver of unl.edu shows from here on."""
+    with hub.runtime.ledger.transaction() as book:
+        made = book.credentials.replace("unl.edu", "c" * 64, "d" * 64, peer="p", lifetime=timedelta(days=90))
+        assert book.credentials.taken("unl.edu", made.sha256)
+    return made.sha256
 
 
 async def test_subscriptions_come_and_go(hub: Asked) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from downburst.bus import BusSubscription, LocalBus
-from downburst.clock import FakeClock
+from downburst.clock import FakeClock, to_us
 from downburst.errors import NodeAway
 from downburst.events import (
     CircuitTold,
@@ -272,6 +272,34 @@ async def test_a_receiver_with_a_good_token_is_let_in_once_the_node_knows_it(sta
     refusal = await stage.last_job("enrol-answer", lambda job: job["ask"] == 8)
     assert (refusal["ok"], refusal["code"]) == (False, "token")
     assert "another receiver at 192.0.2.1:9" in refusal["sentence"]
+
+
+async def test_a_receiver_has_its_credential_replaced_once_the_node_knows_the_new_one(stage: Stage) -> None:
+    text, token = await stage.agent.new_token("unl.edu", lifetime=timedelta(hours=1))
+    assert token.credential_seconds == 90 * 86_400
+    hashed, old, new = _token_hash(text.split(".")[2]), "c" * 64, "d" * 64
+    await stage.says(event="enrol", ask=7, secret_sha256=hashed, credential_sha256=old, peer="192.0.2.1:9")
+    await stage.last_job("enrol-answer", lambda job: job["ask"] == 7)
+    offer = {"event": "credential-offered", "site": "unl.edu", "peer": "192.0.2.1:9"}
+    await stage.says(**offer, ask=8, credential_sha256=old, offered_sha256=new)
+    answer = await stage.last_job("enrol-answer", lambda job: job["ask"] == 8)
+    (_, made) = sorted(await stage.ledger.read(lambda book: book.credentials.usable()), key=lambda one: one.sha256)
+    assert made.expires_at is not None
+    assert (answer["ok"], answer["ends_us"]) == (True, to_us(made.expires_at))
+    jobs = (await stage.agent._node.request("told"))["jobs"]
+    known = next(at for at, job in enumerate(jobs) if job["do"] == "sites" and new in _told_credentials(job))
+    assert known < max(at for at, job in enumerate(jobs) if job["do"] == "enrol-answer")
+    assert _told_credentials(jobs[known])[new] == old
+
+    await stage.says(event="credential-taken", site="unl.edu", credential_sha256=new)
+    await stage.last_job("sites", lambda job: list(_told_credentials(job)) == [new])
+    await stage.says(**offer, ask=9, credential_sha256=old, offered_sha256="e" * 64)
+    refusal = await stage.last_job("enrol-answer", lambda job: job["ask"] == 9)
+    assert (refusal["ok"], "not good any more" in refusal["sentence"]) == (False, True)
+
+
+def _told_credentials(job: dict[str, Any]) -> dict[str, str | None]:
+    return {one["sha256"]: one["replaces"] for one in job["sites"][0]["credentials"]}
 
 
 async def test_traffic_is_booked_under_the_plan_that_caused_it(stage: Stage) -> None:

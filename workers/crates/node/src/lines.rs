@@ -98,7 +98,7 @@ pub(crate) enum Action {
         /// Its id.
         batch: String,
     },
-    /// The decision on an enrolment.
+    /// The decision on an enrolment, or on another credential.
     EnrolAnswer(EnrolAnswer),
     /// End cleanly.
     Stop,

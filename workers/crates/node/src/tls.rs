@@ -73,7 +73,9 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(aside, path)
+    fs::rename(aside, path)?;
+    // The name as well has to survive a power cut: others act on what lies here.
+    path.parent().map_or(Ok(()), |directory| fs::File::open(directory)?.sync_all())
 }
 
 fn authority(dir: &Path) -> Result<(CertificateDer<'static>, KeyPair), String> {

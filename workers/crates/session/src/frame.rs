@@ -5,11 +5,11 @@ use thiserror::Error;
 
 use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
-    Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered, Expired,
-    FeedStart, Forged, Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave,
-    LegLeft, Mark, Marked, Nak, NextKey, OpenStream, PacketsGone, ProductBegin, Receipts, Refused,
-    ResentBegin, ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed,
-    train,
+    Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered,
+    CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Expired, FeedStart, Forged,
+    Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark,
+    Marked, Nak, NextKey, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin, ResentEnded,
+    ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
 };
 
 /// What a frame holds.
@@ -95,6 +95,10 @@ messages! {
     45 => StreamEnded,
     46 => Taken,
     47 => HeartbeatOut,
+    48 => CredentialWanted,
+    49 => CredentialOffered,
+    50 => CredentialKept,
+    51 => CredentialShown,
 }
 
 /// Why a stream of frames can't be read on. The peer is at fault.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod credentials;
 mod data;
 mod fields;
 mod frame;
@@ -25,6 +26,7 @@ mod train;
 mod versions;
 
 pub use api::*;
+pub use credentials::Secrets;
 pub use data::*;
 pub use downburst_fanout::{Classes, StreamId};
 pub use frame::whole_frames;

@@ -6,10 +6,12 @@ use downburst_model::{
 use minicbor::{Decode, Encode};
 
 mod circuits;
+mod credentials;
 mod legs;
 mod receipts;
 
 pub use circuits::*;
+pub use credentials::*;
 pub use legs::*;
 pub use receipts::*;
 

@@ -7,5 +7,8 @@ pub const VERSION_TRAINS: u16 = 2;
 /// Heartbeats take the way of products, and the site says when they came out at its end.
 pub const VERSION_HEARTBEATS: u16 = 3;
 
+/// A site changes its credential while its session goes on.
+pub const VERSION_CREDENTIALS: u16 = 4;
+
 /// The versions this release speaks, best first.
-pub const VERSIONS: [u16; 3] = [VERSION_HEARTBEATS, VERSION_TRAINS, VERSION];
+pub const VERSIONS: [u16; 4] = [VERSION_CREDENTIALS, VERSION_HEARTBEATS, VERSION_TRAINS, VERSION];

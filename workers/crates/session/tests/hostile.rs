@@ -7,9 +7,10 @@ use downburst_model::{
     Epoch, FeedName, LegId, Machine, Micros, Now, RangeSet, Sequence, SiteName, WallMicros,
 };
 use downburst_session::{
-    Classes, ClockRequest, FeedPosition, Frontier, Hello, HubInput, HubOutput, HubSession, LegJoined,
-    LegLeave, LegLeft, Mark, Marked, Nak, OpenStream, PacketsGone, Proof, SiteInput, SiteOutput, SiteSession,
-    SiteState, StreamEnded, StreamId, StreamPlan, Subscription, Taken, Ticket, VERSIONS, Want, Welcome,
+    Classes, ClockRequest, CredentialKept, CredentialOffered, CredentialShown, CredentialWanted,
+    FeedPosition, Frontier, Hello, HubInput, HubOutput, HubSession, LegJoined, LegLeave, LegLeft, Mark,
+    Marked, Nak, OpenStream, PacketsGone, Proof, SiteInput, SiteOutput, SiteSession, SiteState, StreamEnded,
+    StreamId, StreamPlan, Subscription, Taken, Ticket, VERSIONS, Want, Welcome,
 };
 use minicbor::Encode;
 use proptest::prelude::*;
@@ -19,7 +20,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     let number = || prop_oneof![0u64..40, Just(u64::MAX), Just(u64::MAX - 1), any::<u64>()];
     let numbers = (number(), number(), number());
     let sensible =
-        (0usize..17, numbers, 0u32..4).prop_map(|(which, numbers, leg)| message(which, numbers, leg));
+        (0usize..21, numbers, 0u32..4).prop_map(|(which, numbers, leg)| message(which, numbers, leg));
     let odd =
         (any::<u8>(), prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(kind, body)| raw(kind, &body));
     let binary = (32u8..34, 0u32..4, number(), prop::collection::vec(any::<u8>(), 0..80)).prop_map(
@@ -74,6 +75,10 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
         14 => encoded(42, &OpenStream { stream: low as u32, ticket: Ticket([low as u8; 16]), path: None }),
         15 => encoded(45, &StreamEnded { stream: low as u32, reason }),
         16 => encoded(46, &Taken { stream: low as u32, transfers: high }),
+        17 => encoded(48, &CredentialWanted {}),
+        18 => encoded(49, &CredentialOffered { sha256: reason }),
+        19 => encoded(50, &CredentialKept { sha256: reason, ends: Some(WallMicros(low as i64)) }),
+        20 => encoded(51, &CredentialShown { secret: reason }),
         10 => encoded(7, &(feed, epoch, Sequence(low), Sequence(high))),
         _ => encoded(5, &(feed, epoch, Sequence(low))),
     }

@@ -29,6 +29,8 @@ pub struct Rotation {
     sealed: u64,
     /// Sites that were told the key.
     holders: BTreeSet<SiteName>,
+    /// Sites that are to be shut out soon, and know the key until then: it may have to be sooner.
+    leaving: BTreeSet<SiteName>,
     next: Option<Next>,
     owed: Option<(Micros, Urgency)>,
     drawing: bool,
@@ -41,6 +43,8 @@ pub struct Rotation {
 struct Next {
     key: LegKey,
     holders: BTreeSet<SiteName>,
+    /// As of the key in use.
+    leaving: BTreeSet<SiteName>,
     /// Sites that have not confirmed it.
     awaited: BTreeSet<SiteName>,
     until: Micros,
@@ -83,7 +87,7 @@ pub enum RotationInput {
 pub enum Urgency {
     /// Its right ended (revoked, expired, taken off the allow list): within a second.
     AtOnce,
-    /// It left by itself (unsubscribed): with others of the same time.
+    /// It left by itself (unsubscribed), or with a credential that another one took the place of: with others of the same time.
     Soon,
 }
 
@@ -108,6 +112,7 @@ impl Rotation {
             before: 0,
             sealed: 0,
             holders: BTreeSet::new(),
+            leaving: BTreeSet::new(),
             next: None,
             owed: None,
             drawing: false,
@@ -121,16 +126,21 @@ impl Rotation {
         self.holders.iter().chain(self.next.iter().flat_map(|next| &next.holders))
     }
 
+    /// True while a site that is barred knows a key that is in use or will be.
+    pub fn is_leaving(&self, site: &SiteName) -> bool {
+        self.leaving.contains(site) || self.next.as_ref().is_some_and(|next| next.leaving.contains(site))
+    }
+
     /// The key in use, and the one that was told and is not used yet.
     pub fn keys(&self) -> (&LegKey, Option<&LegKey>) {
         (&self.key, self.next.as_ref().map(|next| &next.key))
     }
 
     fn bar(&mut self, now: Micros, site: &SiteName, urgency: Urgency) {
-        let knew = self.holders.remove(site);
+        let knew = shut_out(&mut self.holders, &mut self.leaving, site, urgency);
         let knows_next = self.next.as_mut().is_some_and(|next| {
             next.awaited.remove(site);
-            next.holders.remove(site)
+            shut_out(&mut next.holders, &mut next.leaving, site, urgency)
         });
         let due = match urgency {
             Urgency::AtOnce => (now, urgency),
@@ -159,7 +169,7 @@ impl Rotation {
         let key = LegKey { id: self.last_id, secret, cipher: self.key.cipher };
         self.outputs.push_back(RotationOutput::Tell(key.clone()));
         let until = now.plus(if hurried { HURRIED } else { PATIENCE });
-        self.next = Some(Next { key, holders: live.clone(), awaited: live, until });
+        self.next = Some(Next { key, holders: live.clone(), leaving: BTreeSet::new(), awaited: live, until });
         self.made = now;
     }
 
@@ -167,7 +177,7 @@ impl Rotation {
         let over = |next: &mut Next| next.awaited.is_empty() || next.until <= now;
         if let Some(next) = self.next.take_if(over) {
             self.key = next.key.clone();
-            self.holders = next.holders;
+            (self.holders, self.leaving) = (next.holders, next.leaving);
             (self.since, self.before) = (now, self.sealed);
             self.outputs.push_back(RotationOutput::Use(next.key));
         }
@@ -187,6 +197,20 @@ impl Rotation {
             (Some(next), Some((due, _))) => Some(due.max(next.until)),
         }
     }
+}
+
+/// True if the site knows the key.
+fn shut_out(
+    holders: &mut BTreeSet<SiteName>,
+    leaving: &mut BTreeSet<SiteName>,
+    site: &SiteName,
+    urgency: Urgency,
+) -> bool {
+    let knew = holders.remove(site) || leaving.contains(site);
+    if knew && urgency == Urgency::Soon {
+        leaving.insert(site.clone());
+    }
+    knew
 }
 
 impl Machine for Rotation {

@@ -307,6 +307,7 @@ async fn tick(hub: Arc<Hub>) {
             _ = second.tick() => {
                 hub.roster.expire(hub.clock.wall());
                 hub.roster.turn_hour(hub.clock.wall());
+                hub.roster.tend_credentials(hub.clock.now());
                 let hub = Arc::clone(&hub);
                 tokio::spawn(async move { hub.tell_traffic().await });
             }

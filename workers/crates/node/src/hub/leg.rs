@@ -150,6 +150,11 @@ impl Leg {
         }
     }
 
+    pub(super) fn credential_taken(&self, site: &SiteName, former: &str, credential: &str) {
+        let (site, former, credential) = (site.clone(), former.to_owned(), credential.to_owned());
+        let _ = self.commands.send(Command::Keys(KeyCommand::Renewed { site, former, credential }));
+    }
+
     pub(super) fn look_at_rights(&self) {
         let _ = self.commands.send(Command::Keys(KeyCommand::LookAtRights));
     }

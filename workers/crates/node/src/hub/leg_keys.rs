@@ -1,5 +1,5 @@
 //! The keys of one leg: which sites have them, when another one is made, and who is told.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use downburst_model::{FeedName, LegId, Machine as _, Micros, Now, SiteName, WallMicros};
@@ -18,8 +18,9 @@ pub(super) struct LegKeys {
     leg_epoch: u64,
     rotation: Rotation,
     shared: SharedKeys,
-    /// The credentials with which each site was told a key: a right may end with one of them.
-    told: BTreeMap<SiteName, BTreeSet<String>>,
+    /// The credentials with which each site was told a key: a right may end with one of them. Where it did, how soon that one has to be
+    /// shut out: it may have to be sooner before it is.
+    told: BTreeMap<SiteName, BTreeMap<String, Option<Urgency>>>,
     looked: Micros,
 }
 
@@ -36,6 +37,8 @@ pub(super) struct CurrentKeys {
 pub(super) enum KeyCommand {
     /// A site was given the current keys.
     Told { site: SiteName, credential: String },
+    /// A session goes on with another credential.
+    Renewed { site: SiteName, former: String, credential: String },
     /// A site has a key that was told ahead.
     Taken { site: SiteName, key_id: u8 },
     /// Sites, or what they may have, changed.
@@ -78,8 +81,13 @@ impl LegKeys {
         let now = hub.clock.now();
         match command {
             KeyCommand::Told { site, credential } => {
-                self.told.entry(site.clone()).or_default().insert(credential);
+                self.told.entry(site.clone()).or_default().insert(credential, None);
                 self.rotation.handle(now, RotationInput::Told(site));
+            }
+            KeyCommand::Renewed { site, former, credential } => {
+                if let Some(told) = self.told.get_mut(&site).filter(|told| told.contains_key(&former)) {
+                    told.insert(credential, None);
+                }
             }
             KeyCommand::Taken { site, key_id } => {
                 self.rotation.handle(now, RotationInput::Confirmed { site, key_id });
@@ -126,10 +134,17 @@ impl LegKeys {
         let sessions = hub.roster.sessions();
         let mut barred: Vec<(SiteName, Urgency)> = Vec::new();
         for (site, credentials) in &mut self.told {
-            credentials.retain(|sha256| {
-                let urgency = hub.roster.barred(site, sha256, &self.feed, now.wall);
-                barred.extend(urgency.map(|urgency| (site.clone(), urgency)));
-                urgency.is_none()
+            let leaves = self.rotation.is_leaving(site);
+            credentials.retain(|sha256, known| {
+                let before = std::mem::replace(known, hub.roster.barred(site, sha256, &self.feed, now.wall));
+                match *known {
+                    None => true,
+                    Some(urgency) if before == Some(urgency) => leaves,
+                    Some(urgency) => {
+                        barred.push((site.clone(), urgency));
+                        urgency == Urgency::Soon
+                    }
+                }
             });
             if !sessions.contains_key(site) {
                 self.rotation.handle(now, RotationInput::Gone(site.clone()));
@@ -148,7 +163,7 @@ impl LegKeys {
         let next = NextKey { leg: self.leg, leg_epoch: self.leg_epoch, key };
         for (site, handle) in self.readers(hub, now) {
             let _ = handle.commands.send(Command::NextKey(Box::new(next.clone())));
-            self.told.entry(site).or_default().insert(handle.credential_sha256.clone());
+            self.told.entry(site).or_default().insert(handle.credential_sha256.clone(), None);
         }
     }
 

@@ -166,6 +166,11 @@ impl Plans {
         }
     }
 
+    /// A session goes on with another credential: the rights of its site end with that one.
+    pub(super) fn credential_taken(&self, site: &SiteName, former: &str, credential: &str) {
+        self.running.values().for_each(|leg| leg.credential_taken(site, former, credential));
+    }
+
     pub(super) fn backlog_bytes(&self, leg: LegId) -> u64 {
         self.running.get(&leg).map_or(0, Leg::backlog_bytes)
     }

@@ -10,7 +10,6 @@ use downburst_session::{
     ActionFailed, CircuitEnd, CircuitOffer, ClockOffset, FeedHandling, Frontier, LegJoin, NextKey,
     RefusalCode, Refused, StreamId, Subscription, Ticket, Tickets,
 };
-use downburst_vcmtp::Urgency;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
 
@@ -23,6 +22,10 @@ use super::strangers::Strangers;
 use super::{lock, pace};
 use crate::lines::{EnrolAnswer, SiteLine, SubscriptionLine};
 use crate::tcp::PathFacts;
+
+mod credentials;
+
+use credentials::{CredentialChange, holds, revoked};
 
 /// Sites, sessions and open questions.
 pub(super) struct Roster {
@@ -87,6 +90,10 @@ pub(super) enum Command {
     Streams(Option<usize>),
     /// How fast the site may be sent to changed.
     Pace,
+    /// The site is to have another credential.
+    WantCredential,
+    /// The agent should know that the site shows this session's credential.
+    TellCredential,
 }
 
 /// What a leg has for one site.
@@ -119,6 +126,8 @@ pub(super) struct Status {
     pub(super) joined: BTreeMap<FeedName, LegId>,
     /// The feeds for whose heartbeats the site answers.
     pub(super) beats: BTreeMap<FeedName, Beats>,
+    /// How a change of its credential goes on.
+    pub(super) credential: CredentialChange,
 }
 
 /// The data connections of a session.
@@ -201,17 +210,6 @@ impl Roster {
         }
     }
 
-    /// Ends the sessions whose credential's time is over.
-    pub(super) fn expire(&self, now: WallMicros) {
-        let sessions = lock(&self.sessions);
-        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for (site, handle) in sessions.iter() {
-            if let Err(refused) = checked(sites.as_ref(), site, &handle.credential_sha256, now) {
-                let _ = handle.commands.send(Command::Refuse(refused));
-            }
-        }
-    }
-
     /// Tells the sessions that another hour of the day began, which may have a bound of its own.
     pub(super) fn turn_hour(&self, now: WallMicros) {
         let hour = pace::hour(now);
@@ -219,28 +217,6 @@ impl Roster {
             for handle in lock(&self.sessions).values() {
                 let _ = handle.commands.send(Command::Pace);
             }
-        }
-    }
-
-    /// Decides on a credential.
-    pub(super) fn check(&self, site: &SiteName, sha256: &str, now: WallMicros) -> Result<SiteLine, Refused> {
-        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        checked(sites.as_ref(), site, sha256, now).cloned()
-    }
-
-    /// Whether whoever has this credential may read a leg of the feed, and if not, how soon it has to be shut out.
-    pub(super) fn barred(
-        &self,
-        site: &SiteName,
-        sha256: &str,
-        feed: &FeedName,
-        now: WallMicros,
-    ) -> Option<Urgency> {
-        match self.check(site, sha256, now) {
-            Ok(line) if !line.may_take(feed) => Some(Urgency::AtOnce),
-            Ok(line) => line.subscriptions.iter().all(|item| item.feed != *feed).then_some(Urgency::Soon),
-            Err(refused) if refused.code == RefusalCode::Unavailable => None,
-            Err(_) => Some(Urgency::AtOnce),
         }
     }
 
@@ -443,38 +419,6 @@ fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
         commands.push(Command::Resends);
     }
     commands
-}
-
-fn holds(line: &SiteLine, sha256: &str) -> bool {
-    line.active && line.credentials.iter().any(|credential| credential.sha256 == sha256)
-}
-
-fn checked<'a>(
-    sites: Option<&'a BTreeMap<SiteName, SiteLine>>,
-    site: &SiteName,
-    sha256: &str,
-    now: WallMicros,
-) -> Result<&'a SiteLine, Refused> {
-    let Some(sites) = sites else {
-        let sentence = "the hub is starting; connect again in a moment".to_owned();
-        return Err(Refused { code: RefusalCode::Unavailable, sentence });
-    };
-    let line = sites.get(site).filter(|line| line.active).ok_or_else(|| revoked(site))?;
-    let credential = line.credentials.iter().find(|credential| credential.sha256 == sha256);
-    let credential = credential.ok_or_else(|| revoked(site))?;
-    if credential.expires_us.is_some_and(|expires| expires <= now) {
-        let sentence =
-            format!("the credential of site {site} has expired; ask the hub's operator for a new token");
-        return Err(Refused { code: RefusalCode::Expired, sentence });
-    }
-    Ok(line)
-}
-
-fn revoked(site: &SiteName) -> Refused {
-    let sentence = format!(
-        "the credential of site {site} is not valid here (unknown or revoked); ask the hub's operator for a new token"
-    );
-    Refused { code: RefusalCode::Credential, sentence }
 }
 
 #[cfg(test)]

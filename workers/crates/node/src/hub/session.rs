@@ -1,6 +1,8 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
 mod admission;
 mod circuits;
+mod credentials;
+mod ending;
 mod flood;
 mod late;
 mod legs;
@@ -37,8 +39,8 @@ use super::strangers::Stranger;
 use super::text::shown;
 use super::watched::Watched;
 use super::{Hub, data, lock};
-use crate::lines::{EnrolAnswer, Event};
-use admission::Enrolment;
+use crate::lines::EnrolAnswer;
+use admission::Asked;
 use streams::Streams;
 
 /// Serves the first connection of a session, and those that it has opened, until either side ends the first.
@@ -57,7 +59,8 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         reason: None,
         software: None,
         stand_by: false,
-        enrolment: None,
+        asked: None,
+        wants_credential: false,
         member: None,
         subscribed: BTreeSet::new(),
         watched: Watched::new(),
@@ -90,7 +93,9 @@ struct Session {
     software: Option<String>,
     /// The site wants no feeds.
     stand_by: bool,
-    enrolment: Option<Enrolment>,
+    asked: Option<Asked>,
+    /// The site was asked for another credential, and may offer one.
+    wants_credential: bool,
     member: Option<Member>,
     stopping: watch::Receiver<bool>,
     subscribed: BTreeSet<FeedName>,
@@ -120,7 +125,7 @@ struct Member {
 enum Woken {
     Moved(Moved),
     PutOut,
-    Enrolled(Option<EnrolAnswer>),
+    Answered(Option<EnrolAnswer>),
     Command(Option<Command>),
     Repair(Option<Repair>),
     Grown,
@@ -170,7 +175,7 @@ impl Session {
 
     async fn wait(&mut self, link: &mut Link) -> Woken {
         let deadline = self.deadline();
-        let enrolment = self.enrolment.as_mut();
+        let asked = self.asked.as_mut();
         let (commands, repairs) = match self.member.as_mut() {
             Some(member) => (Some(&mut member.commands), Some(&mut member.repairs)),
             None => (None, None),
@@ -181,7 +186,7 @@ impl Session {
             moved = link.moved(&self.out, self.closing.is_none()) => Woken::Moved(moved),
             woken = self.streams.links.moved() => Woken::Data(woken),
             () = or_never(self.stranger.as_mut().map(Stranger::put_out)) => Woken::PutOut,
-            answer = or_never(enrolment.map(|enrolment| &mut enrolment.answer)) => Woken::Enrolled(answer.ok()),
+            answer = or_never(asked.map(|asked| &mut asked.answer)) => Woken::Answered(answer.ok()),
             command = or_never(commands.map(mpsc::UnboundedReceiver::recv)) => Woken::Command(command),
             repair = or_never(repairs.map(mpsc::Receiver::recv)), if takes_repairs => Woken::Repair(repair),
             () = self.watched.rung(), if self.look_at.is_none() => Woken::Grown,
@@ -234,7 +239,7 @@ impl Session {
                 self.reason.get_or_insert_with(|| format!("the connection failed: {error}"));
                 return false;
             }
-            Woken::Enrolled(answer) => self.enrolled(answer),
+            Woken::Answered(answer) => self.answered(answer),
             Woken::Command(Some(command)) => self.command(command),
             Woken::Repair(Some(repair)) => self.repair(repair),
             Woken::Command(None) | Woken::Repair(None) => {}
@@ -338,6 +343,8 @@ impl Session {
             Command::Attach(attached) => self.attach(attached),
             Command::Streams(pinned) => self.pin_streams(pinned),
             Command::Pace => self.pace(),
+            Command::WantCredential => self.want_credential(),
+            Command::TellCredential => self.tell_credential(),
             Command::Circuit(offer) => self.tell(HubInput::OfferCircuit(offer)),
             Command::EndCircuit(end) => self.tell(HubInput::EndCircuit(end)),
             Command::LookAtPath => self.look_at_path(),
@@ -408,6 +415,8 @@ impl Session {
                 }
             }
             HubEvent::HeartbeatOut(out) => self.heartbeat_out(&out),
+            HubEvent::CredentialOffered(offered) => self.credential_offered(offered),
+            HubEvent::CredentialShown(shown) => self.credential_shown(&shown),
             HubEvent::LegJoined { leg, after, reception } => self.leg_joined(leg, after, reception),
             HubEvent::LegLeft(left) => self.leg_left(left),
             HubEvent::KeyTaken(taken) => {
@@ -451,36 +460,6 @@ impl Session {
         lock(&self.hub.batches).receipts(&member.site, &noted, clock);
         let row = |noted: &Noted<'_>| Row { receipt: noted.receipt.clone(), first_byte: noted.first_byte };
         self.hub.receipts.record(&member.site, clock, noted.iter().map(row).collect());
-    }
-
-    fn tell_session(&self, state: &'static str, reason: Option<String>) {
-        self.hub.event(&Event::Session {
-            site: self.member.as_ref().map(|member| member.site.clone()),
-            state,
-            peer: self.peer.to_string(),
-            reason,
-            software: self.software.clone(),
-            stand_by: self.stand_by,
-        });
-    }
-
-    fn leave(self) {
-        if let Some(member) = &self.member {
-            self.keep_learnt(member);
-            self.hub.late_share.forget(member.handle.serial);
-            self.hub.channels.forget(member.handle.serial);
-            lock(&self.hub.resends_left).keep(&member.site, self.machine.resends_left());
-            // After a newer connection's `connected`, the end of this one would say that the site has left.
-            if self.hub.roster.unregister(&member.site, member.handle.serial) {
-                self.tell_session("closed", self.reason.clone());
-            }
-        }
-        if let Some(stranger) = &self.stranger {
-            let sentence = self.reason.as_deref().unwrap_or("it was closed by the other side");
-            if stranger.ended(sentence) && self.reason.is_some() {
-                self.tell_session("refused", self.reason.clone());
-            }
-        }
     }
 }
 

@@ -15,6 +15,16 @@ use crate::tcp::PathFacts;
 pub(crate) enum Event {
     /// A site shows a token.
     Enrol { ask: u64, secret_sha256: String, credential_sha256: String, peer: String },
+    /// A site offers a credential in the place of the one that it shows.
+    CredentialOffered {
+        ask: u64,
+        site: SiteName,
+        credential_sha256: String,
+        offered_sha256: String,
+        peer: String,
+    },
+    /// A site shows a credential that took the place of another.
+    CredentialTaken { site: SiteName, credential_sha256: String },
     /// A session changed.
     Session {
         site: Option<SiteName>,
@@ -25,6 +35,9 @@ pub(crate) enum Event {
         /// Another hub serves the site.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         stand_by: bool,
+        /// Its node can change its credential within the session.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        renews: bool,
     },
     /// A site joined or left a leg.
     Leg {

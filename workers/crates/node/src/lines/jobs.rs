@@ -254,6 +254,18 @@ pub(crate) struct CredentialLine {
     pub sha256: String,
     /// When it ends.
     pub(crate) expires_us: Option<WallMicros>,
+    /// From when on the site is asked for another one; absent: never.
+    #[serde(default)]
+    pub(crate) renew_us: Option<WallMicros>,
+    /// The one that it took the place of. While that is told too, nobody knows that the site shows this one.
+    #[serde(default)]
+    pub(crate) replaces: Option<String>,
+}
+
+impl CredentialLine {
+    pub(crate) fn has_ended(&self, now: WallMicros) -> bool {
+        self.expires_us.is_some_and(|expires| expires <= now)
+    }
 }
 
 /// What of a feed a site may have.
@@ -417,6 +429,9 @@ pub(crate) struct EnrolAnswer {
     pub(crate) site: Option<SiteName>,
     /// If not: one sentence.
     pub(crate) sentence: Option<String>,
+    /// Of a credential that was kept: when it ends.
+    #[serde(default)]
+    pub(crate) ends_us: Option<WallMicros>,
 }
 
 fn default_session_versions() -> Vec<u16> {

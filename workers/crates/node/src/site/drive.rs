@@ -1,9 +1,7 @@
 //! Drives the site's half of the session with one hub.
 use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -11,7 +9,6 @@ use downburst_model::{FeedName, LegId, Machine as _, ProductId};
 use downburst_session::{
     CircuitState, FeedPosition, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
 };
-use tokio::io::AsyncWrite as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -22,17 +19,23 @@ use super::complete::Completeness;
 use super::data::{self, DataLinks};
 use super::files::{Done, Told, Waker};
 use super::group::{Found, Group, Reading};
+use super::identity::Identity;
 use super::link::{Link, NoLink, dial};
 use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
 use super::shelf::Shelf;
-use super::state::{HubPlace, Identity, StoredPosition, save_position};
+use super::state::{HubPlace, StoredPosition, save_position};
 use super::store::{self, Brought, Complete, Stored, StoredWhat};
 use crate::clock::Clock;
 use crate::reconnect::{self, Ended, Reconnect};
 
+mod credentials;
 mod events;
 mod groups;
+mod waits;
+
+use credentials::Saving;
+use waits::{wait_dial, wait_link};
 
 /// The connection to one hub, made and kept.
 pub(crate) struct Site {
@@ -83,6 +86,7 @@ pub(crate) struct Site {
     silent: bool,
     /// Another connection is of no use until the role changes.
     resting: bool,
+    saving: Saving,
 }
 
 enum Woken {
@@ -95,6 +99,7 @@ enum Woken {
     Stored(Vec<Stored>),
     Told(Told),
     Circuit(CircuitState),
+    Saved(credentials::Saved),
     Role,
     Deadline,
 }
@@ -165,6 +170,7 @@ impl Site {
             hang_up: false,
             silent: false,
             resting: false,
+            saving: Saving::default(),
         })
     }
 
@@ -186,8 +192,11 @@ impl Site {
             }
             let reads = self.in_store_bytes < IN_STORE_BYTES;
             let deadline = self.deadline();
+            let saves = self.saving.is_busy();
             let woken = tokio::select! {
-                result = wait_dial(&mut dialling) => Woken::Dialled(result),
+                // One thing after the other: what is shown next is what is being kept.
+                result = wait_dial(&mut dialling), if !saves => Woken::Dialled(result),
+                saved = self.saving.done(), if saves => Woken::Saved(saved),
                 woken = wait_link(&mut link, reads, &self.out, self.flushed) => woken,
                 woken = self.data.moved(), if reads => Woken::Data(woken),
                 Some(answer) = self.answers.recv() => Woken::Found(answer),
@@ -239,6 +248,7 @@ impl Site {
                 self.tell(SiteInput::ActionDone { key, at });
             }
             Woken::Circuit(state) => self.tell(SiteInput::Circuit(state)),
+            Woken::Saved(saved) => self.saved(saved),
             Woken::Role => self.take_role(),
         }
     }
@@ -456,32 +466,6 @@ impl Site {
 fn complain(feed: &FeedName, id: &ProductId, result: &StoreResult) {
     if let StoreResult::Failed(sentence) = result {
         tracing::error!(feed = feed.as_str(), id = id.as_str(), "a product can't be stored: {sentence}");
-    }
-}
-
-async fn wait_dial(dialling: &mut Option<Dial>) -> Result<Link, NoLink> {
-    match dialling {
-        Some(dial) => dial.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn wait_link(link: &mut Option<Link>, reads: bool, out: &BytesMut, flushed: bool) -> Woken {
-    let Some(link) = link else { return std::future::pending().await };
-    poll_fn(|cx| match poll_send(cx, link, out, flushed) {
-        Poll::Pending if reads => link.poll_read(cx).map(Woken::Read),
-        sent => sent,
-    })
-    .await
-}
-
-/// A site says little: the hub's products don't wait for it.
-fn poll_send(cx: &mut Context<'_>, link: &mut Link, out: &BytesMut, flushed: bool) -> Poll<Woken> {
-    let stream = Pin::new(&mut link.stream);
-    match (out.is_empty(), flushed) {
-        (false, _) => stream.poll_write(cx, out).map(Woken::Written),
-        (true, false) => stream.poll_flush(cx).map(Woken::Flushed),
-        (true, true) => Poll::Pending,
     }
 }
 

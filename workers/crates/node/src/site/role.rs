@@ -6,8 +6,9 @@ use tokio::sync::{mpsc, watch};
 use super::complete::Completeness;
 use super::files::{Told, Waker};
 use super::group::Reading;
+use super::identity::Identity;
 use super::shelf::Shelf;
-use super::state::{HubPlace, Identity};
+use super::state::HubPlace;
 use crate::clock::Clock;
 
 /// What the connection to a hub is made of.

@@ -1,16 +1,15 @@
-//! What a site keeps between starts: who it is, and where it stands in each feed.
+//! What a site keeps between starts: where the state of each hub lies, and where the site stands in each feed.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use downburst_model::{FeedName, Sequence, SiteName, WallMicros};
-use downburst_session::{FeedPosition, Proof};
+use downburst_model::{FeedName, Sequence, WallMicros};
+use downburst_session::FeedPosition;
 use minicbor::{Decode, Encode};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::HubChoice;
 use crate::disk;
-use crate::tls::{sha256_hex, write_private};
 
 /// A hub of the site, and where what concerns it lies.
 #[derive(Clone, Debug)]
@@ -23,22 +22,11 @@ pub(crate) struct HubPlace {
     pub(crate) spool: PathBuf,
 }
 
-/// Who the site is to its hub.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Identity {
-    /// SHA-256 of the hub's authority, in hex.
-    pub(crate) ca_sha256: String,
-    /// The credential's secret, made here; the hub knows its hash.
-    secret: String,
-    /// The site's name, once the hub told it.
-    pub(super) site: Option<SiteName>,
-    /// The enrolment token's secret, until the hub accepted it.
-    token_secret: Option<String>,
-    /// Where the hub was reached last.
+/// What an identity says of where its hub was reached last.
+#[derive(Deserialize)]
+struct KnownHub {
     #[serde(default)]
     hub: Option<String>,
-    #[serde(skip)]
-    path: PathBuf,
 }
 
 /// A checkpoint as it lies on disk.
@@ -63,7 +51,7 @@ pub(super) fn places(directory: &Path, hubs: &[HubChoice]) -> Vec<HubPlace> {
     let home = directory.join("state");
     let own = |address: &str| home.join("hubs").join(crate::file_names::encode(address));
     let first = fs::read(home.join("identity.json")).ok();
-    let first = first.and_then(|text| serde_json::from_slice::<Identity>(&text).ok()?.hub);
+    let first = first.and_then(|text| serde_json::from_slice::<KnownHub>(&text).ok()?.hub);
     let at_home = hubs.iter().position(|hub| Some(&hub.address) == first.as_ref());
     let at_home = at_home.or_else(|| hubs.iter().position(|hub| !own(&hub.address).exists()));
     let spool = directory.join("spool");
@@ -72,113 +60,6 @@ pub(super) fn places(directory: &Path, hubs: &[HubChoice]) -> Vec<HubPlace> {
         HubPlace { address: hub.address.clone(), state, spool: spool.join(format!("hub-{at}")) }
     };
     hubs.iter().enumerate().map(place).collect()
-}
-
-impl Identity {
-    /// Reads the identity from the state directory, or begins one with the enrolment token.
-    pub(crate) fn load(place: &HubPlace, token_file: Option<&Path>) -> Result<Self, String> {
-        let token = || token_file.filter(|file| file.exists()).map(read_token).transpose();
-        let mut identity = Self::load_or_begin(&place.state, token, token_file)?;
-        if identity.hub.as_ref() != Some(&place.address) {
-            identity.hub = Some(place.address.clone());
-            identity.save()?;
-        }
-        Ok(identity)
-    }
-
-    /// The identity of a hub at another hub, with the token's text itself.
-    pub(crate) fn load_with_token(place: &HubPlace, token: &str) -> Result<Self, String> {
-        Self::load_or_begin(&place.state, || parse_token(token).map(Some), None)
-    }
-
-    fn load_or_begin(
-        state: &Path,
-        token: impl FnOnce() -> Result<Option<(String, String)>, String>,
-        token_file: Option<&Path>,
-    ) -> Result<Self, String> {
-        let path = state.join("identity.json");
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                let identity: Self = serde_json::from_str(&text).map_err(|error| {
-                    format!(
-                        "{} is damaged ({error}); remove it and enrol the site again with a new token",
-                        path.display()
-                    )
-                })?;
-                Self { path, ..identity }.with_token(token()?)
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let (ca_sha256, token_secret) = match (token()?, token_file) {
-                    (Some(token), _) => token,
-                    (None, Some(file)) => read_token(file)?,
-                    (None, None) => return Err(NOT_ENROLLED.to_owned()),
-                };
-                let identity = Self {
-                    ca_sha256,
-                    secret: random_secret()?,
-                    site: None,
-                    token_secret: Some(token_secret),
-                    hub: None,
-                    path,
-                };
-                // Kept before it is shown: an answer that gets lost is asked for again with the same credential.
-                identity.save()?;
-                Ok(identity)
-            }
-            Err(error) => Err(format!("{} can't be read: {error}; correct its permissions", path.display())),
-        }
-    }
-
-    /// What the site shows the hub.
-    pub(crate) fn proof(&self) -> Proof {
-        match (&self.site, &self.token_secret) {
-            (Some(site), None) => Proof::Credential { site: site.clone(), secret: self.secret.clone() },
-            (_, token) => Proof::Token {
-                secret: token.clone().unwrap_or_default(),
-                credential_sha256: sha256_hex(self.secret.as_bytes()),
-            },
-        }
-    }
-
-    /// Remembers that the hub accepted the site under this name.
-    pub(crate) fn accepted(&mut self, site: &SiteName) -> Result<(), String> {
-        if self.site.as_ref() == Some(site) && self.token_secret.is_none() {
-            return Ok(());
-        }
-        self.site = Some(site.clone());
-        self.token_secret = None;
-        self.save()
-    }
-
-    /// A token file with another token than the one in use replaces an identity that the hub has not accepted, or does not accept
-    /// any more.
-    fn with_token(mut self, token: Option<(String, String)>) -> Result<Self, String> {
-        let seen = self.path.with_file_name("token.sha256");
-        let Some((ca_sha256, token_secret)) = token else { return Ok(self) };
-        let used = fs::read_to_string(&seen).unwrap_or_default();
-        if used == sha256_hex(token_secret.as_bytes()) {
-            return Ok(self);
-        }
-        self.ca_sha256 = ca_sha256;
-        self.secret = random_secret()?;
-        self.token_secret = Some(token_secret);
-        self.save()?;
-        Ok(self)
-    }
-
-    fn save(&self) -> Result<(), String> {
-        let sentence = |error: &dyn std::fmt::Display| {
-            format!("{} can't be written: {error}; free space or correct permissions", self.path.display())
-        };
-        let text = serde_json::to_vec_pretty(self).map_err(|error| sentence(&error))?;
-        write_private(&self.path, &text).map_err(|error| sentence(&error))?;
-        if let Some(token) = &self.token_secret {
-            let seen = self.path.with_file_name("token.sha256");
-            write_private(&seen, sha256_hex(token.as_bytes()).as_bytes())
-                .map_err(|error| sentence(&error))?;
-        }
-        Ok(())
-    }
 }
 
 /// Reads all checkpoints; a damaged one costs a catch-up and is said.
@@ -215,51 +96,9 @@ pub(super) fn save_position(state: &Path, stored: &StoredPosition) -> Result<(),
         .map_err(|error| disk::unwritable(&path, &error))
 }
 
-fn read_token(file: &Path) -> Result<(String, String), String> {
-    let text = fs::read_to_string(file).map_err(|error| {
-        format!("the token file {} can't be read: {error}; check the path", file.display())
-    })?;
-    parse_token(&text).map_err(|sentence| format!("{}: {sentence}", file.display()))
-}
-
-fn parse_token(text: &str) -> Result<(String, String), String> {
-    let mut parts = text.trim().split('.');
-    match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some("dbt1"), Some(ca), Some(secret), None)
-            if ca.len() == 64 && ca.bytes().all(|byte| byte.is_ascii_hexdigit()) && !secret.is_empty() =>
-        {
-            Ok((ca.to_ascii_lowercase(), secret.to_owned()))
-        }
-        _ => Err(
-            "this is no enrolment token (dbt1.FINGERPRINT.SECRET); copy the whole token from the operator"
-                .to_owned(),
-        ),
-    }
-}
-
-fn random_secret() -> Result<String, String> {
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-const NOT_ENROLLED: &str = "the site is not enrolled yet; give --token-file with a token from the hub's operator (downburst sites token SITE)";
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn load(directory: &Path, token: Option<&str>) -> Result<Identity, String> {
-        let state = directory.join("state");
-        fs::create_dir_all(&state).unwrap();
-        let token_file = token.map(|text| {
-            let path = directory.join("token");
-            fs::write(&path, text).unwrap();
-            path
-        });
-        let place = HubPlace { address: "a:1".to_owned(), state, spool: PathBuf::new() };
-        Identity::load(&place, token_file.as_deref())
-    }
 
     fn hubs(addresses: &[&str]) -> Vec<HubChoice> {
         let hub = |address: &&str| HubChoice { address: (*address).to_owned(), token_file: None };
@@ -271,40 +110,12 @@ mod tests {
         places(directory, &hubs(addresses)).into_iter().map(name).collect()
     }
 
-    fn token(secret: &str) -> String {
-        format!("dbt1.{}.{secret}\n", "ab".repeat(32))
-    }
-
-    #[test]
-    fn the_credential_is_made_once_and_survives_until_a_new_token_comes() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut first = load(dir.path(), Some(&token("one"))).unwrap();
-        let again = load(dir.path(), Some(&token("one"))).unwrap();
-        assert_eq!(first.secret, again.secret, "a lost answer is asked for with the same credential");
-        first.accepted(&SiteName::parse("unl").unwrap()).unwrap();
-        let enrolled = load(dir.path(), Some(&token("one"))).unwrap();
-        assert!(matches!(enrolled.proof(), Proof::Credential { .. }));
-        let renewed = load(dir.path(), Some(&token("two"))).unwrap();
-        assert!(matches!(renewed.proof(), Proof::Token { .. }));
-        assert_ne!(renewed.secret, first.secret);
-    }
-
-    #[test]
-    fn bad_tokens_are_refused_with_what_to_do() {
-        let dir = tempfile::tempdir().unwrap();
-        for bad in ["", "dbt1.xx.yy", "hello", "dbt2.aa.bb"] {
-            let error = load(dir.path(), Some(bad)).unwrap_err();
-            assert!(error.contains("copy the whole token"), "{error}");
-        }
-        let error = load(dir.path(), None).unwrap_err();
-        assert!(error.contains("--token-file"), "{error}");
-    }
-
     #[test]
     fn each_hub_keeps_its_place_in_any_order_and_at_a_new_address() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(states(dir.path(), &["a:1", "b:1"]), ["state", "state/hubs/b%3A1"]);
-        load(dir.path(), Some(&token("one"))).unwrap();
+        fs::create_dir_all(dir.path().join("state")).unwrap();
+        fs::write(dir.path().join("state/identity.json"), r#"{"hub":"a:1"}"#).unwrap();
         fs::create_dir_all(dir.path().join("state/hubs/b%3A1")).unwrap();
         assert_eq!(states(dir.path(), &["b:1", "a:1"]), ["state/hubs/b%3A1", "state"]);
         assert_eq!(states(dir.path(), &["b:1"]), ["state/hubs/b%3A1"], "the other hub keeps its place");

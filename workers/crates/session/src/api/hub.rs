@@ -9,9 +9,10 @@ use downburst_model::{
 use downburst_vcmtp::Request;
 
 use crate::{
-    CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, Duplicates, FeedHandling, Filter, Forged,
-    Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Proof, Receipt, Reception,
-    Refused, ResendEnd, ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
+    CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, CredentialKept, CredentialOffered,
+    CredentialShown, Duplicates, FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late,
+    LegJoin, LegLeft, NextKey, Proof, Receipt, Reception, Refused, ResendEnd, ResendOrder, StreamId,
+    StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// What a [`HubSession`](crate::HubSession) is told.
@@ -125,6 +126,10 @@ pub enum HubInput {
     OfferCircuit(Box<CircuitOffer>),
     /// Have the site take its end of a circuit away.
     EndCircuit(CircuitEnd),
+    /// Ask the site for another credential. A site of an earlier release is not asked.
+    WantCredential,
+    /// Answer to [`HubEvent::CredentialOffered`]: it is kept where it survives whatever happens to the hub, and good.
+    KeepCredential(CredentialKept),
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.
     JoinLeg(Box<LegJoin>),
     /// Take the site off the leg; unicast takes over.
@@ -293,6 +298,11 @@ pub enum HubEvent {
     Late(Late),
     /// A heartbeat came out at the site.
     HeartbeatOut(HeartbeatOut),
+    /// The site made another credential: keep it beside the one in use, and say [`HubInput::KeepCredential`]. If that can't be, say
+    /// nothing: the site goes on as it is, and offers the same one when it is asked again.
+    CredentialOffered(CredentialOffered),
+    /// The site will show this one from here on: if it is one that was kept, the one before it is needed no more.
+    CredentialShown(CredentialShown),
     /// A resend is over: everything of it was answered.
     Resent(ResendEnd),
     /// What came once more is not what was announced: the log may be damaged there.

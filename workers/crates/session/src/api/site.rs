@@ -6,8 +6,9 @@ use bytes::{Bytes, BytesMut};
 use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, WallMicros};
 
 use crate::{
-    ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, Duplicates, FeedHandling,
-    FeedPosition, LegJoin, Proof, Reception, Refused, StreamId, Subscription, Train,
+    ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, CredentialKept, CredentialOffered,
+    CredentialShown, Duplicates, FeedHandling, FeedPosition, LegJoin, Proof, Reception, Refused, StreamId,
+    Subscription, Train,
 };
 
 /// What a [`SiteSession`](crate::SiteSession) is told.
@@ -39,6 +40,10 @@ pub enum SiteInput {
     },
     /// How an end of a circuit stands, after the hub asked for it or since it changed.
     Circuit(CircuitState),
+    /// Answer to [`SiteEvent::CredentialWanted`]: a credential that survives a restart of the site.
+    OfferCredential(CredentialOffered),
+    /// Answer to [`SiteEvent::CredentialKept`]: after a restart the site would show this one.
+    ShowCredential(CredentialShown),
     /// Datagrams from the group or the repair channel of a leg, as many as came together.
     Datagrams {
         /// The leg.
@@ -219,6 +224,10 @@ pub enum SiteEvent {
     CircuitOffered(Box<CircuitOffer>),
     /// The hub wants an end of a circuit gone.
     CircuitEnded(CircuitEnd),
+    /// The hub wants the site to have another credential; see [`Secrets`](crate::Secrets).
+    CredentialWanted,
+    /// An offered credential is good.
+    CredentialKept(CredentialKept),
     /// A data connection carries products.
     StreamAttached(StreamId),
     /// A data connection ended.

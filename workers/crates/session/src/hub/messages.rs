@@ -40,6 +40,8 @@ impl HubSession {
             Message::StreamEnded(ended) => self.take_stream_ended(now, ended),
             Message::CircuitState(state) => self.event(HubEvent::Circuit(state)),
             Message::HeartbeatOut(out) => self.event(HubEvent::HeartbeatOut(out)),
+            Message::CredentialOffered(offered) => self.event(HubEvent::CredentialOffered(offered)),
+            Message::CredentialShown(shown) => self.event(HubEvent::CredentialShown(shown)),
             Message::Late(late) => self.event(HubEvent::Late(late)),
             Message::ResentEnded(ended) => self.take_resent_ended(&ended),
             Message::ResentFailed(failed) => self.take_resent_failed(now, &failed),

@@ -7,9 +7,9 @@ use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Seque
 use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::{Patterns, without_heartbeats};
 use crate::{
-    Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose,
-    RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_HEARTBEATS, VERSION_TRAINS, VERSIONS,
-    Welcome,
+    CredentialWanted, Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput,
+    LIVENESS_LIMIT, Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_CREDENTIALS,
+    VERSION_HEARTBEATS, VERSION_TRAINS, VERSIONS, Welcome,
 };
 use feeds::Feed;
 use handling::Handling;
@@ -142,6 +142,11 @@ impl HubSession {
     /// True if the site says when a heartbeat came out at its end.
     pub fn knows_heartbeats(&self) -> bool {
         self.heartbeats && self.is_active() && self.version >= VERSION_HEARTBEATS
+    }
+
+    /// True if the site can change its credential within the session.
+    pub fn knows_credentials(&self) -> bool {
+        self.is_active() && self.version >= VERSION_CREDENTIALS
     }
 
     /// How many bytes were written since the start of products that are not live.
@@ -412,6 +417,8 @@ impl Machine for HubSession {
             }
             HubInput::OfferCircuit(offer) if self.knows_circuits() => self.send(*offer),
             HubInput::EndCircuit(end) if self.knows_circuits() => self.send(end),
+            HubInput::WantCredential if self.knows_credentials() => self.send(CredentialWanted {}),
+            HubInput::KeepCredential(kept) if self.knows_credentials() => self.send(kept),
             HubInput::Repair { leg, leg_epoch, packet, payload } => {
                 self.repair(leg, leg_epoch, packet, &payload);
             }
@@ -422,6 +429,8 @@ impl Machine for HubSession {
             | HubInput::Resends(_)
             | HubInput::OfferCircuit(_)
             | HubInput::EndCircuit(_)
+            | HubInput::WantCredential
+            | HubInput::KeepCredential(_)
             | HubInput::JoinLeg(_)
             | HubInput::PacketsGone { .. }
             | HubInput::PlanStreams(_) => {}

@@ -8,8 +8,8 @@ use crate::frame::{Decoder, Frame, Message, packed_receipts};
 use crate::patterns::Patterns;
 use crate::{
     FeedPosition, HeartbeatOut, Hello, LIVENESS_LIMIT, Proof, Receipts, SiteEvent, SiteInput, SiteOutput,
-    SiteState, StreamId, Subscriptions, VERSION, VERSION_HEARTBEATS, VERSION_TRAINS, VERSIONS, Want, Welcome,
-    packed,
+    SiteState, StreamId, Subscriptions, VERSION, VERSION_CREDENTIALS, VERSION_HEARTBEATS, VERSION_TRAINS,
+    VERSIONS, Want, Welcome, packed,
 };
 use clock::Clock;
 use leg::Leg;
@@ -351,6 +351,13 @@ impl SiteSession {
         }
     }
 
+    /// A word that finds no connection, or a hub of an earlier release, is not said: the hub asks again.
+    fn tell_credential(&mut self, message: impl Into<Message>) {
+        if self.link == Link::Up && self.version >= VERSION_CREDENTIALS {
+            self.send(message);
+        }
+    }
+
     fn send(&mut self, message: impl Into<Message>) {
         let (stream, bytes) = (StreamId::FIRST, message.into().encode());
         self.outputs.push_back(SiteOutput::Write { stream, bytes });
@@ -388,6 +395,8 @@ impl Machine for SiteSession {
             SiteInput::StreamClosed { stream, reason } => self.stream_closed(stream, reason),
             SiteInput::Circuit(state) if self.link == Link::Up => self.send(state),
             SiteInput::Circuit(_) => {}
+            SiteInput::OfferCredential(offered) => self.tell_credential(offered),
+            SiteInput::ShowCredential(shown) => self.tell_credential(shown),
             SiteInput::Disconnected => self.disconnected(now),
             SiteInput::Datagrams { leg, batch } => self.hear_group(now, leg, batch),
             SiteInput::GroupJoined { leg, reception } => self.group_joined(leg, reception),

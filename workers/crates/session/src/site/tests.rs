@@ -12,6 +12,7 @@ use crate::{
     ProductBegin, Receipt, Reception, StoreResult, Subscription, Welcome,
 };
 
+mod credentials;
 mod heartbeats;
 mod legs;
 mod streams;

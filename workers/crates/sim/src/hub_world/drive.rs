@@ -203,6 +203,8 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         | HubEvent::FirstByte { .. }
         | HubEvent::Sent { .. }
         | HubEvent::HeartbeatOut(_)
+        | HubEvent::CredentialOffered(_)
+        | HubEvent::CredentialShown(_)
         | HubEvent::TrainSent(_)
         | HubEvent::Resent(_)
         | HubEvent::ResentRejected(_)

@@ -305,6 +305,8 @@ impl Site {
             | SiteEvent::Welcome { .. }
             | SiteEvent::CircuitOffered(_)
             | SiteEvent::CircuitEnded(_)
+            | SiteEvent::CredentialWanted
+            | SiteEvent::CredentialKept(_)
             | SiteEvent::Duplicates { .. }
             | SiteEvent::Handling(_)
             | SiteEvent::Refused(_)

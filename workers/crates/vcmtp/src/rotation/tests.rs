@@ -139,6 +139,24 @@ fn those_who_leave_by_themselves_are_shut_out_together() {
 }
 
 #[test]
+fn who_leaves_and_is_revoked_meanwhile_is_shut_out_within_the_second() {
+    for handing_over in [false, true] {
+        let mut bench = Bench::new(&[1, 2, 3]);
+        if handing_over {
+            bench.bar(3, Urgency::AtOnce);
+        }
+        bench.until(1_000);
+        bench.bar(2, Urgency::Soon);
+        assert!(bench.rotation.is_leaving(&site(2)));
+        bench.until(100_000);
+        bench.bar(2, Urgency::AtOnce);
+        bench.until(1_100_000);
+        assert_eq!(bench.readers(), sites(&[1]));
+        assert!(!bench.rotation.is_leaving(&site(2)));
+    }
+}
+
+#[test]
 fn a_lost_connection_bars_nobody_and_is_not_waited_for() {
     let mut bench = Bench::new(&[1, 2]);
     bench.until(1_000_000);
@@ -224,7 +242,7 @@ proptest! {
                     bench.say(RotationInput::Told(site(number)));
                 }
                 Op::Bar(number, hurry) => {
-                    if bench.present.contains(&site(number)) {
+                    if hurry || bench.present.contains(&site(number)) {
                         let limit = if hurry { 1_000_000 } else { 16_000_000 };
                         barred.push((bench.now + limit, site(number)));
                     }

@@ -1,3 +1,5 @@
+use downburst_vcmtp::Urgency;
+
 use super::*;
 
 fn site() -> SiteName {
@@ -70,4 +72,128 @@ fn what_changes_is_told_once_and_what_is_looked_at_is_not() {
     assert!(!changed());
     handle.change().streams.open = 1;
     assert!(changed() && !changed());
+}
+
+fn told(roster: &Roster, credentials: serde_json::Value) {
+    let wish = serde_json::json!({"feed": "NGRID", "pattern": ".*", "not_pattern": null});
+    let line = serde_json::json!({
+        "site": "unl.edu", "active": true, "credentials": credentials, "subscriptions": [wish],
+    });
+    roster.replace(vec![serde_json::from_value(line).unwrap()]);
+}
+
+fn second(number: u64) -> downburst_model::Now {
+    downburst_model::Now { monotonic: Micros::from_secs(number), wall: WallMicros(number as i64 * 1_000_000) }
+}
+
+/// What the session is told each second, until the end of the seconds.
+fn tended(
+    roster: &Roster,
+    commands: &mut mpsc::UnboundedReceiver<Command>,
+    seconds: std::ops::Range<u64>,
+) -> Vec<(u64, bool)> {
+    let mut found = Vec::new();
+    for number in seconds {
+        roster.tend_credentials(second(number));
+        while let Ok(command) = commands.try_recv() {
+            match command {
+                Command::WantCredential => found.push((number, true)),
+                Command::TellCredential => found.push((number, false)),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_site_is_asked_for_another_credential_when_it_is_due_and_again_after_a_minute() {
+    let roster = Roster::new();
+    let (handle, mut commands) = register(&roster, false, Micros::from_secs(1)).unwrap();
+    told(
+        &roster,
+        serde_json::json!([{"sha256": "credential", "expires_us": 900_000_000, "renew_us": 100_000_000}]),
+    );
+    assert_eq!(tended(&roster, &mut commands, 0..200), [], "its node is of an earlier release");
+    lock(&handle.status).credential.possible = true;
+    assert_eq!(tended(&roster, &mut commands, 90..100), []);
+    assert_eq!(tended(&roster, &mut commands, 100..162), [(100, true), (160, true)]);
+}
+
+#[test]
+fn a_session_goes_on_with_the_credential_that_took_the_place_of_its_own() {
+    let roster = Roster::new();
+    let (handle, mut commands) = register(&roster, false, Micros::from_secs(1)).unwrap();
+    let (old, new) = (
+        serde_json::json!({"sha256": "credential", "expires_us": 500_000_000}),
+        serde_json::json!({"sha256": "next", "expires_us": 900_000_000, "replaces": "credential"}),
+    );
+    let take = |sha256: &str| roster.take_credential(&site(), handle.serial, sha256, WallMicros(0));
+    told(&roster, serde_json::json!([old]));
+    assert_eq!(take("next"), None, "nobody knows it");
+    told(&roster, serde_json::json!([old, new]));
+    assert_eq!(roster.take_credential(&site(), handle.serial + 1, "next", WallMicros(0)), None);
+    assert_eq!(take("next").as_deref(), Some("credential"));
+    assert_eq!(take("next"), None, "once");
+    assert_eq!(
+        tended(&roster, &mut commands, 0..62),
+        [(0, false), (60, false)],
+        "until the agent lets it end"
+    );
+    told(&roster, serde_json::json!([new]));
+    assert_eq!(tended(&roster, &mut commands, 200..300), []);
+    roster.expire(WallMicros(600_000_000));
+    assert!(!matches!(commands.try_recv(), Ok(Command::Refuse(_))), "the former one's end is nothing to it");
+    told(&roster, serde_json::json!([]));
+    assert!(matches!(
+        commands.try_recv(),
+        Ok(Command::Refuse(Refused { code: RefusalCode::Credential, .. }))
+    ));
+}
+
+#[test]
+fn who_has_a_replaced_credential_alone_is_shut_out_soon_and_a_revoked_one_at_once() {
+    let roster = Roster::new();
+    let feed = FeedName::parse("NGRID").unwrap();
+    let barred = |sha256: &str, at: i64| roster.barred(&site(), sha256, &feed, WallMicros(at));
+    let new = serde_json::json!({"sha256": "next", "expires_us": 900, "replaces": "credential"});
+    told(&roster, serde_json::json!([{"sha256": "credential", "expires_us": 500}, new]));
+    assert_eq!((barred("credential", 0), barred("next", 0)), (None, None));
+    told(&roster, serde_json::json!([new]));
+    assert_eq!((barred("credential", 0), barred("next", 0)), (Some(Urgency::Soon), None));
+    assert_eq!(
+        (barred("credential", 900), barred("next", 900)),
+        (Some(Urgency::AtOnce), Some(Urgency::AtOnce))
+    );
+    told(&roster, serde_json::json!([]));
+    assert_eq!((barred("credential", 0), barred("next", 0)), (Some(Urgency::AtOnce), Some(Urgency::AtOnce)));
+}
+
+#[test]
+fn sites_that_were_enrolled_together_are_asked_one_after_the_other() {
+    let roster = Roster::new();
+    let mut streams = Vec::new();
+    let mut lines = Vec::new();
+    for number in 0..10 {
+        let name = SiteName::parse(&format!("site{number}")).unwrap();
+        let (handle, commands, _) =
+            roster.register(&name, "credential", false, 1, Micros::from_secs(1)).ok().unwrap();
+        lock(&handle.status).credential.possible = true;
+        streams.push(commands);
+        let credential = serde_json::json!({"sha256": "credential", "expires_us": null, "renew_us": 0});
+        let line = serde_json::json!({"site": name, "active": true, "credentials": [credential], "subscriptions": []});
+        lines.push(serde_json::from_value(line).unwrap());
+    }
+    roster.replace(lines);
+    let mut asked = Vec::new();
+    for number in 0..4 {
+        roster.tend_credentials(second(number));
+        let wanted = |commands: &mut mpsc::UnboundedReceiver<Command>| {
+            std::iter::from_fn(|| commands.try_recv().ok())
+                .filter(|it| matches!(it, Command::WantCredential))
+                .count()
+        };
+        asked.push(streams.iter_mut().map(wanted).sum::<usize>());
+    }
+    assert_eq!(asked, [4, 4, 2, 0]);
 }

@@ -10,8 +10,9 @@ use crate::hub::{Hub, lock};
 use crate::lines::{EnrolAnswer, Event, SiteLine};
 use crate::tls::sha256_hex;
 
-/// A token that the agent looks at.
-pub(super) struct Enrolment {
+/// What the agent looks at.
+pub(super) struct Asked {
+    /// The credential that a token, or another credential, is traded for.
     pub(super) credential_sha256: String,
     pub(super) answer: oneshot::Receiver<EnrolAnswer>,
 }
@@ -37,7 +38,7 @@ impl Session {
                     Ok(answer) => answer,
                     Err(refused) => return self.refuse(refused),
                 };
-                self.enrolment = Some(Enrolment { credential_sha256: credential_sha256.clone(), answer });
+                self.asked = Some(Asked { credential_sha256: credential_sha256.clone(), answer });
                 let (secret_sha256, peer) = (sha256_hex(secret.as_bytes()), self.peer.to_string());
                 self.hub.event(&Event::Enrol { ask, secret_sha256, credential_sha256, peer });
             }
@@ -51,8 +52,15 @@ impl Session {
         }
     }
 
-    pub(super) fn enrolled(&mut self, answer: Option<EnrolAnswer>) {
-        let Some(enrolment) = self.enrolment.take() else { return };
+    pub(super) fn answered(&mut self, answer: Option<EnrolAnswer>) {
+        match self.asked.take() {
+            Some(asked) if self.member.is_none() => self.enrolled(&asked, answer),
+            Some(asked) => self.credential_answered(asked, answer),
+            None => {}
+        }
+    }
+
+    fn enrolled(&mut self, asked: &Asked, answer: Option<EnrolAnswer>) {
         let refused = |code, sentence: &str| Refused { code, sentence: sentence.to_owned() };
         let Some(answer) = answer else {
             return self.refuse(refused(
@@ -62,7 +70,7 @@ impl Session {
         };
         let line = answer.site.filter(|_| answer.ok).and_then(|site| self.hub.roster.site(&site));
         match line {
-            Some(line) => self.admit(&line, &enrolment.credential_sha256),
+            Some(line) => self.admit(&line, &asked.credential_sha256),
             None => {
                 let sentence = answer.sentence.unwrap_or_else(|| {
                     "the token is not valid; ask the hub's operator for a new one".to_owned()
@@ -113,6 +121,7 @@ impl Session {
                 }
                 self.member = Some(Member { site, handle, commands, repairs });
                 self.answer_for_heartbeats();
+                self.note_release();
                 self.tell_resends();
                 self.stranger = None;
                 self.tell_session("connected", None);

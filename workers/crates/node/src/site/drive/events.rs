@@ -31,6 +31,8 @@ impl Site {
             }
             SiteEvent::CircuitOffered(offer) => self.circuits.make(offer),
             SiteEvent::CircuitEnded(end) => self.circuits.end(end.lease),
+            SiteEvent::CredentialWanted => self.want_credential(),
+            SiteEvent::CredentialKept(kept) => self.keep_credential(&kept),
             SiteEvent::StreamAttached(stream) => {
                 tracing::info!(stream = stream.0, "a data connection stands");
             }
@@ -94,6 +96,13 @@ impl Site {
 
     fn refused(&mut self, refused: Refused) {
         match refused.code {
+            RefusalCode::Credential | RefusalCode::Expired if self.identity.refused() => {
+                tracing::info!(
+                    "the hub refused: {}; the site shows another of its credentials",
+                    refused.sentence
+                );
+                self.hang_up = true;
+            }
             RefusalCode::Version | RefusalCode::Token | RefusalCode::Credential | RefusalCode::Expired => {
                 self.tell_news(News::Refused(refused.sentence));
                 self.resting = true;

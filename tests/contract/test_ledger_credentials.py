@@ -1,0 +1,166 @@
+"""Tokens, the credentials that they begin, and how one credential takes the place of another."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from downburst.clock import FakeClock
+from downburst.credentials import Credential
+from downburst.errors import Refused
+from downburst.ledger import Book, Ledger
+from downburst.ledger.audit import Changes
+from downburst.model import Site
+from factories import site_with_token
+
+
+def test_a_token_enrols_one_receiver_once(book: Book) -> None:
+    site_with_token(book, "secret")
+    for _ in range(2):
+        assert book.tokens.consume("secret", "credential", peer="192.0.2.1:5").name == "unl.edu"
+    assert [credential.sha256 for credential in book.credentials.of("unl.edu")] == ["credential"]
+    with pytest.raises(Refused, match=r"another receiver at 192\.0\.2\.1:5; ask the operator"):
+        book.tokens.consume("secret", "other", peer="192.0.2.9:5")
+    assert len(book.credentials.of("unl.edu")) == 1
+
+
+def test_a_credential_belongs_to_one_site(book: Book) -> None:
+    site_with_token(book, "secret")
+    book.tokens.add("unl.edu", "second", lifetime=timedelta(hours=1))
+    book.tokens.consume("secret", "credential", peer="p")
+    with pytest.raises(Refused, match="enrolled already"):
+        book.tokens.consume("second", "credential", peer="p")
+
+
+def test_a_token_expires(ledger: Ledger, clock: FakeClock) -> None:
+    with ledger.transaction() as book:
+        site_with_token(book, "secret")
+    clock.advance(3600)
+    with ledger.transaction() as book, pytest.raises(Refused, match=r"expired at 2026-01-01 01:00 UTC"):
+        book.tokens.consume("secret", "credential", peer="p")
+
+
+def test_a_revoked_credential_is_not_usable(book: Book) -> None:
+    site_with_token(book, "secret")
+    book.tokens.consume("secret", "credential", peer="p")
+    assert book.credentials.revoke("unl.edu", "other") == 0
+    assert len(book.credentials.usable()) == 1
+    assert book.credentials.revoke("unl.edu") == 1
+    assert book.credentials.usable() == []
+    assert not book.credentials.of("unl.edu")[0].usable_at(book.clock.now())
+
+
+def test_a_credential_ends_when_its_token_said_so(book: Book, clock: FakeClock) -> None:
+    book.sites.add(Site("unl.edu"))
+    book.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=2))
+    book.tokens.consume("t", "c", peer="192.0.2.1:5")
+    (credential,) = book.credentials.of("unl.edu")
+    assert credential.expires_at == clock.now() + timedelta(days=2)
+    assert credential.usable_at(clock.now() + timedelta(days=1))
+    assert not credential.usable_at(clock.now() + timedelta(days=2))
+
+
+LIFETIME = timedelta(days=90)
+
+
+def offer(book: Book, current: str, offered: str) -> Credential:
+    return book.credentials.replace("unl.edu", current, offered, peer="q", lifetime=LIFETIME)
+
+
+def usable(book: Book) -> list[str]:
+    return [one.sha256 for one in book.credentials.usable()]
+
+
+@pytest.fixture
+def enrolled(book: Book) -> Book:
+    book.sites.add(Site("unl.edu"))
+    book.tokens.add("unl.edu", "t", lifetime=timedelta(hours=1), credential_lifetime=timedelta(days=9))
+    book.tokens.consume("t", "one", peer="p")
+    return book
+
+
+def test_both_are_good_until_the_new_one_is_shown(enrolled: Book, clock: FakeClock) -> None:
+    (first,) = enrolled.credentials.usable()
+    assert first.renews_at == clock.now() + timedelta(days=6)
+    clock.advance(6 * 86_400)
+    made = offer(enrolled, "one", "two")
+    assert (made.replaces, made.expires_at) == ("one", clock.now() + timedelta(days=9)), (
+        "as long as the former lasted"
+    )
+    assert offer(enrolled, "one", "two") == made, "said twice, it is answered the same way"
+    assert usable(enrolled) == ["one", "two"]
+    assert enrolled.credentials.taken("unl.edu", "two")
+    assert usable(enrolled) == ["two"]
+    assert not enrolled.credentials.taken("unl.edu", "two"), "no news"
+    former = next(one for one in enrolled.credentials.of("unl.edu") if one.sha256 == "one")
+    assert (former.replaced_at, former.usable_at(clock.now())) == (clock.now(), False)
+    done = [change.action for change in enrolled.audit.page(Changes(kind="credential"))]
+    assert done == ["replaced", "replacement kept", "enrolled"]
+
+
+def test_what_was_never_shown_makes_room_for_another_offer(enrolled: Book) -> None:
+    offer(enrolled, "one", "lost")
+    offer(enrolled, "one", "two")
+    assert usable(enrolled) == ["one", "two"]
+    assert not enrolled.credentials.taken("unl.edu", "lost")
+    with pytest.raises(Refused, match="known before"):
+        offer(enrolled, "one", "lost")
+
+
+def test_who_offers_another_one_shows_its_own(enrolled: Book) -> None:
+    """Word that the second one is shown was lost: its own offer says it as well."""
+    offer(enrolled, "one", "two")
+    offer(enrolled, "two", "three")
+    assert usable(enrolled) == ["three", "two"]
+
+
+@pytest.mark.parametrize("end", ["revoked", "replaced", "expired", "unknown", "of another site"])
+def test_a_credential_that_is_not_good_is_not_replaced(enrolled: Book, clock: FakeClock, end: str) -> None:
+    site, current = "unl.edu", "one"
+    match end:
+        case "revoked":
+            enrolled.credentials.revoke("unl.edu")
+        case "replaced":
+            offer(enrolled, "one", "two")
+            enrolled.credentials.taken("unl.edu", "two")
+        case "expired":
+            clock.advance(9 * 86_400)
+        case "unknown":
+            current = "never seen"
+        case _:
+            site = enrolled.sites.add(Site("other.edu")).name
+    with pytest.raises(Refused, match="not good any more"):
+        enrolled.credentials.replace(site, current, "new", peer="q", lifetime=LIFETIME)
+    assert "new" not in usable(enrolled)
+
+
+def test_a_receiver_is_revoked_by_any_credential_that_it_ever_had(enrolled: Book) -> None:
+    enrolled.tokens.add("unl.edu", "u", lifetime=timedelta(hours=1))
+    enrolled.tokens.consume("u", "other receiver", peer="p")
+    offer(enrolled, "one", "two")
+    enrolled.credentials.taken("unl.edu", "two")
+    offer(enrolled, "two", "three")
+    assert enrolled.credentials.revoke("unl.edu", "one") == 2, "what it shows, and what it has been offered for it"
+    assert usable(enrolled) == ["other receiver"]
+    assert not enrolled.credentials.taken("unl.edu", "three"), "what was revoked stays so"
+
+
+def test_a_receiver_is_asked_before_its_time(enrolled: Book, clock: FakeClock) -> None:
+    clock.advance(60)
+    assert [one.sha256 for one in enrolled.credentials.ask("unl.edu")] == ["one"]
+    (asked,) = enrolled.credentials.usable()
+    assert asked.renews_at == clock.now()
+    offer(enrolled, "one", "two")
+    asked_again = [one.sha256 for one in enrolled.credentials.ask("unl.edu")]
+    assert asked_again == ["two"], "the one that is on its way out is not"
+    enrolled.credentials.revoke("unl.edu")
+    assert enrolled.credentials.ask("unl.edu") == []
+
+
+def test_one_of_a_release_before_they_ended_is_due_and_ends_from_then_on(enrolled: Book, clock: FakeClock) -> None:
+    enrolled.tokens.add("unl.edu", "u", lifetime=timedelta(hours=1))
+    enrolled.tokens.consume("u", "endless", peer="p")
+    endless = next(one for one in enrolled.credentials.usable() if one.sha256 == "endless")
+    assert (endless.expires_at, endless.renews_at) == (None, clock.now())
+    assert offer(enrolled, "endless", "new").expires_at == clock.now() + LIFETIME
+    assert replace(endless, revoked_at=clock.now()).is_kept is False

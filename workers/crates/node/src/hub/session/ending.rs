@@ -1,0 +1,37 @@
+//! What is told of a session's begin and end, and what is left when it ends.
+use super::Session;
+use crate::hub::lock;
+use crate::lines::Event;
+
+impl Session {
+    pub(super) fn tell_session(&self, state: &'static str, reason: Option<String>) {
+        self.hub.event(&Event::Session {
+            site: self.member.as_ref().map(|member| member.site.clone()),
+            state,
+            peer: self.peer.to_string(),
+            reason,
+            software: self.software.clone(),
+            stand_by: self.stand_by,
+            renews: self.machine.knows_credentials(),
+        });
+    }
+
+    pub(super) fn leave(self) {
+        if let Some(member) = &self.member {
+            self.keep_learnt(member);
+            self.hub.late_share.forget(member.handle.serial);
+            self.hub.channels.forget(member.handle.serial);
+            lock(&self.hub.resends_left).keep(&member.site, self.machine.resends_left());
+            // After a newer connection's `connected`, the end of this one would say that the site has left.
+            if self.hub.roster.unregister(&member.site, member.handle.serial) {
+                self.tell_session("closed", self.reason.clone());
+            }
+        }
+        if let Some(stranger) = &self.stranger {
+            let sentence = self.reason.as_deref().unwrap_or("it was closed by the other side");
+            if stranger.ended(sentence) && self.reason.is_some() {
+                self.tell_session("refused", self.reason.clone());
+            }
+        }
+    }
+}

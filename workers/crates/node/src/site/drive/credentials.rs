@@ -1,0 +1,71 @@
+//! The site's credential, changed while the session goes on. Each step is on the disk before the hub hears of it; the disk may be slow,
+//! and products do not wait for it.
+use downburst_session::{CredentialKept, CredentialOffered, CredentialShown, SiteInput};
+use tokio::task::JoinHandle;
+
+use super::Site;
+use crate::site::identity::Identity;
+
+/// What is being written.
+#[derive(Default)]
+pub(super) struct Saving(Option<JoinHandle<Saved>>);
+
+/// The identity as it is kept now, and the word that was waiting for that; or why it can't be kept.
+pub(super) type Saved = Result<(Identity, SiteInput), String>;
+
+impl Saving {
+    pub(super) fn is_busy(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(super) async fn done(&mut self) -> Saved {
+        let Some(work) = &mut self.0 else { return std::future::pending().await };
+        let saved = work.await;
+        self.0 = None;
+        saved.unwrap_or_else(|error| Err(format!("the identity was not written: {error}")))
+    }
+
+    fn begin(&mut self, identity: Identity, word: SiteInput) {
+        let work = move || identity.save().map(|()| (identity, word));
+        self.0 = Some(tokio::task::spawn_blocking(work));
+    }
+}
+
+impl Site {
+    /// The hub asks again for what is not answered.
+    pub(super) fn want_credential(&mut self) {
+        if self.saving.is_busy() {
+            return;
+        }
+        match self.identity.offering() {
+            Ok((identity, sha256)) => {
+                self.saving.begin(identity, SiteInput::OfferCredential(CredentialOffered { sha256 }));
+            }
+            Err(sentence) => tracing::warn!("no other credential could be made: {sentence}"),
+        }
+    }
+
+    pub(super) fn keep_credential(&mut self, kept: &CredentialKept) {
+        if self.saving.is_busy() {
+            return;
+        }
+        if let Some((identity, secret)) = self.identity.showing(&kept.sha256) {
+            let days = kept.ends.map(|ends| ends.0.saturating_sub(self.clock.wall().0) / MICROS_A_DAY);
+            tracing::info!(days, "the site has another credential");
+            self.saving.begin(identity, SiteInput::ShowCredential(CredentialShown { secret }));
+        }
+    }
+
+    /// What can't be kept is not said: the site goes on with what it has.
+    pub(super) fn saved(&mut self, saved: Saved) {
+        match saved {
+            Ok((identity, word)) => {
+                self.identity = identity;
+                self.tell(word);
+            }
+            Err(sentence) => tracing::error!("{sentence}; the site keeps the credential that it has"),
+        }
+    }
+}
+
+const MICROS_A_DAY: i64 = 86_400_000_000;

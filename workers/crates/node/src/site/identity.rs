@@ -1,0 +1,329 @@
+//! Who a site is to its hub, kept in one file of the state directory: `identity.json`.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use downburst_model::SiteName;
+use downburst_session::{Proof, Secrets};
+use serde::{Deserialize, Serialize};
+
+use super::HubPlace;
+use crate::tls::{sha256_hex, write_private};
+
+/// Who the site is to its hub.
+#[derive(Clone)]
+pub(crate) struct Identity {
+    /// SHA-256 of the hub's authority, in hex.
+    pub(crate) ca_sha256: String,
+    /// Of the credentials, made here; the hub knows their hashes.
+    secrets: Secrets,
+    /// The site's name, once the hub told it.
+    site: Option<SiteName>,
+    /// The enrolment token's secret, until the hub accepted it.
+    token_secret: Option<String>,
+    /// Where the hub was reached last.
+    hub: Option<String>,
+    path: PathBuf,
+}
+
+/// The file. What a node of an earlier release does not know in it, it passes over.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    ca_sha256: String,
+    secret: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_secret: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    former_secret: Option<String>,
+    site: Option<SiteName>,
+    token_secret: Option<String>,
+    #[serde(default)]
+    hub: Option<String>,
+}
+
+impl Identity {
+    /// Reads the identity from the state directory, or begins one with the enrolment token.
+    pub(crate) fn load(place: &HubPlace, token_file: Option<&Path>) -> Result<Self, String> {
+        let token = || token_file.filter(|file| file.exists()).map(read_token).transpose();
+        let mut identity = Self::load_or_begin(&place.state, token, token_file)?;
+        if identity.hub.as_ref() != Some(&place.address) {
+            identity.hub = Some(place.address.clone());
+            identity.save()?;
+        }
+        Ok(identity)
+    }
+
+    /// The identity of a hub at another hub, with the token's text itself.
+    pub(crate) fn load_with_token(place: &HubPlace, token: &str) -> Result<Self, String> {
+        Self::load_or_begin(&place.state, || parse_token(token).map(Some), None)
+    }
+
+    fn load_or_begin(
+        state: &Path,
+        token: impl FnOnce() -> Result<Option<(String, String)>, String>,
+        token_file: Option<&Path>,
+    ) -> Result<Self, String> {
+        let path = state.join("identity.json");
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let kept: Kept = serde_json::from_str(&text).map_err(|error| {
+                    format!(
+                        "{} is damaged ({error}); remove it and enrol the site again with a new token",
+                        path.display()
+                    )
+                })?;
+                Self::of(kept, path).with_token(token()?)
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let (ca_sha256, token_secret) = match (token()?, token_file) {
+                    (Some(token), _) => token,
+                    (None, Some(file)) => read_token(file)?,
+                    (None, None) => return Err(NOT_ENROLLED.to_owned()),
+                };
+                let identity = Self {
+                    ca_sha256,
+                    secrets: Secrets::new(random_secret()?, None, None),
+                    site: None,
+                    token_secret: Some(token_secret),
+                    hub: None,
+                    path,
+                };
+                // Kept before it is shown: an answer that gets lost is asked for again with the same credential.
+                identity.save()?;
+                Ok(identity)
+            }
+            Err(error) => Err(format!("{} can't be read: {error}; correct its permissions", path.display())),
+        }
+    }
+
+    /// What the site shows the hub.
+    pub(crate) fn proof(&self) -> Proof {
+        match (&self.site, &self.token_secret) {
+            (Some(site), None) => {
+                Proof::Credential { site: site.clone(), secret: self.secrets.shown().to_owned() }
+            }
+            (_, token) => Proof::Token {
+                secret: token.clone().unwrap_or_default(),
+                credential_sha256: sha256_hex(self.secrets.current().as_bytes()),
+            },
+        }
+    }
+
+    /// Remembers that the hub accepted the site under this name.
+    pub(crate) fn accepted(&mut self, site: &SiteName) -> Result<(), String> {
+        let changed = self.secrets.let_in();
+        if !changed && self.site.as_ref() == Some(site) && self.token_secret.is_none() {
+            return Ok(());
+        }
+        self.site = Some(site.clone());
+        self.token_secret = None;
+        self.save()
+    }
+
+    /// The hub does not take the credential that was shown. True if the site has another one to show.
+    pub(crate) fn refused(&mut self) -> bool {
+        self.token_secret.is_none() && self.secrets.refused()
+    }
+
+    /// As it has to be kept before another credential is offered to the hub, and SHA-256 of that.
+    pub(crate) fn offering(&self) -> Result<(Self, String), String> {
+        let mut identity = self.clone();
+        let sha256 = sha256_hex(identity.secrets.offer(random_secret)?.as_bytes());
+        Ok((identity, sha256))
+    }
+
+    /// As it has to be kept once the hub keeps an offered credential, and the secret that is shown then.
+    pub(crate) fn showing(&self, sha256: &str) -> Option<(Self, String)> {
+        let mut identity = self.clone();
+        let secret = identity.secrets.kept(|secret| sha256_hex(secret.as_bytes()) == sha256)?.to_owned();
+        Some((identity, secret))
+    }
+
+    /// Keeps it, whole or not at all. Takes as long as the disk does.
+    pub(crate) fn save(&self) -> Result<(), String> {
+        let sentence = |error: &dyn std::fmt::Display| {
+            format!("{} can't be written: {error}; free space or correct permissions", self.path.display())
+        };
+        let text = serde_json::to_vec_pretty(&self.kept()).map_err(|error| sentence(&error))?;
+        write_private(&self.path, &text).map_err(|error| sentence(&error))?;
+        if let Some(token) = &self.token_secret {
+            let seen = self.path.with_file_name("token.sha256");
+            write_private(&seen, sha256_hex(token.as_bytes()).as_bytes())
+                .map_err(|error| sentence(&error))?;
+        }
+        Ok(())
+    }
+
+    /// A token file with another token than the one in use replaces an identity that the hub has not accepted, or does not accept
+    /// any more.
+    fn with_token(mut self, token: Option<(String, String)>) -> Result<Self, String> {
+        let seen = self.path.with_file_name("token.sha256");
+        let Some((ca_sha256, token_secret)) = token else { return Ok(self) };
+        let used = fs::read_to_string(&seen).unwrap_or_default();
+        if used == sha256_hex(token_secret.as_bytes()) {
+            return Ok(self);
+        }
+        self.ca_sha256 = ca_sha256;
+        self.secrets = Secrets::new(random_secret()?, None, None);
+        self.token_secret = Some(token_secret);
+        self.save()?;
+        Ok(self)
+    }
+
+    fn of(kept: Kept, path: PathBuf) -> Self {
+        let Kept { ca_sha256, secret, next_secret, former_secret, site, token_secret, hub } = kept;
+        let secrets = Secrets::new(secret, next_secret, former_secret);
+        Self { ca_sha256, secrets, site, token_secret, hub, path }
+    }
+
+    fn kept(&self) -> Kept {
+        Kept {
+            ca_sha256: self.ca_sha256.clone(),
+            secret: self.secrets.current().to_owned(),
+            next_secret: self.secrets.next().map(str::to_owned),
+            former_secret: self.secrets.former().map(str::to_owned),
+            site: self.site.clone(),
+            token_secret: self.token_secret.clone(),
+            hub: self.hub.clone(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Identity({:?})", self.site)
+    }
+}
+
+fn read_token(file: &Path) -> Result<(String, String), String> {
+    let text = fs::read_to_string(file).map_err(|error| {
+        format!("the token file {} can't be read: {error}; check the path", file.display())
+    })?;
+    parse_token(&text).map_err(|sentence| format!("{}: {sentence}", file.display()))
+}
+
+fn parse_token(text: &str) -> Result<(String, String), String> {
+    let mut parts = text.trim().split('.');
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some("dbt1"), Some(ca), Some(secret), None)
+            if ca.len() == 64 && ca.bytes().all(|byte| byte.is_ascii_hexdigit()) && !secret.is_empty() =>
+        {
+            Ok((ca.to_ascii_lowercase(), secret.to_owned()))
+        }
+        _ => Err(
+            "this is no enrolment token (dbt1.FINGERPRINT.SECRET); copy the whole token from the operator"
+                .to_owned(),
+        ),
+    }
+}
+
+fn random_secret() -> Result<String, String> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+const NOT_ENROLLED: &str = "the site is not enrolled yet; give --token-file with a token from the hub's operator (downburst sites token SITE)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(directory: &Path, token: Option<&str>) -> Result<Identity, String> {
+        let state = directory.join("state");
+        fs::create_dir_all(&state).unwrap();
+        let token_file = token.map(|text| {
+            let path = directory.join("token");
+            fs::write(&path, text).unwrap();
+            path
+        });
+        let place = HubPlace { address: "a:1".to_owned(), state, spool: PathBuf::new() };
+        Identity::load(&place, token_file.as_deref())
+    }
+
+    fn token(secret: &str) -> String {
+        format!("dbt1.{}.{secret}\n", "ab".repeat(32))
+    }
+
+    fn enrolled(directory: &Path) -> Identity {
+        let mut identity = load(directory, Some(&token("one"))).unwrap();
+        identity.accepted(&SiteName::parse("unl").unwrap()).unwrap();
+        identity
+    }
+
+    fn shown(identity: &Identity) -> String {
+        match identity.proof() {
+            Proof::Credential { secret, .. } => secret,
+            Proof::Token { .. } => panic!("a token is shown"),
+        }
+    }
+
+    #[test]
+    fn the_credential_is_made_once_and_survives_until_a_new_token_comes() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut first = load(dir.path(), Some(&token("one"))).unwrap();
+        let again = load(dir.path(), Some(&token("one"))).unwrap();
+        assert_eq!(
+            first.secrets.current(),
+            again.secrets.current(),
+            "a lost answer is asked for with the same credential"
+        );
+        first.accepted(&SiteName::parse("unl").unwrap()).unwrap();
+        let enrolled = load(dir.path(), Some(&token("one"))).unwrap();
+        assert!(matches!(enrolled.proof(), Proof::Credential { .. }));
+        let renewed = load(dir.path(), Some(&token("two"))).unwrap();
+        assert!(matches!(renewed.proof(), Proof::Token { .. }));
+        assert_ne!(renewed.secrets.current(), first.secrets.current());
+    }
+
+    #[test]
+    fn bad_tokens_are_refused_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        for bad in ["", "dbt1.xx.yy", "hello", "dbt2.aa.bb"] {
+            let error = load(dir.path(), Some(bad)).unwrap_err();
+            assert!(error.contains("copy the whole token"), "{error}");
+        }
+        let error = load(dir.path(), None).unwrap_err();
+        assert!(error.contains("--token-file"), "{error}");
+    }
+
+    #[test]
+    fn what_is_offered_is_on_the_disk_and_after_a_crash_one_of_them_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = enrolled(dir.path());
+        let (offering, sha256) = first.offering().unwrap();
+        offering.save().unwrap();
+        let mut crashed = load(dir.path(), None).unwrap();
+        assert_eq!(shown(&crashed), shown(&first), "the hub may not know the other one");
+        assert!(crashed.refused(), "or it may, and the first one's time may be over");
+        assert_eq!(sha256_hex(shown(&crashed).as_bytes()), sha256);
+        assert_eq!(crashed.offering().unwrap().1, sha256, "what was offered is offered again");
+        let (showing, secret) = offering.showing(&sha256).unwrap();
+        assert!(offering.showing(&"00".repeat(32)).is_none());
+        showing.save().unwrap();
+        let mut later = load(dir.path(), None).unwrap();
+        assert_eq!(shown(&later), secret);
+        assert!(later.refused(), "a hub that was restored knows the first one alone");
+        assert_eq!(shown(&later), shown(&first));
+        later.accepted(&SiteName::parse("unl").unwrap()).unwrap();
+        assert_eq!(shown(&load(dir.path(), None).unwrap()), shown(&first));
+    }
+
+    #[test]
+    fn a_new_token_takes_the_place_of_all_credentials() {
+        let dir = tempfile::tempdir().unwrap();
+        let (offering, _) = enrolled(dir.path()).offering().unwrap();
+        offering.save().unwrap();
+        let mut renewed = load(dir.path(), Some(&token("two"))).unwrap();
+        assert!(matches!(renewed.proof(), Proof::Token { .. }) && !renewed.refused());
+        assert!(!fs::read_to_string(dir.path().join("state/identity.json")).unwrap().contains("next_secret"));
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_release_is_read_and_nothing_secret_is_printed() {
+        let dir = tempfile::tempdir().unwrap();
+        let identity = enrolled(dir.path());
+        let text = fs::read_to_string(dir.path().join("state/identity.json")).unwrap();
+        assert!(!text.contains("next_secret") && !text.contains("former_secret"), "as it was written then");
+        assert!(!format!("{identity:?}").contains(&shown(&identity)));
+    }
+}

@@ -1,0 +1,132 @@
+/// The secrets by which a site proves itself to one hub: which of them it shows, and how one takes the place of another, without files,
+/// hashes and randomness. Whoever drives it keeps it on disk *before* the word that [`Secrets::offer`] or [`Secrets::kept`] leads to
+/// leaves the site, so that a crash at any point leaves a secret there that the hub takes.
+///
+/// | event                                | becomes                                                    | says                |
+/// |--------------------------------------|------------------------------------------------------------|---------------------|
+/// | the hub wants another                | `next` is drawn, unless there is one                       | the hash of `next`  |
+/// | ... and took `next` already          | as it is                                                   | the hash of `current` |
+/// | the hub keeps `next`                 | `current` is what was `next`, `former` what was `current`  | the new `current`   |
+/// | the hub refuses what was shown       | the next attempt shows `next`, the one after it `former`   |                     |
+/// | the hub lets the site in with `next` | as if it had said that it keeps it                         |                     |
+/// | ... with `former`                    | `current` and `former` change places                       |                     |
+///
+/// The hub lets the site in with `next` where its answer was lost, and with `former` where the hub itself was restored from a backup. It
+/// forgets a former credential once the site shows the one that took its place, so that to keep it here opens nothing.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secrets {
+    current: String,
+    next: Option<String>,
+    former: Option<String>,
+    /// What this attempt shows.
+    shown: Shown,
+    /// The session that stands was made with the former one.
+    behind: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Current,
+    Next,
+    Former,
+}
+
+impl Secrets {
+    /// A site that has one, or knows of others since an earlier change.
+    pub fn new(current: String, next: Option<String>, former: Option<String>) -> Self {
+        Self { current, next, former, shown: Shown::Current, behind: false }
+    }
+
+    /// What the site shows unless it is refused.
+    pub fn current(&self) -> &str {
+        &self.current
+    }
+
+    /// What was made to take its place.
+    pub fn next(&self) -> Option<&str> {
+        self.next.as_deref()
+    }
+
+    /// What it took the place of.
+    pub fn former(&self) -> Option<&str> {
+        self.former.as_deref()
+    }
+
+    /// What this attempt shows.
+    pub fn shown(&self) -> &str {
+        let other = match self.shown {
+            Shown::Current => None,
+            Shown::Next => self.next.as_deref(),
+            Shown::Former => self.former.as_deref(),
+        };
+        other.unwrap_or(&self.current)
+    }
+
+    /// The hub does not take what was shown. True if the next attempt has another one to show; else all were tried, and the next attempt
+    /// begins with the first again.
+    pub fn refused(&mut self) -> bool {
+        self.shown = match self.shown {
+            Shown::Current if self.next.is_some() => Shown::Next,
+            Shown::Current | Shown::Next if self.former.is_some() => Shown::Former,
+            _ => Shown::Current,
+        };
+        self.shown != Shown::Current
+    }
+
+    /// The hub let the site in. True if that changed what has to be on the disk.
+    pub fn let_in(&mut self) -> bool {
+        self.behind = false;
+        match std::mem::replace(&mut self.shown, Shown::Current) {
+            Shown::Current => return false,
+            Shown::Next => self.take_next(),
+            Shown::Former => {
+                if let Some(former) = self.former.take() {
+                    self.former = Some(std::mem::replace(&mut self.current, former));
+                }
+            }
+        }
+        true
+    }
+
+    /// The hub wants another credential: the secret whose hash answers it. `draw` makes a fresh one.
+    ///
+    /// # Errors
+    ///
+    /// What `draw` says.
+    pub fn offer<E>(&mut self, draw: impl FnOnce() -> Result<String, E>) -> Result<&str, E> {
+        // The hub may not have noticed that there is a new one already.
+        if self.behind {
+            return Ok(&self.current);
+        }
+        let next = match self.next.take() {
+            Some(next) => next,
+            None => draw()?,
+        };
+        Ok(self.next.insert(next))
+    }
+
+    /// The hub keeps an offered credential, the one that `is_it` knows: the secret that the site shows from here on. `None`: it is none
+    /// that would take the place of the one in use.
+    pub fn kept(&mut self, is_it: impl Fn(&str) -> bool) -> Option<&str> {
+        if self.next.as_deref().is_some_and(&is_it) {
+            self.take_next();
+            self.behind = true;
+        }
+        (self.behind && is_it(&self.current)).then_some(self.current.as_str())
+    }
+
+    fn take_next(&mut self) {
+        if let Some(next) = self.next.take() {
+            self.former = Some(std::mem::replace(&mut self.current, next));
+        }
+    }
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Secrets(shows {:?})", self.shown)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! A credential that is changed while the session goes on, as the hub's half sees it.
+use super::*;
+use crate::{CredentialKept, CredentialOffered, CredentialShown, VERSION_HEARTBEATS};
+
+fn serving(versions: &[u16]) -> Bench {
+    let mut bench = Bench::new();
+    let Message::Hello(said) = hello(vec![]) else { panic!("a hello is one") };
+    bench.say(0, Hello { versions: versions.to_vec(), ..said });
+    let site = SiteName::parse("oslo").unwrap();
+    bench.hub.handle(at(0), HubInput::WantCredential);
+    bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![] });
+    bench.messages(0);
+    bench
+}
+
+fn kept() -> CredentialKept {
+    CredentialKept { sha256: "ab".repeat(32), ends: Some(WallMicros(9)) }
+}
+
+#[test]
+fn the_words_of_a_change_go_through() {
+    let mut bench = serving(&VERSIONS);
+    assert!(bench.hub.knows_credentials());
+    bench.hub.handle(at(0), HubInput::WantCredential);
+    assert_eq!(bench.messages(0), [CredentialWanted {}.into()]);
+    let offered = CredentialOffered { sha256: kept().sha256 };
+    bench.say(0, offered.clone());
+    bench.hub.handle(at(0), HubInput::KeepCredential(kept()));
+    assert_eq!(bench.messages(0), [kept().into()]);
+    let shown = CredentialShown { secret: "secret".to_owned() };
+    bench.say(0, shown.clone());
+    bench.messages(0);
+    let events = bench.others.iter().filter_map(|output| match output {
+        HubOutput::Event(HubEvent::CredentialOffered(offered)) => Some((Some(offered.clone()), None)),
+        HubOutput::Event(HubEvent::CredentialShown(shown)) => Some((None, Some(shown.clone()))),
+        _ => None,
+    });
+    assert_eq!(events.collect::<Vec<_>>(), [(Some(offered), None), (None, Some(shown.clone()))]);
+    assert!(!format!("{shown:?}").contains("\"secret\""), "a secret is printed nowhere");
+}
+
+#[test]
+fn a_site_of_an_earlier_release_hears_nothing_of_it() {
+    let mut bench = serving(&[VERSION_HEARTBEATS, VERSION]);
+    assert!(!bench.hub.knows_credentials());
+    bench.hub.handle(at(0), HubInput::WantCredential);
+    bench.hub.handle(at(0), HubInput::KeepCredential(kept()));
+    assert_eq!(bench.messages(0), []);
+}

@@ -1,0 +1,330 @@
+//! A site changes its credential while connections break, both sides are killed between any two steps, disks refuse, and the hub is
+//! restored from a backup: it is never locked out, and in the end nothing but its newest credential is good.
+#![allow(clippy::unwrap_used, clippy::panic)] // A test may fail.
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use downburst_model::*;
+use downburst_session::*;
+
+/// What a hub remembers of credentials, by hash.
+#[derive(Clone, Default)]
+struct Ledger {
+    /// Those that are good, with the one that each takes the place of.
+    good: BTreeMap<String, Option<String>>,
+}
+
+impl Ledger {
+    /// Keeps another credential beside the one of the session; one that was never shown makes room.
+    fn keep(&mut self, current: &str, offered: &str) {
+        self.show(current);
+        self.good.retain(|hash, replaces| hash == offered || replaces.as_deref() != Some(current));
+        self.good.entry(offered.to_owned()).or_insert_with(|| Some(current.to_owned()));
+    }
+
+    /// The site shows this one: the one before it is over.
+    fn show(&mut self, hash: &str) {
+        if let Some(former) = self.good.get_mut(hash).and_then(Option::take) {
+            self.good.remove(&former);
+        }
+    }
+}
+
+struct World {
+    random: u64,
+    now_us: u64,
+    ledger: Ledger,
+    hub: Option<HubSession>,
+    /// The hash that the session was let in with, or took later.
+    session: Option<String>,
+    site: SiteSession,
+    disk: Secrets,
+    memory: Secrets,
+    drawn: u32,
+    to_site: VecDeque<Bytes>,
+    to_hub: VecDeque<Bytes>,
+    backup: Ledger,
+    /// How often the site took another one since the backup.
+    changed: u32,
+    /// Nothing breaks any more.
+    calm: bool,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let secrets = Secrets::new("secret 0".to_owned(), None, None);
+        let ledger = Ledger { good: [(hash("secret 0"), None)].into() };
+        Self {
+            random: seed.wrapping_mul(2).wrapping_add(1),
+            now_us: 1,
+            backup: ledger.clone(),
+            ledger,
+            hub: None,
+            session: None,
+            site: SiteSession::new("test".to_owned(), SiteState::default()),
+            disk: secrets.clone(),
+            memory: secrets,
+            drawn: 0,
+            to_site: VecDeque::new(),
+            to_hub: VecDeque::new(),
+            changed: 0,
+            calm: false,
+        }
+    }
+
+    /// A number below `bound`, the next of this seed (xorshift64).
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % bound
+    }
+
+    /// One in eight times, while things break.
+    fn breaks(&mut self) -> bool {
+        !self.calm && self.below(8) == 0
+    }
+
+    fn now(&self) -> Now {
+        Now { monotonic: Micros(self.now_us), wall: WallMicros(self.now_us as i64) }
+    }
+
+    fn connect(&mut self) {
+        self.cut();
+        let now = self.now();
+        let mut hub = HubSession::new("hub".to_owned());
+        hub.handle(now, HubInput::Room { stream: StreamId::FIRST, bytes: 1 << 20 });
+        self.hub = Some(hub);
+        let secret = self.memory.shown().to_owned();
+        self.site.handle(now, SiteInput::Connected(Proof::Credential { site: name(), secret }));
+    }
+
+    fn cut(&mut self) {
+        (self.hub, self.session) = (None, None);
+        self.to_site.clear();
+        self.to_hub.clear();
+        let now = self.now();
+        self.site.handle(now, SiteInput::Disconnected);
+        while self.site.poll(now).is_some() {}
+    }
+
+    fn kill_site(&mut self) {
+        self.cut();
+        self.memory = Secrets::new(
+            self.disk.current().to_owned(),
+            self.disk.next().map(str::to_owned),
+            self.disk.former().map(str::to_owned),
+        );
+    }
+
+    /// The backup is brought back, unless the site has gone too far since.
+    fn restore_hub(&mut self) {
+        if self.changed <= 1 {
+            self.cut();
+            self.ledger = self.backup.clone();
+        }
+    }
+
+    fn back_up(&mut self) {
+        self.backup = self.ledger.clone();
+        // What is good there may be what the site shows already, or what it will leave behind.
+        self.changed = u32::from(!self.backup.good.contains_key(&hash(self.disk.current())));
+    }
+
+    /// One frame to either side, and what follows from it.
+    fn step(&mut self) {
+        let now = self.now();
+        self.pump_hub();
+        self.pump_site();
+        if let Some(bytes) = self.to_hub.pop_front()
+            && let Some(hub) = &mut self.hub
+        {
+            hub.handle(now, HubInput::Bytes { stream: StreamId::FIRST, bytes });
+            self.pump_hub();
+        } else if let Some(bytes) = self.to_site.pop_front() {
+            self.site.handle(now, SiteInput::Bytes { stream: StreamId::FIRST, bytes });
+            self.pump_site();
+        }
+    }
+
+    fn pump_hub(&mut self) {
+        let now = self.now();
+        while let Some(output) = self.hub.as_mut().and_then(|hub| hub.poll(now)) {
+            match output {
+                HubOutput::Write { bytes, .. } => self.to_site.push_back(bytes),
+                HubOutput::Authenticate(Proof::Credential { secret, .. }) => {
+                    self.authenticate(&hash(&secret))
+                }
+                HubOutput::Event(HubEvent::CredentialOffered(offered)) => self.offered(offered.sha256),
+                HubOutput::Event(HubEvent::CredentialShown(shown)) => self.shown(&hash(&shown.secret)),
+                HubOutput::Event(HubEvent::Violation(sentence)) => panic!("{sentence}"),
+                _ => {}
+            }
+        }
+    }
+
+    fn authenticate(&mut self, hash: &str) {
+        let input = if self.ledger.good.contains_key(hash) {
+            self.ledger.show(hash);
+            self.session = Some(hash.to_owned());
+            HubInput::Admit { site: name(), subscriptions: Vec::new() }
+        } else {
+            let sentence = "not valid here".to_owned();
+            HubInput::Refuse(Refused { code: RefusalCode::Credential, sentence })
+        };
+        let now = self.now();
+        if let Some(hub) = &mut self.hub {
+            hub.handle(now, input);
+        }
+    }
+
+    /// The hub may die before it kept the credential, and between that and its answer.
+    fn offered(&mut self, sha256: String) {
+        let Some(current) = self.session.clone() else { return };
+        if self.breaks() {
+            return self.cut();
+        }
+        self.ledger.keep(&current, &sha256);
+        if self.breaks() {
+            return self.cut();
+        }
+        let now = self.now();
+        if let Some(hub) = &mut self.hub {
+            hub.handle(now, HubInput::KeepCredential(CredentialKept { sha256, ends: None }));
+        }
+    }
+
+    fn shown(&mut self, hash: &str) {
+        if !self.ledger.good.contains_key(hash) || self.breaks() {
+            return self.cut();
+        }
+        self.session = Some(hash.to_owned());
+        self.ledger.show(hash);
+    }
+
+    fn pump_site(&mut self) {
+        let now = self.now();
+        while let Some(output) = self.site.poll(now) {
+            match output {
+                SiteOutput::Write { bytes, .. } => self.to_hub.push_back(bytes),
+                SiteOutput::Event(SiteEvent::Welcome { .. }) => {
+                    self.memory.let_in();
+                    self.save();
+                }
+                SiteOutput::Event(SiteEvent::Refused(_)) => {
+                    assert!(
+                        self.memory.refused(),
+                        "the site is locked out: it has {:?}",
+                        self.disk.current()
+                    );
+                }
+                SiteOutput::Event(SiteEvent::CredentialWanted) => self.offer(now),
+                SiteOutput::Event(SiteEvent::CredentialKept(kept)) => self.kept(now, &kept.sha256),
+                SiteOutput::Event(SiteEvent::Violation(sentence)) => panic!("{sentence}"),
+                _ => {}
+            }
+        }
+    }
+
+    fn offer(&mut self, now: Now) {
+        let before = self.memory.clone();
+        let drawn = &mut self.drawn;
+        let draw = || {
+            *drawn += 1;
+            Ok::<_, Infallible>(format!("secret {drawn}"))
+        };
+        let sha256 = hash(self.memory.offer(draw).unwrap());
+        if !self.keeps(before) {
+            return;
+        }
+        self.site.handle(now, SiteInput::OfferCredential(CredentialOffered { sha256 }));
+    }
+
+    fn kept(&mut self, now: Now, sha256: &str) {
+        let before = self.memory.clone();
+        let Some(secret) = self.memory.kept(|secret| hash(secret) == sha256).map(str::to_owned) else {
+            return;
+        };
+        if self.keeps(before) {
+            self.site.handle(now, SiteInput::ShowCredential(CredentialShown { secret }));
+        }
+    }
+
+    /// The disk may refuse; then nothing has changed.
+    fn keeps(&mut self, before: Secrets) -> bool {
+        let keeps = !self.breaks();
+        if keeps {
+            self.save();
+        } else {
+            self.memory = before;
+        }
+        keeps
+    }
+
+    fn save(&mut self) {
+        self.changed += u32::from(self.disk.current() != self.memory.current());
+        self.disk = self.memory.clone();
+    }
+
+    fn want(&mut self) {
+        let now = self.now();
+        if let Some(hub) = &mut self.hub {
+            hub.handle(now, HubInput::WantCredential);
+        }
+    }
+
+    fn play(&mut self) {
+        self.now_us += 1;
+        match self.below(40) {
+            0 => self.cut(),
+            1 => self.kill_site(),
+            2 => self.back_up(),
+            3 => self.restore_hub(),
+            4..=8 => self.want(),
+            _ => self.step(),
+        }
+        if self.hub.is_none() {
+            self.connect();
+        }
+    }
+}
+
+fn name() -> SiteName {
+    SiteName::parse("oslo").unwrap()
+}
+
+fn hash(secret: &str) -> String {
+    format!("hash of {secret}")
+}
+
+fn play(seed: u64) {
+    let mut world = World::new(seed);
+    for _ in 0..2_000 {
+        world.play();
+    }
+    world.calm = true;
+    world.connect();
+    for _ in 0..3 {
+        (0..100).for_each(|_| world.step());
+        world.want();
+    }
+    (0..100).for_each(|_| world.step());
+    let good: Vec<&String> = world.ledger.good.keys().collect();
+    assert_eq!(good, [&hash(world.disk.current())], "nothing but the newest is good");
+    assert!(world.drawn > 20, "credentials were changed");
+}
+
+#[test]
+fn a_site_is_never_locked_out() {
+    let seeds = match std::env::var("DOWNBURST_SEED") {
+        Ok(seed) => vec![seed.parse().unwrap()],
+        Err(_) => (0..300).collect(),
+    };
+    for seed in seeds {
+        println!(
+            "replay: DOWNBURST_SEED={seed} cargo test -p downburst-session --test credentials -- --nocapture"
+        );
+        play(seed);
+    }
+}

@@ -1,0 +1,100 @@
+"""Receivers that show a token, or have their credential replaced: what the ledger says of it goes to the node."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from downburst.bus import Bus
+from downburst.clock import to_us
+from downburst.errors import DownburstError, LedgerAway
+from downburst.events import SitesChanged
+from downburst.ledger import Ledger
+from downburst_worker.node import Line, NodeProcess
+
+
+class Enrolment:
+    """Answers the node's questions about tokens and credentials."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        node: NodeProcess,
+        bus: Bus,
+        *,
+        apply_sites: Callable[[], Awaitable[None]],
+        credential_lifetime: timedelta,
+    ) -> None:
+        self._ledger = ledger
+        self._node = node
+        self._bus = bus
+        self._apply_sites = apply_sites
+        self._credential_lifetime = credential_lifetime
+
+    async def hear(self, line: Line) -> None:
+        """What the node asks or tells of them."""
+        match line["event"]:
+            case "enrol":
+                await self._enrol(line)
+            case "credential-offered":
+                await self._offered(line)
+            case _:
+                await self._taken(line)
+
+    async def _enrol(self, line: Line) -> None:
+        """A receiver shows a token, and what its credential will be."""
+        token, credential, peer = line["secret_sha256"], line["credential_sha256"], line["peer"]
+        try:
+            site = await self._ledger.write(
+                lambda book: book.tokens.consume(token, credential, peer=peer), patience_s=ENROL_S
+            )
+        except LedgerAway as error:
+            # A refusal would make the receiver give up; without an answer it comes again.
+            _LOG.warning("the receiver at %s was not answered: %s", peer, error.sentence)
+            return
+        except DownburstError as error:
+            await self._refuse(line, error)
+            return
+        # The node must know the credential before the receiver, which shows it at once.
+        await self._apply_sites()
+        await self._node.request("enrol-answer", ask=line["ask"], ok=True, site=site.name)
+        self._bus.publish(SitesChanged())
+
+    async def _offered(self, line: Line) -> None:
+        """A connected receiver offers a credential in the place of the one that it shows."""
+        site, current, peer = line["site"], line["credential_sha256"], line["peer"]
+        offered, lifetime = line["offered_sha256"], self._credential_lifetime
+        try:
+            kept = await self._ledger.write(
+                lambda book: book.credentials.replace(site, current, offered, peer=peer, lifetime=lifetime),
+                patience_s=ENROL_S,
+            )
+        except DownburstError as error:
+            # It goes on with the one it has, and the node asks it again.
+            _LOG.warning("the credential of %s was not replaced: %s", site, error.sentence)
+            await self._refuse(line, error)
+            return
+        await self._apply_sites()
+        ends = None if kept.expires_at is None else to_us(kept.expires_at)
+        await self._node.request("enrol-answer", ask=line["ask"], ok=True, site=site, ends_us=ends)
+        self._bus.publish(SitesChanged())
+
+    async def _taken(self, line: Line) -> None:
+        """A receiver shows a credential that took another's place. The node tells it again while that one is kept."""
+        site, sha256 = line["site"], line["credential_sha256"]
+        try:
+            is_news = await self._ledger.write(lambda book: book.credentials.taken(site, sha256), patience_s=ENROL_S)
+        except LedgerAway as error:
+            _LOG.warning("the former credential of %s stays good for now: %s", site, error.sentence)
+            return
+        if is_news:
+            _LOG.info("the credential of %s was replaced", site)
+            await self._apply_sites()
+            self._bus.publish(SitesChanged())
+
+    async def _refuse(self, line: Line, error: DownburstError) -> None:
+        await self._node.request("enrol-answer", ask=line["ask"], ok=False, sentence=error.sentence, code="token")
+
+
+_LOG = logging.getLogger("downburst.agent")
+ENROL_S = 3.0
+"""A receiver that was not answered asks again."""
