@@ -24,8 +24,8 @@ from kit.whole_hub import WholeHub
 pytestmark = pytest.mark.system
 
 DAY_S = 86_400
-LIFETIME_S = 9.0
-"""Replaced after six of them: often enough for a test, and longer than any stall of a busy machine."""
+LIFETIME_S = 30.0
+"""Replaced after twenty of them: a machine that is busy with other things has ten for what takes a moment."""
 
 Put = dict[tuple[str, int], tuple[str, str]]
 
@@ -136,14 +136,14 @@ def test_credentials_are_replaced_in_the_session_and_no_product_is_lost(
     (stolen / "state").mkdir(parents=True)
     shutil.copy(sites[0].directory / "state" / "identity.json", stolen / "state")
     products = Products(hub)
-    products.until("three credentials were replaced", lambda: replaced(hub, "one") >= 3)
+    products.until("two credentials were replaced", lambda: replaced(hub, "one") >= 2, seconds=180)
     products.until("the leg took another key", lambda: "the leg takes its next key" in hub.log())
     products.wait_all(*sites)
     assert [sessions(site) for site in sites] == [1, 1], "no session was cut"
     assert "a multicast leg ended" not in sites[0].log()
-    assert (replaced(hub, "one") >= 3, replaced(hub, "two")) == (True, 0)
+    assert (replaced(hub, "one") >= 2, replaced(hub, "two")) == (True, 0)
     done = [change["action"] for change in hub.ask("GET", "/v1/audit?kind=credential&subject=one")]
-    assert done.count("replaced") >= 3
+    assert done.count("replaced") >= 2
     assert secret_of(sites[0].directory) != secret_of(stolen)
 
     thief = SiteNode(stolen, hub.sites).start()

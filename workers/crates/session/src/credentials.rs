@@ -65,6 +65,10 @@ impl Secrets {
     /// The hub does not take what was shown. True if the next attempt has another one to show; else all were tried, and the next attempt
     /// begins with the first again.
     pub fn refused(&mut self) -> bool {
+        // The session that ended was the former one's. Of the current one the hub has said nothing yet.
+        if std::mem::take(&mut self.behind) {
+            return true;
+        }
         self.shown = match self.shown {
             Shown::Current if self.next.is_some() => Shown::Next,
             Shown::Current | Shown::Next if self.former.is_some() => Shown::Former,

@@ -203,6 +203,19 @@ impl World {
         self.ledger.show(hash);
     }
 
+    /// The time of the session's credential is over, once another one is kept in its place.
+    fn expire(&mut self) {
+        let Some(current) = self.session.clone() else { return };
+        let is_followed = self.ledger.good.values().any(|replaces| replaces.as_ref() == Some(&current));
+        if is_followed && self.ledger.good.remove(&current).is_some() {
+            let refused = Refused { code: RefusalCode::Expired, sentence: "has expired".to_owned() };
+            let now = self.now();
+            if let Some(hub) = &mut self.hub {
+                hub.handle(now, HubInput::Refuse(refused));
+            }
+        }
+    }
+
     fn pump_site(&mut self) {
         let now = self.now();
         while let Some(output) = self.site.poll(now) {
@@ -281,7 +294,8 @@ impl World {
             1 => self.kill_site(),
             2 => self.back_up(),
             3 => self.restore_hub(),
-            4..=8 => self.want(),
+            4 => self.expire(),
+            5..=8 => self.want(),
             _ => self.step(),
         }
         if self.hub.is_none() {
@@ -304,7 +318,14 @@ fn play(seed: u64) {
         world.play();
     }
     world.calm = true;
-    world.connect();
+    // One attempt for each secret that the site may have.
+    for _ in 0..3 {
+        world.connect();
+        (0..20).for_each(|_| world.step());
+        if world.session.is_some() {
+            break;
+        }
+    }
     for _ in 0..3 {
         (0..100).for_each(|_| world.step());
         world.want();

@@ -43,6 +43,17 @@ fn what_the_hub_refuses_is_followed_by_what_it_may_know_instead() {
 }
 
 #[test]
+fn the_end_of_the_former_one_in_its_session_says_nothing_of_the_current_one() {
+    let mut secrets = secrets(None, None);
+    offered(&mut secrets, "two");
+    secrets.kept(|it| it == "two");
+    assert!(secrets.refused());
+    assert_eq!(secrets.shown(), "two");
+    assert!(secrets.refused());
+    assert_eq!(secrets.shown(), "one", "only then");
+}
+
+#[test]
 fn who_lets_the_site_in_decides_which_is_the_current_one() {
     let mut lost_answer = secrets(Some("two"), None);
     assert!(lost_answer.refused() && lost_answer.let_in());

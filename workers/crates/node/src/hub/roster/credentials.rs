@@ -65,7 +65,7 @@ impl Roster {
         let mut due = self.due_credentials(now);
         // Whoever waits longest goes first: some never answer.
         due.sort_by_key(Due::last);
-        for (handle, step) in due.into_iter().filter_map(|it| it.is_news(now)).take(CHANGES_A_SECOND) {
+        for (handle, step) in due.into_iter().filter_map(|it| it.begin(now)).take(CHANGES_A_SECOND) {
             let _ = handle.commands.send(match step {
                 Step::Ask => Command::WantCredential,
                 Step::Tell => Command::TellCredential,
@@ -128,7 +128,7 @@ impl Due {
     }
 
     /// Notes that it is done now, unless it was a moment ago, or can't be.
-    fn is_news(self, now: Now) -> Option<(Handle, Step)> {
+    fn begin(self, now: Now) -> Option<(Handle, Step)> {
         let change = &mut lock(&self.handle.status).credential;
         let done = change
             .done
