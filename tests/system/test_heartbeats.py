@@ -1,5 +1,6 @@
 """Silent loss: a site that is connected, says that all is well, and brings nothing to its consumers."""
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -100,6 +101,47 @@ def test_a_receiver_that_acknowledges_and_loses_is_noticed_and_the_others_are_no
     finally:
         good.stop()
         losing.stop()
+
+
+def test_a_heartbeat_that_travels_by_a_multicast_leg_comes_out_and_one_that_is_held_up_is_missed(
+    hub: RunningHub, tmp_path: Path
+) -> None:
+    names = ("near.example", "far.example")
+    sites = [SiteNode(tmp_path / name, hub.sites) for name in names]
+    for name, site in zip(names, sites, strict=True):
+        enrol(hub, name, site.token_file)
+        hub.ask("PATCH", f"/v1/sites/{name}", json={"multicast_interface": "127.0.0.1"})
+        site.start()
+    try:
+        hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "multicast"})
+        until("both hear the group", lambda: all(transport(hub, name) == "multicast" for name in names))
+        carried = leg_bytes(hub)
+        for name in names:
+            until(f"a heartbeat comes out at {name}", comes_out(hub, name))
+        until("the leg carried it", lambda: leg_bytes(hub) > carried)
+        assert alarms(hub) == []
+        assert all(transport(hub, name) == "multicast" for name in names)
+        sites[0].process.send_signal(signal.SIGSTOP)
+        (alarm,) = until("the alarm", lambda: alarms(hub))
+        assert (alarm["kind"], alarm["site"]) == ("heartbeat", "near.example")
+        sites[0].process.send_signal(signal.SIGCONT)
+        until("the end of the alarm", lambda: not alarms(hub))
+    finally:
+        for site in sites:
+            site.process.send_signal(signal.SIGCONT)
+            site.stop()
+
+
+def transport(hub: RunningHub, name: str) -> str | None:
+    """How the feed travels to a site at the moment."""
+    (site,) = (one for one in hub.ask("GET", "/v1/overview")["sites"] if one["site"] == name)
+    return next((feed["transport"] for feed in site["feeds"] if feed["feed"] == "NGRID"), None)
+
+
+def leg_bytes(hub: RunningHub) -> int:
+    """What the multicast legs of the feed sent so far, in bytes."""
+    (plan,) = (one for one in hub.ask("GET", "/v1/plans") if one["feed"] == "NGRID")
+    return sum(leg["egress_bytes"] for leg in plan["legs"] if leg["transport"] == "multicast")
 
 
 def test_a_site_of_an_earlier_release_goes_on_without_heartbeats(hub: RunningHub, tmp_path: Path) -> None:

@@ -1,8 +1,12 @@
 """A site does with its products what its rules say, to files and programs, also over crashes."""
 
+import hashlib
 import json
+import os
 import signal
+import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,9 @@ IDS	^SAUS ([0-9]+)$	EXEC	-wait sh -c "echo \\1 >> started.txt"
 IDS	^bad	EXEC	-wait sh -c "test -e mended || { echo no station table; exit 3; }"
 ANY	^_ELSE_$	FILE	-overwrite -close	rest/\\0
 """
+METADATA = struct.Struct("=I16sIQiII")
+"""Length, signature, size, seconds, microseconds, feed type, number; then the identifier and the origin."""
+IDS = 8
 KILLS = 3
 PLACES = ("filed.txt", "piped.txt", "started.txt")
 
@@ -109,6 +116,80 @@ def test_no_product_is_left_out_over_crashes(hub: HubNode, site: SiteNode) -> No
         assert len(lines(site, place)) <= products + KILLS, f"{place}: only what was at work is done again"
     for place in ("filed.txt", "started.txt"):
         assert list(dict.fromkeys(lines(site, place))) == wanted, "in their order"
+
+
+def test_metadata_goes_before_the_data_as_decoders_read_it(hub: HubNode, site: SiteNode, tmp_path: Path) -> None:
+    rules = (
+        'IDS\t^meta\tFILE\t-overwrite -metadata filed.bin\nIDS\t^meta\tPIPE\t-close -metadata sh -c "cat > piped"\n'
+    )
+    (tmp_path / "pqact.conf").write_text(rules)
+    site.process.send_signal(signal.SIGHUP)
+    wait_for("the rules", lambda: "read again" in site.log())
+    sequence = hub.put("IDS", "meta", b"data\n")["sequence"]
+    for place in ("filed.bin", "piped"):
+        written = whole(site.directory / "data" / place, b"data\n")
+        length, signature, size, seconds, micros, feed_type, number = METADATA.unpack_from(written)
+        assert (signature, size) == (hashlib.md5(b"data\n", usedforsecurity=False).digest(), 5)
+        assert abs(time.time() - (seconds + micros / 1e6)) < 3600
+        assert (feed_type, number) == (IDS, sequence)
+        texts, rest = [], written[METADATA.size :]
+        for _ in range(2):
+            (size,) = struct.unpack_from("=I", rest)
+            texts.append(rest[4 : 4 + size].decode())
+            rest = rest[4 + size :]
+        assert texts[0] == "meta"
+        assert (length, rest) == (len(written) - 5, b"data\n")
+
+
+def whole(path: Path, end: bytes) -> bytes:
+    """A file, once it has this end."""
+    wait_for(f"the end of {path.name}", lambda: path.exists() and path.read_bytes().endswith(end))
+    return path.read_bytes()
+
+
+def test_a_receiver_removes_old_files_and_no_others(hub: HubNode, tmp_path: Path) -> None:
+    site = SiteNode(tmp_path / "tidy", hub.address)
+    data = site.directory / "data"
+    (data / "radar").mkdir(parents=True)
+    for name, age_days in (("radar/old.nids", 3), ("radar/new.nids", 0), ("radar/old.txt", 3), ("old.nids", 3)):
+        (data / name).write_bytes(b"x")
+        os.utime(data / name, (time.time() - age_days * 86_400,) * 2)
+    rules = tmp_path / "scour.conf"
+    rules.write_text("radar\t2\t*.nids\n")
+    site.arguments = ("--scour", str(rules), "--scour-every", "1s")
+    hub.site("tidy", {"feed": "IDS", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
+    site.start()
+    try:
+        wait_for("the old file to go", lambda: not (data / "radar/old.nids").exists())
+        os.utime(data / "radar/new.nids", (time.time() - 3 * 86_400,) * 2)
+        wait_for("what grew old to go", lambda: not (data / "radar/new.nids").exists())
+        assert (data / "radar/old.txt").exists()
+        assert (data / "old.nids").exists()
+        hub.put("IDS", "still received", b"x")
+        site.wait_received(1)
+    finally:
+        site.stop()
+
+
+def test_a_rule_that_does_not_keep_up_is_told_until_it_does(hub: HubNode, tmp_path: Path) -> None:
+    rules = tmp_path / "slow.conf"
+    rules.write_text('IDS\t.\tEXEC\t-wait sh -c "until test -e go; do sleep 0.1; done"\n')
+    site = SiteNode(tmp_path / "slow", hub.address, arguments=("--actions", str(rules), "--action-lag", "1s"))
+    hub.site("one", {"feed": "IDS", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
+    site.start()
+    try:
+        hub.wait_connected("one")
+        for number in range(3):
+            hub.put("IDS", f"SAUS {number}", b"x")
+        told = wait_for("a word of the rule", lambda: failed_action(hub), seconds=60)
+        assert told["rule"].startswith("exec sh -c until test -e go")
+        assert "up to 3 products wait" in told["last_error"]
+        assert (told["product"], told["exit"]) == ("SAUS 0", None)
+        assert "up to 3 products wait" in site.log()
+        (site.directory / "data/go").touch()
+        wait_for("the end of that word", lambda: failed_action(hub) is None, seconds=60)
+    finally:
+        site.stop()
 
 
 def wait_for_lines(site: SiteNode, place: str, wanted: list[str]) -> None:

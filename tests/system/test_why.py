@@ -1,4 +1,4 @@
-"""Why is product X not at site Y: causes that really happen, each told by one command and by the api alike.
+"""Why is product X not at site Y: ten causes that really happen, each told by one command and by the api alike.
 
 One hub with its own node, a feed and a site for each cause, and the product of which it is asked.
 """
@@ -8,14 +8,17 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from integration.conftest import RunningHub, Starter, until
+from kit.capabilities import needs
 from kit.slow_line import SlowLine
 
 pytestmark = pytest.mark.system
@@ -208,9 +211,103 @@ def test_too_old(made: Made) -> None:
     assert b"old" not in case.received()
 
 
+def test_digest_mismatch(made: Made) -> None:
+    case = made()
+    content = os.urandom(3 * MEGABYTE)
+    with SlowLine(case.hub.sites, bytes_per_s=3 * MEGABYTE) as line:
+        case.start(address=line.address)
+        with damaged_spool(case.starter.home / "sites" / case.site / "spool"):
+            case.put("x", content)
+            found = case.wait_for("x", "rejected", "digest-mismatch")
+        assert "did not match its digest at the site three times in a row" in found["reason"]
+        assert found["next_action"].startswith("look at the site's memory and network for what corrupts data")
+        do(case, found["next_action"].partition("to send it again: ")[2])
+        until("the product, sent again", lambda: case.received() == [content])
+        case.wait_for("x", "stored", None)
+
+
+def test_action_failed(made: Made, tmp_path: Path) -> None:
+    case = made()
+    rules = tmp_path / "pqact.conf"
+    rules.write_text('ANY\t^bad\tEXEC\t-wait sh -c "test -e mended || { echo no station table; exit 1; }"\n')
+    process = case.start(arguments=("--actions", str(rules), "--action-attempts", "1"))
+    for product in ("good", "bad 1", "bad 2"):
+        case.put(product)
+    newest = case.wait_for("bad 2", "stored", "action-failed")
+    assert f"the site's rule {rules}:1 failed for it" in newest["reason"]
+    assert "no station table" in newest["reason"]
+    earlier = case.wait_for("bad 1", "stored", "action-failed")
+    assert "a rule of the site failed for it, as for 1 other products of the feed" in earlier["reason"]
+    assert earlier["next_action"] == newest["next_action"]
+    case.wait_for("good", "stored", None)
+    case.stop(process)
+    case.wait_for("bad 1", "stored", "action-failed")
+    case.start(arguments=("--actions", str(rules), "--action-attempts", "1"))
+    directory = case.starter.home / "sites" / case.site
+    (directory / "data/mended").touch()
+    retry = newest["next_action"].partition("then there: ")[2]
+    assert retry == "downburst-node actions retry"
+    case.starter.node("actions", "retry", "--dir", str(directory))
+    for product in ("bad 1", "bad 2"):
+        case.wait_for(product, "stored", None)
+
+
+@pytest.mark.root
+def test_disk_full(made: Made) -> None:
+    needs("root")
+    case = made()
+    log = case.starter.home / "sites" / case.site / "log"
+    log.mkdir(parents=True)
+    script = 'mount -t tmpfs -o size=6M tmpfs "$1" && shift && exec "$@"'
+    process = case.start(prefix=["unshare", "--mount", "sh", "-c", script, "sh", str(log)])
+    for number in range(8):
+        case.put(f"large {number}", os.urandom(MEGABYTE))
+    case.put("x")
+    found = case.wait_for("x", "waiting", "disk")
+    assert f"the site can't store {case.feed}: " in found["reason"]
+    assert "free space there" in found["reason"]
+    assert "free or mend the disk at the site; it goes on by itself" in found["next_action"]
+    inside(process, ["mount", "-o", "remount,size=64M", str(log)])
+    case.wait_for("x", "stored", None)
+    assert len(case.received()) == 9
+
+
 def do(case: Case, command: str) -> None:
     """What the next action says, as it stands there."""
     program, *words = shlex.split(command)
     assert program == "downburst", command
     ran = case.hub.command(*words)
     assert ran.returncode == 0, ran.stderr
+
+
+def inside(process: subprocess.Popen[bytes], command: Sequence[str]) -> None:
+    """Runs a command that sees the disks as the process does."""
+    subprocess.run(["nsenter", f"--mount=/proc/{process.pid}/ns/mnt", *command], check=True, timeout=20)
+
+
+@contextmanager
+def damaged_spool(spool: Path) -> Iterator[None]:
+    """A disk that changes what lies on it: each product that comes in has other bytes than were written."""
+    ended = threading.Event()
+
+    def damage() -> None:
+        while not ended.wait(0.01):
+            for path in spool.glob("in-*"):
+                try:
+                    with path.open("r+b") as file:
+                        if file.seek(0, os.SEEK_END) > PLACE + 1:
+                            file.seek(PLACE)
+                            file.write(os.urandom(8))
+                except FileNotFoundError:
+                    continue
+
+    thread = threading.Thread(target=damage)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+PLACE = 100_000

@@ -24,4 +24,4 @@ pub use rule::{
 };
 pub use scour::ScourRule;
 pub use template::Template;
-pub use units::duration;
+pub use units::{bytes, duration};

@@ -28,7 +28,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads `500MB`, `20 GB`, `1GiB`, or a number of bytes.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is no number of bytes; write 500MB, 20 GB or 1GiB");
     let digits = text.trim_end_matches(|next: char| next.is_ascii_alphabetic()).trim_end();
     let unit = match text.get(digits.len()..).unwrap_or_default().trim() {

@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEn
 use downburst_ldm6::FeedType;
 use downburst_model::FeedName;
 use downburst_node::actions::tools::{ActionsTool, ScourArguments};
-use downburst_node::actions::{Defaults, ScourWanted, Wanted};
+use downburst_node::actions::{Defaults, Keep, ScourWanted, Wanted};
 use downburst_node::ldm_tools::LdmTool;
 use downburst_node::log_tools::LogTool;
 use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
@@ -99,6 +99,15 @@ struct ReceiveArguments {
     /// A program of a rule that takes longer is ended, where the rule does not say otherwise.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = downburst_actions::duration)]
     action_time_limit: Duration,
+    /// Tell the hub of a rule that has not done for so long what this site's log holds.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = downburst_actions::duration)]
+    action_lag: Duration,
+    /// What failed stays in failed/ below --dir for so long.
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = downburst_actions::duration)]
+    failed_age: Duration,
+    /// What failed takes at most so many bytes in failed/: 500MB, 20GB. The oldest goes first.
+    #[arg(long, value_name = "BYTES", default_value = "1GB", value_parser = downburst_actions::bytes)]
+    failed_bytes: u64,
     /// Remove old files by these rules: LDM's scour.conf, or YAML. May be given several times; SIGHUP has them read again.
     #[arg(long, value_name = "FILE")]
     scour: Vec<PathBuf>,
@@ -323,6 +332,8 @@ impl ReceiveArguments {
                 directory: self.actions_dir.clone(),
                 feed_types: self.feed_type.into_iter().collect(),
                 defaults: Defaults { time_limit: self.action_time_limit, attempts: self.action_attempts },
+                lag: self.action_lag,
+                keep_failed: Keep { age: self.failed_age, bytes: self.failed_bytes },
             },
             scour: ScourWanted {
                 files: self.scour,

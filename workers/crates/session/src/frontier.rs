@@ -42,4 +42,20 @@ pub struct ActionFailed {
     /// Its number at the hub.
     #[n(4)]
     pub sequence: Sequence,
+    /// The life of the hub's log that these numbers are of. Absent: an earlier release, which told of the newest one only.
+    #[n(5)]
+    pub epoch: Option<Epoch>,
+    /// For how many products of the feed rules failed, and nobody there has looked after it yet; this one counts.
+    #[n(6)]
+    #[cbor(default)]
+    pub count: u64,
+    /// The numbers of the newest of the others, rising.
+    #[n(7)]
+    #[cbor(default, skip_if = "Vec::is_empty")]
+    pub others: Vec<Sequence>,
+}
+
+impl ActionFailed {
+    /// The most numbers that are told beside the newest one.
+    pub const MOST_OTHERS: usize = 64;
 }

@@ -120,7 +120,7 @@ impl Lane {
         };
         let result = self.read_on(&mut place, log);
         let settled = place.settle(&self.shared, feed);
-        self.shared.has_filed(&self.line, feed, place.position.done());
+        self.shared.has_done(&self.line, feed, place.position.done());
         self.places.insert(feed.clone(), place);
         settled?;
         result

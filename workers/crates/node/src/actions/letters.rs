@@ -2,6 +2,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,15 @@ use downburst_model::WallMicros;
 #[derive(Clone, Debug)]
 pub(super) struct Letters {
     directory: PathBuf,
+}
+
+/// How much of what failed is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Since the failure.
+    pub age: Duration,
+    /// Of all letters and their products.
+    pub bytes: u64,
 }
 
 /// Why something was not done for a product.
@@ -72,7 +82,8 @@ impl Letters {
         self.names().map_or(0, |names| names.len())
     }
 
-    fn names(&self) -> io::Result<Vec<String>> {
+    /// The names of all letters, sorted.
+    pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let listing = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             listing => listing?,
@@ -90,7 +101,36 @@ impl Letters {
         serde_json::from_slice(&fs::read(self.path(name))?).map_err(io::Error::other)
     }
 
+    /// Removes letters with their products, the oldest first, until none is too old and all together are small enough. Answers how many.
+    pub(super) fn let_go(&self, now: WallMicros, keep: Keep) -> io::Result<usize> {
+        let mut lying: Vec<(WallMicros, u64, String)> =
+            self.names()?.into_iter().filter_map(|name| self.weighed(name)).collect();
+        lying.sort();
+        let age_us = i64::try_from(keep.age.as_micros()).unwrap_or(i64::MAX);
+        let mut bytes: u64 = lying.iter().map(|(_, bytes, _)| bytes).sum();
+        let mut gone = 0;
+        for (at, weight, name) in lying {
+            if now.0.saturating_sub(at.0) <= age_us && bytes <= keep.bytes {
+                break;
+            }
+            self.remove(&name)?;
+            bytes = bytes.saturating_sub(weight);
+            gone += 1;
+        }
+        Ok(gone)
+    }
+
+    /// When a letter was written, and what it takes with its product; `None` if it went meanwhile.
+    fn weighed(&self, name: String) -> Option<(WallMicros, u64, String)> {
+        let letter = fs::metadata(self.path(&name)).ok()?;
+        let product = fs::metadata(self.data(&name)).map_or(0, |data| data.len());
+        let at = letter.modified().ok()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at = WallMicros(i64::try_from(at.as_micros()).unwrap_or(i64::MAX));
+        Some((at, letter.len().saturating_add(product), name))
+    }
+
     /// True while the letter lies here.
+    #[cfg(test)]
     pub(super) fn has(&self, name: &str) -> bool {
         self.path(name).exists()
     }
@@ -122,4 +162,56 @@ fn name(letter: &Letter) -> String {
     let rule = blake3::hash(&rule).to_hex();
     let rule = rule.get(..8).unwrap_or_default();
     format!("{created}-{feed}-{:010}-{rule}", letter.product.log_sequence)
+}
+
+#[cfg(test)]
+mod tests {
+    use downburst_model::{FeedName, Origin, ProductId};
+
+    use super::super::failure::Then;
+    use super::super::task::{Shaping, Work};
+    use super::*;
+
+    /// Keeps a letter with a product of 1,000 bytes that failed so many seconds after 1970.
+    fn put(letters: &Letters, at_s: u64) -> String {
+        let work = Work::Exec { command: vec!["false".to_owned()], wait: true };
+        let task = Task { rule: "r:1".to_owned(), work, shape: Shaping::default(), limit_s: 1, attempts: 1 };
+        let product = About {
+            feed: FeedName::parse("IDS").unwrap(),
+            id: ProductId::parse("x").unwrap(),
+            origin: Origin::parse("hub").unwrap(),
+            created_us: WallMicros(0),
+            epoch: None,
+            sequence: at_s,
+            log_sequence: at_s,
+            feed_type: 0,
+            size: 1_000,
+        };
+        let failure = Failure::new(Then::GiveUp, "no");
+        let letter = Letter::new(WallMicros(0), product, task, 1, failure);
+        let name = letters.put(&letter, Some(&[7; 1_000])).unwrap();
+        let file = fs::File::options().write(true).open(letters.path(&name)).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(at_s)).unwrap();
+        name
+    }
+
+    #[test]
+    fn what_failed_long_ago_goes_and_then_the_oldest_until_the_rest_is_small_enough() {
+        let root = tempfile::tempdir().unwrap();
+        let letters = Letters::new(root.path());
+        let now = WallMicros(10_000_000_000);
+        let keep = |seconds: u64, bytes: u64| Keep { age: Duration::from_secs(seconds), bytes };
+        assert_eq!(letters.let_go(now, keep(1, 1)).unwrap(), 0, "there is not even a folder");
+        let names: Vec<String> = [100, 5_000, 9_000, 9_990].map(|at| put(&letters, at)).to_vec();
+        assert_eq!(letters.let_go(now, keep(20_000, 1 << 30)).unwrap(), 0);
+        assert_eq!(letters.let_go(now, keep(6_000, 1 << 30)).unwrap(), 1);
+        assert!(
+            !letters.has(&names[0]) && letters.bytes(&names[0]).is_err(),
+            "the product goes with its letter"
+        );
+        assert_eq!(letters.let_go(now, keep(6_000, 3_500)).unwrap(), 1);
+        assert_eq!(letters.names().unwrap().len(), 2);
+        assert!(letters.has(&names[2]) && letters.has(&names[3]));
+        assert_eq!(letters.let_go(now, keep(6_000, 0)).unwrap(), 2);
+    }
 }

@@ -9,6 +9,7 @@ mod book;
 mod children;
 mod failure;
 mod files;
+mod lag;
 mod lane;
 mod letters;
 mod pipes;
@@ -25,10 +26,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use downburst_actions::Rules;
 use downburst_ldm6::FeedType;
-use downburst_log::ProductLog as _;
+use downburst_log::{LogEntry, ProductLog as _};
 use downburst_model::{FeedName, Sequence};
 
 use crate::clock::Clock;
@@ -36,12 +38,15 @@ use crate::site::{DoneTo, Logs};
 pub(crate) use bell::Bell;
 use board::Board;
 use book::{Book, FILE_LINE};
+use lag::Lag;
 use lane::Lane;
+pub use letters::Keep;
 use letters::{Letter, Letters};
 use positions::Positions;
 pub(crate) use scour::Scouring;
 pub use scour::Wanted as ScourWanted;
 use stop::Stop;
+use task::About;
 pub use task::Defaults;
 
 /// What a site is started with.
@@ -55,6 +60,10 @@ pub struct Wanted {
     pub feed_types: BTreeMap<FeedName, FeedType>,
     /// Where rules say nothing.
     pub defaults: Defaults,
+    /// A line that has not done for so long what the site's log holds is told of.
+    pub lag: Duration,
+    /// What failed stays in its folder as far as this.
+    pub keep_failed: Keep,
 }
 
 /// Actions at work.
@@ -79,9 +88,12 @@ struct Shared {
     /// How far products are written to files.
     filed: Mutex<BTreeMap<FeedName, Sequence>>,
     letters: Letters,
+    keep_failed: Keep,
     /// Letters in the folder, as of the last look.
     letter_count: AtomicUsize,
     board: Board,
+    lag: Lag,
+    lag_patience: Duration,
 }
 
 impl Actions {
@@ -120,7 +132,10 @@ impl Actions {
             filed: Mutex::default(),
             letter_count: AtomicUsize::new(letters.count()),
             letters,
+            keep_failed: wanted.keep_failed,
             board,
+            lag: Lag::default(),
+            lag_patience: wanted.lag,
         };
         let mut actions = Self { shared: Arc::new(shared), paths: wanted.files.clone(), lanes: Vec::new() };
         actions.begin_lanes()?;
@@ -148,11 +163,14 @@ impl Actions {
         }
     }
 
-    /// Begins lines that ended with the rules before, and are wanted again.
+    /// Begins lines that ended with the rules before and are wanted again; tells of those that do not keep up, and lets go of what
+    /// failed long ago.
     pub(crate) fn tend(&mut self) {
         if let Err(sentence) = self.begin_lanes() {
             tracing::error!("{sentence}");
         }
+        self.shared.tell_of_lag();
+        self.shared.let_go_of_letters();
     }
 
     /// Begins the lines that are not at work yet.
@@ -205,8 +223,44 @@ impl Shared {
         filed.get(feed).copied().unwrap_or_default().min(head)
     }
 
-    /// Products are in their files up to here.
-    fn has_filed(&self, line: &str, feed: &FeedName, done: Sequence) {
+    /// Says which lines have not done what the site's log held some time ago, and tells the hub.
+    fn tell_of_lag(&self) {
+        let book = self.book();
+        self.lag.retain(|line| book.lines.contains_key(line));
+        let logs: BTreeMap<FeedName, _> = self.logs.all().into_iter().collect();
+        let heads = logs.iter().map(|(feed, log)| (feed.clone(), log.head())).collect();
+        let late = self.lag.late(&heads, Instant::now(), self.lag_patience);
+        let mut behind = Vec::new();
+        for late in late {
+            let Some(log) = logs.get(&late.feed) else { continue };
+            let about = |next: &LogEntry| About::new(next, self.types_of(&late.feed));
+            let Some(found) = late.behind(log, about) else { continue };
+            if late.is_new {
+                tracing::warn!(rule = found.rule, feed = late.feed.as_str(), "{}", found.sentence);
+            }
+            behind.push(found);
+        }
+        self.board.lag(&behind);
+    }
+
+    /// Takes out of the folder of what failed what is too old, or too much.
+    fn let_go_of_letters(&self) {
+        match self.letters.let_go(self.clock.wall(), self.keep_failed) {
+            Ok(0) => {}
+            Ok(gone) => {
+                self.letter_count.store(self.letters.count(), Ordering::Relaxed);
+                tracing::warn!(
+                    gone,
+                    "products left the folder of what failed, by its age or its bytes: --failed-age, --failed-bytes"
+                );
+            }
+            Err(error) => tracing::error!(%error, "the folder of what failed can't be looked through"),
+        }
+    }
+
+    /// Products of a feed are done up to here by a line; those of files may be seen by programs.
+    fn has_done(&self, line: &str, feed: &FeedName, done: Sequence) {
+        self.lag.note(line, feed, done);
         if line != FILE_LINE {
             return;
         }

@@ -5,7 +5,7 @@ use downburst_actions::contents::{self, Metadata};
 use downburst_actions::{Action, Kind, Shape, What};
 use downburst_ldm6::FeedType;
 use downburst_log::LogEntry;
-use downburst_model::{FeedName, Origin, ProductId, WallMicros};
+use downburst_model::{Epoch, FeedName, Origin, ProductId, WallMicros};
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,9 @@ pub(super) struct About {
     pub(super) id: ProductId,
     pub(super) origin: Origin,
     pub(super) created_us: WallMicros,
+    /// The life of the hub's log that gave its number; absent in what earlier releases wrote.
+    #[serde(default)]
+    pub(super) epoch: Option<Epoch>,
     /// Its number at the hub.
     pub(super) sequence: u64,
     /// Its place in the site's own log.
@@ -145,6 +148,7 @@ impl About {
             id: info.id.clone(),
             origin: info.origin.clone(),
             created_us: info.created,
+            epoch: entry.source.as_ref().map(|source| source.key.epoch),
             sequence: at_hub.0,
             log_sequence: info.key.sequence.0,
             feed_type: types.bits(),

@@ -436,8 +436,10 @@ const ASKS_LIMIT: usize = 256;
 /// What a site says is kept and told on: no more of it than of a trouble.
 fn shortened(failed: ActionFailed) -> ActionFailed {
     let cut = |text: String| text.chars().take(TROUBLE_CHARS).collect();
-    let ActionFailed { rule, exit, last_error, product, sequence } = failed;
-    ActionFailed { rule: cut(rule), exit, last_error: cut(last_error), product: cut(product), sequence }
+    let ActionFailed { rule, exit, last_error, product, sequence, epoch, count, mut others } = failed;
+    others.truncate(ActionFailed::MOST_OTHERS);
+    let (rule, last_error, product) = (cut(rule), cut(last_error), cut(product));
+    ActionFailed { rule, exit, last_error, product, sequence, epoch, count, others }
 }
 
 /// How much a site may say of its trouble.

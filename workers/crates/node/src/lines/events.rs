@@ -193,11 +193,17 @@ pub(crate) struct FailedAction {
     pub(crate) last_error: String,
     pub(crate) product: String,
     pub(crate) sequence: Sequence,
+    /// As decimal text; absent: the site does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) epoch: Option<String>,
+    pub(crate) count: u64,
+    pub(crate) others: Vec<Sequence>,
 }
 
 impl From<&ActionFailed> for FailedAction {
     fn from(failed: &ActionFailed) -> Self {
-        let ActionFailed { rule, exit, last_error, product, sequence } = failed.clone();
-        Self { rule, exit, last_error, product, sequence }
+        let ActionFailed { rule, exit, last_error, product, sequence, epoch, count, others } = failed.clone();
+        let epoch = epoch.map(|epoch| epoch.0.to_string());
+        Self { rule, exit, last_error, product, sequence, epoch, count: count.max(1), others }
     }
 }

@@ -149,6 +149,7 @@ mod tests {
             id: ProductId::parse("a/b").unwrap(),
             origin: Origin::parse("host").unwrap(),
             created_us: WallMicros(1_709_251_198_000_000),
+            epoch: None,
             sequence: 7,
             log_sequence: 9,
             feed_type: 0,
