@@ -14,8 +14,10 @@ fn only(pattern: &str) -> Vec<Subscription> {
     }]
 }
 
+type Pairs = Vec<(u64, u64)>;
+
 /// The numbers of the products that begin, with the ones before them, and the ranges that are covered.
-fn said(messages: Vec<Message>) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+fn said(messages: Vec<Message>) -> (Pairs, Pairs) {
     let (mut begun, mut covered) = (Vec::new(), Vec::new());
     for message in messages {
         match message {
