@@ -41,7 +41,9 @@ class SharedOverview:
 
 def _plain(value: object) -> Any:
     """What JSON has no word for; the encoder of the framework takes each value in its hands, which costs seconds."""
-    return value.isoformat() if isinstance(value, datetime) else jsonable_encoder(value)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return jsonable_encoder(value)
 
 
 OLDEST_S = 0.2

@@ -13,7 +13,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from downburst.settings import load_settings
-from kit.charts import CHART, helm, leaves
+from kit.charts import CHART, TEMPLATE, helm, leaves
 
 TEMPLATES = sorted(path for path in (CHART / "templates").rglob("*") if path.is_file())
 
@@ -134,7 +134,7 @@ def test_parts_beside_the_hub_render_with_its_settings() -> None:
         "hub.settings.DOWNBURST_TIME_SCALE": "2",
     }
     options = [word for name, value in settings.items() for word in (_flag(name), f"{name}={value}")]
-    done = helm("template", "ldm", str(CHART), *options)
+    done = helm("template", "ldm", *TEMPLATE[2:], *options)
     assert done.returncode == 0, done.stderr
     objects = {(item["kind"], item["metadata"]["name"]): item for item in yaml.safe_load_all(done.stdout) if item}
     parts = {name for kind, name in objects if kind in ("Deployment", "PodDisruptionBudget")}

@@ -4,8 +4,8 @@
 ///
 /// | event                                | becomes                                                    | says                |
 /// |--------------------------------------|------------------------------------------------------------|---------------------|
-/// | the hub wants another                | `next` is drawn, unless there is one                       | the hash of `next`  |
-/// | ... and took `next` already          | as it is                                                   | the hash of `current` |
+/// | the hub wants another for `current`  | `next` is drawn, unless there is one                       | the hash of `next`  |
+/// | ... for `former`                     | as it is                                                   | the hash of `current` |
 /// | the hub keeps `next`                 | `current` is what was `next`, `former` what was `current`  | the new `current`   |
 /// | the hub refuses what was shown       | the next attempt shows `next`, the one after it `former`   |                     |
 /// | the hub lets the site in with `next` | as if it had said that it keeps it                         |                     |
@@ -92,13 +92,19 @@ impl Secrets {
         true
     }
 
-    /// The hub wants another credential: the secret whose hash answers it. `draw` makes a fresh one.
+    /// The hub wants another credential in the place of the one that `is_it` knows: the secret whose hash answers it. `draw` makes a
+    /// fresh one.
     ///
     /// # Errors
     ///
     /// What `draw` says.
-    pub fn offer<E>(&mut self, draw: impl FnOnce() -> Result<String, E>) -> Result<&str, E> {
-        // The hub may not have noticed that there is a new one already.
+    pub fn offer<E>(
+        &mut self,
+        is_it: impl Fn(&str) -> bool,
+        draw: impl FnOnce() -> Result<String, E>,
+    ) -> Result<&str, E> {
+        // The hub may not have noticed that there is a new one already. Once it has, the session is the new one's.
+        self.behind = self.behind && !is_it(&self.current);
         if self.behind {
             return Ok(&self.current);
         }

@@ -232,7 +232,7 @@ impl World {
                         self.disk.current()
                     );
                 }
-                SiteOutput::Event(SiteEvent::CredentialWanted) => self.offer(now),
+                SiteOutput::Event(SiteEvent::CredentialWanted(wanted)) => self.offer(now, &wanted.of),
                 SiteOutput::Event(SiteEvent::CredentialKept(kept)) => self.kept(now, &kept.sha256),
                 SiteOutput::Event(SiteEvent::Violation(sentence)) => panic!("{sentence}"),
                 _ => {}
@@ -240,14 +240,14 @@ impl World {
         }
     }
 
-    fn offer(&mut self, now: Now) {
+    fn offer(&mut self, now: Now, of: &str) {
         let before = self.memory.clone();
         let drawn = &mut self.drawn;
         let draw = || {
             *drawn += 1;
             Ok::<_, Infallible>(format!("secret {drawn}"))
         };
-        let sha256 = hash(self.memory.offer(draw).unwrap());
+        let sha256 = hash(self.memory.offer(|secret| hash(secret) == of, draw).unwrap());
         if !self.keeps(before) {
             return;
         }
@@ -282,8 +282,8 @@ impl World {
 
     fn want(&mut self) {
         let now = self.now();
-        if let Some(hub) = &mut self.hub {
-            hub.handle(now, HubInput::WantCredential);
+        if let (Some(hub), Some(of)) = (&mut self.hub, self.session.clone()) {
+            hub.handle(now, HubInput::WantCredential(CredentialWanted { of }));
         }
     }
 

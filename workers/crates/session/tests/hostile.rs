@@ -75,7 +75,7 @@ fn message(which: usize, (low, high, other): (u64, u64, u64), leg: u32) -> Vec<u
         14 => encoded(42, &OpenStream { stream: low as u32, ticket: Ticket([low as u8; 16]), path: None }),
         15 => encoded(45, &StreamEnded { stream: low as u32, reason }),
         16 => encoded(46, &Taken { stream: low as u32, transfers: high }),
-        17 => encoded(48, &CredentialWanted {}),
+        17 => encoded(48, &CredentialWanted { of: "cd".repeat(32) }),
         18 => encoded(49, &CredentialOffered { sha256: reason }),
         19 => encoded(50, &CredentialKept { sha256: reason, ends: Some(WallMicros(low as i64)) }),
         20 => encoded(51, &CredentialShown { secret: reason }),

@@ -124,10 +124,11 @@ impl Identity {
         self.token_secret.is_none() && self.secrets.refused()
     }
 
-    /// As it has to be kept before another credential is offered to the hub, and SHA-256 of that.
-    pub(crate) fn offering(&self) -> Result<(Self, String), String> {
+    /// As it has to be kept before another credential is offered to the hub in the place of the one with this SHA-256, and SHA-256 of that.
+    pub(crate) fn offering(&self, of: &str) -> Result<(Self, String), String> {
         let mut identity = self.clone();
-        let sha256 = sha256_hex(identity.secrets.offer(random_secret)?.as_bytes());
+        let is_it = |secret: &str| sha256_hex(secret.as_bytes()) == of;
+        let sha256 = sha256_hex(identity.secrets.offer(is_it, random_secret)?.as_bytes());
         Ok((identity, sha256))
     }
 
@@ -257,6 +258,10 @@ mod tests {
         }
     }
 
+    fn current(identity: &Identity) -> String {
+        sha256_hex(identity.secrets.current().as_bytes())
+    }
+
     #[test]
     fn the_credential_is_made_once_and_survives_until_a_new_token_comes() {
         let dir = tempfile::tempdir().unwrap();
@@ -290,13 +295,17 @@ mod tests {
     fn what_is_offered_is_on_the_disk_and_after_a_crash_one_of_them_is_taken() {
         let dir = tempfile::tempdir().unwrap();
         let first = enrolled(dir.path());
-        let (offering, sha256) = first.offering().unwrap();
+        let (offering, sha256) = first.offering(&current(&first)).unwrap();
         offering.save().unwrap();
         let mut crashed = load(dir.path(), None).unwrap();
         assert_eq!(shown(&crashed), shown(&first), "the hub may not know the other one");
         assert!(crashed.refused(), "or it may, and the first one's time may be over");
         assert_eq!(sha256_hex(shown(&crashed).as_bytes()), sha256);
-        assert_eq!(crashed.offering().unwrap().1, sha256, "what was offered is offered again");
+        assert_eq!(
+            crashed.offering(&current(&crashed)).unwrap().1,
+            sha256,
+            "what was offered is offered again"
+        );
         let (showing, secret) = offering.showing(&sha256).unwrap();
         assert!(offering.showing(&"00".repeat(32)).is_none());
         showing.save().unwrap();
@@ -311,7 +320,8 @@ mod tests {
     #[test]
     fn a_new_token_takes_the_place_of_all_credentials() {
         let dir = tempfile::tempdir().unwrap();
-        let (offering, _) = enrolled(dir.path()).offering().unwrap();
+        let identity = enrolled(dir.path());
+        let (offering, _) = identity.offering(&current(&identity)).unwrap();
         offering.save().unwrap();
         let mut renewed = load(dir.path(), Some(&token("two"))).unwrap();
         assert!(matches!(renewed.proof(), Proof::Token { .. }) && !renewed.refused());

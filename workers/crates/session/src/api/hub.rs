@@ -10,9 +10,9 @@ use downburst_vcmtp::Request;
 
 use crate::{
     CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, Duplicates, FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late,
-    LegJoin, LegLeft, NextKey, Proof, Receipt, Reception, Refused, ResendEnd, ResendOrder, StreamId,
-    StreamPath, Stretch, Subscription, Ticket,
+    CredentialShown, CredentialWanted, Duplicates, FeedHandling, Filter, Forged, Frontier, HeartbeatOut,
+    Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Proof, Receipt, Reception, Refused, ResendEnd,
+    ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
 /// What a [`HubSession`](crate::HubSession) is told.
@@ -127,7 +127,7 @@ pub enum HubInput {
     /// Have the site take its end of a circuit away.
     EndCircuit(CircuitEnd),
     /// Ask the site for another credential. A site of an earlier release is not asked.
-    WantCredential,
+    WantCredential(CredentialWanted),
     /// Answer to [`HubEvent::CredentialOffered`]: it is kept where it survives whatever happens to the hub, and good.
     KeepCredential(CredentialKept),
     /// Offer a multicast leg to the site. A repeated offer of the same leg and leg epoch changes nothing.

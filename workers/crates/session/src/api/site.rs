@@ -7,8 +7,8 @@ use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, 
 
 use crate::{
     ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, Duplicates, FeedHandling, FeedPosition, LegJoin, Proof, Reception, Refused, StreamId,
-    Subscription, Train,
+    CredentialShown, CredentialWanted, Duplicates, FeedHandling, FeedPosition, LegJoin, Proof, Reception,
+    Refused, StreamId, Subscription, Train,
 };
 
 /// What a [`SiteSession`](crate::SiteSession) is told.
@@ -225,7 +225,7 @@ pub enum SiteEvent {
     /// The hub wants an end of a circuit gone.
     CircuitEnded(CircuitEnd),
     /// The hub wants the site to have another credential; see [`Secrets`](crate::Secrets).
-    CredentialWanted,
+    CredentialWanted(CredentialWanted),
     /// An offered credential is good.
     CredentialKept(CredentialKept),
     /// A data connection carries products.

@@ -7,7 +7,12 @@ fn secrets(next: Option<&str>, former: Option<&str>) -> Secrets {
 }
 
 fn offered(secrets: &mut Secrets, fresh: &str) -> String {
-    secrets.offer(|| Ok::<_, Infallible>(fresh.to_owned())).unwrap().to_owned()
+    let current = secrets.shown().to_owned();
+    offered_for(secrets, &current, fresh)
+}
+
+fn offered_for(secrets: &mut Secrets, of: &str, fresh: &str) -> String {
+    secrets.offer(|it| it == of, || Ok::<_, Infallible>(fresh.to_owned())).unwrap().to_owned()
 }
 
 fn all(secrets: &Secrets) -> (&str, Option<&str>, Option<&str>) {
@@ -24,7 +29,7 @@ fn one_takes_the_place_of_another_once_the_hub_keeps_it() {
     assert_eq!(secrets.kept(|it| it == "two"), Some("two"));
     assert_eq!((secrets.shown(), all(&secrets)), ("two", ("two", None, Some("one"))));
     assert_eq!(secrets.kept(|it| it == "two"), Some("two"), "said twice, it is shown twice");
-    assert_eq!(offered(&mut secrets, "three"), "two", "the session still is the former one's");
+    assert_eq!(offered_for(&mut secrets, "one", "three"), "two", "the session still is the former one's");
     assert!(!secrets.let_in());
     assert_eq!(secrets.kept(|it| it == "two"), None, "the session is its own: there is nothing to show");
     assert_eq!(offered(&mut secrets, "three"), "three");
@@ -54,6 +59,19 @@ fn the_end_of_the_former_one_in_its_session_says_nothing_of_the_current_one() {
 }
 
 #[test]
+fn a_session_sees_more_than_one_change() {
+    let mut secrets = secrets(None, None);
+    for (of, fresh) in [("one", "two"), ("two", "three"), ("three", "four")] {
+        assert_eq!(offered_for(&mut secrets, of, fresh), fresh);
+        assert_eq!(secrets.kept(|it| it == fresh), Some(fresh));
+    }
+    assert_eq!(all(&secrets), ("four", None, Some("three")));
+    assert_eq!(offered_for(&mut secrets, "four", "five"), "five");
+    assert!(secrets.refused(), "the session was four's, and five was offered");
+    assert_eq!(secrets.shown(), "five");
+}
+
+#[test]
 fn who_lets_the_site_in_decides_which_is_the_current_one() {
     let mut lost_answer = secrets(Some("two"), None);
     assert!(lost_answer.refused() && lost_answer.let_in());
@@ -67,7 +85,7 @@ fn who_lets_the_site_in_decides_which_is_the_current_one() {
 #[test]
 fn randomness_that_fails_leaves_everything_as_it_is() {
     let mut secrets = secrets(None, None);
-    assert_eq!(secrets.offer(|| Err("no random numbers")), Err("no random numbers"));
+    assert_eq!(secrets.offer(|it| it == "one", || Err("no random numbers")), Err("no random numbers"));
     assert_eq!(all(&secrets), ("one", None, None));
 }
 

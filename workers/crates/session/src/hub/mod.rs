@@ -7,9 +7,9 @@ use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Seque
 use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::{Patterns, without_heartbeats};
 use crate::{
-    CredentialWanted, Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput,
-    LIVENESS_LIMIT, Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_CREDENTIALS,
-    VERSION_HEARTBEATS, VERSION_TRAINS, VERSIONS, Welcome,
+    Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose,
+    RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_CREDENTIALS, VERSION_HEARTBEATS,
+    VERSION_TRAINS, VERSIONS, Welcome,
 };
 use feeds::Feed;
 use handling::Handling;
@@ -417,7 +417,7 @@ impl Machine for HubSession {
             }
             HubInput::OfferCircuit(offer) if self.knows_circuits() => self.send(*offer),
             HubInput::EndCircuit(end) if self.knows_circuits() => self.send(end),
-            HubInput::WantCredential if self.knows_credentials() => self.send(CredentialWanted {}),
+            HubInput::WantCredential(wanted) if self.knows_credentials() => self.send(wanted),
             HubInput::KeepCredential(kept) if self.knows_credentials() => self.send(kept),
             HubInput::Repair { leg, leg_epoch, packet, payload } => {
                 self.repair(leg, leg_epoch, packet, &payload);
@@ -429,7 +429,7 @@ impl Machine for HubSession {
             | HubInput::Resends(_)
             | HubInput::OfferCircuit(_)
             | HubInput::EndCircuit(_)
-            | HubInput::WantCredential
+            | HubInput::WantCredential(_)
             | HubInput::KeepCredential(_)
             | HubInput::JoinLeg(_)
             | HubInput::PacketsGone { .. }

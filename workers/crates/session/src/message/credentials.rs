@@ -5,8 +5,12 @@ use downburst_model::WallMicros;
 use minicbor::{Decode, Encode};
 
 /// Hub to site: make yourself another credential. The one in use ends, or somebody asked for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct CredentialWanted {}
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct CredentialWanted {
+    /// SHA-256 of the secret of the one that it shall take the place of, in hex: the session's as the hub knows it.
+    #[n(0)]
+    pub of: String,
+}
 
 /// Site to hub: a credential that the site made, and keeps. Saying it again is answered the same way, so a lost answer does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -24,7 +24,7 @@ impl SiteSession {
             Message::StreamEnded(ended) => self.take_stream_ended(ended),
             Message::CircuitOffer(offer) => self.event(SiteEvent::CircuitOffered(Box::new(offer))),
             Message::CircuitEnd(end) => self.event(SiteEvent::CircuitEnded(end)),
-            Message::CredentialWanted(_) => self.event(SiteEvent::CredentialWanted),
+            Message::CredentialWanted(wanted) => self.event(SiteEvent::CredentialWanted(wanted)),
             Message::CredentialKept(kept) => self.event(SiteEvent::CredentialKept(kept)),
             Message::LegJoin(join) => self.join_leg(now, join),
             Message::NextKey(next) => self.take_leg_key(now, next),

@@ -305,7 +305,7 @@ impl Site {
             | SiteEvent::Welcome { .. }
             | SiteEvent::CircuitOffered(_)
             | SiteEvent::CircuitEnded(_)
-            | SiteEvent::CredentialWanted
+            | SiteEvent::CredentialWanted(_)
             | SiteEvent::CredentialKept(_)
             | SiteEvent::Duplicates { .. }
             | SiteEvent::Handling(_)

@@ -1,5 +1,5 @@
 //! The site's credential, changed while its session goes on: what the agent is asked and told of it.
-use downburst_session::{CredentialKept, CredentialOffered, CredentialShown, HubInput};
+use downburst_session::{CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, HubInput};
 
 use super::Session;
 use super::admission::Asked;
@@ -17,8 +17,10 @@ impl Session {
     }
 
     pub(super) fn want_credential(&mut self) {
+        let Some(member) = &self.member else { return };
+        let of = member.handle.credential_sha256.clone();
         self.wants_credential = true;
-        self.tell(HubInput::WantCredential);
+        self.tell(HubInput::WantCredential(CredentialWanted { of }));
     }
 
     /// One offer each time it is asked: each has the agent write the ledger.

@@ -32,12 +32,12 @@ impl Saving {
 }
 
 impl Site {
-    /// The hub asks again for what is not answered.
-    pub(super) fn want_credential(&mut self) {
+    /// In the place of the one with this SHA-256. The hub asks again for what is not answered.
+    pub(super) fn want_credential(&mut self, of: &str) {
         if self.saving.is_busy() {
             return;
         }
-        match self.identity.offering() {
+        match self.identity.offering(of) {
             Ok((identity, sha256)) => {
                 self.saving.begin(identity, SiteInput::OfferCredential(CredentialOffered { sha256 }));
             }

@@ -31,7 +31,7 @@ impl Site {
             }
             SiteEvent::CircuitOffered(offer) => self.circuits.make(offer),
             SiteEvent::CircuitEnded(end) => self.circuits.end(end.lease),
-            SiteEvent::CredentialWanted => self.want_credential(),
+            SiteEvent::CredentialWanted(wanted) => self.want_credential(&wanted.of),
             SiteEvent::CredentialKept(kept) => self.keep_credential(&kept),
             SiteEvent::StreamAttached(stream) => {
                 tracing::info!(stream = stream.0, "a data connection stands");

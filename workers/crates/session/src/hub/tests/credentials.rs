@@ -1,16 +1,20 @@
 //! A credential that is changed while the session goes on, as the hub's half sees it.
 use super::*;
-use crate::{CredentialKept, CredentialOffered, CredentialShown, VERSION_HEARTBEATS};
+use crate::{CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, VERSION_HEARTBEATS};
 
 fn serving(versions: &[u16]) -> Bench {
     let mut bench = Bench::new();
     let Message::Hello(said) = hello(vec![]) else { panic!("a hello is one") };
     bench.say(0, Hello { versions: versions.to_vec(), ..said });
     let site = SiteName::parse("oslo").unwrap();
-    bench.hub.handle(at(0), HubInput::WantCredential);
+    bench.hub.handle(at(0), HubInput::WantCredential(wanted()));
     bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![] });
     bench.messages(0);
     bench
+}
+
+fn wanted() -> CredentialWanted {
+    CredentialWanted { of: "cd".repeat(32) }
 }
 
 fn kept() -> CredentialKept {
@@ -21,8 +25,8 @@ fn kept() -> CredentialKept {
 fn the_words_of_a_change_go_through() {
     let mut bench = serving(&VERSIONS);
     assert!(bench.hub.knows_credentials());
-    bench.hub.handle(at(0), HubInput::WantCredential);
-    assert_eq!(bench.messages(0), [CredentialWanted {}.into()]);
+    bench.hub.handle(at(0), HubInput::WantCredential(wanted()));
+    assert_eq!(bench.messages(0), [wanted().into()]);
     let offered = CredentialOffered { sha256: kept().sha256 };
     bench.say(0, offered.clone());
     bench.hub.handle(at(0), HubInput::KeepCredential(kept()));
@@ -43,7 +47,7 @@ fn the_words_of_a_change_go_through() {
 fn a_site_of_an_earlier_release_hears_nothing_of_it() {
     let mut bench = serving(&[VERSION_HEARTBEATS, VERSION]);
     assert!(!bench.hub.knows_credentials());
-    bench.hub.handle(at(0), HubInput::WantCredential);
+    bench.hub.handle(at(0), HubInput::WantCredential(wanted()));
     bench.hub.handle(at(0), HubInput::KeepCredential(kept()));
     assert_eq!(bench.messages(0), []);
 }

@@ -15,9 +15,9 @@ fn offer(bench: &mut Bench) -> Vec<Message> {
 #[test]
 fn what_the_hub_wants_and_keeps_is_told_and_what_the_site_answers_is_said() {
     let mut bench = Bench::started();
-    bench.say(CredentialWanted {});
+    bench.say(CredentialWanted { of: "cd".repeat(32) });
     bench.say(CredentialKept { sha256: "ab".repeat(32), ends: None });
-    let wanted = |it: &SiteOutput| matches!(it, SiteOutput::Event(SiteEvent::CredentialWanted));
+    let wanted = |it: &SiteOutput| matches!(it, SiteOutput::Event(SiteEvent::CredentialWanted(_)));
     assert_eq!(bench.count(wanted), 1);
     let kept = |it: &SiteOutput| matches!(it, SiteOutput::Event(SiteEvent::CredentialKept(_)));
     assert_eq!(bench.count(kept), 1);
