@@ -34,6 +34,8 @@ class WholeHub:
     """Further settings outside of sections."""
     more: str = ""
     """Further sections of its settings."""
+    arguments: Sequence[str] = ()
+    """Of its command, beside its settings."""
     prefix: Sequence[str] = ()
     inside: Callable[[], AbstractContextManager[None]] = nullcontext
     """Where its addresses can be reached, if it runs in a host of a lab."""
@@ -112,7 +114,7 @@ class WholeHub:
 
     def _comes_up(self, settings: Path) -> bool:
         with (self.directory / "hub.log").open("ab") as log:
-            argv = [*self.prefix, DOWNBURST, "hub", "--settings", str(settings)]
+            argv = [*self.prefix, DOWNBURST, "hub", "--settings", str(settings), *self.arguments]
             self.process = subprocess.Popen(argv, stdout=log, stderr=log)
         running.note(self.process)
         wait_for("a hub that is up or has ended", lambda: self.is_well() or self.process.poll() is not None, 60)

@@ -72,7 +72,7 @@ def programs(hub: WholeHub) -> dict[str, str]:
     asked = httpx.get(f"http://{hub.http}/v1/feeds", headers={"Authorization": f"Bearer {token}"}, timeout=60)
     assert asked.is_success
     address = f"http://127.0.0.1:9/{WEBHOOK_KEY}"
-    hub.ask("POST", "/v1/alarm-receivers", json={"name": "chat", "kind": "webhook", "address": address})
+    hub.ask("POST", "/v1/alarm-receivers", json={"receiver": "chat", "kind": "webhook", "address": address})
     assert not hub.answer("POST", "/v1/alarm-receivers/chat/test").is_success
     return {"an access token": token, "the key of a webhook": WEBHOOK_KEY}
 
@@ -106,6 +106,8 @@ configured = logging.basicConfig
 logging.basicConfig = lambda **given: configured(**given | {"level": logging.DEBUG})
 level_of = logging.Logger.setLevel
 logging.Logger.setLevel = lambda self, level: level_of(self, logging.DEBUG)
+# Below that it tells what it read: rows of the ledger as they are.
+level_of(logging.getLogger("sqlalchemy"), logging.INFO)
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """

@@ -152,7 +152,7 @@ class Agent:
     ) -> Acknowledgement:
         """Makes a complete file a product; the answer says that it is stored, or of what it is a duplicate."""
         job = lines.ingest_job(str(path), product, digest=digest, remove=remove)
-        return lines.acknowledgement(await self._node.request("ingest", timeout_s=INGEST_S, **job))
+        return lines.acknowledgement(await self._node.ask("ingest", timeout_s=INGEST_S, **job))
 
     async def check_pattern(self, pattern: str) -> None:
         """Raises `BadPattern`, with the position, unless the node can use the pattern."""
@@ -163,16 +163,16 @@ class Agent:
     ) -> Whereabouts:
         """Where the products of a feed are that a name may mean, and what is known of their way to each site."""
         job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
-        return whereabouts(await self._node.request("deliveries", **job))
+        return whereabouts(await self._node.ask("deliveries", **job))
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
         """What numbers of a feed's log stand for; those that are forgotten are left out."""
-        answer = await self._node.request("products", feed=feed, epoch=epoch, sequences=list(sequences))
+        answer = await self._node.ask("products", feed=feed, epoch=epoch, sequences=list(sequences))
         return [product_facts(line) for line in answer["products"]]
 
     async def browse(self, wanted: Browse) -> Browsed:
         """Which products of a feed's log match."""
-        return browsed(await self._node.request("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
+        return browsed(await self._node.ask("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
 
     async def status(self) -> Line:
         """What the node says of its feeds and sessions."""

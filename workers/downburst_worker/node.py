@@ -70,6 +70,12 @@ class NodeProcess:
             with suppress(asyncio.CancelledError):
                 await self._keeper
 
+    async def ask(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
+        """As `request`, of a node that was told its feeds and sites: one that just began again knows none of them yet."""
+        if not self.running:
+            raise NodeAway("the node is not running; it is being restarted, try again in some seconds")
+        return await self.request(do, timeout_s=timeout_s, **fields)
+
     async def request(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
         """Sends one job and waits for its answer; a refusal is raised as the error it stands for."""
         process = self._process

@@ -16,8 +16,13 @@ def connect(url: str) -> Engine:
     """The database, whatever its schema."""
     parsed = parse(url)
     if parsed.get_backend_name() == "postgresql":
-        return create_engine(parsed, pool_size=CONNECTIONS, max_overflow=2, connect_args=_patient(parsed))
-    engine = create_engine(parsed, pool_size=CONNECTIONS, connect_args={"timeout": BUSY_TIMEOUT_S})
+        return create_engine(
+            parsed, pool_size=CONNECTIONS, max_overflow=2, connect_args=_patient(parsed), hide_parameters=True
+        )
+    # Values are hidden from logs and errors: the keys of webhooks are among them.
+    engine = create_engine(
+        parsed, pool_size=CONNECTIONS, connect_args={"timeout": BUSY_TIMEOUT_S}, hide_parameters=True
+    )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

@@ -7,7 +7,7 @@
 /// | the hub wants another for `current`  | `next` is drawn, unless there is one                       | the hash of `next`  |
 /// | ... for `former`                     | as it is                                                   | the hash of `current` |
 /// | the hub keeps `next`                 | `current` is what was `next`, `former` what was `current`  | the new `current`   |
-/// | the hub refuses what was shown       | the next attempt shows `next`, the one after it `former`   |                     |
+/// | the hub refuses what was shown       | the next attempts show `next`, `former`, `current` again   |                     |
 /// | the hub lets the site in with `next` | as if it had said that it keeps it                         |                     |
 /// | ... with `former`                    | `current` and `former` change places                       |                     |
 ///
@@ -29,6 +29,8 @@ enum Shown {
     Current,
     Next,
     Former,
+    /// The current one after the others: what was refused first was a session that stood, or the hub was put back meanwhile.
+    Again,
 }
 
 impl Secrets {
@@ -55,7 +57,7 @@ impl Secrets {
     /// What this attempt shows.
     pub fn shown(&self) -> &str {
         let other = match self.shown {
-            Shown::Current => None,
+            Shown::Current | Shown::Again => None,
             Shown::Next => self.next.as_deref(),
             Shown::Former => self.former.as_deref(),
         };
@@ -72,7 +74,8 @@ impl Secrets {
         self.shown = match self.shown {
             Shown::Current if self.next.is_some() => Shown::Next,
             Shown::Current | Shown::Next if self.former.is_some() => Shown::Former,
-            _ => Shown::Current,
+            Shown::Next | Shown::Former => Shown::Again,
+            Shown::Current | Shown::Again => Shown::Current,
         };
         self.shown != Shown::Current
     }
@@ -81,7 +84,7 @@ impl Secrets {
     pub fn let_in(&mut self) -> bool {
         self.behind = false;
         match std::mem::replace(&mut self.shown, Shown::Current) {
-            Shown::Current => return false,
+            Shown::Current | Shown::Again => return false,
             Shown::Next => self.take_next(),
             Shown::Former => {
                 if let Some(former) = self.former.take() {
