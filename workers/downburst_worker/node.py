@@ -71,7 +71,7 @@ class NodeProcess:
                 await self._keeper
 
     async def ask(self, do: str, *, timeout_s: float | None = None, **fields: object) -> Line:
-        """As `request`, of a node that was told its feeds and sites: one that just began again knows none of them yet."""
+        """As `request`, of a node that was told its feeds and sites: one that just began again knows none of them."""
         if not self.running:
             raise NodeAway("the node is not running; it is being restarted, try again in some seconds")
         return await self.request(do, timeout_s=timeout_s, **fields)
