@@ -59,6 +59,7 @@ def test_a_site_serves_itself_and_an_operator_rules(hub: Hub, page: Page, browse
     page.get_by_role("button", name="Make an enrolment token").click()
     _receive_as_the_page_says(hub, page, tmp_path / "near")
     expect(page.get_by_test_id("own-state").get_by_role("heading")).to_have_text("Connected")
+    _replaces_its_credential(page)
     _sees_its_first_product(page)
     _reads_its_p99_and_follows_a_trace(page)
     _registers_its_endpoint(hub, page)
@@ -233,6 +234,14 @@ def _silences_an_alarm(hub: Hub, operators: Page) -> None:
     expect(silence).to_contain_text("objective alarms of NGRID at unl.edu")
     assert [(one["site"], one["by"]) for one in hub.client.get("/v1/silences").json()] == [("unl.edu", "local")]
     no_serious_finding(operators)
+
+
+def _replaces_its_credential(page: Page) -> None:
+    """The session goes on with another one, and the page tells so without being loaded again."""
+    receivers = page.get_by_test_id("receivers")
+    receivers.get_by_role("button", name="Replace the credential of unl.edu now").click()
+    expect(receivers).to_contain_text(re.compile(r", replaced \d{4}-\d\d-\d\d"))
+    expect(page.get_by_test_id("own-state").get_by_role("heading")).to_have_text("Connected")
 
 
 def _revokes_the_site(operators: Page) -> None:
