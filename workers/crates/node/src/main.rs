@@ -333,7 +333,7 @@ impl ReceiveArguments {
                 feed_types: self.feed_type.into_iter().collect(),
                 defaults: Defaults { time_limit: self.action_time_limit, attempts: self.action_attempts },
                 lag: self.action_lag,
-                keep_failed: Keep { age: self.failed_age, bytes: self.failed_bytes },
+                keep_failed: Keep { age: self.failed_age, bytes: self.failed_bytes, letters: Keep::LETTERS },
             },
             scour: ScourWanted {
                 files: self.scour,

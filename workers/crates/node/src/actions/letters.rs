@@ -24,6 +24,13 @@ pub struct Keep {
     pub age: Duration,
     /// Of all letters and their products.
     pub bytes: u64,
+    /// What is told of them stays in memory, a kilobyte each at most.
+    pub letters: usize,
+}
+
+impl Keep {
+    /// As many as a person could look through.
+    pub const LETTERS: usize = 20_000;
 }
 
 /// Why something was not done for a product.
@@ -108,13 +115,14 @@ impl Letters {
         lying.sort();
         let age_us = i64::try_from(keep.age.as_micros()).unwrap_or(i64::MAX);
         let mut bytes: u64 = lying.iter().map(|(_, bytes, _)| bytes).sum();
-        let mut gone = 0;
+        let (mut left, mut gone) = (lying.len(), 0);
         for (at, weight, name) in lying {
-            if now.0.saturating_sub(at.0) <= age_us && bytes <= keep.bytes {
+            if now.0.saturating_sub(at.0) <= age_us && bytes <= keep.bytes && left <= keep.letters {
                 break;
             }
             self.remove(&name)?;
             bytes = bytes.saturating_sub(weight);
+            left -= 1;
             gone += 1;
         }
         Ok(gone)
@@ -200,7 +208,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let letters = Letters::new(root.path());
         let now = WallMicros(10_000_000_000);
-        let keep = |seconds: u64, bytes: u64| Keep { age: Duration::from_secs(seconds), bytes };
+        let keep = |seconds: u64, bytes: u64| Keep { age: Duration::from_secs(seconds), bytes, letters: 10 };
         assert_eq!(letters.let_go(now, keep(1, 1)).unwrap(), 0, "there is not even a folder");
         let names: Vec<String> = [100, 5_000, 9_000, 9_990].map(|at| put(&letters, at)).to_vec();
         assert_eq!(letters.let_go(now, keep(20_000, 1 << 30)).unwrap(), 0);
@@ -213,5 +221,9 @@ mod tests {
         assert_eq!(letters.names().unwrap().len(), 2);
         assert!(letters.has(&names[2]) && letters.has(&names[3]));
         assert_eq!(letters.let_go(now, keep(6_000, 0)).unwrap(), 2);
+        for at in 9_000..9_012 {
+            put(&letters, at);
+        }
+        assert_eq!(letters.let_go(now, keep(6_000, 1 << 30)).unwrap(), 2, "ten may lie here");
     }
 }
