@@ -125,7 +125,7 @@ def _site(page: Page) -> None:
     page.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
     expect(page.get_by_test_id("one site")).to_contain_text("up to date")
     expect(page.get_by_test_id("endpoint")).to_contain_text("ops@unl.edu")
-    expect(page.get_by_test_id("receivers")).to_contain_text("enrolled")
+    expect(page.get_by_test_id("receivers")).to_contain_text("replaced by itself from")
     wishes = page.get_by_test_id("subscriptions")
     wishes.get_by_role("textbox", name="Pattern").fill("^nam/1")
     wishes.get_by_role("button", name="Test this pattern").click()

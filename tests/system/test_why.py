@@ -262,7 +262,8 @@ def test_disk_full(made: Made) -> None:
     process = case.start(prefix=["unshare", "--mount", "sh", "-c", script, "sh", str(log)])
     for number in range(8):
         case.put(f"large {number}", os.urandom(MEGABYTE))
-    case.put("x")
+    # As large: a small one still finds room.
+    case.put("x", os.urandom(MEGABYTE))
     found = case.wait_for("x", "waiting", "disk")
     assert f"the site can't store {case.feed}: " in found["reason"]
     assert "free space there" in found["reason"]
@@ -292,7 +293,7 @@ def damaged_spool(spool: Path) -> Iterator[None]:
 
     def damage() -> None:
         while not ended.wait(0.01):
-            for path in spool.glob("in-*"):
+            for path in spool.glob("*/in-*"):
                 try:
                     with path.open("r+b") as file:
                         if file.seek(0, os.SEEK_END) > PLACE + 1:

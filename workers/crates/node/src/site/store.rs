@@ -334,6 +334,11 @@ fn result(shelf: &dyn Shelf, appended: Result<Appended, StoreResult>) -> (StoreR
 fn failure(error: LogError) -> StoreResult {
     match error {
         LogError::DigestMismatch { .. } | LogError::SizeMismatch { .. } => StoreResult::DigestMismatch,
+        // The log's own words are for those who bring products: here they come again by themselves.
+        LogError::DiskFull { path } => StoreResult::Failed(format!(
+            "the disk of {} is full; free space there, or keep fewer products (--retention-hours, --retention-bytes)",
+            path.display()
+        )),
         error => StoreResult::Failed(error.to_string()),
     }
 }
