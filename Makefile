@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a second run finds it done. `make help` lists all.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke \
+.PHONY: help setup setup-test demo test lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke deb \
 	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people lock clean
 
 help: ## List the targets
@@ -48,6 +48,9 @@ test-cluster: ## Run the product log's contract on a real Kafka, started here fo
 
 compose-smoke: ## Run docker-compose.yml on a Docker engine: Kafka, PostgreSQL, a hub in parts, products to three sites, by multicast too
 	@scripts/compose-smoke.sh
+
+deb: setup node-kafka ## Make Debian packages of hub and site in dist/, for this machine's Debian
+	@scripts/deb.sh
 
 bench: ## List the side-by-side measurements that exist
 	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"

@@ -44,7 +44,7 @@ part_lint() {
     check lint "clippy" cargo clippy --manifest-path "$MANIFEST" --workspace --locked --all-targets -- -D warnings
     check lint "dashboard types" npm run check --silent --prefix services/dashboard
     if command -v shellcheck >/dev/null; then
-        check lint "shellcheck" shellcheck --external-sources scripts/*.sh scripts/stand-ins/*/*.sh .ci/run
+        check lint "shellcheck" shellcheck --external-sources scripts/*.sh scripts/stand-ins/*/*.sh packaging/*/{postinst,prerm,postrm} packaging/hub/downburst-upgrade .ci/run
     else
         SKIPPED+=("SKIPPED shellcheck: it is not installed; apt-get install shellcheck")
     fi

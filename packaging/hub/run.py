@@ -1,0 +1,10 @@
+"""Starts the command line with the packages beside this file and no others."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from downburst.cli import main
+
+main()
