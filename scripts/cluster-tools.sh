@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Builds what the chart is tested with from Go modules, into a folder outside of the repository:
+# Builds what charts and clusters are tested with from Go modules, into a folder outside of the repository:
 #
 #   scripts/cluster-tools.sh helm            Helm (two minutes of one processor)
+#   scripts/cluster-tools.sh checks          kubeconform
+#   scripts/cluster-tools.sh control-plane   API server, controller manager, scheduler (a quarter of an hour, once)
+#   scripts/cluster-tools.sh node            kubelet
 #
 # What was built is not built again, and what was interrupted goes on where it was, by Go's own caches.
 set -euo pipefail
@@ -11,6 +14,9 @@ source "$(dirname "$0")/steps.sh"
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/downburst-cluster
 BIN=$CACHE/bin
 HELM=3.22.0
+KUBECONFORM=0.7.0
+KUBERNETES=1.35.4
+MODULE=$CACHE/kubernetes-$KUBERNETES
 HINT="If a download failed, check the network (go env GOPROXY) and run it again; what was built is kept."
 
 main() {
@@ -23,7 +29,15 @@ main() {
     for wanted in "${@:-helm}"; do
         case $wanted in
         helm) tool helm "helm.sh/helm/v3/cmd/helm@v$HELM" "Helm $HELM (some minutes the first time)" ;;
-        *) fail "There is no '$wanted' here." "Choose helm." ;;
+        checks) tool kubeconform "github.com/yannh/kubeconform/cmd/kubeconform@v$KUBECONFORM" "kubeconform $KUBECONFORM" ;;
+        control-plane)
+            debian_package etcd=etcd-server
+            part kube-apiserver "Kubernetes' API server (ten minutes or more the first time)"
+            part kube-controller-manager "its controller manager"
+            part kube-scheduler "its scheduler"
+            ;;
+        node) part kubelet "its kubelet" ;;
+        *) fail "There is no '$wanted' here." "Choose helm, checks, control-plane or node." ;;
         esac
     done
 }
@@ -35,8 +49,50 @@ tool() {
     echo "$2" >"$BIN/$1.version"
 }
 
+# part NAME SENTENCE: one program of Kubernetes.
+part() {
+    is_built "$1" "$KUBERNETES" && return
+    [[ -f $MODULE/go.sum ]] || step kubernetes-module "Kubernetes $KUBERNETES by its modules" "$HINT" write_module
+    step "tool-$1" "$2" "$HINT" build_part "$1"
+    echo "$KUBERNETES" >"$BIN/$1.version"
+}
+
 is_built() {
     [[ -x $BIN/$1 && -f $BIN/$1.version && $(<"$BIN/$1.version") == "$2" ]]
+}
+
+# A module that requires Kubernetes has to name the versions of its parts, which Kubernetes itself replaces by folders.
+write_module() {
+    local manifest path
+    rm -rf "$MODULE" "$MODULE.part"
+    mkdir -p "$MODULE.part" && cd "$MODULE.part" && go mod init downburst.invalid/kubernetes || return 1
+    manifest=$(go mod download -json "k8s.io/kubernetes@v$KUBERNETES" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
+    while read -r path; do
+        go mod edit -replace "$path=$path@v0.${KUBERNETES#1.}" || return 1
+    done < <(sed -n 's#^\s*\(k8s.io/[a-z0-9./-]*\) => ./staging.*#\1#p' "$manifest")
+    go mod edit -require "k8s.io/kubernetes@v$KUBERNETES"
+    printf '//go:build tools\n\npackage tools\n\nimport (\n' >tools.go
+    printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' kube-apiserver kube-controller-manager kube-scheduler kubelet >>tools.go
+    echo ')' >>tools.go
+    go mod tidy && mv "$MODULE.part" "$MODULE"
+}
+
+build_part() {
+    local version="-X k8s.io/component-base/version.gitVersion=v$KUBERNETES"
+    version+=" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES")"
+    cd "$MODULE" &&
+        go build -trimpath -ldflags "-s -w $version" -o "$BIN/$1.part" "k8s.io/kubernetes/cmd/$1" && mv "$BIN/$1.part" "$BIN/$1"
+}
+
+# debian_package COMMAND=PACKAGE: installs a server's package without starting the server.
+debian_package() {
+    command -v "${1%%=*}" >/dev/null && return
+    step "apt-${1#*=}" "Debian package: ${1#*=}" "Run by hand: apt-get install ${1#*=}" install "${1#*=}"
+}
+
+install() {
+    as_root apt-get update -qq &&
+        as_root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1"
 }
 
 main "$@"

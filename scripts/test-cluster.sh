@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Runs what needs the servers of a cluster: so far feeds' logs on a real Kafka, one broker on the loopback interface.
-# With the word "contract" the tests alone, without the checks of form and the figures.
+# Runs what needs the servers of a cluster, each started for it on the loopback interface:
+#
+#   scripts/test-cluster.sh            all of it
+#   scripts/test-cluster.sh contract   feeds' logs on a real Kafka: the tests alone, without checks of form and figures
+#   scripts/test-cluster.sh chart      the chart on Kubernetes' own API server, which is built once (scripts/cluster-tools.sh)
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
@@ -11,7 +14,20 @@ DIRECTORY='' BROKER=''
 LONGEST_S=900 BROKER_START_S=120
 
 main() {
-    local purpose=${1:-all}
+    case ${1:-all} in
+    contract) logs_on_kafka contract ;;
+    chart) chart ;;
+    all)
+        # What one of them lacks the other may have.
+        (logs_on_kafka all)
+        (chart)
+        ;;
+    *) fail "There is no '$1' here." "Choose contract or chart, or name none." ;;
+    esac
+}
+
+logs_on_kafka() {
+    local purpose=$1
     needs java "a Java runtime of release 17 or later (apt-get install openjdk-17-jre-headless)"
     needs mvn "Maven, for the broker's packages (apt-get install maven)"
     needs cc "a C compiler and make, for librdkafka (apt-get install build-essential)"
@@ -28,6 +44,14 @@ main() {
     export DOWNBURST_KAFKA=127.0.0.1:${ports[0]}
     kafka_cargo test --no-fail-fast
     [[ $purpose == contract ]] || kafka_cargo run --quiet --example figures
+}
+
+chart() {
+    needs go "Go 1.25 or later (https://go.dev), which builds Kubernetes' API server"
+    needs openssl "OpenSSL (apt-get install openssl)"
+    "$ROOT/scripts/cluster-tools.sh" helm checks control-plane
+    cd "$ROOT"
+    "$VENV_PYTHON" -m pytest tests/cluster
 }
 
 # needs COMMAND WHAT: skips everything, with the reason, where the command is missing.
