@@ -63,8 +63,7 @@ class Reading:
         def enough() -> bool:
             return working.done() or len(self.loaded + self.said) >= batches
 
-        # A broker that has just begun makes the fifty partitions of groups' places first.
-        await asyncio.to_thread(wait_for, f"{batches} batches", enough, 180)
+        await asyncio.to_thread(wait_for, f"{batches} batches", enough, 60)
         if working.done():
             working.result()
         await asyncio.to_thread(wait_for, "the note of where it is", lambda: reader.noted == noted, 60)

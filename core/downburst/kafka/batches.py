@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from downburst.errors import BrokersAway, LedgerAway
 from downburst.kafka.cluster import Cluster
@@ -100,11 +100,11 @@ class BatchReader:
                 coordinator_query_interval_ms=COORDINATOR_AGAIN_MS,
             )
         )
-        self._consumer.assign([TopicPartition(self._cluster.batches.name, 0, OFFSET_STORED)])
         return self
 
     async def run(self, load: Callable[[str], Awaitable[object]], say: Callable[[str, str], Awaitable[None]]) -> None:
         """Brings batches in for good; what can't be understood is said, and stays in the topic."""
+        self._consumer.assign([await self._place()])
         while True:
             messages = await asyncio.to_thread(self._consumer.consume, AT_ONCE, POLL_S)
             read = [message for message in messages if self._is_record(message)]
@@ -116,6 +116,26 @@ class BatchReader:
     def close(self) -> None:
         """Lets the brokers go."""
         self._consumer.close()
+
+    async def _place(self) -> TopicPartition:
+        """Where the last reader got to, asked until the brokers say it.
+
+        Left to the library this is asked once: a broker that has just begun, and answers that the group's place is
+        not with it (yet), would leave the reader waiting for good (librdkafka, issue 5586).
+        """
+        wanted = TopicPartition(self._cluster.batches.name, 0)
+        while True:
+            try:
+                (place,) = await asyncio.to_thread(self._consumer.committed, [wanted], COORDINATOR_AGAIN_MS / 1_000)
+            except KafkaException as error:
+                reason = error.args[0]
+            else:
+                if place.error is None:
+                    wanted.offset = place.offset if place.offset >= 0 else OFFSET_BEGINNING
+                    return wanted
+                reason = place.error
+            _LOG.info("the place of receipts on Kafka is not known yet: %s", reason)
+            await asyncio.sleep(AGAIN_S)
 
     async def _bring_in(
         self,
