@@ -26,6 +26,8 @@ class NodeInMemory:
     """What products send to a site while it is measured."""
     slow_trains: int = 0
     """So many more trains leave at half of what was asked: the host is busy."""
+    held_up_trains: int = 0
+    """So many more trains lose half of their packets on the way, whatever the path carries."""
     dies_after: int | None = None
     """So many more answers, then it is away."""
 
@@ -66,6 +68,9 @@ class NodeInMemory:
             self.slow_trains -= 1
             rate_bps //= 2
         passed_bps = min(self.carries_bps.get(site, rate_bps), rate_bps)
+        if self.held_up_trains > 0:
+            self.held_up_trains -= 1
+            passed_bps /= 2
         received = round(10_000 * passed_bps / rate_bps)
         others_bps = sum(self.uses_bps.values())
         probe = RateProbe(site, direction, 10_000, received, rate_bps, passed_bps, (passed_bps,) * 10)

@@ -233,6 +233,17 @@ async def test_a_host_that_is_busy_for_a_moment_costs_its_circuit_nothing(
     assert stage.state(circuit) is state
 
 
+@pytest.mark.parametrize(("held_up", "state"), [(1, CircuitState.ACTIVE), (2, CircuitState.DEGRADED)])
+async def test_one_train_that_was_held_up_is_asked_again_before_a_circuit_is_said_to_be_short(
+    stage: Stage, held_up: int, state: CircuitState
+) -> None:
+    circuit = await stage.active()
+    stage.node.held_up_trains = held_up
+    await stage.after(601)
+    assert stage.state(circuit) is state
+    assert stage.node.done[-2:] == [f"rate {circuit.number} unl.edu out 450M"] * 2
+
+
 async def test_what_all_sites_use_together_counts_as_even_shares(stage: Stage) -> None:
     circuit = await stage.active(rate=300, to=("unl.edu", "ttu.edu", "wisc.edu"))
     await stage.keeper.handle(used(circuit.number, 3 * 200 * M, site=None))
