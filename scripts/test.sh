@@ -6,7 +6,9 @@ set -uo pipefail
 source "$(dirname "$0")/steps.sh"
 
 ALL_PARTS=(lint unit sim contract integration system)
-SUMMARY=() PYTEST_LINES=() SKIPPED=() FAILED=0
+SUMMARY=() PYTEST_LINES=() SKIPPED=() UNSTEADY=() FAILED=0
+# More that fail than these are no accident of a shared machine, and are not tried a second time.
+MOST_AGAIN=3
 BIN=$ROOT/.venv/bin
 MANIFEST=$ROOT/workers/Cargo.toml
 export CARGO_TARGET_DIR=$TARGET
@@ -18,7 +20,7 @@ main() {
         run_part "$part"
     done
     close
-    exit "$FAILED"
+    exit $((FAILED > 0))
 }
 
 run_part() {
@@ -75,9 +77,29 @@ run_pytest() {
         return
     fi
     shift 2
+    local log=$LOGS/test-$part-pytest.log failed_before=$FAILED
     check "$part" "pytest" "$VENV_PYTHON" -m pytest "$folder" "$@"
-    PYTEST_LINES+=("$part: $(grep -E '^=+ .* in [0-9.]+s.*=+$' "$LOGS/test-$part-pytest.log" | tail -n1)")
-    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-$part-pytest.log")
+    PYTEST_LINES+=("$part: $(grep -E '^=+ .* in [0-9.]+s.*=+$' "$log" | tail -n1)")
+    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$log")
+    if ((FAILED > failed_before)) && [[ $part =~ ^(contract|integration|system)$ ]]; then
+        try_again "$part" "$folder" "$log"
+    fi
+}
+
+# Real brokers, namespaces and browsers share a machine with others: a few tests that failed are run once more, alone.
+# What passes then is named at the end, as a fault to be looked for; what fails again fails the run.
+try_again() {
+    local part=$1 folder=$2 failing
+    mapfile -t failing < <(grep -E '^(FAILED|ERROR) ' "$3" | sed -E 's/ - .*//')
+    if ((${#failing[@]} == 0 || ${#failing[@]} > MOST_AGAIN)); then
+        return
+    fi
+    local failed_before=$FAILED
+    check "$part" "failed ones again" "$VENV_PYTHON" -m pytest "$folder" --last-failed --last-failed-no-failures none
+    if ((FAILED == failed_before)); then
+        FAILED=$((FAILED - 1))
+        UNSTEADY+=("${failing[@]}")
+    fi
 }
 
 # check PART NAME COMMAND...: runs the command with its output on screen and in a log, and notes how it went.
@@ -89,7 +111,7 @@ check() {
     "$@" 2>&1 </dev/null | tee "$log"
     if [[ ${PIPESTATUS[0]} -ne 0 ]]; then
         word="FAILED ($log)"
-        FAILED=1
+        FAILED=$((FAILED + 1))
     fi
     SUMMARY+=("$(printf '%-12s %-22s %s in %d s' "$part" "$name" "$word" $((SECONDS - started)))")
 }
@@ -98,6 +120,10 @@ close() {
     if ((${#SKIPPED[@]})); then
         printf '\n── not judged on this machine\n'
         printf '%s\n' "${SKIPPED[@]}"
+    fi
+    if ((${#UNSTEADY[@]})); then
+        printf '\n── failed, and passed when run again alone: look for the cause\n'
+        printf '%s\n' "${UNSTEADY[@]}"
     fi
     printf '\n── summary (%d s)\n' "$SECONDS"
     printf '%s\n' "${SUMMARY[@]}"
