@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
@@ -26,6 +27,14 @@ class Hub:
         self.data_dir, self.name, self.without_login = data_dir, name, without_login
         self.http, self.sites = "127.0.0.1:0", "127.0.0.1:0"
         self.receivers: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def start(self) -> Self:
         assert (ROOT / "services/dashboard/dist/index.html").exists(), "the page is not built; run: make setup"

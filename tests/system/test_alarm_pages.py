@@ -23,11 +23,8 @@ pytestmark = [pytest.mark.system, pytest.mark.browser]
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
-    started = Hub(tmp_path / "hub").start()
-    try:
+    with Hub(tmp_path / "hub") as started:
         yield started
-    finally:
-        started.close()
 
 
 @pytest.fixture

@@ -19,21 +19,15 @@ pytestmark = [pytest.mark.system, pytest.mark.browser]
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
     needs("chromium")
-    started = Hub(tmp_path / "hub", without_login="page").start()
-    try:
+    with Hub(tmp_path / "hub", without_login="page") as started:
         yield started
-    finally:
-        started.close()
 
 
 @pytest.fixture
 def other(hub: Hub, tmp_path: Path) -> Iterator[Hub]:
     """A second hub, of another name."""
-    started = Hub(tmp_path / "other", "other", without_login="page").start()
-    try:
+    with Hub(tmp_path / "other", "other", without_login="page") as started:
         yield started
-    finally:
-        started.close()
 
 
 def a_site_that_receives(hub: Hub, directory: Path) -> None:

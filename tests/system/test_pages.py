@@ -19,11 +19,8 @@ PRODUCTS = 12
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
     needs("chromium")
-    started = Hub(tmp_path / "hub", without_login="latency").start()
-    try:
+    with Hub(tmp_path / "hub", without_login="latency") as started:
         yield started
-    finally:
-        started.close()
 
 
 def traffic(hub: Hub, page: Page, directory: Path) -> None:

@@ -22,13 +22,10 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A hub with the traffic of a busy one, made small."""
     monkeypatch.setenv("DOWNBURST_ALARMS__OBJECTIVE_PRODUCTS", "10")
     monkeypatch.setenv("DOWNBURST_ALARMS__LOOK_S", "1")
-    started = Hub(tmp_path / "hub").start()
-    try:
+    with Hub(tmp_path / "hub") as started:
         started.play(rate=0.2, size=0.02)
         wait_for("products of NGRID", lambda: _products(started, "NGRID") > 20, seconds=60)
         yield started
-    finally:
-        started.close()
 
 
 def _products(hub: Hub, feed: str) -> int:

@@ -16,11 +16,8 @@ PASSWORD = "four words are long"
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
-    started = Hub(tmp_path / "hub").start()
-    try:
+    with Hub(tmp_path / "hub") as started:
         yield started
-    finally:
-        started.close()
 
 
 def fill(page: Page, **fields: str) -> None:
