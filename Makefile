@@ -16,7 +16,7 @@ setup-test: ## Prepare all that the tests need as well: iproute2, nftables, ping
 demo: setup ## Run a hub, five sites and several feeds on this machine; options by ARGS="..."
 	@.venv/bin/downburst demo $(ARGS)
 
-test: setup-test ## Run all of the tests: lint, unit, sim, contract, integration, system
+test: setup-test ## Run all of the tests: lint, unit, sim, contract, cluster (where it was built), integration, system
 	@scripts/test.sh
 
 lint: setup-test ## Run ruff, mypy, import-linter, rustfmt, clippy, svelte-check, shellcheck

@@ -5,6 +5,7 @@
 #   scripts/cluster-tools.sh checks          kubeconform
 #   scripts/cluster-tools.sh control-plane   API server, controller manager, scheduler (a quarter of an hour, once)
 #   scripts/cluster-tools.sh node            kubelet
+#   scripts/cluster-tools.sh built           builds nothing: whether Helm, kubeconform and the control plane are there
 #
 # What was built is not built again, and what was interrupted goes on where it was, by Go's own caches.
 set -euo pipefail
@@ -15,11 +16,14 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/downburst-cluster
 BIN=$CACHE/bin
 HELM=3.22.0
 KUBECONFORM=0.7.0
+HELM_MODULE=helm.sh/helm/v3/cmd/helm@v$HELM
+KUBECONFORM_MODULE=github.com/yannh/kubeconform/cmd/kubeconform@v$KUBECONFORM
 KUBERNETES=1.35.4
 MODULE=$CACHE/kubernetes-$KUBERNETES
 HINT="If a download failed, check the network (go env GOPROXY) and run it again; what was built is kept."
 
 main() {
+    [[ ${1:-} == built ]] && { all_built; return; }
     command -v go >/dev/null || fail "Go was not found, which builds these tools." "Install Go 1.25 or later (https://go.dev)."
     mkdir -p "$BIN"
     exec 9>"$CACHE/lock"
@@ -28,8 +32,8 @@ main() {
     local wanted
     for wanted in "${@:-helm}"; do
         case $wanted in
-        helm) tool helm "helm.sh/helm/v3/cmd/helm@v$HELM" "Helm $HELM (some minutes the first time)" ;;
-        checks) tool kubeconform "github.com/yannh/kubeconform/cmd/kubeconform@v$KUBECONFORM" "kubeconform $KUBECONFORM" ;;
+        helm) tool helm "$HELM_MODULE" "Helm $HELM (some minutes the first time)" ;;
+        checks) tool kubeconform "$KUBECONFORM_MODULE" "kubeconform $KUBECONFORM" ;;
         control-plane)
             debian_package etcd=etcd-server
             part kube-apiserver "Kubernetes' API server (ten minutes or more the first time)"
@@ -55,6 +59,14 @@ part() {
     [[ -f $MODULE/go.sum ]] || step kubernetes-module "Kubernetes $KUBERNETES by its modules" "$HINT" write_module
     step "tool-$1" "$2" "$HINT" build_part "$1"
     echo "$KUBERNETES" >"$BIN/$1.version"
+}
+
+all_built() {
+    local name
+    is_built helm "$HELM_MODULE" && is_built kubeconform "$KUBECONFORM_MODULE" && command -v etcd >/dev/null || return 1
+    for name in kube-apiserver kube-controller-manager kube-scheduler; do
+        is_built "$name" "$KUBERNETES" || return 1
+    done
 }
 
 is_built() {

@@ -5,7 +5,7 @@ set -uo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
 
-ALL_PARTS=(lint unit sim contract integration system)
+ALL_PARTS=(lint unit sim contract cluster integration system)
 SUMMARY=() PYTEST_LINES=() SKIPPED=() UNSTEADY=() FAILED=0
 # More that fail than these are no accident of a shared machine, and are not tried a second time.
 MOST_AGAIN=3
@@ -29,6 +29,7 @@ run_part() {
     unit) part_unit ;;
     sim) part_sim ;;
     contract) part_contract ;;
+    cluster) part_cluster ;;
     integration) run_pytest integration tests/integration -n 2 -m "not nightly" ;;
     # One at a time: these measure, and use the whole machine.
     system) run_pytest system tests/system -m "not nightly" ;;
@@ -68,6 +69,11 @@ part_contract() {
     mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-contract-logs-on-Kafka.log")
     # A file to a worker: tests of one file share a server.
     run_pytest contract tests/contract -n 2 --dist loadfile -m "not nightly"
+}
+
+part_cluster() {
+    check cluster "Kubernetes" scripts/test-cluster.sh built
+    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-cluster-Kubernetes.log")
 }
 
 run_pytest() {
