@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test demo test lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke deb \
-	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people lock clean
+	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people bench-distributed lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
@@ -56,9 +56,13 @@ bench: ## List the side-by-side measurements that exist
 	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"
 	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 2\"]   multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
 	@echo "make bench-circuits [OUT=file.json] [ARGS=\"--runs 5\"]   circuits: admission, beside greedy flows, small buffers, set-up"
+	@echo "make bench-distributed [OUT=file.json] [ARGS=\"--rows 1,3 --runs 3\"]   one broker beside librdkafka, 1, 2 and 4 senders, seconds after losses"
 	@echo "make bench-ldm [OUT=file.json] [ARGS=\"--runs 3\"]   eight LDM downstreams of a hub: products a second, silence, processor time"
 	@echo "make bench-people [OUT=file.json] [ARGS=\"--runs 20\"]   questions about thirty days of latency on both databases, then the pages"
 	@echo "make bench-scheduler [OUT=file.json] [ARGS=\"--rows planning --runs 1\"]   cost of planning, predictions beside what was measured"
+
+bench-distributed: setup-test node-kafka ## Measure a hub of several machines on one: broker, senders, losses; OUT=file.json
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.distributed $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-circuits: setup-test ## Measure circuits, as root for all of it; OUT=file.json
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.circuits $(if $(OUT),--out $(OUT)) $(ARGS)
@@ -79,7 +83,7 @@ bench-ldm: setup-test ## Measure a hub that serves LDM downstreams; OUT=file.jso
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.ldm $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-%:
-	@echo "There is no bench-$*; 'make bench' lists what exists. Others come with the distributed hub." >&2; exit 2
+	@echo "There is no bench-$*; 'make bench' lists what exists." >&2; exit 2
 
 lock: setup ## Make the lock files anew
 	@scripts/lock.sh

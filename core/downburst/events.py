@@ -23,6 +23,8 @@ class SessionChanged:
     """Another hub serves the site."""
     renews: bool = False
     """Its receiver can replace its credential by itself."""
+    sender: str = ""
+    """The sender it is connected to; empty: the hub's own node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +208,18 @@ class TrafficSeen:
     circuits: tuple[CircuitUse, ...] = ()
     gone: frozenset[str] = frozenset()
     """Sites whose session ended before."""
+    sender: str = ""
+    """The sender that counted; empty: the hub's own node."""
 
     @property
     def seconds(self) -> float:
         """The real time that the counts stand for, never zero."""
         return max(self.to_us - self.from_us, 1) / 1e6
+
+    @property
+    def egress_bps(self) -> float:
+        """What left for sites, in bits per second."""
+        return (sum(leg.egress_bytes for leg in self.legs) + self.control_bytes) * 8 / self.seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What is going on right now, kept in memory and bounded: sessions, clocks, progress, recent rates."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -120,6 +120,8 @@ class LiveState:
 
     def __init__(self) -> None:
         self.sessions: dict[str, SiteSession] = {}
+        self._at_senders: dict[str, set[str]] = {}
+        """By site the senders that it is connected to."""
         self.upstreams: dict[str, UpstreamLink] = {}
         self.ldm_sources: dict[tuple[str, str], LdmLink] = {}
         """By source and upstream."""
@@ -166,6 +168,31 @@ class LiveState:
             case _:
                 pass
 
+    def hear_sender(self, event: Event) -> None:
+        """Takes in what another node of the hub tells of its sites; everything else of it is its own affair."""
+        if isinstance(event, SessionChanged) and event.sender and event.state != "refused" and not event.stand_by:
+            at = self._at_senders.setdefault(event.site, set())
+            if event.state == "connected":
+                at.add(event.sender)
+            else:
+                at.discard(event.sender)
+            if event.state == "connected" or not at:
+                self._session(event)
+        elif isinstance(event, TrafficSeen) and event.sender:
+            for session in event.sessions:
+                self._clock_and_progress(session, from_us(event.to_us), adds=True)
+
+    def only_senders(self, alive: Collection[str], at: datetime) -> None:
+        """Forgets sessions with senders that are not at work any more."""
+        for site, senders in self._at_senders.items():
+            if not senders or senders & set(alive):
+                senders &= set(alive)
+                continue
+            senders.clear()
+            session = self.sessions.get(site)
+            if session is not None and session.connected:
+                self.sessions[site] = replace(session, connected=False, since=at, reason="its sender is away")
+
     def session(self, site: str) -> SiteSession | None:
         """The site's session, if it was ever connected since the hub started."""
         return self.sessions.get(site)
@@ -200,6 +227,9 @@ class LiveState:
 
     def _session(self, event: SessionChanged) -> None:
         before = self.sessions.get(event.site)
+        if event.state == "closed" and not event.sender and self._at_senders.get(event.site):
+            # It went from the hub's own node to a sender.
+            return
         if event.state == "refused":
             # A stranger with a bad credential must not make a connected site look away.
             if before is None or not before.connected:
@@ -270,8 +300,9 @@ class LiveState:
         for session in event.sessions:
             self._clock_and_progress(session, from_us(event.to_us))
 
-    def _clock_and_progress(self, seen: SessionTraffic, at: datetime) -> None:
+    def _clock_and_progress(self, seen: SessionTraffic, at: datetime, *, adds: bool = False) -> None:
         before = self.sessions.get(seen.site) or SiteSession(seen.site, True, at)  # noqa: FBT003
+        kept = before.progress if adds else {}
         behind = any(progress.pending for progress in seen.feeds)
         self.sessions[seen.site] = replace(
             before,
@@ -279,7 +310,7 @@ class LiveState:
             clock_bound_us=seen.clock_bound_us,
             round_trip_us=seen.round_trip_us,
             streams=seen.streams,
-            progress={progress.feed: progress for progress in seen.feeds},
+            progress={**kept, **{progress.feed: progress for progress in seen.feeds}},
             behind_since=(before.behind_since or at) if behind else None,
         )
 

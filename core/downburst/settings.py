@@ -16,6 +16,7 @@ from downburst.access_settings import AccessSettings, Section
 from downburst.alarm_settings import AlarmSettings
 from downburst.errors import BadSettings
 from downburst.kafka_settings import KafkaSettings
+from downburst.sender_settings import SenderSettings
 
 
 class FeedMulticast(Section):
@@ -333,6 +334,7 @@ class Settings(BaseSettings):
     scheduler: SchedulerSettings = SchedulerSettings()
     watch: WatchSettings = WatchSettings()
     kafka: KafkaSettings = KafkaSettings()
+    sender: SenderSettings = SenderSettings()
     time_scale: float = Field(
         default=1.0,
         gt=0,

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -24,7 +24,7 @@ from downburst.circuits import FINISHED, Circuit
 from downburst.clock import Clock, SystemClock
 from downburst.errors import AlreadyRunning, DownburstError, Failure, LedgerAway, NotWritable, PortInUse
 from downburst.events import FaultSeen
-from downburst.kafka.batches import BatchSender
+from downburst.kafka.batches import BatchReader, BatchSender
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Book, Ledger
 from downburst.ledger_watch import LedgerWatch
@@ -32,6 +32,7 @@ from downburst.live import LiveState
 from downburst.model import Fault
 from downburst.retention_watch import RetentionWatch
 from downburst.settings import Settings, split_address
+from downburst.wiring_placing import keep_placing
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.watch import AlarmWatch
 from downburst_api.app import create_app
@@ -116,9 +117,9 @@ class Hub:
     async def _open(self) -> None:
         settings = self._settings
         make_data_dir(settings)
-        self._stack.enter_context(_lock(settings.data_dir))
+        self._stack.enter_context(lock_data_dir(settings.data_dir))
         _empty(settings.spool_dir)
-        self._socket = _listen(settings.http)
+        self._socket = listening_socket(settings.http)
         self._stack.callback(self._socket.close)
         self.http_address = _address(self._socket)
         self._bus = await self._open_bus()
@@ -145,7 +146,9 @@ class Hub:
     async def _open_bus(self) -> Bus:
         if not self._settings.kafka.servers:
             return LocalBus()
-        bus = await KafkaBus(self._settings.kafka).open()
+        bus = KafkaBus(self._settings.kafka)
+        bus.hear_others(self._live.hear_sender)
+        await bus.open()
         self._stack.callback(bus.close)
         return bus
 
@@ -214,6 +217,11 @@ class Hub:
     def _parts(self) -> "Iterator[tuple[str, Run]]":
         if not self._settings.scheduler.apart:
             yield "scheduler", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
+        if self._settings.kafka.products != "here":
+            # Receipts of senders, and what they are to send.
+            yield "placement", partial(keep_placing, self._settings)
+            if not self._settings.latency_apart:
+                yield "receipts of senders", self._load_of_senders
         yield "circuits", self._keeper.run
         yield "alarms", self._alarms.run
         yield "housekeeping", self._keep_house
@@ -224,6 +232,14 @@ class Hub:
             yield "directory ingest", source.run
         if self._settings.outage_hours is not None:
             yield "retention watch", self._retention_watch(self._settings.outage_hours).run
+
+    async def _load_of_senders(self) -> None:
+        """Receipts of other nodes come by the brokers; the hub's own node leaves files."""
+        reader = await BatchReader(self._settings.kafka).open()
+        try:
+            await reader.run(self._latency.load_text, self._say)
+        finally:
+            reader.close()
 
     def _directory_source(self) -> DirectorySource | None:
         watch = self._settings.watch
@@ -296,6 +312,27 @@ class _Server(uvicorn.Server):
         yield
 
 
+class Pages:
+    """A few pages of a process that has no api."""
+
+    def __init__(self, app: Any, listening: socket.socket) -> None:
+        config = uvicorn.Config(
+            app,
+            interface="asgi3",
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=STOP_S,
+        )
+        self._server = _Server(config)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]), name="http")
+
+    async def end(self) -> None:
+        """Answers what was asked, then ends."""
+        self._server.should_exit = True
+        await self._serving
+
+
 def make_data_dir(settings: Settings) -> None:
     """Makes the data directory and the ones inside; one sentence if it can't be written."""
     directory = settings.data_dir
@@ -318,7 +355,7 @@ def node_binary(settings: Settings) -> Path:
 
 
 @contextmanager
-def _lock(directory: Path) -> Iterator[IO[str]]:
+def lock_data_dir(directory: Path) -> Iterator[IO[str]]:
     """Holds the directory for this process; the system lets go of it however the process ends."""
     with (directory / "hub.lock").open("a+") as file:
         try:
@@ -341,7 +378,8 @@ def _empty(directory: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _listen(address: str) -> socket.socket:
+def listening_socket(address: str) -> socket.socket:
+    """A socket that listens at HOST:PORT; one sentence if it can't."""
     host, port = split_address(address)
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -49,7 +49,7 @@ def test_an_earlier_schema_is_brought_up_to_date_with_all_its_rows(empty_url: st
     assert _contents(empty_url, before) == kept
 
 
-@pytest.mark.parametrize("revision", ["0013", "0014", "0015", "0016"])
+@pytest.mark.parametrize("revision", ["0013", "0014", "0015", "0016", "0017"])
 def test_what_an_earlier_release_kept_is_read_by_this_one(
     empty_url: str, revision: str, tmp_path: Path, clock: FakeClock
 ) -> None:

@@ -76,6 +76,9 @@ class HubNode:
     resends: dict[str, list[Line]] = field(default_factory=dict)
     allow: dict[str, list[str]] = field(default_factory=dict)
     """The feeds a site may have, where that is not all."""
+    nodes: dict[str, list[Line]] = field(default_factory=dict)
+    """Of sites that several nodes serve: which of them serves which feeds."""
+    nodes_version: int = 0
     ldm_hosts: dict[str, str] = field(default_factory=dict)
     """Of sites that keep their LDM: the pattern of its host."""
     feeds: list[Line] = field(default_factory=list)
@@ -123,7 +126,10 @@ class HubNode:
 
     def do(self, action: str, **fields: Any) -> Line:
         """Sends a job and waits for its answer."""
-        number = self.begin(action, **fields)
+        return self.end(self.begin(action, **fields))
+
+    def end(self, number: int) -> Line:
+        """Waits for the answer to a job that was begun."""
         answer = self._answers[number].get(timeout=120)
         del self._answers[number]
         if not answer.get("ok"):
@@ -191,6 +197,8 @@ class HubNode:
                     "access_rate_bps": self.access_rates_bps.get(name),
                     "resends": self.resends.get(name, []),
                     "ldm_host": self.ldm_hosts.get(name),
+                    "nodes": self.nodes.get(name, []),
+                    "nodes_version": self.nodes_version,
                 }
                 for name, subscriptions in self.sites.items()
             ],

@@ -8,19 +8,18 @@ import asyncio
 import base64
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
 from typing import TypeVar, cast
 
-from downburst.browsing import Browse, Browsed
 from downburst.bus import Bus
 from downburst.clock import Clock
 from downburst.credentials import EnrolmentToken
-from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.errors import DownburstError, Failure, LedgerAway, NodeAway
 from downburst.events import (
     BatchReady,
@@ -37,27 +36,26 @@ from downburst.events import (
 from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
 from downburst.model import (
-    Acknowledgement,
     Fault,
     Head,
     Plan,
-    Product,
     Transport,
 )
 from downburst.settings import Settings
 from downburst_worker import circuit_lines, lines
 from downburst_worker.accounts import LegAccounts
+from downburst_worker.asking import Asking
 from downburst_worker.binary import find_node, find_node_for_kafka
 from downburst_worker.bookkeeping import BatchLoader, Bookkeeping
 from downburst_worker.circuit_jobs import CircuitJobs
 from downburst_worker.enrolment import Enrolment
+from downburst_worker.neighbours import Neighbours, Seat
 from downburst_worker.node import Line, NodeProcess
-from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
 
 T = TypeVar("T")
 
 
-class Agent:
+class Agent(Asking):
     """Everything the hub's other parts ask of the node."""
 
     def __init__(  # noqa: PLR0913
@@ -70,6 +68,7 @@ class Agent:
         clock: Clock,
         load_batch: BatchLoader,
         argv: tuple[str, ...] | None = None,
+        seat: Seat | None = None,
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -85,6 +84,8 @@ class Agent:
         )
         self._accounts = LegAccounts()
         self._credential_lifetime = timedelta(days=settings.access.credential_days)
+        self._seat = seat
+        self._neighbours = Neighbours(ledger, seat)
         self._unmet: dict[str, Plan] = {}
         """By feed the plan that the node could not take because the circuit of a group was not up."""
         self._heads: dict[str, tuple[str, int]] = {}
@@ -114,76 +115,29 @@ class Agent:
         self.sites_address: tuple[str, ...] = ()
         """Where sites connect, with the real port."""
         self.version = ""
-
-    @property
-    def running(self) -> bool:
-        """Whether the node is up and knows what is wanted."""
-        return self._node.running
-
-    @property
-    def restarts(self) -> int:
-        """How often the node died and was started again."""
-        return self._node.restarts
-
-    @property
-    def pid(self) -> int | None:
-        """The node's process id while it runs."""
-        return self._node.pid
+        self.egress_bps = 0.0
+        """What a sender sent in its last second, in bits per second."""
 
     async def start(self) -> None:
         """Starts the node and waits until it has all it needs; raises why if it can't."""
         await self._node.start()
         self._tasks = [
             asyncio.create_task(self._follow(), name="agent-follower"),
-            asyncio.create_task(self._catch_up(), name="agent-catching-up"),
+            asyncio.create_task(self._catch_up(), name=CATCHING_UP),
         ]
+        if self._settings.kafka.products != "here":
+            self._tasks.append(asyncio.create_task(self._look_around(), name="agent-looking-around"))
 
     async def stop(self) -> None:
         """Stops the node cleanly and waits until it is gone."""
         self._ending.set()
-        for task in self._tasks[:1]:
-            task.cancel()
+        for task in self._tasks:
+            # What waits for the ledger is brought in; it ends by itself.
+            if task.get_name() != CATCHING_UP:
+                task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._node.stop()
         self._say(NodeChanged(self._clock.now(), running=False, restarts=self.restarts, reason="stopped"))
-
-    async def ingest(
-        self, path: Path, product: Product, *, remove: bool = True, digest: object = None
-    ) -> Acknowledgement:
-        """Makes a complete file a product; the answer says that it is stored, or of what it is a duplicate."""
-        job = lines.ingest_job(str(path), product, digest=digest, remove=remove)
-        return lines.acknowledgement(await self._node.ask("ingest", timeout_s=INGEST_S, **job))
-
-    async def check_pattern(self, pattern: str) -> None:
-        """Raises `BadPattern`, with the position, unless the node can use the pattern."""
-        await self._node.request("check-pattern", pattern=pattern)
-
-    async def whereabouts(
-        self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
-    ) -> Whereabouts:
-        """Where the products of a feed are that a name may mean, and what is known of their way to each site."""
-        job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
-        return whereabouts(await self._node.ask("deliveries", **job))
-
-    async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
-        """What numbers of a feed's log stand for; those that are forgotten are left out."""
-        answer = await self._node.ask("products", feed=feed, epoch=epoch, sequences=list(sequences))
-        return [product_facts(line) for line in answer["products"]]
-
-    async def browse(self, wanted: Browse) -> Browsed:
-        """Which products of a feed's log match."""
-        return browsed(await self._node.ask("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
-
-    async def status(self) -> Line:
-        """What the node says of its feeds and sessions."""
-        return await self._node.request("status")
-
-    async def drain(self, *, limit_s: float) -> bool:
-        """Waits until every connected site has everything it subscribed; False if the limit came first."""
-        with suppress(NodeAway):
-            answer = await self._node.request("drain", timeout_s=limit_s + 5, seconds=limit_s)
-            return bool(answer.get("drained", True))
-        return False
 
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
@@ -199,6 +153,13 @@ class Agent:
             lambda book: book.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=lasts)
         )
         return f"dbt1.{self.ca_sha256}.{text}", kept
+
+    async def fence(self, *, fenced: bool) -> None:
+        """Ends the multicast legs of a sender that may have lost them to another one, or begins them again."""
+        if self._neighbours.fenced != fenced:
+            self._neighbours.fenced = fenced
+            with suppress(NodeAway):
+                await self._apply_plans()
 
     async def refresh(self) -> None:
         """Sends feeds and sites as the ledger has them; what the node does not take now it gets at its next start."""
@@ -223,15 +184,22 @@ class Agent:
 
     async def _make_ready(self) -> None:
         listen = [self._settings.sites]
-        answer = await self._node.request("start", **self._start_job(), listen=listen)
+        job = self._start_job()
+        if self._seat is not None:
+            job["sender"] = await self._neighbours.certified(self._node.request, job["data_dir"])
+        if self._settings.kafka.products != "here":
+            with suppress(LedgerAway):
+                await self._neighbours.look()
+        answer = await self._node.request("start", **job, listen=listen)
         self.ca_sha256 = answer["ca_sha256"]
         self.sites_address = tuple(answer["sites_address"])
         self.version = answer["version"]
         await self._apply_feeds()
         await self._apply_sites()
         await self._apply_plans()
-        await self._apply_upstreams()
-        await self._apply_ldm()
+        if self._seat is None:
+            await self._apply_upstreams()
+            await self._apply_ldm()
         self._say(NodeChanged(self._clock.now(), running=True, restarts=self.restarts))
         await self._books.take_waiting_batches()
 
@@ -250,19 +218,34 @@ class Agent:
             "data_connections": settings.data_connections,
             "receipt_hours": settings.receipt_hours,
             "receipt_bytes": settings.receipt_bytes,
-            "shared_log": lines.shared_log(settings.kafka),
-            "heartbeat_seconds": settings.alarms.heartbeat_s,
+            "shared_log": lines.shared_log(settings.kafka, sends=self._seat is not None),
+            "heartbeat_seconds": settings.alarms.heartbeat_s if self._seat is None else 0.0,
         }
 
     async def _apply_feeds(self) -> None:
         async with self._applying:
             feeds, heads = await self._look_up("feeds", lambda book: (book.feeds.all(), book.heads.all()))
-            answer = await self._node.request("feeds", **lines.feeds_job(feeds, heads))
+            job = lines.feeds_job(self._neighbours.own_feeds(feeds), heads)
             self._accounts.name_unicast_legs(feeds)
-            await self._books.count(heads=lines.opened_heads(answer))
+            answer = await self._open_feeds(job)
+            if self._seat is None:
+                await self._books.count(heads=lines.opened_heads(answer))
         for feed in answer.get("feeds", []):
             if feed.get("recovered"):
                 await self._fault(feed["recovered"], feed=feed["feed"])
+
+    async def _open_feeds(self, job: Line) -> Line:
+        try:
+            return await self._node.request("feeds", **job)
+        except NodeAway:
+            raise
+        except DownburstError as error:
+            if self._seat is None:
+                raise
+            # The hub may not have begun the feed yet, or the brokers are away: tried again each second.
+            _LOG.warning("feeds can't all be opened yet: %s", error.sentence)
+            self._missed = True
+            return {}
 
     async def _apply_sites(self) -> None:
         async with self._applying:
@@ -272,7 +255,7 @@ class Agent:
                     book.sites.all(), book.credentials.usable(), book.subscriptions.all(), book.resends.waiting()
                 ),
             )
-            await self._node.request("sites", **job)
+            await self._node.request("sites", **self._neighbours.tell_sites(job))
 
     async def _apply_plans(self) -> None:
         plans, feeds = await self._look_up("plans", lambda book: (book.plans.all_current(), book.feeds.all()))
@@ -284,8 +267,11 @@ class Agent:
     async def _apply_plan(self, plan: Plan) -> None:
         self._accounts.adopt(plan)
         self._unmet.pop(plan.feed, None)
+        own = self._neighbours.own_part(plan)
+        if own is None:
+            return
         try:
-            await self._node.request("plan", **lines.plan_job(plan, self._settings.multicast))
+            await self._node.request("plan", **lines.plan_job(own, self._settings.multicast))
         except NodeAway:
             raise
         except DownburstError as error:
@@ -338,6 +324,22 @@ class Agent:
                     await self._apply_all()
             except DownburstError as error:
                 _LOG.warning("catching up with the ledger: %s", error.sentence)
+
+    async def _look_around(self) -> None:
+        """Each second: who serves what by now, and who waits for a certificate of this hub."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                if await self._neighbours.look():
+                    self._live.only_senders(self._neighbours.placement.addresses or {}, self._clock.now())
+                    await self._apply_all()
+                await self._neighbours.certify_others(self._node.request)
+            except NodeAway:
+                pass
+            except LedgerAway:
+                self._missed = True
+            except DownburstError as error:
+                _LOG.warning("looking at the nodes of this hub: %s", error.sentence)
 
     async def _apply_all(self) -> None:
         await self._apply_feeds()
@@ -392,7 +394,7 @@ class Agent:
         changed: Event
         match line["event"]:
             case "session":
-                return self._say(lines.session_changed(line))
+                return self._say(replace(lines.session_changed(line), sender=self._seat.name if self._seat else ""))
             case "upstream":
                 what, changed = f"upstream {line['upstream']}", lines.upstream_changed(line)
             case "ldm-source":
@@ -405,8 +407,14 @@ class Agent:
 
     async def _count(self, line: Line) -> None:
         traffic = lines.traffic_seen(line, self._accounts.transports)
-        self._say(traffic)
         counted, minutes = self._accounts.count(traffic)
+        if self._seat is not None:
+            # Arrivals are counted where they arrive, and numbers where they are given.
+            self.egress_bps = traffic.egress_bps
+            self._say(replace(traffic, feeds=(), sender=self._seat.name))
+            await self._books.count(counted)
+            return
+        self._say(traffic)
         heads = [Head(feed.feed, feed.epoch, feed.head) for feed in traffic.feeds if self._grew(feed)]
         if counted or minutes or heads:
             await self._books.count(counted, minutes, heads)
@@ -456,7 +464,9 @@ class Agent:
 
     def _say(self, event: Event) -> None:
         self._live.apply(event)
-        self._bus.publish(event)
+        # Whether a sender's node runs is told by its beats; by the bus it would be the hub's own.
+        if self._seat is None or not isinstance(event, NodeChanged):
+            self._bus.publish(event)
 
 
 def _program(settings: Settings) -> Path:
@@ -468,8 +478,6 @@ def _because(reason: str | None) -> str:
 
 
 _LOG = logging.getLogger("downburst.agent")
-# A product of gigabytes is read, hashed and written before it is acknowledged.
-INGEST_S = 600.0
-BROWSE_S = 60.0
-"""Two million descriptions on a slow disk."""
+CATCHING_UP = "agent-catching-up"
 CATCH_UP_S = 1.0
+LOOK_S = 0.5

@@ -44,12 +44,12 @@ from downburst_worker.circuit_lines import circuit_uses
 Line = dict[str, Any]
 
 
-def shared_log(settings: KafkaSettings) -> Line | None:
-    """Where the node keeps the logs of feeds, if not on its machine alone."""
+def shared_log(settings: KafkaSettings, *, sends: bool = False) -> Line | None:
+    """Where the node keeps the logs of feeds, if not on its machine alone; one that `sends` has copies."""
     if settings.products == "here":
         return None
     shared = settings.model_dump(mode="json", exclude={"products"})
-    return {**shared, "role": settings.products}
+    return {**shared, "role": "sender" if sends else settings.products}
 
 
 def feeds_job(feeds: Iterable[Feed], heads: Sequence[Head]) -> Line:

@@ -64,6 +64,7 @@ COMMANDS = {
     "hub": "hub:hub",
     "scheduler": "hub:scheduler",
     "latency-service": "hub:latency_service",
+    "sender": "hub:sender",
     "put": "products:put",
     "feeds": "feeds:app",
     "sites": "sites:app",

@@ -1,4 +1,4 @@
-"""`downburst hub`, `downburst scheduler`, `downburst latency-service`, `downburst migrate`, `downburst node-path`."""
+"""`downburst hub`, its parts beside it (scheduler, latency-service, sender), `downburst migrate`, `node-path`."""
 
 import asyncio
 import logging
@@ -13,6 +13,7 @@ from downburst.ledger import migrate_ledger, standing_of
 from downburst.settings import Settings, load_settings
 from downburst.wiring import make_data_dir, node_binary, serve
 from downburst.wiring_apart import serve_latency, serve_scheduler
+from downburst.wiring_sender import serve_sender
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The one directory that holds everything.")]
 LedgerUrl = Annotated[
@@ -62,6 +63,17 @@ def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) 
     """
     _log_to_stderr()
     asyncio.run(serve_latency(chosen_settings(settings, ledger_url=ledger)))
+
+
+def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Send for a hub from another machine; start several, and feeds and sites are shared out among them.
+
+    Takes the hub's settings for ledger and Kafka; `sites` is where it listens, `sender.public` what sites are told.
+
+    Example: DOWNBURST_SENDER__PUBLIC=sender1.example.edu:7370 downburst sender --settings /etc/downburst/hub.toml
+    """
+    _log_to_stderr()
+    asyncio.run(serve_sender(chosen_settings(settings, data_dir=data_dir, ledger_url=ledger)))
 
 
 def migrate(

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -38,6 +39,7 @@ class KafkaBus:
         self._lost = 0
         """Events that the brokers did not take, and others were not told of yet."""
         self._saying_lost = False
+        self._listener: Callable[[Event], None] | None = None
 
     async def open(self) -> "KafkaBus":
         """Connects; what is published anywhere after this is heard here. One sentence if it can't be."""
@@ -62,6 +64,10 @@ class KafkaBus:
     def subscribe(self, *kinds: type[Event], limit: int = 1024) -> BusSubscription:
         """A queue of the given event types (all if none is given), of at most `limit` waiting events."""
         return self._local.subscribe(*kinds, limit=limit)
+
+    def hear_others(self, listener: Callable[[Event], None]) -> None:
+        """Has `listener` told what other processes publish, in the order of the topic, before subscribers are."""
+        self._listener = listener
 
     def plans(self) -> list[PlanMade]:
         """The newest plan of every feed that was ever published, by feed."""
@@ -202,7 +208,12 @@ class KafkaBus:
             return
         event = self._event(message)
         if event is not None:
-            self._in_loop(self._local.publish, event)
+            self._in_loop(self._publish_here, event)
+
+    def _publish_here(self, event: Event) -> None:
+        if self._listener is not None:
+            self._listener(event)
+        self._local.publish(event)
 
     def _event(self, message: "Message") -> Event | None:
         try:

@@ -20,6 +20,7 @@ from downburst.ledger.partitions import Partitions
 from downburst.ledger.plans import Legs, Pins, Plans
 from downburst.ledger.receipts import Batches, Frontiers
 from downburst.ledger.resends import Resends
+from downburst.ledger.senders import Assignments, Senders
 from downburst.ledger.sites import Sites, Subscriptions
 from downburst.ledger.upstreams import Upstreams
 
@@ -53,6 +54,8 @@ class Book:
         self.objectives = Objectives(connection, clock)
         self.ports = Ports(connection, clock)
         self.circuits = Circuits(connection, clock)
+        self.senders = Senders(connection, clock)
+        self.assignments = Assignments(connection, clock)
         self.plans = Plans(connection)
         self.pins = Pins(connection, clock)
         self.latency = Latency(connection)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 from downburst.clock import Clock
 from downburst.errors import Failure
 from downburst.ledger.audit import Audit
+from downburst.ledger.databases import speaks_postgresql
 from downburst.ledger.rows import found, key_of, put, put_all, same_key
 from downburst.model import Candidate, Leg, LegCounters, Pin, Plan, Transport
 from downburst.tables import leg_counters, legs, pins, plans
@@ -108,6 +109,9 @@ class Legs:
     def count(self, counted: Iterable[LegCounters]) -> None:
         """Adds counts to what the legs sent before under the same plan version."""
         rows = [asdict(more) for more in counted]
+        if speaks_postgresql(self._connection):
+            # The nodes of a hub add to the same rows.
+            self._connection.execute(select(func.pg_advisory_xact_lock(COUNT_LOCK)))
         known = {key: dict(row._mapping) for key, row in found(self._connection, leg_counters, rows).items()}
         for row in rows:
             before = known.get(key_of(leg_counters, row))
@@ -177,6 +181,7 @@ def _counters(row: Row[Any]) -> LegCounters:
     return LegCounters(**values | {"transport": Transport(values["transport"])})
 
 
+COUNT_LOCK = 7_371
 _ADDED = (
     "products",
     "product_bytes",

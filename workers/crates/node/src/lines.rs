@@ -1,5 +1,6 @@
 //! The lines spoken with the agent: jobs and questions in, answers and events out, one JSON object a line.
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use downburst_model::WallMicros;
 use serde::{Deserialize, Serialize};
@@ -12,11 +13,13 @@ mod circuits;
 mod events;
 mod jobs;
 mod ldm;
+mod sites;
 
 pub(crate) use circuits::*;
 pub(crate) use events::*;
 pub(crate) use jobs::*;
 pub(crate) use ldm::*;
+pub(crate) use sites::*;
 
 /// One line from the agent.
 #[derive(Debug, Deserialize)]
@@ -92,6 +95,16 @@ pub(crate) enum Action {
         /// Give up after this long.
         #[serde(default = "default_drain_seconds")]
         seconds: f64,
+    },
+    /// The public key of a node that is to send for a hub: asked before it is started.
+    SenderKey {
+        /// As in the start job.
+        data_dir: PathBuf,
+    },
+    /// Sign the key of a node that sends for this hub.
+    Certify {
+        /// What the node answered to `sender-key`.
+        public_key: String,
     },
     /// A batch file was loaded and can go.
     BatchLoaded {

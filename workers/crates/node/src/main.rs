@@ -271,6 +271,10 @@ fn site_control(arguments: ControlArguments) -> ExitCode {
         let reason = hub.reason.map_or(String::new(), |reason| format!(": {reason}"));
         let name = hub.name.map_or(String::new(), |name| format!(" ({name})"));
         println!("{}{name} {}{seconds}{preferred}{reason}", hub.address, hub.state);
+        for node in hub.nodes {
+            let state = if node.connected { "serves" } else { "is away, would serve" };
+            println!("    {} {state} {}", node.address, node.feeds.join(", "));
+        }
     }
     ExitCode::SUCCESS
 }

@@ -6,7 +6,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
+};
 use ring::digest::{SHA256, digest};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -39,16 +42,88 @@ pub(crate) fn hub_identity(dir: &Path) -> Result<HubIdentity, String> {
     let params = CertificateParams::new(vec![HUB_NAME.to_owned()])
         .map_err(|error| sentence("no certificate", &error))?;
     let certificate = params.signed_by(&key, &issuer).map_err(|error| sentence("no certificate", &error))?;
+    identity(certificate.der().clone(), ca_der, &key)
+        .map_err(|error| sentence("the certificate can't be used", &error))
+}
+
+/// The public key of a node that sends for a hub, as hex of the point; the private one stays in `dir`, and is made there at first.
+pub(crate) fn sender_key(dir: &Path) -> Result<String, String> {
+    let path = dir.join(SENDER_KEY);
+    let sentence =
+        |error: &dyn std::fmt::Display| format!("the key {} can't be used: {error}", path.display());
+    fs::create_dir_all(dir).map_err(|error| sentence(&error))?;
+    if !path.exists() {
+        let key = KeyPair::generate().map_err(|error| sentence(&error))?;
+        write_private(&path, key.serialize_pem().as_bytes()).map_err(|error| sentence(&error))?;
+    }
+    let key = read_key(&path).map_err(|error| sentence(&error))?;
+    Ok(hex(key.der_bytes()))
+}
+
+/// Signs the key of a node that sends for the hub whose authority lies in `dir`; the certificate and the authority's own, DER in hex.
+/// The authority's private key never leaves the hub.
+pub(crate) fn certify(dir: &Path, public_key: &str) -> Result<(String, String), String> {
+    let key = SenderPublicKey::parse(public_key).ok_or(
+        "the sender's key is no point of P-256 in hex; remove the sender's data directory and start it again",
+    )?;
+    let sentence = |error: &dyn std::fmt::Display| format!("the sender's key can't be signed: {error}");
+    let (ca_der, ca_key) = authority(dir).map_err(|error| sentence(&error))?;
+    let issuer = Issuer::new(authority_params(), ca_key);
+    let params = CertificateParams::new(vec![HUB_NAME.to_owned()]).map_err(|error| sentence(&error))?;
+    let certificate = params.signed_by(&key, &issuer).map_err(|error| sentence(&error))?;
+    Ok((hex(certificate.der()), hex(&ca_der)))
+}
+
+/// The identity of a node that sends for a hub: its own key, and what the hub's authority signed for it.
+pub(crate) fn sender_identity(dir: &Path, certificate: &str, authority: &str) -> Result<HubIdentity, String> {
+    let sentence = |what: &dyn std::fmt::Display| {
+        format!(
+            "the certificate of this sender can't be used: {what}; remove its data directory and start it again"
+        )
+    };
+    let der = |text: &str| from_hex(text).map(CertificateDer::from).ok_or_else(|| sentence(&"it is no hex"));
+    let key = read_key(&dir.join(SENDER_KEY)).map_err(|error| sentence(&error))?;
+    identity(der(certificate)?, der(authority)?, &key).map_err(|error| sentence(&error))
+}
+
+fn identity(
+    certificate: CertificateDer<'static>,
+    authority: CertificateDer<'static>,
+    key: &KeyPair,
+) -> Result<HubIdentity, rustls::Error> {
+    let ca_sha256 = sha256_hex(&authority);
     let config = ServerConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| sentence("TLS 1.3 is not available", &error))?
+        .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
         .with_single_cert(
-            vec![certificate.der().clone(), ca_der.clone()],
+            vec![certificate, authority],
             PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der())),
-        )
-        .map_err(|error| sentence("the certificate can't be used", &error))?;
-    Ok(HubIdentity { config: Arc::new(config), ca_sha256: sha256_hex(&ca_der) })
+        )?;
+    Ok(HubIdentity { config: Arc::new(config), ca_sha256 })
+}
+
+fn read_key(path: &Path) -> Result<KeyPair, String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    KeyPair::from_pem(&text).map_err(|error| error.to_string())
+}
+
+/// A public key that came from elsewhere: a point of P-256, not compressed.
+struct SenderPublicKey(Vec<u8>);
+
+impl SenderPublicKey {
+    fn parse(text: &str) -> Option<Self> {
+        from_hex(text).filter(|point| point.len() == POINT_BYTES && point.first() == Some(&4)).map(Self)
+    }
+}
+
+impl PublicKeyData for SenderPublicKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ECDSA_P256_SHA256
+    }
 }
 
 /// The site's side: trusts the one authority with this fingerprint.
@@ -64,7 +139,17 @@ pub fn site_config(ca_sha256: &str) -> Result<Arc<ClientConfig>, rustls::Error> 
 
 /// SHA-256 in hex.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(digest(&SHA256, bytes).as_ref())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let pairs =
+        text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2));
+    pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
 }
 
 /// Writes a file that only its owner may read, whole or not at all.
@@ -102,6 +187,10 @@ fn authority_params() -> CertificateParams {
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
+
+const SENDER_KEY: &str = "sender.key";
+/// One byte that says how it is written, and two coordinates.
+const POINT_BYTES: usize = 65;
 
 /// Accepts a chain that ends in the authority with the known fingerprint.
 #[derive(Debug)]
@@ -169,5 +258,27 @@ mod tests {
         assert_eq!(first.ca_sha256.len(), 64);
         let mode = fs::metadata(dir.path().join("ca.key")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_sender_shows_what_the_authority_signed_for_its_own_key() {
+        let (hub, sender) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let ca_sha256 = hub_identity(hub.path()).unwrap().ca_sha256;
+        let key = sender_key(sender.path()).unwrap();
+        assert_eq!(key, sender_key(sender.path()).unwrap(), "it is made once");
+        let (certificate, authority) = certify(hub.path(), &key).unwrap();
+        let identity = sender_identity(sender.path(), &certificate, &authority).unwrap();
+        assert_eq!(identity.ca_sha256, ca_sha256, "a site's token of the hub is good at the sender");
+        let other = tempfile::tempdir().unwrap();
+        sender_key(other.path()).unwrap();
+        assert!(sender_identity(other.path(), &certificate, &authority).is_err(), "the key is another one");
+    }
+
+    #[test]
+    fn what_is_no_key_is_not_signed() {
+        let hub = tempfile::tempdir().unwrap();
+        for bad in ["", "04", "zz", "04f", &"00".repeat(65), "\u{e9}"] {
+            assert!(certify(hub.path(), bad).unwrap_err().contains("P-256"), "{bad:?}");
+        }
     }
 }

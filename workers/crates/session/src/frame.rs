@@ -8,8 +8,8 @@ use crate::{
     Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered,
     CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Expired, FeedStart, Forged,
     Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark,
-    Marked, Nak, NextKey, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin, ResentEnded,
-    ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
+    Marked, Nak, NextKey, Nodes, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin,
+    ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
 };
 
 /// What a frame holds.
@@ -99,6 +99,7 @@ messages! {
     49 => CredentialOffered,
     50 => CredentialKept,
     51 => CredentialShown,
+    52 => Nodes,
 }
 
 /// Why a stream of frames can't be read on. The peer is at fault.

@@ -8,11 +8,13 @@ use minicbor::{Decode, Encode};
 mod circuits;
 mod credentials;
 mod legs;
+mod nodes;
 mod receipts;
 
 pub use circuits::*;
 pub use credentials::*;
 pub use legs::*;
+pub use nodes::*;
 pub use receipts::*;
 
 /// Site to hub, first frame of a connection.

@@ -10,5 +10,9 @@ pub const VERSION_HEARTBEATS: u16 = 3;
 /// A site changes its credential while its session goes on.
 pub const VERSION_CREDENTIALS: u16 = 4;
 
+/// A hub may be several nodes, and tells a site which of them serves which of its feeds.
+pub const VERSION_NODES: u16 = 5;
+
 /// The versions this release speaks, best first.
-pub const VERSIONS: [u16; 4] = [VERSION_CREDENTIALS, VERSION_HEARTBEATS, VERSION_TRAINS, VERSION];
+pub const VERSIONS: [u16; 5] =
+    [VERSION_NODES, VERSION_CREDENTIALS, VERSION_HEARTBEATS, VERSION_TRAINS, VERSION];

@@ -25,7 +25,7 @@ use super::traffic::Counters;
 use super::upstreams::Upstreams;
 use super::{Connect, Hub, accept, browsing, deliveries, lock};
 use crate::clock::Clock;
-use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, Start};
+use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, SenderLine, Start};
 use crate::{tcp, tls};
 
 /// Does one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
@@ -55,6 +55,10 @@ pub(super) async fn take(
                 }),
             );
         }
+        (Action::SenderKey { data_dir }, None) => {
+            let key = tls::sender_key(&data_dir.join("tls")).map(|key| json!({"public_key": key}));
+            lines.answer(id, key.map_err(|error| Failure::new("io", error)));
+        }
         (_, None) => lines.answer(id, Err(Failure::new("bad-request", "the first job must be start"))),
         (action, Some(hub)) => running(Arc::clone(hub), id, action),
     }
@@ -82,8 +86,7 @@ async fn open(
             )
         })?;
     }
-    let identity =
-        tls::hub_identity(&start.data_dir.join("tls")).map_err(|error| Failure::new("io", error))?;
+    let identity = identity(&start).map_err(|error| Failure::new("io", error))?;
     let mut listeners = Vec::new();
     for address in &start.listen {
         let listener = TcpListener::bind(address).await.map_err(|error| busy(address, &error))?;
@@ -131,6 +134,16 @@ async fn open(
         "ca_sha256": identity.ca_sha256, "sites_address": addresses, "version": env!("CARGO_PKG_VERSION"),
     });
     Ok((hub, answer))
+}
+
+fn identity(start: &Start) -> Result<tls::HubIdentity, String> {
+    let keys = start.data_dir.join("tls");
+    match &start.sender {
+        Some(SenderLine { certificate, authority, .. }) => {
+            tls::sender_identity(&keys, certificate, authority)
+        }
+        None => tls::hub_identity(&keys),
+    }
 }
 
 fn keep_receipts(start: &Start, clock: Clock, lines: Lines) -> Receipts {
@@ -193,6 +206,12 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             let behind = drain(&hub, Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))).await;
             Ok(json!({"drained": behind == 0, "behind": behind}))
         }),
+        Action::Certify { public_key } => {
+            let signed = tls::certify(&hub.start.data_dir.join("tls"), &public_key);
+            let signed = signed
+                .map(|(certificate, authority)| json!({"certificate": certificate, "authority": authority}));
+            lines.answer(id, signed.map_err(|error| Failure::new("bad-request", error)));
+        }
         Action::BatchLoaded { batch } => {
             hub.batch_loaded(&batch);
             done(Ok(()));
@@ -205,7 +224,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
                 Err(Failure::new("bad-request", "nobody waits for this enrolment any more"))
             });
         }
-        Action::Start(_) | Action::Stop => {}
+        Action::Start(_) | Action::SenderKey { .. } | Action::Stop => {}
     }
 }
 
@@ -274,7 +293,10 @@ async fn drain(hub: &Hub, patience: Duration) -> usize {
 fn behind(hub: &Hub) -> usize {
     let feeds = hub.feeds.all();
     let lacks = |site: &downburst_model::SiteName, handle: &super::roster::Handle| {
-        let line = hub.roster.site(site);
+        let line = hub.roster.site(site).map(|line| match hub.start.sender {
+            Some(_) => line.served_at(hub.start.own_address()),
+            None => line,
+        });
         let subscribed: std::collections::BTreeSet<FeedName> =
             line.iter().flat_map(|line| line.subscriptions.iter().map(|item| item.feed.clone())).collect();
         let status = lock(&handle.status);

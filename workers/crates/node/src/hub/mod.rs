@@ -39,6 +39,7 @@ mod text;
 mod traffic;
 mod upstreams;
 mod watched;
+mod wishes;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

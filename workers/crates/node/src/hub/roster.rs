@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
-    ActionFailed, CircuitEnd, CircuitOffer, ClockOffset, FeedHandling, Frontier, LegJoin, NextKey,
-    RefusalCode, Refused, StreamId, Subscription, Ticket, Tickets,
+    ActionFailed, CircuitEnd, CircuitOffer, ClockOffset, Frontier, LegJoin, NextKey, RefusalCode, Refused,
+    StreamId, Ticket, Tickets,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
@@ -20,7 +20,7 @@ use super::deliveries::SessionView;
 use super::reading::Wanted;
 use super::strangers::Strangers;
 use super::{lock, pace};
-use crate::lines::{EnrolAnswer, SiteLine, SubscriptionLine};
+use crate::lines::{EnrolAnswer, SiteLine};
 use crate::tcp::PathFacts;
 
 mod credentials;
@@ -63,7 +63,8 @@ pub(super) struct Handle {
 /// What the rest of the hub tells a session.
 #[derive(Debug)]
 pub(super) enum Command {
-    Subscriptions(Vec<Subscription>, Vec<FeedHandling>),
+    /// What the site gets, how it is handled or which nodes of the hub serve it changed.
+    Subscriptions,
     Circuit(Box<CircuitOffer>),
     EndCircuit(CircuitEnd),
     /// Circuits or plans changed: data connections may have to go another way.
@@ -375,33 +376,6 @@ impl Roster {
     }
 }
 
-/// What a site gets, in the session's words.
-pub(super) fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
-    line.subscriptions
-        .iter()
-        .map(|item| Subscription {
-            feed: item.feed.clone(),
-            pattern: item.pattern.clone(),
-            not_pattern: item.not_pattern.clone(),
-            within: item.within.clone(),
-        })
-        .collect()
-}
-
-/// How its feeds are handled: the longest hold and the longest age of a feed's subscriptions count, and one without an age has none.
-pub(super) fn handling(line: &SiteLine) -> Vec<FeedHandling> {
-    let mut feeds: BTreeMap<&FeedName, Vec<&SubscriptionLine>> = BTreeMap::new();
-    for item in &line.subscriptions {
-        feeds.entry(&item.feed).or_default().push(item);
-    }
-    let handled = feeds.into_iter().map(|(feed, items)| FeedHandling {
-        feed: feed.clone(),
-        hold_us: items.iter().filter_map(|item| item.hold_us).max(),
-        max_age_us: items.iter().try_fold(0, |longest, item| Some(item.max_age_us?.max(longest))),
-    });
-    handled.filter(|it| it.hold_us.is_some() || it.max_age_us.is_some()).collect()
-}
-
 /// What a connected site has to be told of a new line.
 fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
     let mut commands = Vec::new();
@@ -412,10 +386,12 @@ fn changes(known: Option<&SiteLine>, line: &SiteLine) -> Vec<Command> {
     if known.is_none_or(|known| pace(known) != pace(line)) {
         commands.push(Command::Pace);
     }
-    if known.is_none_or(|known| known.subscriptions != line.subscriptions) {
-        commands.push(Command::Subscriptions(subscriptions(line), handling(line)));
+    let nodes = |line: &SiteLine| (line.nodes_version, line.nodes.clone());
+    let moved = known.is_none_or(|known| nodes(known) != nodes(line));
+    if moved || known.is_none_or(|known| known.subscriptions != line.subscriptions) {
+        commands.push(Command::Subscriptions);
     }
-    if known.is_none_or(|known| known.resends != line.resends) {
+    if moved || known.is_none_or(|known| known.resends != line.resends) {
         commands.push(Command::Resends);
     }
     commands

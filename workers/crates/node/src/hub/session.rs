@@ -318,14 +318,7 @@ impl Session {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Subscriptions(items, handling) => {
-                self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
-                self.tell_grown();
-                self.tell(HubInput::Handling(handling));
-                self.tell(HubInput::Subscriptions(items));
-                self.tell_subscribed();
-                self.answer_for_heartbeats();
-            }
+            Command::Subscriptions => self.subscriptions_changed(),
             Command::LookAtFeeds => {
                 let news = self.watched.look_for(&self.subscribed, &self.hub.feeds);
                 self.tell_all(news);

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, Weak};
 
 use downburst_log::FeedLog;
 use downburst_model::{Class, FeedName, Hops, HubName, ProductInfo};
+use downburst_session::VERSION_NODES;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::{Hub, lock};
 use crate::lines::{Event, Failure, UpstreamLine};
-use crate::site::{HubPlace, Identity, News, Parts, Role, Shelf, Site, prepare_place};
+use crate::site::{HubPlace, Identity, News, Parts, Role, Shelf, Site, Turn, prepare_place};
 
 /// All upstreams of this hub.
 #[derive(Default)]
@@ -114,7 +115,10 @@ impl Upstream {
             hub: place,
             identity,
             clock: hub.clock,
-            versions: hub.start.session_versions.clone(),
+            // What it takes goes into this hub's own logs by one connection: the upstream's own node serves it all.
+            versions: hub.start.session_versions.iter().copied().filter(|it| *it < VERSION_NODES).collect(),
+            only: None,
+            turn: Turn::default(),
             reading: crate::site::Reading::default(),
             ports: Vec::new(),
             shelf: Arc::clone(&intake) as Arc<dyn Shelf>,
@@ -151,6 +155,8 @@ async fn hear(intake: Arc<Intake>, mut news: mpsc::UnboundedReceiver<News>) {
                 );
             }
             News::Unkept(sentence) => intake.fault(sentence, None),
+            // It speaks no version in which a hub tells of nodes.
+            News::Nodes(_) => {}
         }
     }
 }

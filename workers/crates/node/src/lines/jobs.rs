@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use downburst_log::{DuplicateRule, Durability};
-use downburst_model::{Class, Epoch, FeedName, IdFilter, LegId, Sequence, SiteName, Transport, WallMicros};
+use downburst_model::{Class, Epoch, FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
 use downburst_session::Duplicates;
 use serde::Deserialize;
 
@@ -46,6 +46,27 @@ pub(crate) struct Start {
     /// How often a heartbeat goes into each feed that a site takes; 0: never.
     #[serde(default)]
     pub(crate) heartbeat_seconds: f64,
+    /// Says that this node is one of several that send for a hub; absent: it is the hub's own.
+    #[serde(default)]
+    pub(crate) sender: Option<SenderLine>,
+}
+
+impl Start {
+    /// The address by which sites know this node among the nodes of its hub; the hub's own node has none.
+    pub(crate) fn own_address(&self) -> &str {
+        self.sender.as_ref().map_or("", |sender| &sender.address)
+    }
+}
+
+/// A node that sends for a hub.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct SenderLine {
+    /// Where sites reach it: `HOST:PORT`, as the other nodes tell them.
+    pub(crate) address: String,
+    /// What the hub's authority signed for the key of this node, DER in hex.
+    pub(crate) certificate: String,
+    /// The authority's own certificate, DER in hex.
+    pub(crate) authority: String,
 }
 
 /// See [`Action::Feeds`].
@@ -158,81 +179,6 @@ impl From<DuplicateWord> for Duplicates {
     }
 }
 
-/// See [`Action::Sites`].
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct SiteLine {
-    /// Its name.
-    pub(crate) site: SiteName,
-    /// What it may prove itself with.
-    pub(crate) credentials: Vec<CredentialLine>,
-    /// The feeds it may have; `*`: all.
-    #[serde(default = "all_feeds")]
-    pub(crate) allow: Vec<String>,
-    /// What of them it may have; of a feed that is not named here all.
-    #[serde(default)]
-    pub(crate) limits: Vec<LimitLine>,
-    /// What it gets.
-    pub(crate) subscriptions: Vec<SubscriptionLine>,
-    /// What it gets once more.
-    #[serde(default)]
-    pub(crate) resends: Vec<ResendLine>,
-    /// The interface it listens to multicast on; empty: the one that reaches the hub.
-    #[serde(default)]
-    pub(crate) interface: String,
-    /// False: may not connect.
-    pub(crate) active: bool,
-    /// How many data connections it gets; absent: as many as help.
-    #[serde(default)]
-    pub(crate) data_connections: Option<usize>,
-    /// What its access takes, in bits per second, if that is known.
-    #[serde(default)]
-    pub(crate) access_rate_bps: Option<u64>,
-    /// What the site allows in each hour of the day (UTC), in bits per second; 0: as much as its access takes. Empty: the same for all.
-    #[serde(default)]
-    pub(crate) ceiling_bps_by_hour: Vec<u64>,
-    /// A site that keeps its LDM: matches its name, in lower case, or its address. Its subscriptions are what it may ask for.
-    #[serde(default)]
-    pub(crate) ldm_host: Option<String>,
-    /// Where several sites know a host, the lower one decides.
-    #[serde(default)]
-    pub(crate) ldm_order: i64,
-}
-
-impl SiteLine {
-    /// Whether its allow list covers the feed.
-    pub(crate) fn may_take(&self, feed: &FeedName) -> bool {
-        covers(&self.allow, feed)
-    }
-
-    /// Without what the allow list does not cover, whatever was subscribed or ordered before.
-    pub(crate) fn within_rights(mut self) -> Self {
-        let covers = |feed: &FeedName| covers(&self.allow, feed);
-        self.subscriptions.retain(|item| covers(&item.feed));
-        self.resends.retain(|item| covers(&item.feed));
-        for item in &mut self.subscriptions {
-            item.within = limits_of(&self.limits, &item.feed);
-        }
-        for item in &mut self.resends {
-            item.within = limits_of(&self.limits, &item.feed);
-        }
-        self
-    }
-}
-
-/// What of the feed the site may have; `None`: all of it.
-fn limits_of(limits: &[LimitLine], feed: &FeedName) -> Option<Vec<IdFilter>> {
-    let granted = limits.iter().filter(|limit| limit.feed == *feed).map(|limit| limit.granted.clone());
-    Some(granted.collect()).filter(|granted: &Vec<IdFilter>| !granted.is_empty())
-}
-
-fn covers(allow: &[String], feed: &FeedName) -> bool {
-    allow.iter().any(|name| name == "*" || name == feed.as_str())
-}
-
-fn all_feeds() -> Vec<String> {
-    vec!["*".to_owned()]
-}
-
 /// See [`Action::Upstreams`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct UpstreamLine {
@@ -245,89 +191,6 @@ pub(crate) struct UpstreamLine {
     /// The feeds to take; empty: all that exist here.
     #[serde(default)]
     pub(crate) feeds: Vec<FeedName>,
-}
-
-/// A credential, known by its hash.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct CredentialLine {
-    /// SHA-256 of the secret, in hex.
-    pub sha256: String,
-    /// When it ends.
-    pub(crate) expires_us: Option<WallMicros>,
-    /// From when on the site is asked for another one; absent: never.
-    #[serde(default)]
-    pub(crate) renew_us: Option<WallMicros>,
-    /// The one that it took the place of. While that is told too, nobody knows that the site shows this one.
-    #[serde(default)]
-    pub(crate) replaces: Option<String>,
-}
-
-impl CredentialLine {
-    pub(crate) fn has_ended(&self, now: WallMicros) -> bool {
-        self.expires_us.is_some_and(|expires| expires <= now)
-    }
-}
-
-/// What of a feed a site may have.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct LimitLine {
-    /// The feed.
-    pub(crate) feed: FeedName,
-    /// Ids that match, unless they match the other.
-    #[serde(flatten)]
-    pub(crate) granted: IdFilter,
-}
-
-/// A subscription.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct SubscriptionLine {
-    /// The feed.
-    pub(crate) feed: FeedName,
-    /// Ids that match are wanted.
-    pub(crate) pattern: String,
-    /// Unless they match this.
-    pub(crate) not_pattern: Option<String>,
-    /// Local software sees live products in order; a missing one holds back later ones so long.
-    #[serde(default)]
-    pub(crate) hold_us: Option<u64>,
-    /// What was stored longer ago is not sent any more.
-    #[serde(default)]
-    pub(crate) max_age_us: Option<i64>,
-    /// What of the feed the site may have at all; told apart, in `limits`.
-    #[serde(skip)]
-    pub(crate) within: Option<Vec<IdFilter>>,
-}
-
-/// Stored products that a site gets once more.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct ResendLine {
-    /// Its number, never given twice.
-    pub(crate) resend: u64,
-    /// The feed.
-    pub(crate) feed: FeedName,
-    /// Whether the site gets what it has already, too.
-    pub(crate) kind: ResendKind,
-    /// Stored at this moment or later.
-    pub(crate) from_us: WallMicros,
-    /// Stored before this moment.
-    pub(crate) to_us: WallMicros,
-    /// Ids that go.
-    pub(crate) wanted: IdFilter,
-    /// Unless they match one of these.
-    pub(crate) had: Vec<IdFilter>,
-    /// What of the feed the site may have at all; told apart, in `limits`.
-    #[serde(skip)]
-    pub(crate) within: Option<Vec<IdFilter>>,
-}
-
-/// Why stored products travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ResendKind {
-    /// Somebody asked for them.
-    Resend,
-    /// A subscription begins in the past.
-    Backfill,
 }
 
 /// See [`Action::Plan`].
@@ -465,31 +328,4 @@ const fn default_receipt_bytes() -> u64 {
 
 const fn default_batch_seconds() -> f64 {
     1.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_subscribed_and_ordered_is_kept_to_what_the_site_may_have() {
-        let wish = |feed: &str| serde_json::json!({"feed": feed, "pattern": ".*", "not_pattern": null});
-        let filter = serde_json::json!({"pattern": "x", "not_pattern": null});
-        let line = serde_json::json!({
-            "site": "oslo", "credentials": [], "active": true, "allow": ["A", "B"],
-            "limits": [{"feed": "A", "pattern": "^YZ", "not_pattern": "TEST"}, {"feed": "A", "pattern": "^SA"}],
-            "subscriptions": [wish("A"), wish("B"), wish("C")],
-            "resends": [{"resend": 1, "feed": "A", "kind": "resend", "from_us": 0, "to_us": 9, "wanted": filter, "had": []}],
-        });
-        let line = serde_json::from_value::<SiteLine>(line).unwrap().within_rights();
-        let granted = |pattern: &str, not_pattern: Option<&str>| IdFilter {
-            pattern: pattern.to_owned(),
-            not_pattern: not_pattern.map(str::to_owned),
-        };
-        let of_a = Some(vec![granted("^YZ", Some("TEST")), granted("^SA", None)]);
-        let kept: Vec<_> =
-            line.subscriptions.iter().map(|it| (it.feed.as_str(), it.within.clone())).collect();
-        assert_eq!(kept, [("A", of_a.clone()), ("B", None)]);
-        assert_eq!(line.resends[0].within, of_a);
-    }
 }

@@ -9,6 +9,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 
+use super::links::Drive;
+
 /// What a person asks a running site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
@@ -48,6 +50,31 @@ pub struct HubStatus {
     pub preferred: bool,
     /// Why there is no connection.
     pub reason: Option<String>,
+    /// Where the hub is several nodes: those that serve the site.
+    #[serde(default)]
+    pub nodes: Vec<NodeStatus>,
+}
+
+/// How it stands with one of several nodes of a hub.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeStatus {
+    /// Its address.
+    pub address: String,
+    /// What it serves of the site's feeds.
+    pub feeds: Vec<String>,
+    /// Whether there is a connection.
+    pub connected: bool,
+}
+
+impl NodeStatus {
+    pub(super) fn of(drive: &Drive) -> Self {
+        let feeds = drive.wanted.only.iter().flatten();
+        Self {
+            address: drive.wanted.address.clone(),
+            feeds: feeds.map(|feed| feed.as_str().to_owned()).collect(),
+            connected: drive.well,
+        }
+    }
 }
 
 /// A question that waits for its answer.

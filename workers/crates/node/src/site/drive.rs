@@ -1,5 +1,5 @@
 //! Drives the site's half of the session with one hub.
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,12 +35,15 @@ mod groups;
 mod waits;
 
 use credentials::Saving;
+pub(crate) use credentials::Turn;
 use waits::{wait_dial, wait_link};
 
 /// The connection to one hub, made and kept.
 pub(crate) struct Site {
     hub: HubPlace,
     identity: Identity,
+    /// The feeds that come by it; `None`: all that the hub gives.
+    only: Option<BTreeSet<FeedName>>,
     clock: Clock,
     machine: SiteSession,
     assemblies: Assemblies,
@@ -112,8 +115,10 @@ impl Site {
         let Parts {
             hub,
             identity,
+            turn,
             clock,
             versions,
+            only,
             reading,
             ports,
             shelf,
@@ -123,7 +128,7 @@ impl Site {
             roles,
             news,
         } = parts;
-        let (state, feeds) = recover(&hub, shelf.as_ref(), &completeness)?;
+        let (state, feeds) = recover(&hub, only.as_ref(), shelf.as_ref(), &completeness)?;
         let (result_sender, results) = mpsc::unbounded_channel();
         let (complete, store_thread) = store::start(Arc::clone(&shelf), clock, result_sender)?;
         let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
@@ -133,7 +138,8 @@ impl Site {
         Ok(Self {
             circuits: Circuits::start(ports, &format!("site {}", hub.state.display()), clock),
             assemblies: Assemblies::new(&hub.spool),
-            machine: SiteSession::new(software, state).speaking(&versions),
+            machine: SiteSession::new(software, state).speaking(&versions).only(only.clone()),
+            only,
             hub,
             identity,
             clock,
@@ -170,7 +176,7 @@ impl Site {
             hang_up: false,
             silent: false,
             resting: false,
-            saving: Saving::default(),
+            saving: Saving::by_turns(turn),
         })
     }
 
@@ -430,6 +436,7 @@ impl Site {
             silent,
         });
         self.hang_up = false;
+        self.saving.end_turn();
         self.groups.clear();
         self.asks.clear();
         self.data.clear();

@@ -61,9 +61,13 @@ impl Waker {
         let _ = self.wake.try_send(());
     }
 
-    /// The feeds whose live products are to be shown in order: all of them.
-    pub(super) fn order(&self, holds: BTreeMap<FeedName, Duration>) {
+    /// The feeds whose live products are to be shown in order: all of them, or all of `only` these.
+    pub(super) fn order(&self, only: Option<&BTreeSet<FeedName>>, mut holds: BTreeMap<FeedName, Duration>) {
         let mut wishes = locked(&self.wishes);
+        if let Some(only) = only {
+            let others = wishes.holds.iter().filter(|(feed, _)| !only.contains(*feed));
+            holds.extend(others.map(|(feed, hold)| (feed.clone(), *hold)));
+        }
         wishes.missing.retain(|feed, _| holds.contains_key(feed));
         wishes.holds = holds;
         drop(wishes);
@@ -77,20 +81,22 @@ impl Waker {
     }
 }
 
-/// Whoever wants to know of local software: the connection to the hub that serves the site.
+/// Whoever wants to know of local software: the connections to the hub that serves the site.
 #[derive(Clone, Default)]
 pub(crate) struct DoneTo(Arc<Mutex<Listener>>);
 
 #[derive(Default)]
 struct Listener {
     sender: Option<mpsc::UnboundedSender<Told>>,
+    /// Where feeds have a connection of their own.
+    by_feed: BTreeMap<FeedName, mpsc::UnboundedSender<Told>>,
     /// What the next one has to know as well.
     failed: BTreeMap<FeedName, ActionFailed>,
 }
 
 impl Listener {
-    fn tell(&self, told: Told) {
-        if let Some(sender) = &self.sender {
+    fn tell(&self, feed: &FeedName, told: Told) {
+        if let Some(sender) = self.by_feed.get(feed).or(self.sender.as_ref()) {
             // Nobody misses a stamp after the end of the connection.
             let _ = sender.send(told);
         }
@@ -98,16 +104,23 @@ impl Listener {
 }
 
 impl DoneTo {
-    pub(super) fn set(&self, sender: mpsc::UnboundedSender<Told>) {
+    /// Tells of these feeds there, and of others to `sender`.
+    pub(super) fn set(
+        &self,
+        sender: Option<mpsc::UnboundedSender<Told>>,
+        by_feed: BTreeMap<FeedName, mpsc::UnboundedSender<Told>>,
+    ) {
         let mut listener = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        listener.sender = Some(sender);
+        (listener.sender, listener.by_feed) = (sender, by_feed);
         for (feed, failed) in &listener.failed {
-            listener.tell(Told::Acts { feed: feed.clone(), failed: Some(failed.clone()) });
+            listener.tell(feed, Told::Acts { feed: feed.clone(), failed: Some(failed.clone()) });
         }
     }
 
     fn tell(&self, done: Done) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).tell(Told::Done(done));
+        let listener = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let feed = done.key.feed.clone();
+        listener.tell(&feed, Told::Done(done));
     }
 
     /// What local software can't do with a feed, or that it can again.
@@ -117,7 +130,7 @@ impl DoneTo {
             Some(failed) => drop(listener.failed.insert(feed.clone(), failed.clone())),
             None => drop(listener.failed.remove(feed)),
         }
-        listener.tell(Told::Acts { feed: feed.clone(), failed });
+        listener.tell(feed, Told::Acts { feed: feed.clone(), failed });
     }
 }
 

@@ -5,20 +5,16 @@ use std::time::Duration;
 
 use downburst_log::{ProductLog as _, Retention};
 use downburst_model::Micros;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc;
 
 use super::choice::{Choice, Standing};
-use super::complete::Completeness;
-use super::control::{Answer, Asked, HubStatus, Request};
-use super::drive::Site;
-use super::files::{self, DoneTo, Told, Waker};
-use super::identity::Identity;
-use super::role::{News, Parts, Role};
-use super::shelf::Shelf;
+use super::control::{Answer, Asked, HubStatus, NodeStatus, Request};
+use super::files::{self, DoneTo};
+use super::links::{Common, FromDrive, Link};
+use super::role::News;
 use super::state::places;
 use super::store::Logs;
-use super::{Ending, Receive, control, prepare_place};
+use super::{Ending, Receive, control};
 use crate::actions::{Actions, Bell, Scouring};
 use crate::clock::Clock;
 
@@ -26,40 +22,22 @@ use crate::clock::Clock;
 pub(super) struct Hubs {
     clock: Clock,
     choice: Choice,
+    common: Common,
     links: Vec<Link>,
-    news: mpsc::UnboundedReceiver<(usize, News)>,
+    news: mpsc::UnboundedReceiver<(FromDrive, News)>,
     logs: Arc<Logs>,
-    files: Option<(Waker, std::thread::JoinHandle<()>)>,
+    files: Option<std::thread::JoinHandle<()>>,
     done_to: DoneTo,
     actions: Option<Actions>,
     scouring: Option<Scouring>,
     asked: mpsc::Receiver<Asked>,
+    /// The hub whose connections hear of local software.
+    told: Option<usize>,
     ending: Option<Ending>,
 }
 
-/// The connection to a hub, as the site sees it.
-struct Link {
-    address: String,
-    /// The hub's name, once it said it.
-    name: Option<String>,
-    /// Why there is no connection.
-    sentence: Option<String>,
-    roles: watch::Sender<Role>,
-    done: mpsc::UnboundedSender<Told>,
-    task: JoinHandle<()>,
-}
-
-/// What the links share while they are made.
-struct Common {
-    clock: Clock,
-    logs: Arc<Logs>,
-    completeness: Arc<Completeness>,
-    waker: Option<Waker>,
-    news: mpsc::UnboundedSender<(usize, News)>,
-}
-
 impl Hubs {
-    /// Opens the site's logs and begins to call its hubs.
+    /// Opens the site's logs, and reads where it stands with its hubs; none of them is called yet.
     pub(super) fn open(receive: &Receive, clock: Clock) -> Result<Self, String> {
         let retention = Retention { hours: receive.retention_hours, bytes: receive.retention_bytes };
         let several = receive.hubs.len() > 1;
@@ -73,24 +51,33 @@ impl Hubs {
             .then(|| files::start(Arc::clone(&logs), &receive.directory, clock, done_to.clone()))
             .transpose()?;
         let (news_sender, news) = mpsc::unbounded_channel();
-        let common = Common {
-            clock,
-            logs: Arc::clone(&logs),
-            completeness: Arc::default(),
-            waker: files.as_ref().map(|(waker, _)| waker.clone()),
-            news: news_sender,
-        };
-        let sites = common.sites(receive)?;
+        let (waker, files) = files.unzip();
+        let common = Common::new(receive.clone(), clock, Arc::clone(&logs), waker, news_sender);
+        let places = places(&receive.directory, &receive.hubs).into_iter();
+        let both = places.zip(&receive.hubs).enumerate();
+        let links = both.map(|(hub, (place, choice))| Link::open(&common, hub, place, choice));
+        let links = links.collect::<Result<Vec<Link>, String>>()?;
         let actions = Actions::start(&receive.actions, &receive.directory, &logs, bell, clock, &done_to)?;
         let scouring = Scouring::start(&receive.scour, &receive.directory)?;
-        let links: Vec<Link> = sites.into_iter().enumerate().map(|(hub, it)| common.start(hub, it)).collect();
         let return_after = Micros(u64::try_from(receive.return_after.as_micros()).unwrap_or(u64::MAX));
         let choice = Choice::new(links.len(), return_after, clock.monotonic());
         let asked = control::listen(&receive.directory);
-        let hubs =
-            Self { clock, choice, links, news, logs, files, done_to, actions, scouring, asked, ending: None };
-        hubs.tell_files();
-        Ok(hubs)
+        let ending = None;
+        Ok(Self {
+            clock,
+            choice,
+            common,
+            links,
+            news,
+            logs,
+            files,
+            done_to,
+            actions,
+            scouring,
+            asked,
+            told: None,
+            ending,
+        })
     }
 
     /// Works until asked to end or refused for good by all hubs.
@@ -100,14 +87,18 @@ impl Hubs {
         let mut reread = crate::signals::Reread::listen();
         loop {
             self.decide();
+            self.arrange().await;
             if let Some(ending) = self.ending.take() {
                 self.close().await;
                 return ending;
             }
-            let pause = self.choice.deadline().map(|due| due.since(self.clock.monotonic()).0);
+            let asks = self.links.iter().filter_map(|link| link.nodes.ask_at());
+            let asks = asks.filter(|at| *at > self.clock.monotonic());
+            let due = self.choice.deadline().into_iter().chain(asks).min();
+            let pause = due.map(|due| due.since(self.clock.monotonic()).0);
             let pause = pause.map_or(LONGEST_PAUSE, Duration::from_micros);
             tokio::select! {
-                Some((hub, news)) = self.news.recv() => self.take_news(hub, news),
+                Some((from, news)) = self.news.recv() => self.take_news(from, news),
                 Some(asked) = self.asked.recv() => self.take_asked(asked),
                 _ = retain.tick() => self.retain(),
                 () = reread.asked() => self.reread(),
@@ -125,39 +116,67 @@ impl Hubs {
     }
 
     fn switch(&mut self, left: usize, next: usize) {
-        let address = |hub: usize| self.links.get(hub).map(|link| link.address.as_str());
+        let address = |hub: usize| self.links.get(hub).map(Link::address);
         tracing::warn!(from = address(left), to = address(next), "another hub serves this site from here on");
-        for (hub, role) in [(left, Role::StandBy), (next, Role::Serve)] {
-            if let Some(link) = self.links.get(hub) {
-                link.roles.send_replace(role);
+    }
+
+    /// Makes and ends connections, so that they are as the hubs said and as was decided.
+    async fn arrange(&mut self) {
+        let (active, mut changed) = (self.choice.active(), false);
+        for (hub, link) in self.links.iter_mut().enumerate() {
+            match link.arrange(&mut self.common, hub == active).await {
+                Ok(news) => changed |= news,
+                Err(sentence) => self.ending = Some(Ending::BadUse(sentence)),
             }
         }
-        self.tell_files();
+        if changed || self.told != Some(active) {
+            self.told = Some(active);
+            self.tell_files();
+        }
     }
 
     /// The stamps of files go into the receipts of the hub that serves.
     fn tell_files(&self) {
         if let Some(link) = self.links.get(self.choice.active()) {
-            self.done_to.set(link.done.clone());
+            let (all, by_feed) = link.listeners();
+            self.done_to.set(all, by_feed);
         }
     }
 
-    fn take_news(&mut self, hub: usize, news: News) {
-        let now = self.clock.monotonic();
+    fn take_news(&mut self, from: FromDrive, news: News) {
+        let (now, hub) = (self.clock.monotonic(), from.hub);
         let Some(link) = self.links.get_mut(hub) else { return };
+        let Some(drive) = link.drive(from) else { return };
+        let wanted = drive.wanted.clone();
         match news {
             // A connection made for the role before is about to end.
-            News::Well { hub: name, role } if role == *link.roles.borrow() => {
+            News::Well { hub: name, role } if role == wanted.role => {
+                drive.well = true;
                 (link.name, link.sentence) = (Some(name), None);
-                self.choice.is_well(now, hub);
+                if wanted.is_part() {
+                    link.nodes.is_well(&wanted.address);
+                }
+                self.told_well(hub);
             }
             News::Well { .. } => {}
             News::Away { sentence, silent } => {
+                drive.well = false;
                 link.sentence = Some(sentence);
-                self.choice.is_away(now, hub, silent);
+                if wanted.asks() {
+                    link.nodes.asked_in_vain(now);
+                } else if !wanted.is_part() || link.nodes.is_away(now, &wanted.address) {
+                    self.choice.is_away(now, hub, silent);
+                }
             }
+            News::Nodes(nodes) => match link.nodes.take(now, nodes) {
+                Ok(true) => {
+                    tracing::info!(hub = link.address(), "the hub said which of its nodes serve this site")
+                }
+                Ok(false) => {}
+                Err(sentence) => self.ending = Some(Ending::BadUse(sentence)),
+            },
             News::Refused(sentence) => {
-                tracing::error!(hub = link.address, "the hub refused: {sentence}");
+                tracing::error!(hub = link.address(), "the hub refused: {sentence}");
                 link.sentence = Some(sentence.clone());
                 self.choice.has_refused(hub);
                 if self.choice.is_refused_by_all() {
@@ -165,6 +184,14 @@ impl Hubs {
                 }
             }
             News::Unkept(sentence) => self.ending = Some(Ending::BadUse(sentence)),
+        }
+    }
+
+    /// The first of several nodes makes the hub well.
+    fn told_well(&mut self, hub: usize) {
+        let is_well = self.links.get(hub).is_some_and(Link::is_well);
+        if is_well && !matches!(self.choice.standing(hub), Some(Standing::Well { .. })) {
+            self.choice.is_well(self.clock.monotonic(), hub);
         }
     }
 
@@ -187,14 +214,14 @@ impl Hubs {
 
     /// The hub with this address or name.
     fn find(&self, wanted: &str) -> Result<usize, String> {
-        let is = |link: &Link| link.address == wanted || link.name.as_deref() == Some(wanted);
+        let is = |link: &Link| link.address() == wanted || link.name.as_deref() == Some(wanted);
         let mut found = self.links.iter().enumerate().filter(|(_, link)| is(link)).map(|(hub, _)| hub);
         match (found.next(), found.next()) {
             (Some(hub), None) => Ok(hub),
             (Some(_), Some(_)) => Err(format!("several hubs go by the name {wanted}; give the address")),
             (None, _) => {
                 let known = self.links.iter().fold(String::new(), |mut text, link| {
-                    let _ = write!(text, " {}", link.address);
+                    let _ = write!(text, " {}", link.address());
                     text
                 });
                 Err(format!("this site has no hub {wanted:?}; its hubs are{known}"))
@@ -212,13 +239,14 @@ impl Hubs {
                 Some(Standing::Refused) | None => ("refused", None),
             };
             HubStatus {
-                address: link.address.clone(),
+                address: link.address().to_owned(),
                 name: link.name.clone(),
                 state: state.to_owned(),
                 seconds: since.map(|since| now.since(since).0 / 1_000_000),
                 active: hub == self.choice.active(),
                 preferred: hub == self.choice.preferred(),
                 reason: link.sentence.clone(),
+                nodes: link.parts().map(NodeStatus::of).collect(),
             }
         };
         self.links.iter().enumerate().map(status).collect()
@@ -245,16 +273,13 @@ impl Hubs {
         }
     }
 
-    async fn close(self) {
-        for link in &self.links {
-            link.roles.send_replace(Role::End);
+    async fn close(mut self) {
+        for link in &mut self.links {
+            link.close(self.clock.monotonic()).await;
         }
-        for link in self.links {
-            // What is on its way to the log gets there; its receipt follows the next hello.
-            let _ = link.task.await;
-        }
-        if let Some((waker, thread)) = self.files {
-            drop(waker);
+        // The thread ends with the last one who could wake it.
+        drop(self.common);
+        if let Some(thread) = self.files {
             let _ = thread.join();
         }
         if let Some(actions) = self.actions {
@@ -268,58 +293,6 @@ impl Hubs {
                 tracing::error!(feed = feed.as_str(), "{error}");
             }
         }
-    }
-}
-
-/// A connection that is ready to be run, with the ends that the site holds.
-struct Ready {
-    address: String,
-    site: Site,
-    roles: watch::Sender<Role>,
-    done: mpsc::UnboundedSender<Told>,
-    news: mpsc::UnboundedReceiver<News>,
-}
-
-impl Common {
-    /// All hubs' positions are read before any of them is called: how far each feed is complete follows from all.
-    fn sites(&self, receive: &Receive) -> Result<Vec<Ready>, String> {
-        let places = places(&receive.directory, &receive.hubs);
-        let both = places.into_iter().zip(&receive.hubs).enumerate();
-        both.map(|(hub, (place, choice))| {
-            prepare_place(&place)?;
-            let identity = Identity::load(&place, choice.token_file.as_deref())?;
-            let (roles, role) = watch::channel(if hub == 0 { Role::Serve } else { Role::StandBy });
-            let (done, done_stream) = mpsc::unbounded_channel();
-            let (news_sender, news) = mpsc::unbounded_channel();
-            let address = place.address.clone();
-            let site = Site::open(Parts {
-                hub: place,
-                identity,
-                clock: self.clock,
-                versions: receive.session_versions.clone(),
-                reading: receive.reading,
-                ports: receive.circuits.clone(),
-                shelf: Arc::clone(&self.logs) as Arc<dyn Shelf>,
-                completeness: Arc::clone(&self.completeness),
-                files: self.waker.clone(),
-                done: done_stream,
-                roles: role,
-                news: news_sender,
-            })?;
-            Ok(Ready { address, site, roles, done, news })
-        })
-        .collect()
-    }
-
-    fn start(&self, hub: usize, ready: Ready) -> Link {
-        let Ready { address, site, roles, done, mut news } = ready;
-        let to_all = self.news.clone();
-        tokio::spawn(async move {
-            while let Some(it) = news.recv().await {
-                let _ = to_all.send((hub, it));
-            }
-        });
-        Link { address, name: None, sentence: None, roles, done, task: tokio::spawn(site.run()) }
     }
 }
 

@@ -57,6 +57,27 @@ impl Identity {
         Self::load_or_begin(&place.state, || parse_token(token).map(Some), None)
     }
 
+    /// The identity that the site has at a hub, for another node of that hub than the one it was given.
+    pub(crate) fn known(place: &HubPlace) -> Result<Self, String> {
+        Self::load_or_begin(&place.state, || Ok(None), None)
+    }
+
+    /// True until the hub accepted the site's token.
+    pub(crate) fn is_new(&self) -> bool {
+        self.token_secret.is_some()
+    }
+
+    /// Takes up what another connection to the same hub has kept. True if the credential is another one since.
+    pub(crate) fn take_up(&mut self) -> bool {
+        let state = self.path.parent().unwrap_or_else(|| Path::new("."));
+        let Ok(kept) = Self::load_or_begin(state, || Ok(None), None) else { return false };
+        let changed = kept.secrets.current() != self.secrets.current();
+        if changed {
+            *self = kept;
+        }
+        changed
+    }
+
     fn load_or_begin(
         state: &Path,
         token: impl FnOnce() -> Result<Option<(String, String)>, String>,
@@ -315,6 +336,19 @@ mod tests {
         assert_eq!(shown(&later), shown(&first));
         later.accepted(&SiteName::parse("unl").unwrap()).unwrap();
         assert_eq!(shown(&load(dir.path(), None).unwrap()), shown(&first));
+    }
+
+    #[test]
+    fn what_one_connection_to_a_hub_changed_another_one_takes_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, mut other) = (enrolled(dir.path()), load(dir.path(), None).unwrap());
+        let (offering, sha256) = one.offering(&current(&one)).unwrap();
+        offering.save().unwrap();
+        assert!(!other.take_up(), "what was offered may not be known to the hub");
+        let (showing, secret) = offering.showing(&sha256).unwrap();
+        showing.save().unwrap();
+        assert!(other.take_up() && !other.take_up());
+        assert_eq!(shown(&other), secret);
     }
 
     #[test]

@@ -18,6 +18,8 @@ mod hubs;
 mod identity;
 mod inbound;
 mod link;
+mod links;
+mod nodes;
 mod order;
 mod priority;
 mod recovery;
@@ -33,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::clock::Clock;
-pub(crate) use drive::Site;
+pub(crate) use drive::{Site, Turn};
 pub(crate) use files::DoneTo;
 pub(crate) use identity::Identity;
 pub(crate) use role::{News, Parts, Role};

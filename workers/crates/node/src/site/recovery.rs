@@ -1,5 +1,5 @@
 //! Where a site stood with a hub when it stopped: the checkpoints, and what the logs stored after them.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Sequence, WallMicros};
@@ -18,14 +18,16 @@ pub(super) struct Kept {
     pub(super) guarded: bool,
 }
 
-/// Reads the checkpoints and adds what the logs stored after them.
+/// Reads the checkpoints, of `only` these feeds, and adds what the logs stored after them.
 pub(super) fn recover(
     hub: &HubPlace,
+    only: Option<&BTreeSet<FeedName>>,
     shelf: &dyn Shelf,
     completeness: &Completeness,
 ) -> Result<(SiteState, BTreeMap<FeedName, Kept>), String> {
     let (mut state, mut feeds) = (SiteState::default(), BTreeMap::new());
-    for (feed, stored) in load_positions(&hub.state) {
+    let positions = load_positions(&hub.state).into_iter();
+    for (feed, stored) in positions.filter(|(feed, _)| only.is_none_or(|only| only.contains(feed))) {
         let Some(log) = shelf.log(&feed)? else { continue };
         if stored.guarded {
             shelf.guard(&feed);

@@ -1,9 +1,13 @@
 //! What a connection is for, and what it tells whoever keeps it.
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use downburst_model::FeedName;
+use downburst_session::Nodes;
 use tokio::sync::{mpsc, watch};
 
 use super::complete::Completeness;
+use super::drive::Turn;
 use super::files::{Told, Waker};
 use super::group::Reading;
 use super::identity::Identity;
@@ -15,9 +19,12 @@ use crate::clock::Clock;
 pub(crate) struct Parts {
     pub(crate) hub: HubPlace,
     pub(crate) identity: Identity,
+    pub(crate) turn: Turn,
     pub(crate) clock: Clock,
     /// The versions of the session that it speaks, best first.
     pub(crate) versions: Vec<u16>,
+    /// The feeds that come by it, where the hub is several nodes and this connection leads to one of them; `None`: all.
+    pub(crate) only: Option<BTreeSet<FeedName>>,
     /// How groups are read.
     pub(crate) reading: Reading,
     /// The interfaces that the hub may use for circuits.
@@ -53,4 +60,6 @@ pub(crate) enum News {
     Refused(String),
     /// What the hub said can't be kept.
     Unkept(String),
+    /// The hub is several nodes, which serve these feeds.
+    Nodes(Nodes),
 }

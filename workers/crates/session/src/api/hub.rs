@@ -10,8 +10,8 @@ use downburst_vcmtp::Request;
 
 use crate::{
     CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, CredentialWanted, Duplicates, FeedHandling, Filter, Forged, Frontier, HeartbeatOut,
-    Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Proof, Receipt, Reception, Refused, ResendEnd,
+    CredentialShown, CredentialWanted, Duplicates, FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello,
+    KeyTaken, Late, LegJoin, LegLeft, NextKey, Nodes, Proof, Receipt, Reception, Refused, ResendEnd,
     ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 
@@ -109,6 +109,9 @@ pub enum HubInput {
     },
     /// How feeds are handled for the site: the whole set, given before the subscriptions that it goes with.
     Handling(Vec<FeedHandling>),
+    /// Which nodes of the hub serve which of the site's feeds; those of others are not in the subscriptions. Told to a site that knows
+    /// of nodes where it changed, before the subscriptions that go with it.
+    Nodes(Nodes),
     /// Stored products that the site gets once more: the whole set.
     Resends(Vec<ResendOrder>),
     /// Answer to [`HubOutput::ReadResend`].

@@ -7,8 +7,8 @@ use downburst_model::{FeedName, Lane, LegId, ProductInfo, ProductKey, SiteName, 
 
 use crate::{
     ActionFailed, CircuitEnd, CircuitOffer, CircuitState, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, CredentialWanted, Duplicates, FeedHandling, FeedPosition, LegJoin, Proof, Reception,
-    Refused, StreamId, Subscription, Train,
+    CredentialShown, CredentialWanted, Duplicates, FeedHandling, FeedPosition, LegJoin, Nodes, Proof,
+    Reception, Refused, StreamId, Subscription, Train,
 };
 
 /// What a [`SiteSession`](crate::SiteSession) is told.
@@ -218,6 +218,8 @@ pub enum SiteEvent {
     Subscriptions(Vec<Subscription>),
     /// How feeds are to be handled: the whole set.
     Handling(Vec<FeedHandling>),
+    /// Which nodes of the hub serve which feeds.
+    Nodes(Nodes),
     /// The clock was compared.
     Clock(ClockOffset),
     /// The hub wants an end of a circuit here; say how it stands.

@@ -7,8 +7,9 @@ use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Seque
 use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::{Patterns, without_heartbeats};
 use crate::{
-    Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Purpose,
-    RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_CREDENTIALS, VERSION_HEARTBEATS,
+    Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Nodes,
+    Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_CREDENTIALS,
+    VERSION_HEARTBEATS, VERSION_NODES,
     VERSION_TRAINS, VERSIONS, Welcome,
 };
 use feeds::Feed;
@@ -82,6 +83,8 @@ pub struct HubSession {
     resends: Resends,
     handling: Handling,
     told_handling: Vec<FeedHandling>,
+    /// What was told of the hub's nodes.
+    told_nodes: Option<Nodes>,
     outputs: VecDeque<HubOutput>,
 }
 
@@ -123,6 +126,7 @@ impl HubSession {
             resends: Resends::default(),
             handling: Handling::default(),
             told_handling: Vec::new(),
+            told_nodes: None,
             outputs: VecDeque::new(),
         }
     }
@@ -147,6 +151,11 @@ impl HubSession {
     /// True if the site can change its credential within the session.
     pub fn knows_credentials(&self) -> bool {
         self.is_active() && self.version >= VERSION_CREDENTIALS
+    }
+
+    /// True if the site can take its feeds from several nodes of a hub; known once it said hello.
+    pub fn knows_nodes(&self) -> bool {
+        self.version >= VERSION_NODES
     }
 
     /// How many bytes were written since the start of products that are not live.
@@ -208,6 +217,16 @@ impl HubSession {
         let items = if is_told { without_heartbeats(&subscriptions) } else { subscriptions };
         self.send(Subscriptions { items, heads });
         self.tell_handling();
+    }
+
+    fn tell_nodes(&mut self, nodes: Nodes) {
+        let before = self.told_nodes.as_ref();
+        // A hub that always was one node says so only to a site that stands by, and may be there to ask.
+        let is_news = before.map_or(self.stand_by || nodes != Nodes::default(), |told| *told != nodes);
+        if self.knows_nodes() && is_news {
+            self.send(nodes.clone());
+            self.told_nodes = Some(nodes);
+        }
     }
 
     fn repair(&mut self, leg: LegId, leg_epoch: u64, packet: u64, payload: &[u8]) {
@@ -398,6 +417,7 @@ impl Machine for HubSession {
             HubInput::Stretch(stretch) => self.take_stretch(now, &stretch),
             HubInput::FoundTime { feed, after } => self.take_found_time(&feed, after),
             HubInput::Handling(items) => self.set_handling(items),
+            HubInput::Nodes(nodes) if self.is_active() => self.tell_nodes(nodes),
             // A site of an earlier release does not know what it may not take, and would take it from the leg.
             HubInput::JoinLeg(join)
                 if self.version < VERSION_HEARTBEATS
@@ -426,6 +446,7 @@ impl Machine for HubSession {
                 self.send(crate::PacketsGone { leg, leg_epoch, packets });
             }
             HubInput::Subscriptions(_)
+            | HubInput::Nodes(_)
             | HubInput::Resends(_)
             | HubInput::OfferCircuit(_)
             | HubInput::EndCircuit(_)

@@ -11,6 +11,7 @@ mod credentials;
 mod heartbeats;
 mod keys;
 mod narrowing;
+mod nodes;
 mod pacing;
 mod streams;
 

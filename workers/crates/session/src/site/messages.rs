@@ -11,6 +11,7 @@ impl SiteSession {
     pub(super) fn take_message(&mut self, now: Now, message: Message) {
         match message {
             Message::Subscriptions(subscriptions) => self.subscribed(now, subscriptions),
+            Message::Nodes(nodes) => self.event(SiteEvent::Nodes(nodes)),
             Message::Handling(handling) => self.take_handling(handling),
             Message::FeedStart(start) => self.start_feed(now, start),
             Message::ProductBegin(begin) => self.begin_product(now, StreamId::FIRST, begin, None),

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductKey, RangeSet, WallMicros};
@@ -61,6 +61,8 @@ pub struct SiteSession {
     patterns: Patterns,
     tracks: BTreeMap<FeedName, Track>,
     stand_by: bool,
+    /// The feeds that this session is for; `None`: all that the hub gives. Others come by other nodes of the hub.
+    only: Option<BTreeSet<FeedName>>,
     /// What the next hello says instead of what the tracks know.
     resume_at: BTreeMap<FeedName, FeedPosition>,
     transfers: Transfers,
@@ -95,6 +97,7 @@ impl SiteSession {
             patterns: Patterns::default(),
             tracks: tracks.collect(),
             stand_by: false,
+            only: None,
             resume_at: BTreeMap::new(),
             transfers: Transfers::default(),
             streams: Streams::default(),
@@ -112,6 +115,12 @@ impl SiteSession {
     #[must_use]
     pub fn speaking(self, versions: &[u16]) -> Self {
         Self { versions: versions.to_vec(), ..self }
+    }
+
+    /// The same, for these feeds alone, whatever the node gives: it may know of a change before this site does.
+    #[must_use]
+    pub fn only(self, feeds: Option<BTreeSet<FeedName>>) -> Self {
+        Self { only: feeds, ..self }
     }
 
     /// Where the site stands in each feed.
@@ -171,7 +180,8 @@ impl SiteSession {
     }
 
     fn subscribed(&mut self, now: Now, subscriptions: Subscriptions) {
-        let Subscriptions { items, heads } = subscriptions;
+        let Subscriptions { mut items, heads } = subscriptions;
+        items.retain(|item| self.is_for(&item.feed));
         self.patterns = Patterns::compile(&items, self.version >= VERSION_HEARTBEATS, |_| false);
         let patterns = self.patterns.clone();
         self.end_legs(now, |feed| !patterns.has(feed), "the feed is not subscribed");
@@ -188,6 +198,10 @@ impl SiteSession {
             }
         }
         self.event(SiteEvent::Subscriptions(items));
+    }
+
+    fn is_for(&self, feed: &FeedName) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(feed))
     }
 
     fn take_bytes(&mut self, now: Now, bytes: Bytes) {
@@ -387,7 +401,8 @@ impl Machine for SiteSession {
             SiteInput::Connected(proof) => self.connected(now, proof),
             SiteInput::StandBy(stand_by) => self.stand_by = stand_by,
             SiteInput::ResumeAt(positions) => {
-                self.resume_at = positions.into_iter().map(|it| (it.feed.clone(), it)).collect();
+                let own = positions.into_iter().filter(|it| self.is_for(&it.feed));
+                self.resume_at = own.map(|it| (it.feed.clone(), it)).collect();
             }
             SiteInput::Bytes { stream: StreamId::FIRST, bytes } => self.take_bytes(now, bytes),
             SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, bytes),

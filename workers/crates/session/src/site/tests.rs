@@ -15,6 +15,7 @@ use crate::{
 mod credentials;
 mod heartbeats;
 mod legs;
+mod nodes;
 mod streams;
 mod trouble;
 

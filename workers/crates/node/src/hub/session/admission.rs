@@ -4,8 +4,8 @@ use tokio::sync::oneshot;
 
 use super::{Member, REPAIR_QUEUE, Session};
 use crate::hub::pace::pace_bps;
-use crate::hub::roster::{handling, subscriptions};
 use crate::hub::text::is_sha256;
+use crate::hub::wishes::{handling, nodes, subscriptions};
 use crate::hub::{Hub, lock};
 use crate::lines::{EnrolAnswer, Event, SiteLine};
 use crate::tls::sha256_hex;
@@ -104,16 +104,42 @@ impl Session {
         }
     }
 
+    /// What the site gets changed, or which node of the hub gives it.
+    pub(super) fn subscriptions_changed(&mut self) {
+        let line = self.member.as_ref().and_then(|member| self.hub.roster.site(&member.site));
+        let Some(line) = line else { return };
+        let told = nodes(&line);
+        let line = self.part_of(line);
+        let items = subscriptions(&line);
+        self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
+        self.tell_grown();
+        self.tell(HubInput::Nodes(told));
+        self.tell(HubInput::Handling(handling(&line)));
+        self.tell(HubInput::Subscriptions(items));
+        self.tell_subscribed();
+        self.answer_for_heartbeats();
+    }
+
+    /// What of a site's line is this node's part. A site of an earlier release takes everything by one connection.
+    pub(super) fn part_of(&self, line: SiteLine) -> SiteLine {
+        if self.machine.knows_nodes() { line.served_at(self.hub.start.own_address()) } else { line }
+    }
+
     fn admit(&mut self, line: &SiteLine, credential_sha256: &str) {
+        if self.hub.start.sender.is_some() && !self.machine.knows_nodes() {
+            return self.refuse(Refused { code: RefusalCode::Unavailable, sentence: OLD_SITE.to_owned() });
+        }
         let now = self.hub.clock.monotonic();
         match self.hub.roster.register(&line.site, credential_sha256, self.stand_by, REPAIR_QUEUE, now) {
             Ok((handle, commands, repairs)) => {
                 let site = line.site.clone();
-                let items = subscriptions(line);
+                let part = self.part_of(line.clone());
+                let items = subscriptions(&part);
                 self.subscribed = items.iter().map(|item| item.feed.clone()).collect();
                 self.tell(HubInput::Pace(pace_bps(line, self.hub.clock.wall())));
-                self.tell(HubInput::Handling(handling(line)));
+                self.tell(HubInput::Handling(handling(&part)));
                 self.tell(HubInput::Admit { site: site.clone(), subscriptions: items });
+                self.tell(HubInput::Nodes(nodes(line)));
                 self.tell_subscribed();
                 if !self.stand_by {
                     self.hub.place_site(&site, &handle);
@@ -130,3 +156,6 @@ impl Session {
         }
     }
 }
+
+const OLD_SITE: &str = "this is one of several nodes that send for a hub, and the site's program takes feeds from one alone; \
+     upgrade downburst-node at the site, or give it the address of the hub's own node";

@@ -12,7 +12,8 @@ impl Session {
     /// Tells the machine the whole set, in the numbers of the logs as they are now.
     pub(super) fn tell_resends(&mut self) {
         let Some(member) = &self.member else { return };
-        let lines = self.hub.roster.site(&member.site).map(|line| line.resends).unwrap_or_default();
+        let line = self.hub.roster.site(&member.site).map(|line| self.part_of(line));
+        let lines = line.map(|line| line.resends).unwrap_or_default();
         let mut left = lock(&self.hub.resends_left).of(&member.site, &lines);
         let orders = lines.iter().filter_map(|line| self.order(line, left.remove(&line.resend))).collect();
         self.tell(HubInput::Resends(orders));

@@ -25,6 +25,7 @@ impl Site {
                     );
                 }
             }
+            SiteEvent::Nodes(nodes) => self.tell_news(News::Nodes(nodes)),
             SiteEvent::Handling(items) => self.order_feeds(&items),
             SiteEvent::Clock(clock) => {
                 tracing::debug!(offset_us = clock.offset_us, bound_us = clock.bound_us, "clock compared");
@@ -96,6 +97,10 @@ impl Site {
 
     fn refused(&mut self, refused: Refused) {
         match refused.code {
+            RefusalCode::Credential | RefusalCode::Expired if self.identity.take_up() => {
+                tracing::info!("the credential was replaced at another node of the hub; connecting with the new one");
+                self.hang_up = true;
+            }
             RefusalCode::Credential | RefusalCode::Expired if self.identity.refused() => {
                 tracing::info!(
                     "the hub refused: {}; the site shows another of its credentials",
@@ -103,30 +108,34 @@ impl Site {
                 );
                 self.hang_up = true;
             }
-            RefusalCode::Version | RefusalCode::Token | RefusalCode::Credential | RefusalCode::Expired => {
+            // One of several nodes may hear later than another of a site that is new.
+            RefusalCode::Version | RefusalCode::Token | RefusalCode::Credential | RefusalCode::Expired
+                if self.only.is_none() =>
+            {
                 self.tell_news(News::Refused(refused.sentence));
                 self.resting = true;
                 self.hang_up = true;
             }
-            RefusalCode::Busy | RefusalCode::Protocol | RefusalCode::Unavailable => {
+            _ => {
                 tracing::warn!("the hub refused: {}", refused.sentence);
                 self.hang_up = true;
             }
         }
     }
 
-    /// Has local software see these feeds in order, and no others. The hub that serves decides.
+    /// Has local software see these feeds in order, and no others of this connection's. The hub that serves decides.
     fn order_feeds(&mut self, items: &[FeedHandling]) {
         if self.role != Role::Serve {
             return self.ordered.clear();
         }
         let holds: BTreeMap<FeedName, Duration> = items
             .iter()
+            .filter(|item| self.only.as_ref().is_none_or(|only| only.contains(&item.feed)))
             .filter_map(|item| Some((item.feed.clone(), Duration::from_micros(item.hold_us?))))
             .collect();
         self.ordered = holds.keys().map(|feed| (feed.clone(), Missing::default())).collect();
         if let Some(files) = &self.files {
-            files.order(holds);
+            files.order(self.only.as_ref(), holds);
         }
     }
 

@@ -1,0 +1,27 @@
+"""Settings of `downburst sender`, a node that sends for a hub."""
+
+from pydantic import Field
+
+from downburst.access_settings import Section
+
+
+class SenderSettings(Section):
+    """Who a sender is among those of its hub; read by `downburst sender` alone."""
+
+    name: str = Field(
+        default="",
+        pattern=r"^[ -~]{0,63}$",
+        description="What it is called in the ledger, no two alike. Empty: this machine's host name, which a pod of "
+        "a stateful set keeps.",
+    )
+    public: str = Field(
+        default="",
+        description="HOST:PORT by which sites reach it, told to them by every node of the hub. Empty: the address "
+        "that it listens on, for a trial on one machine.",
+    )
+    drain_s: float = Field(
+        default=20.0,
+        ge=0,
+        description="Seconds that its sites may take to go to other senders when it is asked to end. Below the half "
+        "minute after which Kubernetes kills.",
+    )

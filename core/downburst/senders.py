@@ -1,0 +1,104 @@
+"""Nodes that send for a hub, and which of them serves which feeds to which sites."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A node that sends for the hub, as it registered itself."""
+
+    name: str
+    address: str
+    """Where sites reach it, HOST:PORT."""
+    public_key: str
+    """Of its own key, which never leaves it: a point of P-256 in hex."""
+    certificate: str | None
+    """What the hub's authority signed for that key, DER in hex; None until the hub did."""
+    authority: str | None
+    """The authority's own certificate, DER in hex."""
+    beats: int
+    """Counted up each second while it is at work."""
+    load_bps: float
+    """What it sent to sites of late, in bits per second."""
+    draining: bool
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Assignment:
+    """A sender serves a feed to a site."""
+
+    feed: str
+    site: str
+    sender: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Who serves what: all assignments, and where the senders are."""
+
+    version: int = 0
+    """Rises with each change, whatever happens to the ledger: microseconds since 1970 of the change, or one more."""
+    assignments: tuple[Assignment, ...] = ()
+    addresses: Mapping[str, str] | None = None
+    """Of the senders that are at work, by name."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True while the hub's own node serves everything."""
+        return not self.assignments
+
+    def feeds_of(self, sender: str) -> frozenset[str]:
+        """The feeds of which a sender serves any site."""
+        return frozenset(one.feed for one in self.assignments if one.sender == sender)
+
+    def nodes_of(self) -> dict[str, list[tuple[str, list[str]]]]:
+        """By site the addresses of all senders, with what each of them serves of the site's feeds."""
+        addresses = self.addresses or {}
+        served: dict[str, dict[str, list[str]]] = {}
+        for one in sorted(self.assignments):
+            served.setdefault(one.site, {}).setdefault(one.sender, []).append(one.feed)
+        return {
+            site: [(address, senders.get(name, [])) for name, address in sorted(addresses.items())]
+            for site, senders in served.items()
+        }
+
+    @property
+    def others(self) -> list[tuple[str, list[str]]]:
+        """What a site is told of whose feeds nothing is served: where to ask."""
+        return [] if self.is_empty else [(address, []) for _, address in sorted((self.addresses or {}).items())]
+
+    def placed_feeds(self) -> frozenset[str]:
+        """The feeds that senders serve."""
+        return frozenset(one.feed for one in self.assignments)
+
+
+class Pulse:
+    """Tells by their beats which senders are at work, on this process's own clock: others' clocks don't matter."""
+
+    def __init__(self, dead_s: float) -> None:
+        self._dead_s = dead_s
+        self._seen: dict[str, tuple[int, float]] = {}
+        """By sender its last count, and when that was seen first."""
+        self._looked_s: float | None = None
+
+    def alive(self, senders: Iterable[Sender], now_s: float) -> list[Sender]:
+        """Those whose count rose of late; one that is seen for the first time has its time before it."""
+        if self._looked_s is not None and now_s - self._looked_s > self._dead_s / 2:
+            # Nobody could beat while this process could not look: the ledger was away, or it stood still itself.
+            self._seen = {name: (beats, now_s) for name, (beats, _) in self._seen.items()}
+        self._looked_s = now_s
+        found = list(senders)
+        for sender in found:
+            if self._seen.get(sender.name, (None, 0.0))[0] != sender.beats:
+                self._seen[sender.name] = sender.beats, now_s
+        return [sender for sender in found if now_s - self._seen[sender.name][1] < self._dead_s]
+
+
+BEAT_S = 1.0
+DEAD_S = 5.0
+"""After so long without a beat a sender's feeds go to others."""
+FENCED_S = 3.5
+"""After so long without a beat that the ledger took a sender ends its multicast legs, before others begin them."""

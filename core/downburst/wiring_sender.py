@@ -1,0 +1,218 @@
+"""A node that sends for a hub, as a process of its own: agent, place in the ledger, and a few pages for probes."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from hashlib import sha256
+from socket import gethostname
+from typing import Any
+
+from downburst.clock import SystemClock
+from downburst.errors import BadSettings, DownburstError, Failure, LedgerAway
+from downburst.events import FaultSeen
+from downburst.kafka.batches import BatchSender
+from downburst.kafka.bus import KafkaBus
+from downburst.ledger import Ledger
+from downburst.ledger_watch import LedgerWatch
+from downburst.live import LiveState
+from downburst.model import Fault
+from downburst.senders import BEAT_S, FENCED_S
+from downburst.settings import Settings
+from downburst.wiring import Pages, cancelled, listening_socket, lock_data_dir, make_data_dir, stopped_by_signals
+from downburst.wiring_placing import keep_placing
+from downburst_latency.batch import parse_batch
+from downburst_worker.agent import Agent
+from downburst_worker.neighbours import Seat
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+async def serve_sender(settings: Settings) -> None:
+    """Sends what the hub gives it to send, until SIGTERM or SIGINT; then others take over first."""
+    if not settings.kafka.servers or not settings.ledger_url.startswith("postgres"):
+        raise BadSettings(
+            "a sender needs the hub's ledger in PostgreSQL (ledger_url, DOWNBURST_LEDGER_URL) and the brokers that "
+            "keep its feeds (kafka.servers, DOWNBURST_KAFKA__SERVERS)"
+        )
+    stop = stopped_by_signals()
+    async with SenderProcess(_as_sender(settings)) as sender:
+        await sender.run_until(stop)
+    _LOG.info("stopped")
+
+
+class SenderProcess:
+    """Every part of a sender; open it as a context, then let it run."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._name = settings.sender.name or gethostname()[:63]
+        self._seat = Seat(self._name, settings.sender.public or settings.sites)
+        self._stack = AsyncExitStack()
+        self._draining = False
+        self._beaten_s = time.monotonic()
+
+    async def __aenter__(self) -> "SenderProcess":
+        try:
+            await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Serves until told to stop, then drains; ends by itself only if another sender took its name."""
+        stopping = asyncio.create_task(stop.wait(), name="stop")
+        starting = asyncio.create_task(self._agent.start(), name="agent")
+        watching = asyncio.create_task(LedgerWatch(self._ledger, say=self._say).run(), name="ledger watch")
+        beating = asyncio.create_task(self._beat(), name="beats")
+        placing = asyncio.create_task(keep_placing(self._settings), name="placement")
+        try:
+            await asyncio.wait((stopping, watching, starting), return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                await starting
+                _LOG.info("sender %s serves sites at %s", self._name, self._seat.address)
+                await asyncio.wait((stopping, watching), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                await watching
+            await self._drain()
+        finally:
+            await cancelled(stopping, starting, placing, beating, watching)
+            with suppress(DownburstError):
+                await self._ledger.write(lambda book: book.senders.remove(self._name), patience_s=0)
+
+    async def _open(self) -> None:
+        settings = self._settings
+        make_data_dir(settings)
+        self._stack.enter_context(lock_data_dir(settings.data_dir))
+        page = listening_socket(settings.http)
+        self._stack.callback(page.close)
+        pages = Pages(self._answer, page)
+        self._stack.push_async_callback(pages.end)
+        self._ledger = await asyncio.to_thread(Ledger.look_into, settings.url_of_ledger)
+        self._stack.callback(self._ledger.close)
+        # A second sender of this name would register over this one's place.
+        await asyncio.to_thread(self._ledger.hold, _role(self._name))
+        self._bus = await KafkaBus(settings.kafka).open()
+        self._stack.callback(self._bus.close)
+        receipts = await BatchSender(settings.kafka, check=parse_batch).open()
+        self._stack.callback(receipts.close)
+        self._live = LiveState()
+        self._agent = Agent(
+            settings=settings,
+            ledger=self._ledger,
+            bus=self._bus,
+            live=self._live,
+            clock=SystemClock(),
+            load_batch=receipts.hand_over,
+            seat=self._seat,
+        )
+        self._stack.push_async_callback(self._agent.stop)
+
+    async def _beat(self) -> None:
+        """Says each second that it is at work; ends its multicast legs before others may begin them."""
+        while True:
+            began_s = time.monotonic()
+            # A node that does not run serves nobody: its feeds are better elsewhere.
+            if self._agent.running:
+                try:
+                    await self._ledger.write(self._beat_once, patience_s=0)
+                    self._beaten_s = began_s
+                except LedgerAway as error:
+                    _LOG.info("no beat: %s", error.sentence)
+            await self._agent.fence(fenced=time.monotonic() - self._beaten_s > FENCED_S)
+            await asyncio.sleep(BEAT_S)
+
+    def _beat_once(self, book: Any) -> bool:
+        return bool(book.senders.beat(self._name, load_bps=self._agent.egress_bps, draining=self._draining))
+
+    async def _drain(self) -> None:
+        """Lets others take over while this one still sends; returns once nothing is left here, or after the limit."""
+        self._draining = True
+        _LOG.info("draining: sites go to other senders, for %g s at most", self._settings.sender.drain_s)
+        give_up_s = time.monotonic() + self._settings.sender.drain_s
+        with suppress(LedgerAway):
+            await self._ledger.write(self._beat_once, patience_s=0)
+            while time.monotonic() < give_up_s:
+                others, mine = await self._ledger.read(self._left, patience_s=0)
+                if not others:
+                    # Nobody could take over: the sites find what they lack at the next start.
+                    break
+                if not mine and not await self._has_sessions():
+                    break
+                await asyncio.sleep(DRAIN_LOOK_S)
+
+    def _left(self, book: Any) -> tuple[int, int]:
+        others = [one for one in book.senders.all() if one.name != self._name and not one.draining]
+        mine = [one for one in book.assignments.all() if one.sender == self._name]
+        return len(others), len(mine)
+
+    async def _has_sessions(self) -> bool:
+        with suppress(DownburstError):
+            status = await self._agent.status()
+            return bool(status.get("sessions"))
+        return False
+
+    async def _say(self, sentence: str, next_step: str = "") -> None:
+        fault = Fault(SystemClock().now(), f"sender {self._name}: {sentence}", next_step=next_step)
+        _LOG.warning("%s", sentence)
+        with suppress(Failure):
+            await self._ledger.write(lambda book: book.faults.add(fault), patience_s=0)
+        self._bus.publish(FaultSeen(fault.at, fault.sentence, next_step=next_step))
+
+    async def _answer(self, scope: dict[str, Any], _receive: object, send: Send) -> None:
+        """Probes and figures; nothing else is served here."""
+        path = scope.get("path", "")
+        if path == "/health/live":
+            return await _page(send, 200, "alive\n")
+        if path == "/health/ready":
+            ready = self._is_ready()
+            return await _page(send, 200 if ready else 503, "ready\n" if ready else "not ready\n")
+        if path == "/metrics":
+            return await _page(send, 200, self._metrics())
+        return await _page(send, 404, "a sender answers at /health/live, /health/ready and /metrics\n")
+
+    def _is_ready(self) -> bool:
+        agent = getattr(self, "_agent", None)
+        return agent is not None and agent.running and not self._draining
+
+    def _metrics(self) -> str:
+        agent = getattr(self, "_agent", None)
+        live = getattr(self, "_live", None)
+        connected = sum(one.connected for one in live.sessions.values()) if live is not None else 0
+        figures = (
+            ("downburst_sender_ready", "gauge", "Whether sites are served.", int(self._is_ready())),
+            ("downburst_sender_draining", "gauge", "Whether it hands over to others.", int(self._draining)),
+            ("downburst_sender_sessions", "gauge", "Sites that are connected.", connected),
+            ("downburst_sender_egress_bits_per_second", "gauge", "Sent to sites.", agent.egress_bps if agent else 0),
+            ("downburst_sender_node_restarts_total", "counter", "Ends of the node.", agent.restarts if agent else 0),
+            ("downburst_sender_beat_age_seconds", "gauge", "Since the last beat.", time.monotonic() - self._beaten_s),
+        )
+        lines = (
+            f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value}\n" for name, kind, text, value in figures
+        )
+        return "".join(lines)
+
+
+async def _page(send: Send, status: int, text: str) -> None:
+    headers = [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text.encode()})
+
+
+def _as_sender(settings: Settings) -> Settings:
+    """Its node keeps copies of what lies on the brokers, whatever the settings say for the hub."""
+    kafka = settings.kafka.model_copy(update={"products": "ingest"})
+    return settings.model_copy(update={"kafka": kafka})
+
+
+def _role(name: str) -> str:
+    return f"sender {sha256(name.encode()).hexdigest()[:16]}"
+
+
+_LOG = logging.getLogger("downburst.sender")
+DRAIN_LOOK_S = 0.2

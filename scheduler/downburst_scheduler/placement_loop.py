@@ -1,0 +1,85 @@
+"""Keeps feeds and sites with senders that are at work; one process of a hub does it, chosen by the ledger."""
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+
+from downburst.clock import Clock, SystemClock, to_us
+from downburst.ledger import Book, Ledger
+from downburst.model import Transport
+from downburst.senders import DEAD_S, Assignment, Pulse, Sender
+from downburst_scheduler.placing import Demand, place
+
+
+class PlacementLoop:
+    """Looks each half second; writes only what changed."""
+
+    def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
+        self._ledger = ledger
+        self._clock = clock or SystemClock()
+        self._pulse = Pulse(DEAD_S)
+        self._known: frozenset[tuple[str, str]] | None = None
+        """Names and addresses of those that were at work at the last look."""
+
+    async def run(self) -> None:
+        """Looks for good; what can't be read now is looked at again."""
+        while True:
+            await self.look()
+            await asyncio.sleep(EVERY_S)
+
+    async def look(self) -> None:
+        """Gives what lacks a sender to one that is at work, and shares the load out."""
+        seen = await self._ledger.read(self._see)
+        alive = self._pulse.alive(seen.senders, time.monotonic())
+        working = frozenset((sender.name, sender.address) for sender in alive)
+        takers = [sender.name for sender in alive if not sender.draining and sender.certificate is not None]
+        wanted = place(seen.demands, takers, seen.current)
+        moved = len(set(wanted) - set(seen.current))
+        news = self._known is not None and self._known != working
+        if set(wanted) != set(seen.current) or news:
+            await self._ledger.write(lambda book: _keep(book, wanted))
+            who = ", ".join(takers) or "nobody"
+            _LOG.info("%d feeds at sites are served by %s; %d were moved", len(wanted), who, moved)
+        self._known = working
+
+    def _see(self, book: Book) -> "_Seen":
+        now = to_us(self._clock.now()) // 60_000_000
+        arrived: dict[str, float] = defaultdict(float)
+        for minute in book.traffic.minutes(since_minute=now - MINUTES):
+            arrived[minute.feed] += minute.bytes * 8
+        grouped = {
+            plan.feed
+            for plan in book.plans.all_current()
+            if any(leg.transport is Transport.MULTICAST for leg in plan.legs)
+        }
+        sites = {site.name: site for site in book.sites.all() if site.active}
+        wishes: dict[str, set[str]] = defaultdict(set)
+        for wish in book.subscriptions.all():
+            if wish.site in sites and sites[wish.site].may_take(wish.feed):
+                wishes[wish.feed].add(wish.site)
+        demands = [
+            Demand(feed, tuple(sorted(wanting)), arrived[feed] / (MINUTES * 60), together=feed in grouped)
+            for feed, wanting in sorted(wishes.items())
+        ]
+        return _Seen(book.senders.all(), demands, book.assignments.all())
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    senders: list[Sender]
+    demands: list[Demand]
+    current: list[Assignment]
+
+
+def _keep(book: Book, wanted: list[Assignment]) -> None:
+    before = book.assignments.version()
+    if book.assignments.replace(wanted) == before:
+        book.assignments.touch()
+
+
+_LOG = logging.getLogger("downburst.placement")
+EVERY_S = 0.5
+MINUTES = 10
+"""Of arrivals that the load is measured by."""

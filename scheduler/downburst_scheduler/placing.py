@@ -1,0 +1,133 @@
+"""Which sender serves which feed to which sites: by measured load, with few moves, and one sender for a group.
+
+A feed stays in one piece as long as that is fair, because every sender of a feed keeps a copy of it. What is served
+well stays where it is; only what has no sender, and what makes one sender's load far greater than the others', moves.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from downburst.senders import Assignment
+
+Part = tuple[str, str]
+"""A feed at a sender."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A feed and who wants it."""
+
+    feed: str
+    sites: tuple[str, ...]
+    bps: float
+    """What one site gets of it, in bits per second."""
+    together: bool = False
+    """A group brings it, which one sender has to send."""
+
+    @property
+    def weight(self) -> float:
+        """What serving one site costs; a feed that is silent at the moment counts a little, so that all spread."""
+        return max(self.bps, SILENT_BPS)
+
+
+def place(demands: Iterable[Demand], senders: Sequence[str], current: Iterable[Assignment]) -> list[Assignment]:
+    """The assignments that are to be: every wanted feed has a sender for each site, if there is any sender."""
+    if not senders:
+        return []
+    table = _Table(sorted(demands, key=lambda one: (-one.weight * len(one.sites), one.feed)), senders)
+    table.keep(current)
+    for demand in table.demands:
+        table.complete(demand)
+    for _ in range(MOST_MOVES):
+        if not table.move_one():
+            break
+    return table.assignments()
+
+
+class _Table:
+    """The sites of each feed at each sender."""
+
+    def __init__(self, demands: Sequence[Demand], senders: Sequence[str]) -> None:
+        self.demands = demands
+        self._demand: Mapping[str, Demand] = {one.feed: one for one in demands}
+        self._senders = sorted(senders)
+        self._sites: dict[Part, set[str]] = defaultdict(set)
+        self._load: dict[str, float] = dict.fromkeys(self._senders, 0.0)
+
+    def keep(self, current: Iterable[Assignment]) -> None:
+        for one in current:
+            demand = self._demand.get(one.feed)
+            if demand is not None and one.sender in self._load and one.site in demand.sites:
+                self._put(demand, one.sender, {one.site})
+
+    def complete(self, demand: Demand) -> None:
+        """Finds a sender for the sites that have none; for all of them where they must be together."""
+        if demand.together:
+            widest = max(self._senders, key=lambda name: (len(self._sites[demand.feed, name]), -self._load[name]))
+            for name in self._senders:
+                self._take(demand, name, set(self._sites[demand.feed, name]))
+            self._put(demand, widest, set(demand.sites))
+            return
+        served = {site for name in self._senders for site in self._sites[demand.feed, name]}
+        lacking = set(demand.sites) - served
+        if lacking:
+            self._put(demand, self._for_more_of(demand), lacking)
+
+    def move_one(self) -> bool:
+        """Moves one feed, or some of its sites, from the sender with the most load to the one with the least."""
+        most = max(self._senders, key=lambda name: (self._load[name], name))
+        least = min(self._senders, key=lambda name: (self._load[name], name))
+        excess = (self._load[most] - self._load[least]) / 2
+        mean = sum(self._load.values()) / len(self._senders)
+        if self._load[most] <= mean * UNFAIR or excess < WORTH_BPS:
+            return False
+        # The largest that fits goes whole, else as many sites of the largest as fit.
+        parts = sorted(
+            (demand for demand in self.demands if self._sites[demand.feed, most] and not demand.together),
+            key=lambda demand: (-demand.weight * len(self._sites[demand.feed, most]), demand.feed),
+        )
+        for demand in parts:
+            sites = self._sites[demand.feed, most]
+            if demand.weight * len(sites) <= excess:
+                return self._move(demand, most, least, set(sites))
+        for demand in parts:
+            fit = int(excess // demand.weight)
+            if fit:
+                return self._move(demand, most, least, set(sorted(self._sites[demand.feed, most])[-fit:]))
+        return False
+
+    def assignments(self) -> list[Assignment]:
+        found = [Assignment(feed, site, name) for (feed, name), sites in self._sites.items() for site in sites]
+        return sorted(found)
+
+    def _for_more_of(self, demand: Demand) -> str:
+        """A sender that has the feed already, unless it has far more to do than another one."""
+        holders = [name for name in self._senders if self._sites[demand.feed, name]]
+        least = min(self._senders, key=lambda name: (self._load[name], name))
+        if not holders:
+            return least
+        holder = min(holders, key=lambda name: (self._load[name], name))
+        return holder if self._load[holder] - self._load[least] < WORTH_BPS else least
+
+    def _move(self, demand: Demand, source: str, target: str, sites: set[str]) -> bool:
+        self._take(demand, source, sites)
+        self._put(demand, target, sites)
+        return True
+
+    def _put(self, demand: Demand, name: str, sites: set[str]) -> None:
+        self._sites[demand.feed, name] |= sites
+        self._load[name] += demand.weight * len(sites)
+
+    def _take(self, demand: Demand, name: str, sites: set[str]) -> None:
+        self._sites[demand.feed, name] -= sites
+        self._load[name] -= demand.weight * len(sites)
+
+
+SILENT_BPS = 1_000.0
+WORTH_BPS = 1_000_000.0
+"""A move costs every site that it concerns a connection, and the target a copy of the feed."""
+UNFAIR = 1.25
+"""So much more than the mean is too much."""
+MOST_MOVES = 4
+"""In one round; the next one sees what they did to the load."""

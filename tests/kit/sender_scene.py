@@ -1,0 +1,100 @@
+"""A hub, two senders, three sites that take two feeds, and a source that goes on, whatever is killed."""
+
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import httpx
+
+from kit.kafka import Kafka
+from kit.node import SiteNode
+from kit.patience import wait_for
+from kit.postgres import Postgres
+from kit.senders import Sender, nodes_of, seconds_until
+from kit.steady_source import Source
+from kit.whole_hub import WholeHub
+
+FEEDS = ("NGRID", "CONDUIT")
+
+
+class Scene:
+    """A hub, two senders, three sites that take two feeds, and a source that goes on."""
+
+    def __init__(self, home: Path, server: Postgres, broker: Kafka) -> None:
+        section = (
+            f'[kafka]\nservers = "{broker.address}"\nprefix = "{home.name}"\nproducts = "ingest"\nreplication = 1\n'
+        )
+        self.url = server.url(server.database())
+        self.hub = WholeHub(home / "hub", ledger_url=self.url, more=section).start()
+        for feed in FEEDS:
+            self.hub.ask("POST", "/v1/feeds", json={"feed": feed, "class": "grid"})
+        self.senders = [Sender(home / name, self.hub, section).start() for name in ("one", "two")]
+        self.sites = [self._site(home / name) for name in ("a.edu", "b.edu", "c.edu")]
+        for site in self.sites:
+            wait_for("the site to be served by senders", partial(self.is_served, site), 60)
+            # A feed that is new to a site begins with what comes after its word of that.
+            wait_for("the site to have begun both feeds", partial(_has_begun, site), 60)
+        self.source = Patient(self.hub)
+        self.source.start()
+
+    def is_served(self, site: SiteNode) -> bool:
+        """Whether nodes that are connected serve all of its feeds."""
+        return Counter(feed for feeds in nodes_of(site).values() for feed in feeds) == Counter(FEEDS)
+
+    def sender_of(self, feed: str) -> Sender:
+        """The one that serves the feed to the first site."""
+        (address,) = [address for address, feeds in nodes_of(self.sites[0]).items() if feed in feeds]
+        return next(sender for sender in self.senders if sender.sites == address)
+
+    def newest_is_everywhere(self, after: int) -> bool:
+        """Whether every site has a product that was acknowledged after so many."""
+        newer = set(list(self.source.acknowledged)[after:])
+        return all(newer & {number for feed, number in site.received() if feed == "NGRID"} for site in self.sites)
+
+    def recovery_s(self, what: str) -> float:
+        """How long it takes until every site has something that was acknowledged from now on; printed as well."""
+        taken_s = seconds_until(
+            f"products at all sites after {what}", partial(self.newest_is_everywhere, len(self.source.acknowledged))
+        )
+        print(f"{what}: new products at all sites after {taken_s:.1f} s")
+        return taken_s
+
+    def finish(self) -> None:
+        """Everything that was acknowledged is at every site, once."""
+        self.source.finish()
+        for site in self.sites:
+            wait_for("all products at the site", partial(self._lacks_nothing, site), 120)
+            ids = Counter(product_id for product_id, _ in site.received().values())
+            assert not [one for one, count in ids.items() if count > 1], "came twice"
+            assert site.stop() == 0
+
+    def _lacks_nothing(self, site: SiteNode) -> bool:
+        return not self.source.lacking_at(site)
+
+    def _site(self, directory: Path) -> SiteNode:
+        name = directory.name
+        site = SiteNode(directory, self.hub.sites)
+        self.hub.ask("POST", "/v1/sites", json={"site": name, "multicast_interface": "127.0.0.1"})
+        for feed in FEEDS:
+            self.hub.ask("POST", f"/v1/sites/{name}/subscriptions", json={"feed": feed, "pattern": ".*"})
+        directory.mkdir()
+        site.token_file.write_text(self.hub.ask("POST", f"/v1/sites/{name}/tokens", json={})["token"])
+        return site.start()
+
+
+class Patient(Source):
+    """Takes "it is here already" for an answer: the one before was lost with the hub."""
+
+    def _put(self, client: httpx.Client, number: int, content: bytes) -> int:
+        while True:
+            with suppress(httpx.TransportError):
+                answer = client.put(f"/v1/feeds/NGRID/products/p{number}", content=content)
+                if answer.is_success:
+                    told = answer.json()
+                    return int(told["sequence"] if told.get("sequence") is not None else told["duplicate_of"])
+            self.over.wait(0.05)
+
+
+def _has_begun(site: SiteNode) -> bool:
+    return len(list((site.directory / "state/positions").glob("*.cbor"))) == len(FEEDS)

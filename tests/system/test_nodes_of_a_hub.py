@@ -1,0 +1,117 @@
+"""A hub of several nodes as a site meets it: told where its feeds are, there with the same credential, and back."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from downburst.file_names import decode
+from kit.node import HubNode, Line, SiteNode, node_binary
+from kit.patience import wait_for
+from kit.senders import free_port, nodes_of
+
+pytestmark = pytest.mark.system
+
+SITE, MOVED, KEPT = "unl.edu", "NGRID", "CONDUIT"
+
+
+class Hub:
+    """The hub's own node, and one that sends for it with a key that the first one signed."""
+
+    def __init__(self, home: Path) -> None:
+        self.own = HubNode(home / "own", name="hub").start()
+        address = f"127.0.0.1:{free_port()}"
+        line = {"address": address} | self._signed(home / "sender")
+        self.sender = HubNode(home / "sender", name="hub", listen=address, options={"sender": line}).start()
+        for node in (self.own, self.sender):
+            for feed in (MOVED, KEPT):
+                node.feed(feed)
+        wishes = [{"feed": feed, "pattern": ".*", "not_pattern": None} for feed in (MOVED, KEPT)]
+        self.site = SiteNode(home / SITE, self.own.address)
+        self.own.site(SITE, *wishes, token_file=self.site.token_file)
+        self.sender.sites, self.sender.credentials = self.own.sites, self.own.credentials
+
+    def serve(self, version: int, **feeds_of: list[str]) -> None:
+        """Tells both nodes who serves what from now on: `sender=[...]`, `own=[...]`, or nobody but the hub's own."""
+        for node in (self.own, self.sender):
+            node.nodes_version = version
+            addresses = {"sender": self.sender.address, "own": "nobody:1"}
+            node.nodes[SITE] = [{"address": addresses[who], "feeds": feeds} for who, feeds in feeds_of.items()]
+            node.tell_sites()
+
+    def _signed(self, directory: Path) -> Line:
+        data_dir = directory / "data"
+        ask = json.dumps({"id": 1, "do": "sender-key", "data_dir": str(data_dir)}) + '\n{"id": 2, "do": "stop"}\n'
+        answered = subprocess.run(
+            [node_binary(), "hub"], input=ask, capture_output=True, text=True, check=True, timeout=60
+        )
+        key = json.loads(answered.stdout.splitlines()[0])["public_key"]
+        signed = self.own.do("certify", public_key=key)
+        return {"certificate": signed["certificate"], "authority": signed["authority"]}
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    made = Hub(tmp_path)
+    yield made
+    for process in (made.site, made.own, made.sender):
+        if process.process.poll() is None:
+            process.stop()
+
+
+def test_feeds_go_to_a_sender_and_come_back_with_the_same_credential(hub: Hub) -> None:
+    hub.site.start()
+    wait_for("the site has begun at the hub", partial(has_begun, hub.site), 60)
+    hub.own.put(MOVED, "first", b"1")
+    comes(hub.site, "first")
+    hub.sender.tell_sites()
+    hub.serve(1, sender=[MOVED, KEPT])
+    wait_for("the sender serves", lambda: nodes_of(hub.site) == {hub.sender.address: [KEPT, MOVED]}, 60)
+    # Its log has another life here, so the feed goes on by time; what matters is who is heard.
+    hub.sender.put(MOVED, "second", b"2")
+    comes(hub.site, "first", "second")
+    hub.own.put(MOVED, "unheard", b"3")
+    hub.serve(2)
+    hub.own.put(MOVED, "third", b"4")
+    comes(hub.site, "first", "second", "unheard", "third")
+    assert "the hub said which of its nodes serve this site" in hub.site.log()
+
+
+def test_a_site_that_starts_while_the_hub_is_away_finds_the_sender_it_was_told_of(hub: Hub) -> None:
+    hub.site.start()
+    wait_for("the site has begun at the hub", partial(has_begun, hub.site), 60)
+    hub.serve(1, sender=[MOVED, KEPT])
+    wait_for("the sender serves", lambda: nodes_of(hub.site) != {}, 60)
+    assert hub.site.stop() == 0
+    hub.own.kill()
+    hub.site.start()
+    wait_for("the sender serves again", lambda: nodes_of(hub.site) != {}, 60)
+    hub.sender.put(KEPT, "without a hub", b"1")
+    comes(hub.site, "without a hub")
+
+
+def test_a_site_of_an_earlier_release_stays_at_the_hubs_own_node(hub: Hub) -> None:
+    hub.site.arguments = ["--session-versions", "3,2,1"]
+    hub.site.start()
+    wait_for("the site has begun at the hub", partial(has_begun, hub.site), 60)
+    hub.serve(1, sender=[MOVED, KEPT])
+    hub.own.put(MOVED, "as ever", b"1")
+    comes(hub.site, "as ever")
+
+
+def has_begun(site: SiteNode) -> bool:
+    return len(list((site.directory / "state/positions").glob("*.cbor"))) == len((MOVED, KEPT))
+
+
+def has(site: SiteNode, *wanted: str) -> bool:
+    """Whether these products stand there and no others; numbers of two logs may be the same, so ids count."""
+    root = site.directory / "received"
+    found = [decode(str(path.relative_to(root))).product_id for path in root.rglob("*") if path.is_file()]
+    return sorted(found) == sorted(wanted)
+
+
+def comes(site: SiteNode, *wanted: str) -> None:
+    wait_for(f"{wanted} at the site", partial(has, site, *wanted), 60)

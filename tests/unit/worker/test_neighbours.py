@@ -1,0 +1,105 @@
+"""What of feeds, sites and plans is a node's own part."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from downburst.ledger import Ledger
+from downburst.model import Feed, FeedClass, Site, Transport
+from downburst.senders import Assignment
+from downburst_worker.neighbours import Neighbours, Seat
+from factories import multicast, plan, unicast
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    opened = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
+    with opened.transaction() as book:
+        for feed in ("A", "B"):
+            book.feeds.add(Feed(name=feed, feed_class=FeedClass.GRID))
+        for site in ("oslo", "rome"):
+            book.sites.add(Site(name=site))
+        for name in ("one", "two"):
+            book.senders.register(name, address=f"{name}:1", public_key="04")
+    return opened
+
+
+def assign(ledger: Ledger, *wanted: tuple[str, str, str]) -> int:
+    with ledger.transaction() as book:
+        return book.assignments.replace([Assignment(*one) for one in wanted])
+
+
+async def looked(ledger: Ledger, seat: Seat | None) -> Neighbours:
+    neighbours = Neighbours(ledger, seat)
+    await neighbours.look()
+    return neighbours
+
+
+async def test_the_hub_serves_all_while_nothing_is_placed(ledger: Ledger) -> None:
+    hub = await looked(ledger, None)
+    (line,) = hub.tell_sites({"sites": [{"site": "oslo"}]})["sites"]
+    assert line == {"site": "oslo", "nodes": [], "nodes_version": 0}
+    made = plan("A", multicast(7, "oslo"))
+    assert hub.own_part(made) == made
+
+
+async def test_a_sender_has_the_feeds_that_it_serves_and_tells_of_the_others(ledger: Ledger) -> None:
+    version = assign(ledger, ("A", "oslo", "one"), ("B", "oslo", "two"))
+    one = await looked(ledger, Seat("one", "one:1"))
+    with ledger.transaction(writes=False) as book:
+        assert [feed.name for feed in one.own_feeds(book.feeds.all())] == ["A"]
+    told = one.tell_sites({"sites": [{"site": "oslo"}, {"site": "rome"}]})["sites"]
+    assert told[0]["nodes"] == [{"address": "one:1", "feeds": ["A"]}, {"address": "two:1", "feeds": ["B"]}]
+    assert told[1]["nodes"] == [{"address": "one:1", "feeds": []}, {"address": "two:1", "feeds": []}]
+    assert {line["nodes_version"] for line in told} == {version}
+    assert not await one.look(), "nothing changed"
+
+
+async def test_a_group_has_the_one_sender_that_serves_all_of_it(ledger: Ledger) -> None:
+    made = plan("A", multicast(7, "oslo", "rome"), unicast(1))
+    assign(ledger, ("A", "oslo", "one"), ("A", "rome", "one"))
+    one, two, hub = [await looked(ledger, seat) for seat in (Seat("one", "one:1"), Seat("two", "two:1"), None)]
+    assert one.own_part(made) == made
+    assert two.own_part(made) is None
+    left = hub.own_part(made)
+    assert left is not None
+    assert {leg.transport for leg in left.legs} == {Transport.UNICAST}
+    one.fenced = True
+    assert one.own_part(made) == left, "another one may send to the group by now"
+    assign(ledger, ("A", "oslo", "one"), ("A", "rome", "two"))
+    one.fenced = False
+    assert await one.look()
+    assert one.own_part(made) == left, "it is being brought together"
+
+
+async def test_versions_rise_with_each_change_and_not_without(ledger: Ledger) -> None:
+    first = assign(ledger, ("A", "oslo", "one"))
+    assert assign(ledger, ("A", "oslo", "one")) == first
+    assert assign(ledger, ("A", "oslo", "two")) > first
+    with ledger.transaction() as book:
+        gone = book.assignments.version()
+        book.senders.remove("two")
+    hub = await looked(ledger, None)
+    assert hub.placement.is_empty, "a sender that is not there serves nobody"
+    assert hub.placement.version == gone
+
+
+async def test_a_key_is_signed_once_and_a_sender_with_another_key_waits_again(ledger: Ledger) -> None:
+    asked: list[str] = []
+
+    async def ask(do: str, **fields: object) -> dict[str, str]:
+        assert do == "certify"
+        asked.append(str(fields["public_key"]))
+        return {"certificate": "c", "authority": "a"}
+
+    hub = await looked(ledger, None)
+    await hub.certify_others(ask)
+    await hub.look()
+    await hub.certify_others(ask)
+    assert asked == ["04", "04"], "two senders, once each"
+    with ledger.transaction() as book:
+        assert book.senders.register("one", address="one:1", public_key="04").certificate == "c"
+        other = book.senders.register("one", address="one:1", public_key="05")
+    assert other.certificate is None
+    assert replace(other, beats=0) != other

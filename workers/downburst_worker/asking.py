@@ -1,0 +1,78 @@
+"""What other parts of a hub ask of its node, once it runs."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from downburst.browsing import Browse, Browsed
+from downburst.deliveries import ProductFacts, ProductName, Whereabouts
+from downburst.errors import NodeAway
+from downburst.model import Acknowledgement, Product
+from downburst_worker import lines
+from downburst_worker.node import Line, NodeProcess
+from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
+
+
+class Asking:
+    """Questions, and products to be taken in; `NodeAway` while the node is restarted."""
+
+    _node: NodeProcess
+
+    @property
+    def running(self) -> bool:
+        """Whether the node is up and knows what is wanted."""
+        return self._node.running
+
+    @property
+    def restarts(self) -> int:
+        """How often the node died and was started again."""
+        return self._node.restarts
+
+    @property
+    def pid(self) -> int | None:
+        """The node's process id while it runs."""
+        return self._node.pid
+
+    async def ingest(
+        self, path: Path, product: Product, *, remove: bool = True, digest: object = None
+    ) -> Acknowledgement:
+        """Makes a complete file a product; the answer says that it is stored, or of what it is a duplicate."""
+        job = lines.ingest_job(str(path), product, digest=digest, remove=remove)
+        return lines.acknowledgement(await self._node.ask("ingest", timeout_s=INGEST_S, **job))
+
+    async def check_pattern(self, pattern: str) -> None:
+        """Raises `BadPattern`, with the position, unless the node can use the pattern."""
+        await self._node.request("check-pattern", pattern=pattern)
+
+    async def whereabouts(
+        self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
+    ) -> Whereabouts:
+        """Where the products of a feed are that a name may mean, and what is known of their way to each site."""
+        job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
+        return whereabouts(await self._node.ask("deliveries", **job))
+
+    async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
+        """What numbers of a feed's log stand for; those that are forgotten are left out."""
+        answer = await self._node.ask("products", feed=feed, epoch=epoch, sequences=list(sequences))
+        return [product_facts(line) for line in answer["products"]]
+
+    async def browse(self, wanted: Browse) -> Browsed:
+        """Which products of a feed's log match."""
+        return browsed(await self._node.ask("browse", timeout_s=BROWSE_S, **browse_job(wanted)))
+
+    async def status(self) -> Line:
+        """What the node says of its feeds and sessions."""
+        return await self._node.request("status")
+
+    async def drain(self, *, limit_s: float) -> bool:
+        """Waits until every connected site has everything it subscribed; False if the limit came first."""
+        with suppress(NodeAway):
+            answer = await self._node.request("drain", timeout_s=limit_s + 5, seconds=limit_s)
+            return bool(answer.get("drained", True))
+        return False
+
+
+# A product of gigabytes is read, hashed and written before it is acknowledged.
+INGEST_S = 600.0
+BROWSE_S = 60.0
+"""Two million descriptions on a slow disk."""

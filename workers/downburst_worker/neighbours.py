@@ -1,0 +1,123 @@
+"""The nodes of a hub as one of their agents sees them: its own part, and what sites are told of the others."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from downburst.errors import DownburstError, LedgerAway
+from downburst.ledger import Book, Ledger
+from downburst.model import Feed, Plan, Transport
+from downburst.senders import DEAD_S, Assignment, Placement, Pulse, Sender
+from downburst_worker.lines import Line
+
+Ask = Callable[..., Awaitable[Line]]
+"""Asks the node to do a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The place of a sender among the nodes of its hub."""
+
+    name: str
+    address: str
+
+
+class Neighbours:
+    """Looks into the ledger which node serves what; without a seat this is the hub's own node."""
+
+    def __init__(self, ledger: Ledger, seat: Seat | None) -> None:
+        self._ledger = ledger
+        self._seat = seat
+        self._pulse = Pulse(DEAD_S)
+        self._uncertified: list[Sender] = []
+        self.placement = Placement()
+        self.fenced = False
+        """The ledger took no beat of this sender for so long that another one may have its multicast legs."""
+
+    async def look(self) -> bool:
+        """Reads who serves what; True if that changed."""
+        senders, version, assigned = await self._ledger.read(_look, patience_s=0)
+        alive = self._pulse.alive(senders, time.monotonic())
+        self._uncertified = [sender for sender in senders if sender.certificate is None]
+        addresses = {sender.name: sender.address for sender in alive}
+        kept = tuple(one for one in assigned if one.sender in addresses)
+        before, self.placement = self.placement, Placement(version, kept, addresses)
+        return self.placement != before
+
+    def own_feeds(self, feeds: Sequence[Feed]) -> Sequence[Feed]:
+        """The feeds whose products this node needs: a sender those that it serves, the hub's own node all."""
+        if self._seat is None:
+            return feeds
+        served = self.placement.feeds_of(self._seat.name)
+        return [feed for feed in feeds if feed.name in served]
+
+    def tell_sites(self, job: Line) -> Line:
+        """Adds to each site which nodes serve it."""
+        nodes, others = self.placement.nodes_of(), self.placement.others
+        for line in job["sites"]:
+            told = nodes.get(line["site"], others)
+            line["nodes"] = [{"address": address, "feeds": feeds} for address, feeds in told]
+            line["nodes_version"] = self.placement.version
+        return job
+
+    def own_part(self, plan: Plan) -> Plan | None:
+        """What of a plan this node carries out: a group has one sender, the one that serves all of its sites."""
+        placed = [one for one in self.placement.assignments if one.feed == plan.feed]
+        mine = {one.site for one in placed if self._seat is not None and one.sender == self._seat.name}
+        if self._seat is not None and not mine:
+            return None
+        serves_all = not placed if self._seat is None else len(mine) == len(placed)
+        if serves_all and not self.fenced:
+            return plan
+        return replace(plan, legs=tuple(leg for leg in plan.legs if leg.transport is not Transport.MULTICAST))
+
+    async def certified(self, ask: Ask, data_dir: str) -> Line:
+        """The sender's line of the start job: its own key's certificate, once the hub's authority signed that."""
+        assert self._seat is not None  # noqa: S101
+        key = str((await ask("sender-key", data_dir=data_dir))["public_key"])
+        name, address = self._seat.name, self._seat.address
+        register = partial(_register, name=name, address=address, public_key=key)
+        sender, said = await self._ledger.write(register), False
+        while sender is None or sender.certificate is None or sender.public_key != key:
+            if not said:
+                _LOG.info("waits until the hub has signed the key of sender %s; the hub must run for that", name)
+            said = True
+            await asyncio.sleep(SIGNED_S)
+            sender = await self._ledger.read(lambda book: book.senders.find(name))
+        return {"address": address, "certificate": sender.certificate, "authority": sender.authority}
+
+    async def certify_others(self, ask: Ask) -> None:
+        """Has the hub's authority sign the keys of senders that have no certificate yet."""
+        if self._seat is not None:
+            return
+        for sender in self._uncertified:
+            try:
+                signed = await ask("certify", public_key=sender.public_key)
+            except DownburstError as error:
+                _LOG.warning("sender %s: %s", sender.name, error.sentence)
+                continue
+            keep = partial(_certify, sender=sender, signed=signed)
+            with suppress(LedgerAway):
+                await self._ledger.write(keep, patience_s=0)
+
+
+def _look(book: Book) -> tuple[list[Sender], int, tuple[Assignment, ...]]:
+    return book.senders.all(), book.assignments.version(), tuple(book.assignments.all())
+
+
+def _register(book: Book, *, name: str, address: str, public_key: str) -> Sender | None:
+    return book.senders.register(name, address=address, public_key=public_key)
+
+
+def _certify(book: Book, *, sender: Sender, signed: Line) -> None:
+    book.senders.certify(
+        sender.name, sender.public_key, certificate=signed["certificate"], authority=signed["authority"]
+    )
+
+
+_LOG = logging.getLogger("downburst.agent")
+SIGNED_S = 0.3
