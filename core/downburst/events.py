@@ -311,6 +311,30 @@ class CircuitsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class WhereaboutsAsked:
+    """The hub wants to know from its senders how products of a feed travel to sites."""
+
+    ask: str
+    """Names the question; answers carry it."""
+    feed: str
+    epoch: str
+    sequences: tuple[int, ...]
+    site: str | None = None
+    """Of this site alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhereaboutsTold:
+    """What a sender knows of one of these products."""
+
+    ask: str
+    sender: str
+    sequence: int
+    answer: str | None
+    """The node's to `deliveries`, as JSON (docs/node-lines.md); None: it knows nothing, or too much for a record."""
+
+
+@dataclass(frozen=True, slots=True)
 class EventsMissed:
     """Events of other processes did not come here; every subscriber gets this, whatever it asked for."""
 
@@ -334,5 +358,7 @@ Event = (
     | ResendsChanged
     | CircuitTold
     | CircuitsChanged
+    | WhereaboutsAsked
+    | WhereaboutsTold
     | EventsMissed
 )

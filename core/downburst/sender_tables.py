@@ -26,6 +26,15 @@ assignments = Table(
     Column("sender", String(63), nullable=False),
 )
 
+node_clocks = Table(
+    "node_clocks",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("ahead_us", BigInteger, nullable=False),
+    Column("bound_us", BigInteger, nullable=False),
+    Column("compared_at", Instant, nullable=False),
+)
+
 placements = Table(
     "placements",
     metadata,

@@ -75,6 +75,23 @@ class Placement:
         return frozenset(one.feed for one in self.assignments)
 
 
+@dataclass(frozen=True, slots=True)
+class ClockStanding:
+    """How a clock stands to another one."""
+
+    ahead_us: int
+    """This clock minus the other, in microseconds."""
+    bound_us: int
+    """The truth is within this of it."""
+    compared_at: datetime
+
+    def to(self, other: "ClockStanding") -> "ClockStanding":
+        """How this clock stands to another one that was compared with the same third; both may have drifted since."""
+        apart_s = abs((self.compared_at - other.compared_at).total_seconds())
+        bound_us = self.bound_us + other.bound_us + int(apart_s * DRIFT_US_PER_S)
+        return ClockStanding(self.ahead_us - other.ahead_us, bound_us, self.compared_at)
+
+
 class Pulse:
     """Tells by their beats which senders are at work, on this process's own clock: others' clocks don't matter."""
 
@@ -100,5 +117,9 @@ class Pulse:
 BEAT_S = 1.0
 DEAD_S = 5.0
 """After so long without a beat a sender's feeds go to others."""
+HUB_CLOCK = ""
+"""The name under which the hub's own node keeps how its clock stands."""
+DRIFT_US_PER_S = 100
+"""Clocks of computers that nobody corrects drift less than that."""
 FENCED_S = 3.5
 """After so long without a beat that the ledger took a sender ends its multicast legs, before others begin them."""

@@ -42,7 +42,7 @@ from downburst_scheduler.offers import without
 from downburst_scheduler.paths import OUT_OF_GROUPS, SitePaths
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Question, decide, flip_of
 from downburst_scheduler.sentences import NO_CIRCUITS, NONE_ON_DEMAND, Figure, figures, flip_figures, reason
-from downburst_scheduler.states import FeedState, Known, Pace, groups_of
+from downburst_scheduler.states import FeedState, Known, Pace, groups_of, placed
 from downburst_scheduler.traffic import FeedWindow
 
 
@@ -142,6 +142,7 @@ class SchedulerLoop:
             await self._review()
         if now_s >= self._next_look_s:
             self._next_look_s = now_s + self._pace.step_s
+            self._known = replace(self._known, placed=await self._ledger.read(placed))
             await self._decide_all(self._known.feeds, look=True)
 
     def _is_on_circuit(self, event: LegChanged) -> bool:
@@ -240,6 +241,10 @@ class SchedulerLoop:
         if site.keeps_ldm:
             why = None if offer is None else f"{site.name}: an LDM's connection is bound to no circuit"
             return replace(site, no_circuit=why)
+        if offer is not None and (feed, site.name) in self._known.placed:
+            return replace(
+                site, no_circuit=f"{site.name}: a sender serves it, and circuits begin at the hub's own node"
+            )
         if offer is None:
             why = offers.why_not(site.name)
             return replace(site, no_circuit=why) if why is not None else site

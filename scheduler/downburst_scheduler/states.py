@@ -50,6 +50,8 @@ class Known:
     """By feed: sites that want it, may take it and are active, with what they want."""
     pins: Mapping[str, Pin] = field(default_factory=dict)
     circuits: CircuitOffers = field(default_factory=CircuitOffers)
+    placed: frozenset[tuple[str, str]] = frozenset()
+    """Feed and site, where a sender serves them and not the hub's own node."""
 
     @classmethod
     def of(cls, book: Book) -> "Known":
@@ -61,7 +63,13 @@ class Known:
             subscribers=_subscribers(sites, book.subscriptions.all()),
             pins=book.pins.all(),
             circuits=CircuitOffers(book.circuits.begun(), book.circuits.measurements()),
+            placed=placed(book),
         )
+
+
+def placed(book: Book) -> frozenset[tuple[str, str]]:
+    """What senders serve: it changes more often than all else, and nobody tells of it."""
+    return frozenset((one.feed, one.site) for one in book.assignments.all())
 
 
 @dataclass(slots=True)

@@ -1,15 +1,19 @@
 """Senders beside a hub, over a real PostgreSQL and a real Kafka, with traffic on: killed, drained, the hub killed."""
 
+import json
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from downburst.ledger import Ledger
 from kit.kafka import Kafka, kafka
+from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.postgres import Postgres, postgres
 from kit.sender_scene import Scene
+from kit.senders import nodes_of
 
 pytestmark = pytest.mark.system
 
@@ -46,6 +50,7 @@ def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -
     scene.source.more(30)
     scene.finish()
     counted_once_at_each(scene)
+    traced_at_senders(scene)
     assert one.drain() == 0
     assert scene.hub.stop() == 0
 
@@ -64,6 +69,50 @@ def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene
     for sender in scene.senders:
         assert sender.drain() == 0
     assert scene.hub.stop() == 0
+
+
+def test_a_credential_is_replaced_at_senders_and_a_revoked_site_is_shut_out(scene: Scene) -> None:
+    site, name = scene.sites[0], scene.sites[0].directory.name
+    wait_for("two senders serve the site", lambda: len(nodes_of(site)) == 2, 60)
+    before = secret_of(site)
+    scene.hub.ask("POST", f"/v1/sites/{name}/credentials/replacement")
+    wait_for("the former credential counts for nothing", lambda: replaced(scene, site, before), 90)
+    wait_for("both senders serve the site with the new one", lambda: len(nodes_of(site)) == 2, 60)
+    scene.source.more(20)
+    scene.finish()
+    counted_once_at_each(scene)
+    other, name = scene.sites[1], scene.sites[1].directory.name
+    other.start()
+    wait_for("the site is served", lambda: scene.is_served(other), 60)
+    scene.hub.ask("DELETE", f"/v1/sites/{name}/credentials")
+    assert other.process.wait(60) == 3
+    assert "is not valid here (unknown or revoked)" in other.log()
+    for sender in scene.senders:
+        assert sender.drain() == 0
+    assert scene.hub.stop() == 0
+
+
+def traced_at_senders(scene: Scene) -> None:
+    """The hub tells of a product's ways to sites that others serve, with their times."""
+    newest = max(scene.source.acknowledged)
+    found = scene.hub.ask("GET", f"/v1/products/trace?feed=NGRID&product={newest}")
+    (product,) = found["products"]
+    told = {
+        one["site"]: (one["state"], one["timing"]["distribution_ms"] is not None) for one in product["deliveries"]
+    }
+    assert told == {site.directory.name: ("stored", True) for site in scene.sites}, found
+
+
+def secret_of(site: SiteNode) -> str:
+    return str(json.loads((site.directory / "state" / "identity.json").read_text())["secret"])
+
+
+def replaced(scene: Scene, site: SiteNode, before: str) -> bool:
+    """Whether the site shows another credential than before, and no other one counts."""
+    kept = scene.hub.ask("GET", f"/v1/sites/{site.directory.name}")["credentials"]
+    good = [str(one["sha256"]) for one in kept if not one["revoked_at"] and not one["replaced_at"]]
+    shown = secret_of(site)
+    return shown != before and good == [sha256(shown.encode()).hexdigest()]
 
 
 def counted_once_at_each(scene: Scene) -> None:

@@ -120,6 +120,22 @@ def test_brokers_killed_under_ingest_lose_and_double_nothing(start: OpenNode, br
     site.stop()
 
 
+def test_a_writer_opens_again_before_the_next_product_and_feeds_begin_as_soon_as_the_broker_has(
+    start: OpenNode, broker: Kafka
+) -> None:
+    ingest = start("ingest", "ingest")
+    ingest.put(FEED, "before", b"1")
+    broker.kill()
+    with pytest.raises(NodeError) as refused:
+        ingest.put(FEED, "meanwhile", b"2")
+    assert refused.value.code == "brokers-away"
+    broker.start()
+    ingest.feed("CONDUIT")
+    wait_for("it is over, and nobody brought a product", lambda: said(ingest, "products are stored again"), 60)
+    ingest.put(FEED, "meanwhile", b"2")
+    ingest.put("CONDUIT", "first", b"3")
+
+
 def test_a_node_killed_under_ingest_loses_nothing_and_another_one_goes_on(start: OpenNode, tmp_path: Path) -> None:
     ingest = start("ingest", "ingest")
     sender = start("sender", "sender")

@@ -48,9 +48,11 @@ from downburst_worker.asking import Asking
 from downburst_worker.binary import find_node, find_node_for_kafka
 from downburst_worker.bookkeeping import BatchLoader, Bookkeeping
 from downburst_worker.circuit_jobs import CircuitJobs
+from downburst_worker.elsewhere import Elsewhere
 from downburst_worker.enrolment import Enrolment
 from downburst_worker.neighbours import Neighbours, Seat
 from downburst_worker.node import Line, NodeProcess
+from downburst_worker.reference_clock import ReferenceClock
 
 T = TypeVar("T")
 
@@ -86,6 +88,8 @@ class Agent(Asking):
         self._credential_lifetime = timedelta(days=settings.access.credential_days)
         self._seat = seat
         self._neighbours = Neighbours(ledger, seat)
+        self._elsewhere = Elsewhere(bus)
+        self._reference = ReferenceClock(ledger, sender=seat.name if seat else None)
         self._unmet: dict[str, Plan] = {}
         """By feed the plan that the node could not take because the circuit of a group was not up."""
         self._heads: dict[str, tuple[str, int]] = {}
@@ -127,6 +131,9 @@ class Agent(Asking):
         ]
         if self._settings.kafka.products != "here":
             self._tasks.append(asyncio.create_task(self._look_around(), name="agent-looking-around"))
+        if self._seat is not None:
+            answering = self._elsewhere.answer_for_good(self._seat.name, self._node.ask)
+            self._tasks.append(asyncio.create_task(answering, name="agent-answering"))
 
     async def stop(self) -> None:
         """Stops the node cleanly and waits until it is gone."""
@@ -191,6 +198,7 @@ class Agent(Asking):
             with suppress(LedgerAway):
                 await self._neighbours.look()
         answer = await self._node.request("start", **job, listen=listen)
+        self._reference.again()
         self.ca_sha256 = answer["ca_sha256"]
         self.sites_address = tuple(answer["sites_address"])
         self.version = answer["version"]
@@ -334,6 +342,7 @@ class Agent(Asking):
                     self._live.only_senders(self._neighbours.placement.addresses or {}, self._clock.now())
                     await self._apply_all()
                 await self._neighbours.certify_others(self._node.request)
+                await self._reference.tend(self._node.ask)
             except NodeAway:
                 pass
             except LedgerAway:

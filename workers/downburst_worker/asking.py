@@ -9,6 +9,8 @@ from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.errors import NodeAway
 from downburst.model import Acknowledgement, Product
 from downburst_worker import lines
+from downburst_worker.elsewhere import Elsewhere
+from downburst_worker.neighbours import Neighbours
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
 
@@ -17,6 +19,8 @@ class Asking:
     """Questions, and products to be taken in; `NodeAway` while the node is restarted."""
 
     _node: NodeProcess
+    _neighbours: Neighbours
+    _elsewhere: Elsewhere
 
     @property
     def running(self) -> bool:
@@ -49,7 +53,8 @@ class Asking:
     ) -> Whereabouts:
         """Where the products of a feed are that a name may mean, and what is known of their way to each site."""
         job = deliveries_job(name, feed=feed, before=before, limit=limit, site=site)
-        return whereabouts(await self._node.ask("deliveries", **job))
+        found = whereabouts(await self._node.ask("deliveries", **job))
+        return await self._elsewhere.add(found, senders=self._neighbours.senders, site=site)
 
     async def products(self, feed: str, epoch: str, sequences: Sequence[int]) -> list[ProductFacts]:
         """What numbers of a feed's log stand for; those that are forgotten are left out."""

@@ -48,6 +48,13 @@ class Neighbours:
         before, self.placement = self.placement, Placement(version, kept, addresses)
         return self.placement != before
 
+    @property
+    def senders(self) -> frozenset[str]:
+        """Who else may know how products travel; none while the hub's own node serves everything."""
+        if self._seat is not None or self.placement.is_empty:
+            return frozenset()
+        return frozenset(self.placement.addresses or {})
+
     def own_feeds(self, feeds: Sequence[Feed]) -> Sequence[Feed]:
         """The feeds whose products this node needs: a sender those that it serves, the hub's own node all."""
         if self._seat is None:
@@ -65,11 +72,16 @@ class Neighbours:
         return job
 
     def own_part(self, plan: Plan) -> Plan | None:
-        """What of a plan this node carries out: a group has one sender, the one that serves all of its sites."""
+        """What of a plan this node carries out: a group has one sender, the one that serves all of its sites.
+
+        Circuits begin at the hub's own node; a sender serves their sites over the routed path until the next plan.
+        """
         placed = [one for one in self.placement.assignments if one.feed == plan.feed]
         mine = {one.site for one in placed if self._seat is not None and one.sender == self._seat.name}
         if self._seat is not None and not mine:
             return None
+        if self._seat is not None:
+            plan = replace(plan, legs=tuple(leg for leg in plan.legs if not leg.circuits))
         serves_all = not placed if self._seat is None else len(mine) == len(placed)
         if serves_all and not self.fenced:
             return plan

@@ -14,7 +14,7 @@ from downburst.deliveries import (
     WaitingBytes,
     Whereabouts,
 )
-from downburst.deliveries.naming import ProductName
+from downburst.deliveries.naming import Meaning, ProductName
 from downburst.model import IdFilter, Transport
 
 Line = dict[str, Any]
@@ -32,6 +32,12 @@ def deliveries_job(name: ProductName, *, feed: str, before: int | None, limit: i
         "limit": limit,
         "site": site,
     }
+
+
+def deliveries_of_job(feed: str, epoch: str, sequence: int, site: str | None) -> Line:
+    """The question for one product that is known by its number."""
+    name = ProductName(Meaning.SEQUENCE, feed=feed, epoch=epoch, sequence=sequence)
+    return deliveries_job(name, feed=feed, before=None, limit=1, site=site)
 
 
 def whereabouts(answer: Line) -> Whereabouts:

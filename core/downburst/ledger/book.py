@@ -9,6 +9,7 @@ from downburst.ledger.alarms import Alarms, Objectives, Receivers, Silences, Sit
 from downburst.ledger.answers import Answers
 from downburst.ledger.audit import Audit
 from downburst.ledger.circuits import Circuits, Ports
+from downburst.ledger.clocks import Clocks
 from downburst.ledger.credentials import Credentials, Tokens
 from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.feeds import Feeds
@@ -56,6 +57,7 @@ class Book:
         self.circuits = Circuits(connection, clock)
         self.senders = Senders(connection, clock)
         self.assignments = Assignments(connection, clock)
+        self.clocks = Clocks(connection, clock)
         self.plans = Plans(connection)
         self.pins = Pins(connection, clock)
         self.latency = Latency(connection)

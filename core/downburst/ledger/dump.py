@@ -147,7 +147,7 @@ def _continue_after(connection: Connection, table: Table, last: int) -> None:
     connection.execute(query, {"name": table.name, "column": column, "last": last})
 
 
-NOT_KEPT = frozenset({"alembic_version", "holders", "senders", "assignments", "placements"})
+NOT_KEPT = frozenset({"alembic_version", "holders", "senders", "assignments", "placements", "node_clocks"})
 """Tables that say something of a database, or of what runs at the moment, and nothing of a hub."""
 SELF_NUMBERING = frozenset(
     {

@@ -38,6 +38,8 @@ from downburst.events import (
     TcpPath,
     TrafficSeen,
     UpstreamChanged,
+    WhereaboutsAsked,
+    WhereaboutsTold,
 )
 from downburst.kafka.records import ForeignRecord, NewerSchema, decode, encode
 from downburst.model import Candidate, Leg, Plan, Transport
@@ -94,6 +96,8 @@ EVENTS: tuple[Event, ...] = (
     ResendsChanged(),
     CircuitTold(1, None, "down", AT, CircuitProblem("cut", step="probe", hop="a", remedy="b")),
     CircuitsChanged(5),
+    WhereaboutsAsked("7f", "NGRID", "18446744073709551615", (3, 5), "unl.edu"),
+    WhereaboutsTold("7f", "one", 3, '{"products":[]}'),
     EventsMissed(),
 )
 

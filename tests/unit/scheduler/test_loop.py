@@ -27,6 +27,7 @@ from downburst.events import (
 )
 from downburst.ledger import Ledger
 from downburst.model import Batch, Feed, Plan, Settled, Site, Subscription, Transport
+from downburst.senders import Assignment
 from downburst.settings import FeedScheduling, MulticastSettings, SchedulerSettings, Settings
 from downburst_scheduler.loop import SchedulerLoop
 from factories import SOME_TIME, sketch_row
@@ -236,6 +237,14 @@ async def test_a_feed_rides_on_circuits_while_they_carry_and_leaves_them_at_once
         book.circuits.save(circuit)
     await hub.loop.handle(CircuitsChanged(circuit.number))
     assert hub.plan().legs[-1].transport is Transport.STATIC_CIRCUIT
+
+    with hub.ledger.transaction() as book:
+        book.senders.register("one", address="one:1", public_key="04")
+        book.assignments.replace([Assignment("NGRID", "a", "one")])
+    await hub.seconds(100)
+    (left,) = hub.plan().legs
+    assert (left.transport, left.sites) == (Transport.UNICAST, ("a", "b"))
+    assert "a: a sender serves it, and circuits begin at the hub's own node" in hub.plan().reason
 
 
 async def test_every_group_has_a_leg_of_its_own(hub: Hub) -> None:

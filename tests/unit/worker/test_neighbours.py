@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from downburst.ledger import Ledger
-from downburst.model import Feed, FeedClass, Site, Transport
+from downburst.model import Feed, FeedClass, Leg, Site, Transport
 from downburst.senders import Assignment
 from downburst_worker.neighbours import Neighbours, Seat
 from factories import multicast, plan, unicast
@@ -71,6 +71,13 @@ async def test_a_group_has_the_one_sender_that_serves_all_of_it(ledger: Ledger) 
     one.fenced = False
     assert await one.look()
     assert one.own_part(made) == left, "it is being brought together"
+
+
+async def test_a_sender_serves_sites_of_circuits_by_the_routed_path(ledger: Ledger) -> None:
+    riding = Leg(9, Transport.STATIC_CIRCUIT, ("oslo",), circuits=(("oslo", 17),))
+    assign(ledger, ("A", "oslo", "one"))
+    one = await looked(ledger, Seat("one", "one:1"))
+    assert one.own_part(plan("A", unicast(1), riding)) == plan("A", unicast(1))
 
 
 async def test_versions_rise_with_each_change_and_not_without(ledger: Ledger) -> None:

@@ -14,8 +14,10 @@ use downburst_model::{Epoch, Sequence};
 
 use crate::{
     KafkaLog,
+    follower::Follower,
     log::lock,
     record::{Random, Upload},
+    topic,
     writer::{Failure, LARGE_BYTES, PartSent, Writer, random},
 };
 
@@ -49,11 +51,26 @@ struct Waiting {
 type Result_ = Result<Appended, LogError>;
 
 impl Ingest {
-    /// Says in the topic that this is the writer from here on.
-    pub(crate) fn begin(mut writer: Writer, epoch: Epoch) -> Result<Self, LogError> {
+    /// Says in the topic that this is the writer from here on. What brokers do not take because they have just started is said again,
+    /// by a writer that is opened anew.
+    pub(crate) fn begin_patiently(
+        mut writer: Writer,
+        follower: &Follower,
+        epoch: Epoch,
+        until: Instant,
+    ) -> Result<Self, LogError> {
         let me = random()?;
-        writer.begin(epoch, me).map_err(|failure| failure.into_error_of_opening())?;
-        Ok(Self { me, epoch, state: State::Ready(Box::new(writer)) })
+        loop {
+            match writer.begin(epoch, me) {
+                Ok(_) => return Ok(Self { me, epoch, state: State::Ready(Box::new(writer)) }),
+                Err(Failure::Refused(_) | Failure::Lost(_) | Failure::Unsettled(..))
+                    if Instant::now() < until => {}
+                Err(failure) => return Err(failure.into_error_of_opening()),
+            }
+            thread::sleep(AGAIN_AFTER);
+            writer = Writer::open_patiently(&follower.cluster, follower.copy.feed(), &follower.topic, until)?;
+            follower.catch_up(None)?;
+        }
     }
 
     fn fail(&mut self) {
@@ -91,6 +108,18 @@ impl KafkaLog {
             }
         }
         results.into_iter().map(|result| result.unwrap_or_else(|| Err(self.closed()))).collect()
+    }
+
+    /// Whoever brings the next product need not wait for that. Nothing is tried while no broker answers: that takes longer than a product
+    /// may wait.
+    pub(crate) fn open_again_if_broken(&self) {
+        let Some(ingest) = &self.ingest else { return };
+        let mut ingest = lock(ingest);
+        let is_broken = matches!(ingest.state, State::Broken { .. }) && !self.is_stopped();
+        if is_broken && topic::answers(&self.follower.cluster, &self.follower.topic) {
+            // What is broken still is tried again at the next call, and said when a product comes.
+            let _ = self.open_again(&mut ingest, &mut Waiting::default());
+        }
     }
 
     /// Parts go as they are read, so that a product that is refused leaves only what nobody looks at.

@@ -7,6 +7,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -49,14 +50,15 @@ impl KafkaLog {
     fn open_to_ingest(cluster: &Cluster, wanted: Wanted) -> Result<(Self, Recovery), LogError> {
         let topic = cluster.topic(wanted.feed.as_str());
         topic::prepare(cluster, &topic, &wanted.options)?;
+        let until = Instant::now() + OPENING;
         // Only now can nobody else append to what is read.
-        let writer = Writer::open(cluster, &wanted.feed, &topic)?;
+        let writer = Writer::open_patiently(cluster, &wanted.feed, &topic, until)?;
         let found = epoch_of(cluster, &topic, &std::env::temp_dir())?;
         let epoch = found.unwrap_or(Epoch(wanted.random));
         let options = wanted.options.clone();
         let (follower, recovery) = copy(cluster, topic, wanted, epoch)?;
         follower.catch_up(None)?;
-        let ingest = Ingest::begin(writer, epoch)?;
+        let ingest = Ingest::begin_patiently(writer, &follower, epoch, until)?;
         let log = Self::new(follower, Some(ingest), options);
         log.keep_in_the_store();
         Ok((log, recovery))
@@ -136,6 +138,10 @@ impl SharedLog for KafkaLog {
         if self.ingest.is_some() && before.retention != options.retention {
             self.keep_in_the_store();
         }
+    }
+
+    fn tend(&self) {
+        self.open_again_if_broken();
     }
 
     fn stop(&self) {
@@ -250,6 +256,9 @@ fn copy(
 fn of_a_copy(options: LogOptions) -> LogOptions {
     LogOptions { durability: Durability::Process, ..options }
 }
+
+/// Brokers that have just started know some seconds later who of them is in charge of a transactional id.
+const OPENING: Duration = Duration::from_secs(20);
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

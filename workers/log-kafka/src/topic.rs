@@ -1,6 +1,6 @@
 //! The topic of a feed: made, looked at, and how long it keeps records.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use downburst_log::{LogError, LogOptions};
 use futures_executor::block_on;
@@ -51,6 +51,15 @@ pub(crate) fn exists(cluster: &Cluster, topic: &str) -> Result<bool, LogError> {
         Some(found) => check(cluster, &admin, topic, found, &heard).map(|()| true),
         None => Ok(false),
     }
+}
+
+/// Whether a broker tells of it at once.
+pub(crate) fn answers(cluster: &Cluster, topic: &str) -> bool {
+    let heard = Heard::default();
+    let Ok(consumer) = cluster.consumer(&heard) else { return false };
+    consumer
+        .fetch_metadata(Some(topic), AT_ONCE)
+        .is_ok_and(|found| found.topics().iter().any(|one| one.name() == topic && one.error().is_none()))
 }
 
 /// Has Kafka keep records as long, and as many bytes, as the feed's log.
@@ -169,7 +178,8 @@ fn limits(options: &LogOptions) -> [(&'static str, String); 6] {
 }
 
 const AS_THE_BROKERS_ARE: i32 = -1;
-const AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
+const AGAIN: Duration = Duration::from_millis(20);
+const AT_ONCE: Duration = Duration::from_secs(1);
 const SHORTEST_SEGMENT_MS: u64 = 60_000;
 /// Each has an index of 10 MB in front of it on the brokers' disks while it is written.
 const SMALLEST_SEGMENT_BYTES: u64 = 16 << 20;

@@ -59,25 +59,35 @@ type Delivery = Arc<OnceLock<Result<i64, KafkaError>>>;
 struct Deliveries(Heard);
 
 impl Writer {
+    /// As [`open`](Self::open), and again while the brokers are only just starting.
+    pub(crate) fn open_patiently(
+        cluster: &Cluster,
+        feed: &FeedName,
+        topic: &str,
+        until: Instant,
+    ) -> Result<Self, LogError> {
+        loop {
+            match Self::become_writer(cluster, feed, topic) {
+                Ok(writer) => return Ok(writer),
+                Err((true, _)) if Instant::now() < until => std::thread::sleep(AGAIN_AFTER),
+                Err((_, error)) => return Err(error),
+            }
+        }
+    }
+
     /// Fences the writer before, and waits until its last transaction is through or undone.
     pub(crate) fn open(cluster: &Cluster, feed: &FeedName, topic: &str) -> Result<Self, LogError> {
+        Self::become_writer(cluster, feed, topic).map_err(|(_, error)| error)
+    }
+
+    /// An error comes with whether it is to be expected of brokers that are starting.
+    fn become_writer(cluster: &Cluster, feed: &FeedName, topic: &str) -> Result<Self, (bool, LogError)> {
         let heard = Heard::default();
-        let manifests: BaseProducer<Deliveries> = cluster.client_with(
-            &[
-                ("transactional.id", topic),
-                // Longer than any transaction takes. A writer that dies in one holds readers up for so long at most.
-                ("transaction.timeout.ms", "15000"),
-                // Who appends waits for the record, so that nothing is won by waiting for others.
-                ("linger.ms", "0"),
-                ("message.max.bytes", "1000000"),
-                ("queue.buffering.max.kbytes", "65536"),
-            ],
-            Deliveries(heard.clone()),
-            &heard,
-        )?;
+        let manifests = manifests(cluster, topic, &heard).map_err(|error| (false, error))?;
         let became = manifests.init_transactions(PATIENCE);
         manifests.poll(POLL);
-        became.map_err(|error| cluster.explained("take a writer", &error, &heard))?;
+        became
+            .map_err(|error| (is_of_starting(&error), cluster.explained("take a writer", &error, &heard)))?;
         let (cluster, feed, topic) = (cluster.clone(), feed.clone(), topic.to_owned());
         Ok(Self { cluster, feed, topic, epoch: Epoch(0), heard, manifests, parts: None })
     }
@@ -273,6 +283,28 @@ impl Writer {
     }
 }
 
+fn manifests(cluster: &Cluster, topic: &str, heard: &Heard) -> Result<BaseProducer<Deliveries>, LogError> {
+    cluster.client_with(
+        &[
+            ("transactional.id", topic),
+            // Longer than any transaction takes. A writer that dies in one holds readers up for so long at most.
+            ("transaction.timeout.ms", "15000"),
+            // Who appends waits for the record, so that nothing is won by waiting for others.
+            ("linger.ms", "0"),
+            ("message.max.bytes", "1000000"),
+            ("queue.buffering.max.kbytes", "65536"),
+        ],
+        Deliveries(heard.clone()),
+        heard,
+    )
+}
+
+/// Brokers elect whoever is in charge of transactions after they have begun to answer.
+fn is_of_starting(error: &KafkaError) -> bool {
+    matches!(error, KafkaError::Transaction(error) if error.is_retriable())
+        || error.rdkafka_error_code().is_some_and(|code| OF_STARTING.contains(&code))
+}
+
 /// A part that is on its way.
 pub(crate) struct PartSent(Delivery);
 
@@ -307,3 +339,11 @@ const POLL: Duration = Duration::from_millis(1);
 /// Brokers that are well take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const COMMIT_TRIES: u32 = 2;
+const AGAIN_AFTER: Duration = Duration::from_millis(200);
+const OF_STARTING: [RDKafkaErrorCode; 5] = [
+    RDKafkaErrorCode::NotCoordinator,
+    RDKafkaErrorCode::CoordinatorNotAvailable,
+    RDKafkaErrorCode::CoordinatorLoadInProgress,
+    RDKafkaErrorCode::ConcurrentTransactions,
+    RDKafkaErrorCode::NotLeaderForPartition,
+];

@@ -40,10 +40,19 @@ def upgrade() -> None:
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("number", name=op.f("pk_placements")),
     )
+    op.create_table(
+        "node_clocks",
+        sa.Column("name", sa.String(length=63), nullable=False),
+        sa.Column("ahead_us", sa.BigInteger(), nullable=False),
+        sa.Column("bound_us", sa.BigInteger(), nullable=False),
+        sa.Column("compared_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_node_clocks")),
+    )
 
 
 def downgrade() -> None:
     """Back."""
+    op.drop_table("node_clocks")
     op.drop_table("placements")
     op.drop_table("assignments")
     op.drop_table("senders")

@@ -20,6 +20,9 @@ pub trait SharedLog: ProductLog {
     /// Keeps as much as these say, in the store too if this node ingests. Does not wait for the store.
     fn set_options(&self, options: LogOptions);
 
+    /// Has what broke while the store was away stand again, if the store is back. Called now and then while nothing is appended.
+    fn tend(&self);
+
     /// Ends what waits for the store; nothing is appended from then on. The copy stays open.
     fn stop(&self);
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::hub::{BrowseLine, DeliveriesLine, ProductsLine};
+use crate::hub::{BrowseLine, ClockStanding, DeliveriesLine, ProductsLine};
 
 mod circuits;
 mod events;
@@ -106,6 +106,8 @@ pub(crate) enum Action {
         /// What the node answered to `sender-key`.
         public_key: String,
     },
+    /// How this node's clock stands to that of the node which ingests.
+    Clock(ClockStanding),
     /// A batch file was loaded and can go.
     BatchLoaded {
         /// Its id.

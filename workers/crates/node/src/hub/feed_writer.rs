@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Weak;
+use std::time::Duration;
 
 use bytes::Bytes;
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use downburst_log::{Appended, LdmStamp, LogError, NewProduct, ProductLog as _};
 use downburst_model::{Digest, Origin, ProductId, ProductInfo, Sequence, WallMicros};
 use serde::Serialize;
@@ -55,12 +56,24 @@ pub(super) enum Written {
 
 /// Appends in the order of arrival until nobody can send any more.
 pub(super) fn run(feed: &Feed, hub: &Weak<Hub>, receiver: &Receiver<Write>) {
-    while let Ok(first) = receiver.recv() {
+    while let Some(first) = next(feed, receiver) {
         let Some(hub) = hub.upgrade() else { return };
         let mut group = Group { feed, hub: &hub, waiting: Vec::new(), products: Vec::new(), bytes: 0 };
         group.take(first);
         receiver.try_iter().take(GROUP_PRODUCTS - 1).for_each(|write| group.take(write));
         group.append();
+    }
+}
+
+/// What waits, or comes; a store that was lost meanwhile is looked after until then.
+fn next(feed: &Feed, receiver: &Receiver<Write>) -> Option<Write> {
+    let Some(shared) = &feed.shared else { return receiver.recv().ok() };
+    loop {
+        match receiver.recv_timeout(TEND_AFTER) {
+            Ok(write) => return Some(write),
+            Err(RecvTimeoutError::Timeout) => shared.tend(),
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
     }
 }
 
@@ -226,6 +239,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     )
 }
 
+const TEND_AFTER: Duration = Duration::from_secs(1);
 /// More would make the first of a burst wait for the last.
 const GROUP_PRODUCTS: usize = 256;
 const GROUP_BYTES: usize = 4 << 20;

@@ -41,7 +41,10 @@ impl FirstBytes {
         for of_feed in receipts.chunk_by(|one, next| one.key.feed == next.key.feed) {
             let known = of_feed.first().is_some_and(|it| hub.feeds.find(&it.key.feed).is_some());
             let of_feed = of_feed.iter().filter(|_| known);
-            noted.extend(of_feed.map(|receipt| Noted { receipt, first_byte: self.of(receipt, &hub.plans) }));
+            noted.extend(of_feed.map(|receipt| {
+                let first_byte = self.of(receipt, &hub.plans).and_then(|at| hub.reference.moment(at));
+                Noted { receipt, first_byte }
+            }));
         }
         noted
     }

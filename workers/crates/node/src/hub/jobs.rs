@@ -20,6 +20,7 @@ use super::late_share::LateShare;
 use super::ldm::Ldm;
 use super::plans::Plans;
 use super::receipts::{Limits, Receipts};
+use super::reference::Reference;
 use super::roster::{Command, Roster};
 use super::traffic::Counters;
 use super::upstreams::Upstreams;
@@ -98,6 +99,7 @@ async fn open(
     let addresses: Vec<String> = places.iter().map(ToString::to_string).collect();
     let prefix = random_u64().map_err(|error| Failure::new("io", error))?;
     let receipts = keep_receipts(&start, clock, lines.clone());
+    let is_sender = start.sender.is_some();
     let hub = Arc::new(Hub {
         clock,
         lines,
@@ -107,6 +109,7 @@ async fn open(
         acceptor: TlsAcceptor::from(identity.config),
         ca_sha256: identity.ca_sha256.clone(),
         shared,
+        reference: Reference::new(is_sender),
         upstreams: Upstreams::default(),
         ldm: Ldm::default(),
         receipts,
@@ -211,6 +214,10 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             let signed = signed
                 .map(|(certificate, authority)| json!({"certificate": certificate, "authority": authority}));
             lines.answer(id, signed.map_err(|error| Failure::new("bad-request", error)));
+        }
+        Action::Clock(standing) => {
+            hub.reference.is(standing);
+            done(Ok(()));
         }
         Action::BatchLoaded { batch } => {
             hub.batch_loaded(&batch);

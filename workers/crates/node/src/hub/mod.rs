@@ -29,6 +29,7 @@ mod pace;
 mod plans;
 mod reading;
 mod receipts;
+mod reference;
 mod resends;
 mod roster;
 mod session;
@@ -66,6 +67,8 @@ use late_share::LateShare;
 use ldm::Ldm;
 use plans::Plans;
 use receipts::Receipts;
+use reference::Reference;
+pub(crate) use reference::ClockStanding;
 use resends::ResendsLeft;
 use roster::Roster;
 use traffic::Counters;
@@ -83,6 +86,7 @@ struct Hub {
     ca_sha256: String,
     /// Where the feeds' products get their numbers, if not here.
     shared: Option<Arc<dyn SharedLogs>>,
+    reference: Reference,
     upstreams: Upstreams,
     ldm: Ldm,
     circuits: Circuits,

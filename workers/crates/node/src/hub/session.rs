@@ -443,6 +443,7 @@ impl Session {
 
     fn receipts(&mut self, clock: Option<ClockOffset>, items: &[Receipt]) {
         let Some(member) = &self.member else { return };
+        let clock = clock.and_then(|clock| self.hub.reference.of_site(clock));
         if clock.is_some() {
             member.handle.change().clock = clock;
         }

@@ -118,6 +118,7 @@ impl Upstream {
             // What it takes goes into this hub's own logs by one connection: the upstream's own node serves it all.
             versions: hub.start.session_versions.iter().copied().filter(|it| *it < VERSION_NODES).collect(),
             only: None,
+            decides: true,
             turn: Turn::default(),
             reading: crate::site::Reading::default(),
             ports: Vec::new(),

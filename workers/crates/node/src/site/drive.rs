@@ -44,6 +44,7 @@ pub(crate) struct Site {
     identity: Identity,
     /// The feeds that come by it; `None`: all that the hub gives.
     only: Option<BTreeSet<FeedName>>,
+    decides: bool,
     clock: Clock,
     machine: SiteSession,
     assemblies: Assemblies,
@@ -119,6 +120,7 @@ impl Site {
             clock,
             versions,
             only,
+            decides,
             reading,
             ports,
             shelf,
@@ -140,6 +142,7 @@ impl Site {
             assemblies: Assemblies::new(&hub.spool),
             machine: SiteSession::new(software, state).speaking(&versions).only(only.clone()),
             only,
+            decides,
             hub,
             identity,
             clock,

@@ -203,6 +203,7 @@ impl Common {
             clock: self.clock,
             versions: self.receive.session_versions.clone(),
             only: wanted.only.clone(),
+            decides: wanted.only.is_none() || (wanted.asks() && wanted.address == link.place.address),
             reading: self.receive.reading,
             // Ends of circuits are known by the hub: its own node alone makes them.
             ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },

@@ -25,6 +25,8 @@ pub(crate) struct Parts {
     pub(crate) versions: Vec<u16>,
     /// The feeds that come by it, where the hub is several nodes and this connection leads to one of them; `None`: all.
     pub(crate) only: Option<BTreeSet<FeedName>>,
+    /// A refusal by it is the hub's: another node may only not have heard yet of a site that is new.
+    pub(crate) decides: bool,
     /// How groups are read.
     pub(crate) reading: Reading,
     /// The interfaces that the hub may use for circuits.

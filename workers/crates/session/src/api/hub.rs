@@ -10,8 +10,8 @@ use downburst_vcmtp::Request;
 
 use crate::{
     CircuitEnd, CircuitOffer, CircuitState, Classes, ClockOffset, CredentialKept, CredentialOffered,
-    CredentialShown, CredentialWanted, Duplicates, FeedHandling, Filter, Forged, Frontier, HeartbeatOut, Hello,
-    KeyTaken, Late, LegJoin, LegLeft, NextKey, Nodes, Proof, Receipt, Reception, Refused, ResendEnd,
+    CredentialShown, CredentialWanted, Duplicates, FeedHandling, Filter, Forged, Frontier, HeartbeatOut,
+    Hello, KeyTaken, Late, LegJoin, LegLeft, NextKey, Nodes, Proof, Receipt, Reception, Refused, ResendEnd,
     ResendOrder, StreamId, StreamPath, Stretch, Subscription, Ticket,
 };
 

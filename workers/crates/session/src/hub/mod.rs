@@ -9,8 +9,7 @@ use crate::patterns::{Patterns, without_heartbeats};
 use crate::{
     Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Nodes,
     Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_CREDENTIALS,
-    VERSION_HEARTBEATS, VERSION_NODES,
-    VERSION_TRAINS, VERSIONS, Welcome,
+    VERSION_HEARTBEATS, VERSION_NODES, VERSION_TRAINS, VERSIONS, Welcome,
 };
 use feeds::Feed;
 use handling::Handling;

@@ -98,7 +98,9 @@ impl Site {
     fn refused(&mut self, refused: Refused) {
         match refused.code {
             RefusalCode::Credential | RefusalCode::Expired if self.identity.take_up() => {
-                tracing::info!("the credential was replaced at another node of the hub; connecting with the new one");
+                tracing::info!(
+                    "the credential was replaced at another node of the hub; connecting with the new one"
+                );
                 self.hang_up = true;
             }
             RefusalCode::Credential | RefusalCode::Expired if self.identity.refused() => {
@@ -108,9 +110,8 @@ impl Site {
                 );
                 self.hang_up = true;
             }
-            // One of several nodes may hear later than another of a site that is new.
             RefusalCode::Version | RefusalCode::Token | RefusalCode::Credential | RefusalCode::Expired
-                if self.only.is_none() =>
+                if self.decides =>
             {
                 self.tell_news(News::Refused(refused.sentence));
                 self.resting = true;

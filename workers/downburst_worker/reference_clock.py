@@ -1,0 +1,46 @@
+"""Compares a node's clock with that of the ledger's server, so that a sender knows how it stands to the hub's."""
+
+import time
+from collections.abc import Awaitable, Callable
+
+from downburst.ledger import Book, Ledger
+from downburst.senders import HUB_CLOCK, ClockStanding
+from downburst_worker.lines import Line
+
+Ask = Callable[..., Awaitable[Line]]
+"""Asks the node to do a job."""
+
+
+class ReferenceClock:
+    """The hub's own node says how its clock stands; a sender's node is told what lies between the two."""
+
+    def __init__(self, ledger: Ledger, *, sender: str | None) -> None:
+        self._ledger = ledger
+        self._sender = sender
+        self._next_s = 0.0
+
+    def again(self) -> None:
+        """The node began anew and knows nothing."""
+        self._next_s = 0.0
+
+    async def tend(self, ask: Ask) -> None:
+        """Compares if that is due; raises what the ledger or the node says."""
+        if time.monotonic() < self._next_s:
+            return
+        own = await self._ledger.read(lambda book: book.clocks.compare(), patience_s=0)
+        if own is None:
+            return
+        name = HUB_CLOCK if self._sender is None else self._sender
+        hub = await self._ledger.write(lambda book: _kept(book, name, own), patience_s=0)
+        self._next_s = time.monotonic() + EVERY_S
+        if self._sender is not None and hub is not None:
+            standing = own.to(hub)
+            await ask("clock", ahead_us=standing.ahead_us, bound_us=standing.bound_us)
+
+
+def _kept(book: Book, name: str, own: ClockStanding) -> ClockStanding | None:
+    book.clocks.keep(name, own)
+    return book.clocks.of(HUB_CLOCK)
+
+
+EVERY_S = 10.0
