@@ -14,6 +14,7 @@ class SessionChanged:
     """A site's control connection came, went or was refused."""
 
     site: str
+    """Empty: a stranger's, which proved to be no site."""
     state: Literal["connected", "closed", "refused"]
     at: datetime
     peer: str

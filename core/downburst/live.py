@@ -226,6 +226,8 @@ class LiveState:
         return _mean_bps(self._unicast_equivalent)
 
     def _session(self, event: SessionChanged) -> None:
+        if not event.site:
+            return
         before = self.sessions.get(event.site)
         if event.state == "closed" and not event.sender and self._at_senders.get(event.site):
             # It went from the hub's own node to a sender.

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from downburst.ledger import Ledger
+from downburst.model import Settled
 from kit.kafka import Kafka, kafka
 from kit.node import SiteNode
 from kit.patience import wait_for
@@ -36,6 +37,7 @@ def scene(tmp_path: Path, server: Postgres, broker: Kafka) -> Scene:
 
 
 def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -> None:
+    """At sites; a killed node takes the figures of its last second with it, but no receipt counts twice."""
     one = scene.sender_of("NGRID")
     assert scene.sender_of("CONDUIT") is not one, "feeds are shared out"
     scene.source.more(30)
@@ -49,7 +51,10 @@ def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -
     scene.recovery_s("a sender was drained")
     scene.source.more(30)
     scene.finish()
-    counted_once_at_each(scene)
+    wait_for("the ledger to know that all is everywhere", lambda: settled_at_all(scene), 60)
+    missing = len(scene.source.acknowledged) * len(scene.sites) - stored(scene)
+    print(f"a sender was killed: {missing} receipts went with it")
+    assert 0 <= missing <= IN_HAND
     traced_at_senders(scene)
     assert one.drain() == 0
     assert scene.hub.stop() == 0
@@ -71,13 +76,18 @@ def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene
     assert scene.hub.stop() == 0
 
 
-def test_a_credential_is_replaced_at_senders_and_a_revoked_site_is_shut_out(scene: Scene) -> None:
+def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_is_shut_out(scene: Scene) -> None:
     site, name = scene.sites[0], scene.sites[0].directory.name
     wait_for("two senders serve the site", lambda: len(nodes_of(site)) == 2, 60)
     before = secret_of(site)
     scene.hub.ask("POST", f"/v1/sites/{name}/credentials/replacement")
     wait_for("the former credential counts for nothing", lambda: replaced(scene, site, before), 90)
     wait_for("both senders serve the site with the new one", lambda: len(nodes_of(site)) == 2, 60)
+    scene.source.more(20)
+    drained = scene.sender_of("NGRID")
+    assert drained.drain() == 0
+    scene.recovery_s("a sender was drained")
+    drained.start()
     scene.source.more(20)
     scene.finish()
     counted_once_at_each(scene)
@@ -118,13 +128,30 @@ def replaced(scene: Scene, site: SiteNode, before: str) -> bool:
 def counted_once_at_each(scene: Scene) -> None:
     """The ledger counts every receipt of the senders once."""
     wanted = len(scene.source.acknowledged) * len(scene.sites)
+    wait_for("all receipts in the ledger", lambda: stored(scene) >= wanted, 60)
+    assert stored(scene) == wanted
 
-    def stored() -> int:
-        ledger = Ledger.look_into(scene.url)
-        with ledger.transaction(writes=False) as book:
-            found = sum(report.stored for report in book.settled.all())
-        ledger.close()
-        return found
 
-    wait_for("all receipts in the ledger", lambda: stored() >= wanted, 60)
-    assert stored() == wanted
+def stored(scene: Scene) -> int:
+    """How many receipts of stored products the ledger has counted."""
+    return sum(report.stored for report in reports(scene))
+
+
+def settled_at_all(scene: Scene) -> bool:
+    """Whether every site is known to have everything up to the newest product."""
+    newest = max(scene.source.acknowledged)
+    return sum(report.feed == "NGRID" and report.settled_to >= newest for report in reports(scene)) == len(
+        scene.sites
+    )
+
+
+def reports(scene: Scene) -> list[Settled]:
+    ledger = Ledger.look_into(scene.url)
+    with ledger.transaction(writes=False) as book:
+        found = book.settled.all()
+    ledger.close()
+    return found
+
+
+IN_HAND = 3 * 150
+"""Receipts of three sites for what the source can have brought in three seconds: batches are written each second."""

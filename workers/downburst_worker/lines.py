@@ -141,9 +141,9 @@ def acknowledgement(answer: Line) -> Acknowledgement:
 
 
 def session_changed(line: Line) -> SessionChanged:
-    """A site came, went or was refused."""
+    """A site came, went or was refused, or a stranger was."""
     return SessionChanged(
-        site=line["site"],
+        site=line["site"] or "",
         state=line["state"],
         at=from_us(line["at_us"]),
         peer=line["peer"],

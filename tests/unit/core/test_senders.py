@@ -3,9 +3,11 @@
 from datetime import UTC, datetime
 
 from downburst.events import SessionChanged, SessionTraffic, SiteProgress, TrafficSeen
+from downburst.kafka.records import decode, encode
 from downburst.live import LiveState
 from downburst.model import Transport
 from downburst.senders import Assignment, Placement, Pulse, Sender
+from downburst_worker.lines import session_changed
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -90,3 +92,12 @@ def test_a_sender_that_is_lost_says_no_farewell() -> None:
     live.only_senders({"two"}, NOW)
     assert not live.sessions["oslo"].connected
     assert live.sessions["oslo"].reason == "its sender is away"
+
+
+def test_a_stranger_is_no_site_in_the_present_and_its_refusal_reaches_other_processes() -> None:
+    line = {"site": None, "state": "refused", "at_us": 0, "peer": "192.0.2.1:9", "reason": "no token"}
+    refused = session_changed(line)
+    assert decode(encode(refused)) == refused
+    live = LiveState()
+    live.apply(refused)
+    assert live.sessions == {}
