@@ -34,6 +34,8 @@ class Neighbours:
         self._seat = seat
         self._pulse = Pulse(DEAD_S)
         self._uncertified: list[Sender] = []
+        self._left: dict[str, float] = {}
+        """Feeds that this sender gave up, until when it keeps them open: the last receipts are still to come."""
         self.placement = Placement()
         self.fenced = False
         """The ledger took no beat of this sender for so long that another one may have its multicast legs."""
@@ -46,7 +48,8 @@ class Neighbours:
         addresses = {sender.name: sender.address for sender in alive}
         kept = tuple(one for one in assigned if one.sender in addresses)
         before, self.placement = self.placement, Placement(version, kept, addresses)
-        return self.placement != before
+        closed = self._close_what_was_left(before, time.monotonic())
+        return closed or self.placement != before
 
     @property
     def senders(self) -> frozenset[str]:
@@ -59,8 +62,8 @@ class Neighbours:
         """The feeds whose products this node needs: a sender those that it serves, the hub's own node all."""
         if self._seat is None:
             return feeds
-        served = self.placement.feeds_of(self._seat.name)
-        return [feed for feed in feeds if feed.name in served]
+        open_here = self.placement.feeds_of(self._seat.name) | self._left.keys()
+        return [feed for feed in feeds if feed.name in open_here]
 
     def tell_sites(self, job: Line) -> Line:
         """Adds to each site which nodes serve it."""
@@ -116,6 +119,17 @@ class Neighbours:
             with suppress(LedgerAway):
                 await self._ledger.write(keep, patience_s=0)
 
+    def _close_what_was_left(self, before: Placement, now_s: float) -> bool:
+        """Keeps feeds that went to others for a while; True if the time of one is over."""
+        if self._seat is None:
+            return False
+        served = self.placement.feeds_of(self._seat.name)
+        self._left |= dict.fromkeys(before.feeds_of(self._seat.name) - served, now_s + LEFT_S)
+        over = [feed for feed, until_s in self._left.items() if feed in served or until_s <= now_s]
+        for feed in over:
+            del self._left[feed]
+        return bool(over)
+
 
 def _look(book: Book) -> tuple[list[Sender], int, tuple[Assignment, ...]]:
     return book.senders.all(), book.assignments.version(), tuple(book.assignments.all())
@@ -133,3 +147,4 @@ def _certify(book: Book, *, sender: Sender, signed: Line) -> None:
 
 _LOG = logging.getLogger("downburst.agent")
 SIGNED_S = 0.3
+LEFT_S = 15.0

@@ -40,7 +40,7 @@ class Clocks:
     def _compare_once(self) -> ClockStanding:
         """The server read its clock between the two moments: the truth is within half of what lies between them."""
         asked_us = to_us(self._clock.now())
-        server_us = to_us(self._connection.scalar(select(func.clock_timestamp())))
+        server_us = to_us(self._connection.execute(select(func.clock_timestamp())).scalar_one())
         answered_at = self._clock.now()
         # An instant of ours may be cut off below the microsecond.
         bound_us = (to_us(answered_at) - asked_us) // 2 + 1

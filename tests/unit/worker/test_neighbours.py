@@ -1,5 +1,6 @@
 """What of feeds, sites and plans is a node's own part."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from downburst.ledger import Ledger
 from downburst.model import Feed, FeedClass, Leg, Site, Transport
 from downburst.senders import Assignment
-from downburst_worker.neighbours import Neighbours, Seat
+from downburst_worker.neighbours import LEFT_S, Neighbours, Seat
 from factories import multicast, plan, unicast
 
 
@@ -54,6 +55,24 @@ async def test_a_sender_has_the_feeds_that_it_serves_and_tells_of_the_others(led
     assert told[1]["nodes"] == [{"address": "one:1", "feeds": []}, {"address": "two:1", "feeds": []}]
     assert {line["nodes_version"] for line in told} == {version}
     assert not await one.look(), "nothing changed"
+
+
+async def test_a_feed_that_goes_to_another_sender_stays_open_until_the_last_receipts_came(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assign(ledger, ("A", "oslo", "one"))
+    one = await looked(ledger, Seat("one", "one:1"))
+    assign(ledger, ("A", "oslo", "two"))
+    assert await one.look()
+    with ledger.transaction(writes=False) as book:
+        feeds = book.feeds.all()
+    assert [feed.name for feed in one.own_feeds(feeds)] == ["A"]
+    assert not await one.look()
+    later_s = time.monotonic() + LEFT_S
+    monkeypatch.setattr(time, "monotonic", lambda: later_s)
+    assert await one.look()
+    assert list(one.own_feeds(feeds)) == []
+    assert not await one.look()
 
 
 async def test_a_group_has_the_one_sender_that_serves_all_of_it(ledger: Ledger) -> None:

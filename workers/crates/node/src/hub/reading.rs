@@ -14,24 +14,21 @@ use super::roster::{Command, Handle};
 pub(super) struct Wanted {
     pub(super) feed: FeedName,
     pub(super) after: Sequence,
-    to: Sequence,
     filter: Arc<Filter>,
     /// How often it could not be read.
     failures: u32,
 }
 
 impl Wanted {
-    pub(super) fn new(feed: FeedName, after: Sequence, to: Sequence, filter: Arc<Filter>) -> Self {
-        Self { feed, after, to, filter, failures: 0 }
+    pub(super) fn new(feed: FeedName, after: Sequence, filter: Arc<Filter>) -> Self {
+        Self { feed, after, filter, failures: 0 }
     }
 
-    /// `None`: the disk failed, which is said.
+    /// `None`: the disk failed, which is said; or the feed is closed. What it had then is not nothing: a node that gives the feed up
+    /// closes it while sites still ask.
     pub(super) fn read(&self, hub: &Hub) -> Option<HubInput> {
-        let Self { feed, after, to, filter, failures } = self;
-        let Some(open) = hub.feeds.find(feed) else {
-            let (feed, after, read_to) = (feed.clone(), *after, *to);
-            return Some(HubInput::Entries { feed, after, entries: Vec::new(), read_to });
-        };
+        let Self { feed, after, filter, failures } = self;
+        let open = hub.feeds.find(feed)?;
         match open.stretch(hub.clock.monotonic(), *after, filter) {
             Ok(stretch) => Some(HubInput::Stretch(stretch)),
             Err(error) => {

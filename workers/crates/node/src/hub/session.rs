@@ -274,8 +274,8 @@ impl Session {
                     self.stand_by = self.machine.stands_by();
                     self.authenticate(proof);
                 }
-                HubOutput::Read { feed, after, to, filter, .. } => {
-                    self.read(Wanted::new(feed, after, to, filter));
+                HubOutput::Read { feed, after, filter, .. } => {
+                    self.read(Wanted::new(feed, after, filter));
                 }
                 HubOutput::ReadResend { resend, feed, after, to, limit_bytes } => {
                     self.read_resend(resend, &feed, (after, to), limit_bytes);

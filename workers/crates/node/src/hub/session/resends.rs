@@ -39,7 +39,8 @@ impl Session {
                 self.bad_resend_reads = self.bad_resend_reads.wrapping_add(1);
                 (Vec::new(), after)
             }
-            None => (Vec::new(), to),
+            // Closed, which says nothing of what it had.
+            None => (Vec::new(), after),
         };
         let entries =
             entries.into_iter().map(|entry| Entry { info: entry.info, bytes: entry.bytes }).collect();
