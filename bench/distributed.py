@@ -138,9 +138,7 @@ def _recovery(directory: Path, broker: Kafka) -> list[report.Row]:
             one.start()
             rows.append(_recovered(f"{name} was killed and had started again", scene))
         scene.finish()
-        for sender in scene.senders:
-            sender.drain()
-        scene.hub.stop()
+        scene.end()
         return rows
 
 

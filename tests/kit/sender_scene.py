@@ -61,13 +61,22 @@ class Scene:
         return taken_s
 
     def finish(self) -> None:
-        """Everything that was acknowledged is at every site, once."""
+        """Everything that was acknowledged is at every site, once; sites go on, for their last receipts."""
         self.source.finish()
         for site in self.sites:
             wait_for("all products at the site", partial(self._lacks_nothing, site), 120)
             ids = Counter(product_id for product_id, _ in site.received().values())
             assert not [one for one, count in ids.items() if count > 1], "came twice"
-            assert site.stop() == 0
+
+    def end(self) -> None:
+        """Everybody ends as asked."""
+        for site in self.sites:
+            if site.process.poll() is None:
+                assert site.stop() == 0
+        for sender in self.senders:
+            if sender.process.poll() is None:
+                assert sender.drain() == 0
+        assert self.hub.stop() == 0
 
     def _lacks_nothing(self, site: SiteNode) -> bool:
         return not self.source.lacking_at(site)

@@ -56,8 +56,7 @@ def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -
     print(f"a sender was killed: {missing} receipts went with it")
     assert 0 <= missing <= IN_HAND
     traced_at_senders(scene)
-    assert one.drain() == 0
-    assert scene.hub.stop() == 0
+    scene.end()
 
 
 def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene: Scene) -> None:
@@ -71,9 +70,7 @@ def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene
     scene.recovery_s("the hub was killed and started")
     scene.source.more(30)
     scene.finish()
-    for sender in scene.senders:
-        assert sender.drain() == 0
-    assert scene.hub.stop() == 0
+    scene.end()
 
 
 def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_is_shut_out(scene: Scene) -> None:
@@ -92,14 +89,10 @@ def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_i
     scene.finish()
     counted_once_at_each(scene)
     other, name = scene.sites[1], scene.sites[1].directory.name
-    other.start()
-    wait_for("the site is served", lambda: scene.is_served(other), 60)
     scene.hub.ask("DELETE", f"/v1/sites/{name}/credentials")
     assert other.process.wait(60) == 3
     assert "is not valid here (unknown or revoked)" in other.log()
-    for sender in scene.senders:
-        assert sender.drain() == 0
-    assert scene.hub.stop() == 0
+    scene.end()
 
 
 def traced_at_senders(scene: Scene) -> None:

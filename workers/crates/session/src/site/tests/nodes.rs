@@ -17,6 +17,7 @@ fn only(feeds: &[FeedName]) -> Bench {
 fn what_it_is_not_for_is_passed_over_whatever_the_node_gives() {
     let mut bench = only(&[other()]);
     bench.connect();
+    bench.messages();
     bench.say(FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(0), duplicates: None });
     bench.say(begin(1, 0, 2));
     bench.slice(1, 0, b"hi");
