@@ -80,6 +80,23 @@ def test_feeds_go_to_a_sender_and_come_back_with_the_same_credential(hub: Hub) -
     assert "the hub said which of its nodes serve this site" in hub.site.log()
 
 
+def test_each_receipt_is_counted_once_however_often_feeds_go_to_another_node(hub: Hub) -> None:
+    hub.site.start()
+    wait_for("the site has begun at the hub", partial(has_begun, hub.site), 60)
+    hub.sender.tell_sites()
+    put = []
+    for version in range(1, 7):
+        # What comes in the moment of the change counts too: nobody waits for it.
+        for number in range(30):
+            put.append(f"{version}-{number}")
+            hub.own.put(MOVED, put[-1], b"grid")
+        hub.serve(version, **({"sender": [MOVED, KEPT]} if version % 2 else {}))
+        wait_for("the site to be where it was told", partial(is_where_told, hub, version), 60)
+    comes(hub.site, *put)
+    wait_for("all receipts at the nodes", lambda: counted(hub) >= len(put), 30)
+    assert counted(hub) == len(put)
+
+
 def test_a_site_that_starts_while_the_hub_is_away_finds_the_sender_it_was_told_of(hub: Hub) -> None:
     hub.site.start()
     wait_for("the site has begun at the hub", partial(has_begun, hub.site), 60)
@@ -100,6 +117,17 @@ def test_a_site_of_an_earlier_release_stays_at_the_hubs_own_node(hub: Hub) -> No
     hub.serve(1, sender=[MOVED, KEPT])
     hub.own.put(MOVED, "as ever", b"1")
     comes(hub.site, "as ever")
+
+
+def is_where_told(hub: Hub, version: int) -> bool:
+    """By odd versions the sender serves both feeds, by even ones the hub's own node does."""
+    return nodes_of(hub.site) == ({hub.sender.address: [KEPT, MOVED]} if version % 2 else {})
+
+
+def counted(hub: Hub) -> int:
+    """How many products the site said that it has stored, at either node."""
+    batches = [path for node in (hub.own, hub.sender) for path in (node.directory / "batches").glob("*.json")]
+    return sum(line["stored"] for path in batches for line in json.loads(path.read_text())["settled"])
 
 
 def has_begun(site: SiteNode) -> bool:

@@ -1,6 +1,8 @@
 """Senders beside a hub, over a real PostgreSQL and a real Kafka, with traffic on: killed, drained, the hub killed."""
 
+import json
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,11 @@ import pytest
 from downburst.ledger import Ledger
 from downburst.model import Settled
 from kit.kafka import Kafka, kafka
+from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.postgres import Postgres, postgres
 from kit.sender_scene import Scene
+from kit.senders import nodes_of
 
 pytestmark = pytest.mark.system
 
@@ -69,6 +73,28 @@ def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene
     scene.end()
 
 
+def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_is_shut_out(scene: Scene) -> None:
+    site, name = scene.sites[0], scene.sites[0].directory.name
+    wait_for("two senders serve the site", lambda: len(nodes_of(site)) == 2, 60)
+    before = secret_of(site)
+    scene.hub.ask("POST", f"/v1/sites/{name}/credentials/replacement")
+    wait_for("the former credential counts for nothing", lambda: replaced(scene, site, before), 90)
+    wait_for("both senders serve the site with the new one", lambda: len(nodes_of(site)) == 2, 60)
+    scene.source.more(20)
+    drained = scene.sender_of("NGRID")
+    assert drained.drain() == 0
+    scene.recovery_s("a sender was drained")
+    drained.start()
+    scene.source.more(20)
+    scene.finish()
+    counted_once_at_each(scene)
+    other, name = scene.sites[1], scene.sites[1].directory.name
+    scene.hub.ask("DELETE", f"/v1/sites/{name}/credentials")
+    assert other.process.wait(60) == 3
+    assert "is not valid here (unknown or revoked)" in other.log()
+    scene.end()
+
+
 def traced_at_senders(scene: Scene) -> None:
     """The hub tells of a product's ways to sites that others serve, with their times."""
     newest = max(scene.source.acknowledged)
@@ -78,6 +104,25 @@ def traced_at_senders(scene: Scene) -> None:
         one["site"]: (one["state"], one["timing"]["distribution_ms"] is not None) for one in product["deliveries"]
     }
     assert told == {site.directory.name: ("stored", True) for site in scene.sites}, found
+
+
+def secret_of(site: SiteNode) -> str:
+    return str(json.loads((site.directory / "state" / "identity.json").read_text())["secret"])
+
+
+def replaced(scene: Scene, site: SiteNode, before: str) -> bool:
+    """Whether the site shows another credential than before, and no other one counts."""
+    kept = scene.hub.ask("GET", f"/v1/sites/{site.directory.name}")["credentials"]
+    good = [str(one["sha256"]) for one in kept if not one["revoked_at"] and not one["replaced_at"]]
+    shown = secret_of(site)
+    return shown != before and good == [sha256(shown.encode()).hexdigest()]
+
+
+def counted_once_at_each(scene: Scene) -> None:
+    """The ledger counts every receipt of the senders once."""
+    wanted = len(scene.source.acknowledged) * len(scene.sites)
+    wait_for("all receipts in the ledger", lambda: stored(scene) >= wanted, 60)
+    assert stored(scene) == wanted
 
 
 def stored(scene: Scene) -> int:

@@ -124,13 +124,16 @@ impl Upstream {
             ports: Vec::new(),
             shelf: Arc::clone(&intake) as Arc<dyn Shelf>,
             completeness: Arc::default(),
+            owed: Vec::new(),
             files: None,
             done,
             roles,
             news: news_sender,
         })?;
         tokio::spawn(hear(Arc::clone(&intake), news));
-        Ok(Self { line, intake, role, task: tokio::spawn(site.run()) })
+        // It never leaves receipts to another connection: there is none to that hub.
+        let task = tokio::spawn(async move { drop(site.run().await) });
+        Ok(Self { line, intake, role, task })
     }
 
     async fn end(self) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::{FeedName, LegId, Machine as _, ProductId};
 use downburst_session::{
-    CircuitState, FeedPosition, Missing, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
+    CircuitState, FeedPosition, Missing, Receipt, SiteInput, SiteOutput, SiteSession, StoreResult, StreamId,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -32,6 +32,7 @@ use crate::reconnect::{self, Ended, Reconnect};
 mod credentials;
 mod events;
 mod groups;
+mod leaving;
 mod waits;
 
 use credentials::Saving;
@@ -125,6 +126,7 @@ impl Site {
             ports,
             shelf,
             completeness,
+            owed,
             files,
             done,
             roles,
@@ -140,7 +142,7 @@ impl Site {
         Ok(Self {
             circuits: Circuits::start(ports, &format!("site {}", hub.state.display()), clock),
             assemblies: Assemblies::new(&hub.spool),
-            machine: SiteSession::new(software, state).speaking(&versions).only(only.clone()),
+            machine: SiteSession::new(software, state).speaking(&versions).only(only.clone()).owing(owed),
             only,
             decides,
             hub,
@@ -183,14 +185,16 @@ impl Site {
         })
     }
 
-    /// Works until its role ends.
-    pub(crate) async fn run(mut self) {
+    /// Works until its role ends; the receipts that are left to say.
+    pub(crate) async fn run(mut self) -> Vec<Receipt> {
         let mut link: Option<Link> = None;
         let mut dialling: Option<Dial> = Some(self.dial(Duration::ZERO));
         loop {
             self.perform();
-            if self.role == Role::End {
-                return self.close().await;
+            match self.role {
+                Role::Leave => return self.leave(link).await,
+                Role::End => return self.close().await,
+                Role::Serve | Role::StandBy => {}
             }
             if std::mem::take(&mut self.hang_up) {
                 self.disconnected();
@@ -461,15 +465,6 @@ impl Site {
         let due =
             self.machine.deadline().map(|due| Duration::from_micros(due.since(self.clock.monotonic()).0));
         Instant::now() + due.unwrap_or(LONGEST_SLEEP)
-    }
-
-    async fn close(mut self) {
-        self.tell(SiteInput::Disconnected);
-        self.perform();
-        self.circuits.close().await;
-        drop(self.complete);
-        // What is on its way to the log gets there; its receipt follows the next hello.
-        let _ = self.store_thread.join();
     }
 }
 

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use downburst_model::{FeedName, Micros};
+use downburst_session::Receipt;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -30,6 +31,8 @@ pub(super) struct Link {
     /// Why there is no connection.
     pub(super) sentence: Option<String>,
     drives: Vec<Drive>,
+    /// Receipts that ended connections had left to say.
+    owed: Vec<Receipt>,
 }
 
 /// One connection, made and kept by a task.
@@ -40,7 +43,7 @@ pub(super) struct Drive {
     pub(super) well: bool,
     roles: watch::Sender<Role>,
     done: mpsc::UnboundedSender<Told>,
-    task: JoinHandle<()>,
+    task: JoinHandle<Vec<Receipt>>,
 }
 
 /// Where news of a connection come from.
@@ -72,9 +75,9 @@ impl Link {
         // Looked at whatever connection is made first: it takes a new token.
         let is_new = Identity::load(&place, choice.token_file.as_deref())?.is_new();
         let nodes = NodeChoice::open(place.address.clone(), &place.state, is_new, common.clock.monotonic());
-        let (name, sentence, drives) = (None, None, Vec::new());
+        let (name, sentence, drives, owed) = (None, None, Vec::new(), Vec::new());
         let (choice, turn) = (choice.clone(), Turn::default());
-        Ok(Self { hub, place, choice, turn, nodes, name, sentence, drives })
+        Ok(Self { hub, place, choice, turn, nodes, name, sentence, drives, owed })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -91,12 +94,15 @@ impl Link {
             std::mem::take(&mut self.drives).into_iter().partition(|it: &Drive| it.is_one_of(&wanted));
         self.drives = kept;
         let changed = self.drives.len() != before;
-        self.end(now, ended).await;
+        self.end(now, ended, Role::Leave).await;
         let mut ready = Vec::new();
         for wanted in wanted {
             match self.drives.iter_mut().find(|drive| drive.leads_to(&wanted)) {
                 Some(drive) => drive.take_role(wanted.role),
-                None => ready.push(common.prepare(self, wanted)?),
+                None => {
+                    let owed = self.take_owed(&wanted);
+                    ready.push(common.prepare(self, wanted, owed)?);
+                }
             }
         }
         let begun = !ready.is_empty();
@@ -135,20 +141,29 @@ impl Link {
 
     pub(super) async fn close(&mut self, now: Micros) {
         let drives = std::mem::take(&mut self.drives);
-        self.end(now, drives).await;
+        self.end(now, drives, Role::End).await;
     }
 
-    async fn end(&mut self, now: Micros, drives: Vec<Drive>) {
+    async fn end(&mut self, now: Micros, drives: Vec<Drive>, role: Role) {
         for drive in &drives {
-            drive.roles.send_replace(Role::End);
+            drive.roles.send_replace(role);
         }
         for drive in drives {
             if drive.wanted.is_part() {
                 self.nodes.is_away(now, &drive.wanted.address);
             }
-            // What is on its way to the log gets there; its receipt follows the next hello.
-            let _ = drive.task.await;
+            self.owed.extend(drive.task.await.unwrap_or_default());
         }
+        let over = self.owed.len().saturating_sub(MOST_OWED);
+        self.owed.drain(..over);
+    }
+
+    /// The receipts of what others brought that this connection is to say.
+    fn take_owed(&mut self, wanted: &Wanted) -> Vec<Receipt> {
+        let (taken, left) =
+            std::mem::take(&mut self.owed).into_iter().partition(|it| wanted.brings(&it.key.feed));
+        self.owed = left;
+        taken
     }
 }
 
@@ -191,7 +206,7 @@ impl Common {
     }
 
     /// Reads the positions; nothing is called yet.
-    fn prepare(&self, link: &Link, wanted: Wanted) -> Result<Ready, String> {
+    fn prepare(&self, link: &Link, wanted: Wanted, owed: Vec<Receipt>) -> Result<Ready, String> {
         let (place, identity) = self.place_of(link, &wanted)?;
         let (roles, role) = watch::channel(wanted.role);
         let (done, done_stream) = mpsc::unbounded_channel();
@@ -209,6 +224,7 @@ impl Common {
             ports: if wanted.only.is_none() { self.receive.circuits.clone() } else { Vec::new() },
             shelf: Arc::clone(&self.logs) as Arc<dyn Shelf>,
             completeness: Arc::clone(&self.completeness),
+            owed,
             files: self.waker.clone(),
             done: done_stream,
             roles: role,
@@ -245,3 +261,6 @@ impl Common {
         Drive { serial: from.serial, wanted, well: false, roles, done, task: tokio::spawn(site.run()) }
     }
 }
+
+/// As many as a connection keeps; the frontier tells the rest.
+const MOST_OWED: usize = 16_384;

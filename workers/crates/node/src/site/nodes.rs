@@ -43,6 +43,11 @@ impl Wanted {
         self.role == Role::Serve && self.only.is_some()
     }
 
+    /// True if the feed comes by it.
+    pub(super) fn brings(&self, feed: &FeedName) -> bool {
+        self.role == Role::Serve && self.only.as_ref().is_none_or(|only| only.contains(feed))
+    }
+
     /// True if it is there to hear of nodes, and for nothing else.
     pub(super) fn asks(&self) -> bool {
         self.role == Role::StandBy && self.only.is_some()

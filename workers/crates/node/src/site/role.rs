@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use downburst_model::FeedName;
-use downburst_session::Nodes;
+use downburst_session::{Nodes, Receipt};
 use tokio::sync::{mpsc, watch};
 
 use super::complete::Completeness;
@@ -33,6 +33,8 @@ pub(crate) struct Parts {
     pub(crate) ports: Vec<String>,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) completeness: Arc<Completeness>,
+    /// Receipts that connections before this one had left to say.
+    pub(crate) owed: Vec<Receipt>,
     /// Wakes what reads the log.
     pub(crate) files: Option<Waker>,
     pub(crate) done: mpsc::UnboundedReceiver<Told>,
@@ -47,6 +49,8 @@ pub(crate) enum Role {
     Serve,
     /// Another hub serves; this one is kept at hand.
     StandBy,
+    /// It ends, and another one goes on: all that came by it is settled, and said here or left to the other one.
+    Leave,
     /// It ends.
     End,
 }

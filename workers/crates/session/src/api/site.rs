@@ -29,6 +29,8 @@ pub enum SiteInput {
     },
     /// The first connection is gone, and all others with it. Legs end, half-received products are abandoned, frontiers stay.
     Disconnected,
+    /// The connection is about to end, as this side wants it: the receipts that were not said yet are said now.
+    Leave,
     /// A data connection stands.
     StreamOpened(StreamId),
     /// A data connection ended, or could not be opened.

@@ -7,9 +7,9 @@ use downburst_vcmtp::ReceiverInput;
 use crate::frame::{Decoder, Frame, Message, packed_receipts};
 use crate::patterns::Patterns;
 use crate::{
-    FeedPosition, HeartbeatOut, Hello, LIVENESS_LIMIT, Proof, Receipts, SiteEvent, SiteInput, SiteOutput,
-    SiteState, StreamId, Subscriptions, VERSION, VERSION_CREDENTIALS, VERSION_HEARTBEATS, VERSION_TRAINS,
-    VERSIONS, Want, Welcome, packed,
+    FeedPosition, HeartbeatOut, Hello, LIVENESS_LIMIT, Proof, Receipt, Receipts, SiteEvent, SiteInput,
+    SiteOutput, SiteState, StreamId, Subscriptions, VERSION, VERSION_CREDENTIALS, VERSION_HEARTBEATS,
+    VERSION_TRAINS, VERSIONS, Want, Welcome, packed,
 };
 use clock::Clock;
 use leg::Leg;
@@ -121,6 +121,18 @@ impl SiteSession {
     #[must_use]
     pub fn only(self, feeds: Option<BTreeSet<FeedName>>) -> Self {
         Self { only: feeds, ..self }
+    }
+
+    /// The same, with receipts that another connection to the same hub had left to say.
+    #[must_use]
+    pub fn owing(mut self, receipts: Vec<Receipt>) -> Self {
+        self.receipts.take_over(receipts);
+        self
+    }
+
+    /// The receipts that were not said; they are another connection's from here on.
+    pub fn take_unsaid(&mut self) -> Vec<Receipt> {
+        self.receipts.take_unsaid()
     }
 
     /// Where the site stands in each feed.
@@ -412,6 +424,7 @@ impl Machine for SiteSession {
             SiteInput::Circuit(_) => {}
             SiteInput::OfferCredential(offered) => self.tell_credential(offered),
             SiteInput::ShowCredential(shown) => self.tell_credential(shown),
+            SiteInput::Leave => self.receipts.hurry(now),
             SiteInput::Disconnected => self.disconnected(now),
             SiteInput::Datagrams { leg, batch } => self.hear_group(now, leg, batch),
             SiteInput::GroupJoined { leg, reception } => self.group_joined(leg, reception),

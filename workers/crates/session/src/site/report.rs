@@ -40,6 +40,24 @@ impl Batch {
         }
     }
 
+    /// Makes due what is here.
+    pub(crate) fn hurry(&mut self, now: Now) {
+        if !self.receipts.is_empty() {
+            self.flush_at = Some(now.monotonic);
+        }
+    }
+
+    /// Says receipts of another connection with the first that are said here.
+    pub(crate) fn take_over(&mut self, receipts: Vec<Receipt>) {
+        self.receipts = receipts.into();
+        self.flush_at = (!self.receipts.is_empty()).then_some(Micros(0));
+    }
+
+    pub(crate) fn take_unsaid(&mut self) -> Vec<Receipt> {
+        self.flush_at = None;
+        std::mem::take(&mut self.receipts).into()
+    }
+
     /// Has the clock's offset told within the time of a batch.
     pub(crate) fn clock_compared(&mut self, now: Now) {
         self.clock_news = true;

@@ -309,6 +309,7 @@ impl Site {
             | SiteEvent::CredentialKept(_)
             | SiteEvent::Duplicates { .. }
             | SiteEvent::Handling(_)
+            | SiteEvent::Nodes(_)
             | SiteEvent::Refused(_)
             | SiteEvent::Clock(_) => {}
         }

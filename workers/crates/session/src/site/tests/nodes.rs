@@ -52,3 +52,40 @@ fn it_hears_which_nodes_there_are() {
             .any(|it| matches!(it, SiteOutput::Event(SiteEvent::Nodes(told)) if *told == nodes))
     );
 }
+
+#[test]
+fn who_leaves_says_its_receipts_at_once() {
+    let mut bench = Bench::started();
+    stored(&mut bench, 1);
+    assert_eq!(receipts(&bench.messages()), [], "others may come in the same moment");
+    bench.site.handle(at(bench.millis), SiteInput::Leave);
+    assert_eq!(receipts(&bench.messages()).len(), 1);
+    assert_eq!(bench.site.take_unsaid(), []);
+}
+
+#[test]
+fn what_was_not_said_is_said_once_by_the_connection_that_takes_over() {
+    let mut bench = Bench::started();
+    bench.say(begin(1, 0, 2));
+    bench.slice(1, 0, b"hi");
+    bench.messages();
+    bench.site.handle(at(0), SiteInput::Disconnected);
+    bench.settled(1, StoreResult::Stored);
+    bench.site.handle(at(0), SiteInput::Leave);
+    assert_eq!(receipts(&bench.messages()), [], "there is no connection");
+    let unsaid = bench.site.take_unsaid();
+    assert_eq!(unsaid.iter().map(|it| it.key.sequence.0).collect::<Vec<_>>(), [1]);
+    assert_eq!(bench.site.take_unsaid(), []);
+    let mut next = Bench::new();
+    next.site = SiteSession::new("test".to_owned(), SiteState::default()).owing(unsaid.clone());
+    next.connect();
+    assert_eq!(receipts(&next.wait(100)), unsaid);
+    assert_eq!(receipts(&next.wait(10_000)), []);
+}
+
+fn stored(bench: &mut Bench, sequence: u64) {
+    bench.say(begin(sequence, sequence - 1, 2));
+    bench.slice(sequence as u32, 0, b"hi");
+    bench.messages();
+    bench.settled(sequence, StoreResult::Stored);
+}
