@@ -23,6 +23,7 @@
         ├── AlreadyRunning         500  another hub holds the data directory
         ├── BrokersAway            503  Kafka did not take something in time
         ├── LedgerAway             503  the ledger's database server is away
+        ├── FleetAway              503  whatever runs the senders can't be asked
         └── NodeAway               503  the node is not running or did not answer in time
 
 Raise narrow, catch at the edges: the api turns them into problem documents (RFC 9457), the command line into one
@@ -188,6 +189,12 @@ class LedgerAway(Failure):
     """The ledger's database server is away; what was asked was not done."""
 
     status, code, title = 503, "ledger-away", "The ledger is away"
+
+
+class FleetAway(Failure):
+    """Whatever runs the senders, Kubernetes' API server for one, did not answer or refused for now."""
+
+    status, code, title = 503, "fleet-away", "The senders can't be looked after"
 
 
 class NodeAway(Failure):

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from downburst.access_settings import AccessSettings, Section
 from downburst.alarm_settings import AlarmSettings
 from downburst.errors import BadSettings
+from downburst.fleet_settings import FleetSettings
 from downburst.kafka_settings import KafkaSettings
 from downburst.sender_settings import SenderSettings
 
@@ -335,6 +336,7 @@ class Settings(BaseSettings):
     watch: WatchSettings = WatchSettings()
     kafka: KafkaSettings = KafkaSettings()
     sender: SenderSettings = SenderSettings()
+    fleet: FleetSettings = FleetSettings()
     time_scale: float = Field(
         default=1.0,
         gt=0,

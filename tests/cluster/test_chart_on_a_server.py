@@ -25,6 +25,7 @@ SECRETS = {
     "downburst-metrics": ["token"],
     "tokens": ["wx-downburst-site-0"],
 }
+CONTENTS = {"url": b"postgresql://downburst@db.example.edu/downburst", "file": b"sqlite:////var/lib/ledger.sqlite"}
 RELEASES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "defaults": ({}, ()),
     "ha": (WITHOUT_OPERATOR | TRIAL, HA),
@@ -126,6 +127,13 @@ def test_a_secret_without_its_key_is_refused_in_a_sentence(plane: ControlPlane, 
     assert names(plane, f"/apis/apps/v1/namespaces/{namespace}/statefulsets") == [], "nothing is half installed"
 
 
+def test_a_ledger_that_is_no_postgresql_is_refused_in_a_sentence(plane: ControlPlane, namespace: str) -> None:
+    secret(plane, namespace, "ledger", "file")
+    told = refused(plane, namespace, {"ledger.existingSecret": '"ledger"', "ledger.urlKey": '"file"'})
+    assert f"key file of the secret ledger in namespace {namespace} is no URL of a PostgreSQL; write" in told
+    assert "sqlite" not in told, "what is in secrets stays there"
+
+
 def test_a_cluster_without_prometheus_operator_refuses_its_kinds(plane: ControlPlane, namespace: str) -> None:
     told = refused(plane, namespace, {"monitoring.serviceMonitor.enabled": "true"})
     assert 'no matches for kind "ServiceMonitor"' in told
@@ -211,7 +219,7 @@ def make_secrets(plane: ControlPlane, namespace: str) -> None:
 
 
 def secret(plane: ControlPlane, namespace: str, name: str, *keys: str) -> None:
-    data = {key: base64.b64encode(b"x").decode() for key in keys}
+    data = {key: base64.b64encode(CONTENTS.get(key, b"x")).decode() for key in keys}
     path = f"/api/v1/namespaces/{namespace}/secrets"
     plane.ask(path, method="POST", body={"metadata": {"name": name}, "data": data})
 

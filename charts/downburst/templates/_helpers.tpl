@@ -102,10 +102,11 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 {{- end -}}
 
-{{/* The image, and what lets the kubelet pull it. */}}
+{{/* What every container has: the image, and its last sentence in the status of its pod. And what lets the kubelet pull. */}}
 {{- define "downburst.image" -}}
 image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
+terminationMessagePolicy: FallbackToLogsOnError
 {{- end -}}
 {{- define "downburst.pull-secrets" -}}
 {{- with .Values.imagePullSecrets }}
@@ -141,5 +142,20 @@ nodeSelector:
 {{- with .Values.tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Whether and from where groups are sent, for hub and senders. */}}
+{{- define "downburst.multicast-environment" -}}
+- name: DOWNBURST_MULTICAST__ENABLED
+  value: {{ or .Values.multicast.hostNetwork .Values.multicast.podNetwork | quote }}
+{{- if .Values.multicast.hostNetwork }}
+- name: DOWNBURST_MULTICAST__INTERFACE
+  value: {{ .Values.multicast.interface | quote }}
+{{- else if .Values.multicast.podNetwork }}
+- name: DOWNBURST_MULTICAST__INTERFACE
+  valueFrom:
+    fieldRef:
+      fieldPath: status.podIP
 {{- end }}
 {{- end -}}

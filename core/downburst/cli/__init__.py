@@ -65,6 +65,7 @@ COMMANDS = {
     "scheduler": "hub:scheduler",
     "latency-service": "hub:latency_service",
     "sender": "hub:sender",
+    "fleet": "hub:fleet",
     "put": "products:put",
     "feeds": "feeds:app",
     "sites": "sites:app",

@@ -1,4 +1,4 @@
-"""`downburst hub`, its parts beside it (scheduler, latency-service, sender), `downburst migrate`, `node-path`."""
+"""`downburst hub`, what runs beside it (scheduler, latency-service, sender, fleet), `migrate` and `node-path`."""
 
 import asyncio
 import logging
@@ -13,6 +13,7 @@ from downburst.ledger import migrate_ledger, standing_of
 from downburst.settings import Settings, load_settings
 from downburst.wiring import make_data_dir, node_binary, serve
 from downburst.wiring_apart import serve_latency, serve_scheduler
+from downburst.wiring_fleet import serve_fleet
 from downburst.wiring_sender import serve_sender
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The one directory that holds everything.")]
@@ -76,6 +77,19 @@ def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: L
     asyncio.run(serve_sender(chosen_settings(settings, data_dir=data_dir, ledger_url=ledger)))
 
 
+def fleet(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
+    """Run the senders of a hub, as many as what is sent needs: here as processes, or in Kubernetes as pods.
+
+    Takes the hub's settings, with fleet.kind = children or kubernetes.
+
+    Example: downburst fleet --settings /etc/downburst/hub.toml
+    """
+    _log_to_stderr()
+    # Its child processes read the file as well, wherever they run.
+    file = settings.resolve() if settings else None
+    asyncio.run(serve_fleet(chosen_settings(file, ledger_url=ledger), file))
+
+
 def migrate(
     *,
     data_dir: DataDir = None,
@@ -121,7 +135,8 @@ def _check_schema(chosen: Settings, *, as_json: bool) -> None:
 
 def _log_to_stderr() -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.INFO)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    for library in ("alembic", "httpx"):
+        logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def node_path(*, settings: SettingsFile = None, as_json: AsJson = False) -> None:

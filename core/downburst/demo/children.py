@@ -3,13 +3,12 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from downburst.demo import tether
 from downburst.errors import Failure
+from downburst.tether import tethered
 
 
 class Child:
@@ -72,7 +71,7 @@ class Children:
         log = self._logs / f"{name}.log"
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), *argv),
+                *tethered(argv),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -19,9 +19,14 @@ SITE = ("StatefulSet", "wx-downburst-site")
 POD = "spec.template.spec"
 CONTAINER = f"{POD}.containers.0"
 
+SENDER = ("StatefulSet", "wx-downburst-sender")
+FLEET = ("Deployment", "wx-downburst-fleet")
 LEDGER = {"ledger.existingSecret": '"ledger"'}
 KAFKA = {"kafka.servers": '"k:9092"'}
 APART = LEDGER | KAFKA | {"scheduler.replicas": "2"}
+INGEST = LEDGER | KAFKA | {"kafka.products": '"ingest"'}
+SENDING = INGEST | {"senders.replicas": "2"}
+SIZED = INGEST | {"senders.fleet.enabled": "true"}
 SASL = KAFKA | {
     "kafka.security": '"sasl-tls"',
     "kafka.saslUser": '"wx"',
@@ -83,6 +88,14 @@ CHANGES: list[tuple[str, str, dict[str, str], tuple[str, str], str, Any]] = [
     ("kafka.privateKeyKey", '"key"', SASL, HUB, "env:DOWNBURST_KAFKA__KEY_FILE", "/etc/downburst/kafka/key"),
     ("scheduler.replicas", "3", APART, SCHEDULER, "spec.replicas", 3),
     ("latencyService.replicas", "1", APART, ("Deployment", "wx-downburst-latency-service"), "spec.replicas", 1),
+    ("senders.replicas", "3", INGEST, SENDER, "spec.replicas", 3),
+    ("senders.hostNetwork", "true", SENDING, SENDER, f"{POD}.hostNetwork", True),
+    ("senders.stopSeconds", "90", SENDING, SENDER, f"{POD}.terminationGracePeriodSeconds", 90),
+    ("senders.copySize", '"1Ti"', SENDING, SENDER, f"{POD}.volumes.1.emptyDir.sizeLimit", "1Ti"),
+    ("senders.fleet.enabled", "true", INGEST, FLEET, f"{CONTAINER}.args", ["downburst", "fleet"]),
+    ("senders.fleet.atLeast", "2", SIZED, FLEET, "env:DOWNBURST_FLEET__AT_LEAST", "2"),
+    ("senders.fleet.atMost", "9", SIZED, FLEET, "env:DOWNBURST_FLEET__AT_MOST", "9"),
+    ("senders.fleet.bitsPerSecondEach", "9000000000", SIZED, FLEET, "env:DOWNBURST_FLEET__SENDER_BPS", "9000000000"),
     ("networkPolicy.enabled", "true", {}, POLICY, "spec.policyTypes", ["Ingress"]),
     (
         *("networkPolicy.sitesFrom", '["192.0.2.0/24"]', POLICED, POLICY, "spec.ingress.0.from"),
@@ -152,6 +165,8 @@ def test_every_value_is_looked_at() -> None:
         (HOST | {"multicast.podNetwork": "true"}, "exclude each other; set one of them to false"),
         ({"multicast.hostNetwork": "true"}, "multicast.interface"),
         ({"scheduler.replicas": "1"}, "existingSecret"),
+        (LEDGER | {"senders.replicas": "1"}, "set kafka.products=ingest"),
+        ({"senders.fleet.atMost": "0"}, "raise the one or lower the other"),
         ({"trial.sites": "1"}, "tokensSecret"),
         ({"hub.capabilities": '["SYS_ADMIN"]'}, "capabilities"),
     ],
@@ -168,6 +183,18 @@ def test_the_file_for_high_availability_is_valid_and_spreads_its_parts() -> None
         spread = at(deployment, f"{POD}.topologySpreadConstraints.0.topologyKey")
         assert spread == "kubernetes.io/hostname"
         assert one(objects, "PodDisruptionBudget", f"wx-downburst-{part}")["spec"]["maxUnavailable"] == 1
+
+
+def test_a_sender_drains_for_a_little_less_than_it_is_given() -> None:
+    sender = one(rendered(SENDING | {"senders.stopSeconds": "90"}), *SENDER)
+    assert at(sender, "env:DOWNBURST_SENDER__DRAIN_S") == "80"
+
+
+def test_what_a_pod_ends_with_is_in_its_status() -> None:
+    for item in rendered(APART | TRIAL | SENDING) + rendered(SIZED):
+        template = pod_template(item)
+        for container in template["spec"]["containers"] if template else ():
+            assert container["terminationMessagePolicy"] == "FallbackToLogsOnError", item["metadata"]["name"]
 
 
 def test_the_schema_is_brought_up_to_date_before_an_installation() -> None:

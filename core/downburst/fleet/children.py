@@ -1,0 +1,129 @@
+"""Senders as child processes of this machine."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import httpx
+
+from downburst.clock import Clock, SystemClock
+from downburst.errors import FleetAway
+from downburst.fleet.port import Standing
+from downburst.tether import tethered
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How one sender is started, and where it says that it is ready."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    ready_url: str
+
+
+class ChildFleet:
+    """Each sender is a process in a session of its own; one that ends by itself is started again after a while.
+
+    They end when this process does, whatever ends it.
+    """
+
+    def __init__(self, command: Callable[[int], Command], *, drain_s: float, clock: Clock | None = None) -> None:
+        self._command = command
+        self._drain_s = drain_s
+        self._clock = clock or SystemClock()
+        # Probes go nowhere but to this machine, whatever proxy its environment names.
+        self._probes = httpx.AsyncClient(timeout=READY_S, trust_env=False)
+        self._children: dict[int, _Child] = {}
+        self._ending: dict[int, asyncio.Task[None]] = {}
+
+    async def bring_to(self, senders: int) -> Standing:
+        """Starts what is missing, and drains what is beyond."""
+        # Who still drains has the ports and the directory of its number.
+        for number in set(range(senders)) - self._ending.keys():
+            if number not in self._children:
+                self._children[number] = _Child(self._command(number))
+            await self._children[number].keep(self._clock.monotonic_s())
+        for number in [number for number in self._children if number >= senders]:
+            self._drain(number)
+        return Standing(senders, await self._ready())
+
+    async def standing(self) -> Standing:
+        """The processes of this fleet."""
+        return Standing(len(self._children), await self._ready())
+
+    async def close(self) -> None:
+        """Drains all of them, and waits until they are gone."""
+        for number in list(self._children):
+            self._drain(number)
+        await asyncio.gather(*self._ending.values())
+        await self._probes.aclose()
+
+    def _drain(self, number: int) -> None:
+        ending = asyncio.create_task(self._children.pop(number).end(self._drain_s), name=f"end of sender {number}")
+        self._ending[number] = ending
+        ending.add_done_callback(lambda _: self._ending.pop(number))
+
+    async def _ready(self) -> int:
+        return sum(await asyncio.gather(*(child.is_ready(self._probes) for child in self._children.values())))
+
+
+class _Child:
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        self._process: asyncio.subprocess.Process | None = None
+        self._started_s = 0.0
+        self._not_before_s = 0.0
+        self._backoff_s = FIRST_BACKOFF_S
+
+    async def keep(self, now_s: float) -> None:
+        """Starts the process if it does not run, and not too often."""
+        if self._process is not None and self._process.returncode is None:
+            return
+        if self._process is not None:
+            self._process = None
+            if now_s - self._started_s > HEALTHY_S:
+                self._backoff_s = FIRST_BACKOFF_S
+            self._not_before_s = now_s + self._backoff_s * random.uniform(0.5, 1.5)  # noqa: S311
+            self._backoff_s = min(self._backoff_s * 2, LAST_BACKOFF_S)
+        if now_s < self._not_before_s:
+            return
+        self._started_s = now_s
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *tethered(self._command.argv),
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+                env=dict(os.environ) | dict(self._command.environment),
+            )
+        except OSError as error:
+            raise FleetAway(f"this machine starts no more processes ({error.strerror})") from error
+
+    async def is_ready(self, probes: httpx.AsyncClient) -> bool:
+        if self._process is None or self._process.returncode is not None:
+            return False
+        with suppress(httpx.HTTPError):
+            return (await probes.get(self._command.ready_url)).is_success
+        return False
+
+    async def end(self, patience_s: float) -> None:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), patience_s)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+FIRST_BACKOFF_S = 0.5
+LAST_BACKOFF_S = 30.0
+HEALTHY_S = 60.0
+READY_S = 2.0

@@ -1,0 +1,77 @@
+"""The fleet at work: follows what is sent, and brings the fleet to what that needs, again and again."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from downburst.bus import Bus
+from downburst.clock import Clock, SystemClock
+from downburst.errors import FleetAway
+from downburst.events import Event, TrafficSeen
+from downburst.fleet.port import Fleet, Standing
+from downburst.fleet.sizing import Sizing
+from downburst.fleet_settings import FleetSettings
+
+Say = Callable[[str, str], Awaitable[None]]
+
+
+class FleetLoop:
+    """Sizes one fleet; level-triggered, so whatever was missed is mended at the next look."""
+
+    def __init__(
+        self, bus: Bus, fleet: Fleet, settings: FleetSettings, *, say: Say, clock: Clock | None = None
+    ) -> None:
+        self._bus = bus
+        self._fleet = fleet
+        self._settings = settings
+        self._say = say
+        self._clock = clock or SystemClock()
+        self._sizing = Sizing(settings)
+        self._told: Standing | None = None
+        self._away_since_s: float | None = None
+
+    async def run(self) -> None:
+        """Works until cancelled."""
+        with self._bus.subscribe(TrafficSeen) as events:
+            counting = asyncio.create_task(self._count(events.__aiter__()), name="fleet-counting")
+            try:
+                while True:
+                    await self.look()
+                    await asyncio.sleep(self._settings.step_s)
+            finally:
+                counting.cancel()
+
+    async def look(self) -> None:
+        """One look: what is wanted now, and how it stands."""
+        try:
+            if self._told is None or not self._told.mine:
+                # What stands was needed when it was chosen, and nothing is known yet.
+                self._sizing.resume((await self._fleet.standing()).wanted)
+            standing = await self._fleet.bring_to(self._sizing.look(self._clock.monotonic_s()))
+        except FleetAway as error:
+            if self._away_since_s is None:
+                self._away_since_s = self._clock.monotonic_s()
+                await self._say(error.sentence, "senders go on as they are; it is tried again by itself")
+            return
+        if self._away_since_s is not None:
+            away_s, self._away_since_s = self._clock.monotonic_s() - self._away_since_s, None
+            await self._say(f"the fleet is looked after again, after {away_s:.0f} s", "")
+        self._tell(standing)
+
+    def count(self, event: TrafficSeen) -> None:
+        """Takes in what a node sent."""
+        self._sizing.sent(sum(leg.egress_bytes for leg in event.legs), now_s=self._clock.monotonic_s())
+
+    def _tell(self, standing: Standing) -> None:
+        if standing != self._told:
+            self._told = standing
+            whose = "" if standing.mine else "; another process decides"
+            _LOG.info("%d senders are wanted, %d are ready%s", standing.wanted, standing.ready, whose)
+
+    async def _count(self, events: AsyncIterator[Event]) -> None:
+        async for event in events:
+            if isinstance(event, TrafficSeen):
+                self.count(event)
+
+
+_LOG = logging.getLogger("downburst.fleet")
