@@ -102,7 +102,8 @@ class Cluster:
         )
         for name, future in made.items():
             try:
-                future.result(ANSWER_S)
+                # The client ends it, with a reason, once its time is up.
+                future.result()
             except KafkaException as error:
                 # Another process of the hub may have made it in between.
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
@@ -110,7 +111,7 @@ class Cluster:
 
     def _check_compacted(self, admin: AdminClient) -> None:
         resource = ConfigResource(ResourceType.TOPIC, self.plans.name)
-        found = admin.describe_configs([resource], request_timeout=ANSWER_S)[resource].result(ANSWER_S)
+        found = admin.describe_configs([resource], request_timeout=ANSWER_S)[resource].result()
         if found["cleanup.policy"].value != "compact":
             raise Failure(
                 f"the topic {self.plans.name} has cleanup.policy {found['cleanup.policy'].value}, so plans would be "
