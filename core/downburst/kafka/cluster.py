@@ -41,6 +41,8 @@ class Cluster:
             "client.id": "downburst",
             "security.protocol": _PROTOCOLS[wanted.security],
             "socket.keepalive.enable": True,
+            # Brokers that all went away come back at the addresses of the settings: those are asked after so long.
+            "metadata.recovery.rebootstrap.trigger.ms": 10_000,
             "reconnect.backoff.max.ms": 1_000,
             "error_cb": self._hear,
             # What it would say on standard error is said by us, in a sentence.

@@ -41,6 +41,8 @@ impl Cluster {
             ("client.id", "downburst-node".to_owned()),
             ("security.protocol", security.protocol().to_owned()),
             ("socket.keepalive.enable", "true".to_owned()),
+            // Brokers that all went away come back at the addresses of the settings: those are asked after so long.
+            ("metadata.recovery.rebootstrap.trigger.ms", "10000".to_owned()),
             // Brokers that come back are found again within a second.
             ("reconnect.backoff.max.ms", "1000".to_owned()),
         ];

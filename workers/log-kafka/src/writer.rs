@@ -85,7 +85,7 @@ impl Writer {
         let heard = Heard::default();
         let manifests = manifests(cluster, topic, &heard).map_err(|error| (false, error))?;
         let became = manifests.init_transactions(PATIENCE);
-        manifests.poll(POLL);
+        manifests.poll(Duration::ZERO);
         became
             .map_err(|error| (is_of_starting(&error), cluster.explained("take a writer", &error, &heard)))?;
         let (cluster, feed, topic) = (cluster.clone(), feed.clone(), topic.to_owned());
@@ -229,7 +229,7 @@ impl Writer {
             match producer.send(record) {
                 Ok(()) => return Ok(delivery),
                 Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
-                    producer.poll(POLL);
+                    look_soon(producer);
                     record = again;
                 }
                 Err((error, _)) => return Err(self.refused(&error)),
@@ -241,8 +241,7 @@ impl Writer {
     fn flush(&self, producer: &BaseProducer<Deliveries>) -> Result<(), Failure> {
         let deadline = Instant::now() + 2 * PATIENCE;
         while producer.in_flight_count() > 0 {
-            // The client's own `flush` looks every 100 ms, and its `poll` never ends before its time.
-            producer.poll(POLL);
+            look_soon(producer);
             if Instant::now() > deadline {
                 return Err(self.refused(&KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut)));
             }
@@ -281,6 +280,13 @@ impl Writer {
             failure => failure,
         }
     }
+}
+
+/// Notes what was delivered, a moment from now. The client's own `flush` looks every 100 ms, and its `poll` spends the last
+/// millisecond of its time looking without a pause.
+fn look_soon(producer: &BaseProducer<Deliveries>) {
+    std::thread::sleep(LOOK_AFTER);
+    producer.poll(Duration::ZERO);
 }
 
 fn manifests(cluster: &Cluster, topic: &str, heard: &Heard) -> Result<BaseProducer<Deliveries>, LogError> {
@@ -335,7 +341,8 @@ pub(crate) fn random() -> Result<Random, LogError> {
     Ok(bytes)
 }
 
-const POLL: Duration = Duration::from_millis(1);
+/// Brokers on the same machine take a millisecond.
+const LOOK_AFTER: Duration = Duration::from_micros(250);
 /// Brokers that are well take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const COMMIT_TRIES: u32 = 2;
