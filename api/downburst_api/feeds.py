@@ -1,11 +1,13 @@
 """Routes of feeds."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Response
 
 from downburst.access import Caller
+from downburst.errors import DownburstError
 from downburst.events import FeedsChanged, PinChanged, SubscriptionsChanged
 from downburst.ledger import Book
 from downburst.model import DuplicateRule, Feed, Pin
@@ -31,7 +33,7 @@ async def add_feed(hub: Hub, answer: Response, wanted: FeedNew) -> dict[str, Any
     """Makes a feed."""
     feed = wanted.to_model()
     kept = await hub.ledger.write(lambda book: book.feeds.add(feed))
-    await _announce(hub)
+    await _begin(hub, kept)
     return _tagged(kept, answer)
 
 
@@ -46,13 +48,13 @@ async def put_feed(hub: Hub, answer: Response, unchanged: Unchanged, feed: str, 
     """Makes the feed, or gives it exactly these properties."""
     whole = Feed(feed, **wanted.given())
 
-    def put(book: Book) -> Feed:
+    def put(book: Book) -> tuple[Feed, bool]:
         found = book.feeds.find(feed)
         unchanged.check(f"feed {feed}", None if found is None else feed_out(found))
-        return book.feeds.add(whole) if found is None else book.feeds.change(whole)
+        return (book.feeds.add(whole), True) if found is None else (book.feeds.change(whole), False)
 
-    kept = await hub.ledger.write(put)
-    await _announce(hub)
+    kept, is_new = await hub.ledger.write(put)
+    await (_begin(hub, kept) if is_new else _announce(hub))
     return _tagged(kept, answer)
 
 
@@ -137,6 +139,17 @@ def _feeds_for(book: Book, caller: Caller) -> list[Feed]:
         return book.feeds.all()
     site = book.sites.one(caller.site)
     return [feed for feed in book.feeds.all() if site.may_take(feed.name)]
+
+
+async def _begin(hub: Runtime, feed: Feed) -> None:
+    """Has the node begin a new feed; nothing is left of one that it can't begin, and other feeds go on."""
+    try:
+        await _announce(hub)
+    except DownburstError:
+        await hub.ledger.write(lambda book: book.feeds.remove(feed.name))
+        with suppress(DownburstError):
+            await _announce(hub)
+        raise
 
 
 async def _announce(hub: Runtime) -> None:

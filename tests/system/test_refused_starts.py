@@ -111,6 +111,9 @@ def test_feeds_whose_topics_hold_no_log_are_refused_in_a_sentence(
         refused = hub.answer("POST", "/v1/feeds", json={"feed": feed, "class": "grid"})
         assert not refused.is_success
         assert sentence in refused.json()["detail"]
+        assert hub.ask("GET", "/v1/feeds") == [], "nothing is left of it"
+    hub.ask("POST", "/v1/feeds", json={"feed": "GOOD"})
+    assert [feed["feed"] for feed in hub.ask("GET", "/v1/feeds")] == ["GOOD"]
     assert hub.stop() == 0
 
 
