@@ -31,8 +31,7 @@ run_part() {
     contract) part_contract ;;
     cluster) part_cluster ;;
     integration) run_pytest integration tests/integration -n 2 -m "not nightly" ;;
-    # One at a time: these measure, and use the whole machine.
-    system) run_pytest system tests/system -m "not nightly" ;;
+    system) part_system ;;
     nightly) run_pytest nightly tests -m nightly ;;
     *) fail "There is no part '$1' of the tests." "The parts are: ${ALL_PARTS[*]} nightly" ;;
     esac
@@ -76,6 +75,12 @@ part_cluster() {
     mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-cluster-Kubernetes.log")
 }
 
+# Tests that judge what happens, and not when, share the machine; the others measure, and have it to themselves.
+part_system() {
+    run_pytest beside tests/system -n 2 --dist loadfile -m "beside and not nightly"
+    run_pytest system tests/system -m "not beside and not nightly"
+}
+
 run_pytest() {
     local part=$1 folder=$2
     if [[ -z $(find "$folder" -name 'test_*.py' -print -quit) ]]; then
@@ -87,7 +92,7 @@ run_pytest() {
     check "$part" "pytest" "$VENV_PYTHON" -m pytest "$folder" "$@"
     PYTEST_LINES+=("$part: $(grep -E '^=+ .* in [0-9.]+s.*=+$' "$log" | tail -n1)")
     mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$log")
-    if ((FAILED > failed_before)) && [[ $part =~ ^(contract|integration|system)$ ]]; then
+    if ((FAILED > failed_before)) && [[ $part =~ ^(contract|integration|beside|system)$ ]]; then
         try_again "$part" "$folder" "$log"
     fi
 }

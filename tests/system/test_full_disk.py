@@ -10,7 +10,7 @@ import pytest
 from integration.conftest import DOWNBURST, RunningHub, Starter, until
 from kit.capabilities import needs
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.beside]
 DISK_BYTES = 40_000_000
 PRODUCT_BYTES = 1_000_000
 

@@ -17,7 +17,7 @@ from kit.capabilities import needs
 from kit.node import HubNode, NodeError, SiteNode
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.beside]
 
 OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
 PRODUCT = b"x" * 100_000

@@ -16,7 +16,7 @@ from kit.node import node_binary
 from kit.postgres import Postgres, postgres
 from kit.whole_hub import DOWNBURST, WholeHub
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.beside]
 
 PARTS = ("hub", "scheduler", "latency-service", "sender", "fleet")
 BESIDE = PARTS[1:]
