@@ -11,11 +11,12 @@ import pytest
 from kit.capabilities import skip
 
 ROOT = Path(__file__).resolve().parents[2]
+PROFILES = ("release", "debug")
 
 
 @pytest.mark.system
 def test_throughput_and_scale_out_are_measured_and_complete(tmp_path: Path) -> None:
-    if not (ROOT / "workers/target/release/downburst-node-kafka").exists():
+    if not any((ROOT / "workers/target" / profile / "downburst-node-kafka").exists() for profile in PROFILES):
         skip("downburst-node-kafka is not built; run: make node-kafka")
     out = tmp_path / "result.json"
     argv = [sys.executable, "-m", "bench.distributed", "--rows", "1,2,3", "--runs", "1", "--products", "400"]
