@@ -10,8 +10,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 def topic(address: str, name: str) -> None:
     """Make a topic of one partition, as a feed has."""
-    made = AdminClient({"bootstrap.servers": address}).create_topics([NewTopic(name, 1, 1)])
-    made[name].result(30)
+    # A client that is let go takes its answers along.
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
 
 
 def produce(address: str, name: str, messages: int, size_bytes: int) -> None:
