@@ -334,7 +334,7 @@ class Agent(Asking):
                 _LOG.warning("catching up with the ledger: %s", error.sentence)
 
     async def _look_around(self) -> None:
-        """Each second: who serves what by now, and who waits for a certificate of this hub."""
+        """Twice a second: who serves what by now, and who waits for a certificate of this hub."""
         while True:
             await asyncio.sleep(LOOK_S)
             try:
