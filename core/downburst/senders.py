@@ -70,10 +70,6 @@ class Placement:
         """What a site is told of whose feeds nothing is served: where to ask."""
         return [] if self.is_empty else [(address, []) for _, address in sorted((self.addresses or {}).items())]
 
-    def placed_feeds(self) -> frozenset[str]:
-        """The feeds that senders serve."""
-        return frozenset(one.feed for one in self.assignments)
-
 
 @dataclass(frozen=True, slots=True)
 class ClockStanding:

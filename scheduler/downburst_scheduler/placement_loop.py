@@ -45,6 +45,10 @@ class PlacementLoop:
         self._known = working
 
     def _see(self, book: Book) -> "_Seen":
+        senders, current = book.senders.all(), book.assignments.all()
+        if not senders:
+            # Most hubs have none: what their sites want is not read twice a second for nothing.
+            return _Seen([], [], current)
         now = to_us(self._clock.now()) // 60_000_000
         arrived: dict[str, float] = defaultdict(float)
         for minute in book.traffic.minutes(since_minute=now - MINUTES):
@@ -63,7 +67,7 @@ class PlacementLoop:
             Demand(feed, tuple(sorted(wanting)), arrived[feed] / (MINUTES * 60), together=feed in grouped)
             for feed, wanting in sorted(wishes.items())
         ]
-        return _Seen(book.senders.all(), demands, book.assignments.all())
+        return _Seen(senders, demands, current)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -13,27 +12,15 @@ import httpx
 import pytest
 
 from kit import running
-from kit.kafka import Kafka, kafka
+from kit.kafka import Kafka
 from kit.node import SiteNode
 from kit.patience import wait_for
-from kit.postgres import Postgres, postgres
+from kit.postgres import Postgres
 from kit.senders import nodes_of
 from kit.steady_source import Source, enrolled
 from kit.whole_hub import DOWNBURST, WholeHub
 
 pytestmark = pytest.mark.system
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as started:
-        yield started
 
 
 class FleetOfTwo:

@@ -2,33 +2,20 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kit import running
-from kit.kafka import Kafka, kafka
+from kit.kafka import Kafka
 from kit.node import SiteNode
 from kit.patience import wait_for
-from kit.postgres import Postgres, postgres
+from kit.postgres import Postgres
 from kit.steady_source import Source, counted_once, enrolled
 from kit.whole_hub import DOWNBURST, WholeHub
 
 pytestmark = pytest.mark.system
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as started:
-        yield started
 
 
 class Apart:

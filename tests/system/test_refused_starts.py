@@ -1,7 +1,6 @@
 """What can't work ends each part with one clear sentence: a wrong address, an old schema, topics of another shape."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,27 +10,15 @@ from sqlalchemy import text
 
 from downburst.ledger import Ledger
 from downburst.ledger.databases import connect
-from kit.kafka import Kafka, kafka
+from kit.kafka import Kafka
 from kit.node import node_binary
-from kit.postgres import Postgres, postgres
+from kit.postgres import Postgres
 from kit.whole_hub import DOWNBURST, WholeHub
 
 pytestmark = [pytest.mark.system, pytest.mark.beside]
 
 PARTS = ("hub", "scheduler", "latency-service", "sender", "fleet")
 BESIDE = PARTS[1:]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

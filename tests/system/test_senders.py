@@ -1,7 +1,6 @@
 """Senders beside a hub, over a real PostgreSQL and a real Kafka, with traffic on: killed, drained, the hub killed."""
 
 import json
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -9,26 +8,14 @@ import pytest
 
 from downburst.ledger import Ledger
 from downburst.model import Settled
-from kit.kafka import Kafka, kafka
+from kit.kafka import Kafka
 from kit.node import SiteNode
 from kit.patience import wait_for
-from kit.postgres import Postgres, postgres
+from kit.postgres import Postgres
 from kit.sender_scene import Scene
 from kit.senders import nodes_of
 
 pytestmark = pytest.mark.system
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as started:
-        yield started
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kit.capabilities import skip
-from kit.kafka import PASSWORD, USER, Kafka, kafka
+from kit.kafka import PASSWORD, USER, Kafka
 from kit.node import HubNode, Line, NodeError, Play, SiteNode
 from kit.patience import wait_for
 from kit.whole_hub import WholeHub
@@ -20,12 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 FEED = "NGRID"
 
 OpenNode = Callable[..., HubNode]
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as running:
-        yield running
 
 
 @pytest.fixture
