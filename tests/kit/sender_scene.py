@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from kit.kafka import Kafka
-from kit.node import SiteNode
+from kit.node import Prefix, SiteNode
 from kit.patience import wait_for
 from kit.postgres import Postgres
 from kit.senders import Sender, nodes_of, seconds_until
@@ -21,7 +21,7 @@ FEEDS = ("NGRID", "CONDUIT")
 class Scene:
     """A hub, two senders, three sites that take two feeds, and a source that goes on."""
 
-    def __init__(self, home: Path, server: Postgres, broker: Kafka) -> None:
+    def __init__(self, home: Path, server: Postgres, broker: Kafka, *, sites_prefix: Prefix = ()) -> None:
         section = (
             f'[kafka]\nservers = "{broker.address}"\nprefix = "{home.name}"\nproducts = "ingest"\nreplication = 1\n'
         )
@@ -30,7 +30,7 @@ class Scene:
         for feed in FEEDS:
             self.hub.ask("POST", "/v1/feeds", json={"feed": feed, "class": "grid"})
         self.senders = [Sender(home / name, self.hub, section).start() for name in ("one", "two")]
-        self.sites = [self._site(home / name) for name in ("a.edu", "b.edu", "c.edu")]
+        self.sites = [self._site(home / name, sites_prefix) for name in ("a.edu", "b.edu", "c.edu")]
         for site in self.sites:
             wait_for("the site to be served by senders", partial(self.is_served, site), 60)
             # A feed that is new to a site begins with what comes after its word of that.
@@ -81,9 +81,9 @@ class Scene:
     def _lacks_nothing(self, site: SiteNode) -> bool:
         return not self.source.lacking_at(site)
 
-    def _site(self, directory: Path) -> SiteNode:
+    def _site(self, directory: Path, prefix: Prefix) -> SiteNode:
         name = directory.name
-        site = SiteNode(directory, self.hub.sites)
+        site = SiteNode(directory, self.hub.sites, prefix=prefix)
         self.hub.ask("POST", "/v1/sites", json={"site": name, "multicast_interface": "127.0.0.1"})
         for feed in FEEDS:
             self.hub.ask("POST", f"/v1/sites/{name}/subscriptions", json={"feed": feed, "pattern": ".*"})

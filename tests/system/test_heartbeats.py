@@ -1,9 +1,8 @@
 """Silent loss: a site that is connected, says that all is well, and brings nothing to its consumers."""
 
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ import pytest
 from integration.conftest import RunningHub, Starter, until
 from kit.capabilities import needs
 from kit.node import SiteNode
+from kit.read_only import OWN_MOUNTS, read_only
 from kit.swarm import Swarm
 
 pytestmark = pytest.mark.system
 
-OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
 QUICK = {"HEARTBEAT_S": "0.5", "HEARTBEAT_LATE_S": "2", "LOOK_S": "0.5", "END_AFTER_S": "1"}
 
 
@@ -161,15 +160,3 @@ def test_a_site_of_an_earlier_release_goes_on_without_heartbeats(hub: RunningHub
     finally:
         site.stop()
         newer.stop()
-
-
-@contextmanager
-def read_only(pid: int, directory: Path) -> Iterator[None]:
-    """Makes a directory read-only as one process sees it."""
-    inside = ["nsenter", "--target", str(pid), "--mount"]
-    subprocess.run([*inside, "mount", "--bind", str(directory), str(directory)], check=True, timeout=30)
-    try:
-        subprocess.run([*inside, "mount", "-o", "remount,bind,ro", str(directory)], check=True, timeout=30)
-        yield
-    finally:
-        subprocess.run([*inside, "umount", "--lazy", str(directory)], check=True, timeout=30)

@@ -5,9 +5,7 @@ then on fails as on a disk that the kernel no longer writes. A file that it hold
 products are put until the log needs another one.
 """
 
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,10 @@ import pytest
 from kit.capabilities import needs
 from kit.node import HubNode, NodeError, SiteNode
 from kit.patience import wait_for
+from kit.read_only import OWN_MOUNTS, read_only
 
 pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.beside]
 
-OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
 PRODUCT = b"x" * 100_000
 LIMITS = {"retention_bytes": 8_000_000}
 """An eighth of it is the size of a segment."""
@@ -77,18 +75,6 @@ def test_a_site_whose_disk_is_read_only_says_so_and_takes_up_where_it_was(hub: H
     wait_for("the end of the trouble", lambda: trouble_of(hub, "one") is None)
 
 
-@contextmanager
-def read_only(pid: int, directory: Path) -> Iterator[None]:
-    """Makes a directory read-only as one process sees it."""
-    inside = ["nsenter", "--target", str(pid), "--mount"]
-    run([*inside, "mount", "--bind", str(directory), str(directory)])
-    try:
-        run([*inside, "mount", "-o", "remount,bind,ro", str(directory)])
-        yield
-    finally:
-        run([*inside, "umount", "--lazy", str(directory)])
-
-
 def put_until_refused(hub: HubNode) -> tuple[int, NodeError]:
     for number in range(MOST_PRODUCTS):
         try:
@@ -104,7 +90,3 @@ def trouble_of(hub: HubNode, site: str) -> str | None:
     told = [session["feeds"] for session in sessions if session["site"] == site]
     feeds = told[-1] if told else []
     return next((str(feed["trouble"]) for feed in feeds if feed.get("trouble")), None)
-
-
-def run(command: list[str]) -> None:
-    subprocess.run(command, check=True, timeout=30)

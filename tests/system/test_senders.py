@@ -1,18 +1,22 @@
 """Senders beside a hub, over a real PostgreSQL and a real Kafka, with traffic on: killed, drained, the hub killed."""
 
 import json
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from downburst.ledger import Ledger
 from downburst.model import Settled
+from kit.capabilities import needs
 from kit.kafka import Kafka
 from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.postgres import Postgres
-from kit.sender_scene import Scene
+from kit.read_only import OWN_MOUNTS, read_only
+from kit.sender_scene import FEEDS, Scene
 from kit.senders import nodes_of
 
 pytestmark = pytest.mark.system
@@ -82,6 +86,42 @@ def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_i
     scene.end()
 
 
+@pytest.mark.root
+def test_a_site_at_a_sender_that_loses_in_silence_is_an_alarm(
+    tmp_path: Path, server: Postgres, broker: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("root")
+    for name, value in QUICK_ALARMS.items():
+        monkeypatch.setenv(f"DOWNBURST_ALARMS__{name}", value)
+    scene = Scene(tmp_path, server, broker, sites_prefix=OWN_MOUNTS)
+    site = scene.sites[0]
+    for one in scene.sites:
+        wait_for("heartbeats of both feeds to come out", partial(heartbeats_come_out, scene, one), 60)
+    scene.source.more(10)
+    with read_only(site.process.pid, site.directory / "received"):
+        found = wait_for("the alarm", lambda: silent(scene, site), 60)
+        assert "it acknowledges what it gets" in found[0]["sentence"]
+        assert {alarm["site"] for alarm in alarms(scene)} == {site.directory.name}, "the others are not blamed"
+    wait_for("the end of the alarm", lambda: not silent(scene, site), 60)
+    scene.finish()
+    scene.end()
+
+
+def heartbeats_come_out(scene: Scene, site: SiteNode) -> bool:
+    told = scene.hub.ask("GET", f"/v1/sites/{site.directory.name}")["heartbeats"]
+    return [feed for feed, beats in told.items() if beats["came_out"]] == sorted(FEEDS)
+
+
+def silent(scene: Scene, site: SiteNode) -> list[Any]:
+    """The alarms that nothing comes out at the site."""
+    return [one for one in alarms(scene) if (one["kind"], one["site"]) == ("heartbeat", site.directory.name)]
+
+
+def alarms(scene: Scene) -> list[Any]:
+    found: list[Any] = scene.hub.ask("GET", "/v1/alarms")["items"]
+    return found
+
+
 def traced_at_senders(scene: Scene) -> None:
     """The hub tells of a product's ways to sites that others serve, with their times."""
     newest = max(scene.source.acknowledged)
@@ -133,5 +173,6 @@ def reports(scene: Scene) -> list[Settled]:
     return found
 
 
+QUICK_ALARMS = {"HEARTBEAT_S": "0.5", "HEARTBEAT_LATE_S": "3", "LOOK_S": "0.5", "END_AFTER_S": "1"}
 IN_HAND = 3 * 150
 """Receipts of three sites for what the source can have brought in three seconds: batches are written each second."""

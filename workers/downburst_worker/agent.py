@@ -227,7 +227,7 @@ class Agent(Asking):
             "receipt_hours": settings.receipt_hours,
             "receipt_bytes": settings.receipt_bytes,
             "shared_log": lines.shared_log(settings.kafka, sends=self._seat is not None),
-            "heartbeat_seconds": settings.alarms.heartbeat_s if self._seat is None else 0.0,
+            "heartbeat_seconds": settings.alarms.heartbeat_s,
         }
 
     async def _apply_feeds(self) -> None:

@@ -1,9 +1,9 @@
 //! A log as a copy of a store that gave its products their sequences and stamps: opening it, and taking products over.
 
-use std::{collections::VecDeque, fs, io::Read, path::Path};
+use std::{collections::VecDeque, fs, io::Read, path::Path, sync::PoisonError};
 
 use bytes::Bytes;
-use downburst_model::{Epoch, FeedName, Sequence, WallMicros};
+use downburst_model::{Epoch, FeedName, ProductInfo, Sequence, WallMicros};
 use minicbor::{Decode, Encode};
 
 use crate::{
@@ -120,6 +120,11 @@ impl FeedLog {
                 Checked::new(0, given.product, bytes, &options)?,
             ));
         }
+        let heartbeats: Vec<Sequence> = waiting
+            .iter()
+            .filter(|(_, _, next)| next.is_heartbeat())
+            .map(|(it, _, _)| Sequence(*it))
+            .collect();
         let mut writer = self.writer();
         let mut results: Results = Vec::new();
         while let Some((sequence, _, first)) = waiting.front() {
@@ -136,6 +141,21 @@ impl FeedLog {
             }
             drop(keys);
             self.commit_copy(&mut writer, group, &mut results)?;
+        }
+        drop(writer);
+        heartbeats.into_iter().try_for_each(|sequence| self.tell_of_heartbeat(sequence))
+    }
+
+    /// Calls `listener` with each heartbeat that is taken over from here on, on the appending thread.
+    pub fn on_heartbeat(&self, listener: impl Fn(&ProductInfo) + Send + Sync + 'static) {
+        let mut told = self.told_of_heartbeats.write().unwrap_or_else(PoisonError::into_inner);
+        *told = Some(Box::new(listener));
+    }
+
+    fn tell_of_heartbeat(&self, sequence: Sequence) -> Result<(), LogError> {
+        let told = self.told_of_heartbeats.read().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(listener), Some(entry)) = (told.as_ref(), self.entry(sequence)?) {
+            listener(&entry.info);
         }
         Ok(())
     }

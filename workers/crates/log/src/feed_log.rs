@@ -14,7 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductKey, Sequence, WallMicros};
+use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductInfo, ProductKey, Sequence, WallMicros};
 
 use crate::{
     Appended, Clock, Damage, Durability, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog,
@@ -51,11 +51,15 @@ pub struct FeedLog {
     pub(crate) head: AtomicU64,
     pub(crate) forgotten_to: AtomicU64,
     listeners: RwLock<Vec<Listener>>,
+    /// Who is told of heartbeats that a copy takes over.
+    pub(crate) told_of_heartbeats: RwLock<Option<HeartbeatListener>>,
     _lock: File,
 }
 
 /// Is told the head after each append.
 pub(crate) type Listener = Box<dyn Fn(Sequence) + Send + Sync>;
+
+pub(crate) type HeartbeatListener = Box<dyn Fn(&ProductInfo) + Send + Sync>;
 
 impl FeedLog {
     /// Opens the log in `dir`, creating it if need be; `random` becomes the epoch of a log that is created.
@@ -87,6 +91,7 @@ impl FeedLog {
             head: AtomicU64::new(last_found.max(forgotten_to)),
             forgotten_to: AtomicU64::new(forgotten_to),
             listeners: RwLock::new(Vec::new()),
+            told_of_heartbeats: RwLock::default(),
             _lock: lock,
         };
         log.rebuild_keys();

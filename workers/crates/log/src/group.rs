@@ -252,6 +252,10 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
+    pub(crate) fn is_heartbeat(&self) -> bool {
+        self.header.metadata.id.is_heartbeat()
+    }
+
     pub(crate) fn new(
         at: usize,
         product: NewProduct,

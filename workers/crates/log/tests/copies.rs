@@ -5,6 +5,7 @@
 mod common;
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use common::{all, ids, small};
@@ -154,4 +155,22 @@ fn a_copy_of_another_life_or_of_what_is_gone_is_made_anew_and_a_log_of_its_own_i
     drop(log);
     assert!(matches!(open(own.path(), 1, 0), Err(LogError::NoCopy { .. })));
     assert!(!common::files(own.path(), "segment").is_empty(), "nothing of it was touched");
+}
+
+#[test]
+fn a_copy_tells_of_each_heartbeat_that_it_takes_over_once() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let (mut store, log) = (Store::default(), open(dirs[0].path(), 5, 0).unwrap());
+    let copy = open(dirs[1].path(), 5, 0).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let ears = Arc::clone(&told);
+    copy.on_heartbeat(move |info| ears.lock().unwrap().push(info.key.sequence));
+    let beat = || (contract::product("downburst:heartbeat:1").unwrap(), Bytes::from_static(b"heartbeat"));
+    let mut products = group(0..3);
+    products.insert(1, beat());
+    store.append(&log, products);
+    copy.append_given(store.kept.clone()).unwrap();
+    copy.append_given(store.kept.clone()).unwrap();
+    assert_eq!(*told.lock().unwrap(), [store.kept[1].0.sequence]);
+    assert_eq!(copy.head(), log.head());
 }

@@ -13,6 +13,8 @@ use super::{Hub, lock};
 /// The heartbeats of one feed at one site.
 #[derive(Debug, Default)]
 pub(super) struct Beats {
+    /// What was put in before is not waited for; the hub's stamp.
+    since: WallMicros,
     epoch: Option<Epoch>,
     /// Those that did not come out yet, oldest first, with the hub's stamp.
     waiting: VecDeque<(Sequence, WallMicros)>,
@@ -21,6 +23,10 @@ pub(super) struct Beats {
 }
 
 impl Beats {
+    fn since(since: WallMicros) -> Self {
+        Self { since, ..Self::default() }
+    }
+
     /// The hub's stamp of the newest one that came out.
     pub(super) fn newest_out(&self) -> Option<WallMicros> {
         self.out
@@ -33,9 +39,10 @@ impl Beats {
 
     /// One was put into the log; true if one before it has not come out yet.
     fn put(&mut self, epoch: Epoch, sequence: Sequence, stored: WallMicros) -> bool {
-        if self.epoch.replace(epoch) != Some(epoch) {
-            *self = Self { epoch: Some(epoch), ..Self::default() };
+        if stored < self.since {
+            return false;
         }
+        self.is_in(epoch);
         // A near site can be faster than the word that it was put.
         if sequence <= self.out_to {
             self.out = Some(stored);
@@ -50,9 +57,7 @@ impl Beats {
 
     /// One came out, and those before it with it; true if one was overdue.
     fn came_out(&mut self, epoch: Epoch, sequence: Sequence) -> bool {
-        if self.epoch.replace(epoch) != Some(epoch) {
-            *self = Self { epoch: Some(epoch), ..Self::default() };
-        }
+        self.is_in(epoch);
         self.out_to = self.out_to.max(sequence);
         let waited = self.waiting.len() > 1;
         while let Some((number, stored)) = self.waiting.front().copied()
@@ -63,16 +68,25 @@ impl Beats {
         }
         waited
     }
+
+    /// Another life of the log begins anew.
+    fn is_in(&mut self, epoch: Epoch) {
+        if self.epoch.replace(epoch) != Some(epoch) {
+            *self = Self { epoch: Some(epoch), ..Self::since(self.since) };
+        }
+    }
 }
 
 impl Hub {
-    /// Puts a heartbeat into each feed that a site takes and would answer for.
+    /// Puts a heartbeat into each feed that a site takes and would answer for; those that senders serve are among them, whose sites
+    /// answer there.
     pub(super) fn beat(&self) {
         let takes = |handle: &super::roster::Handle| {
             lock(&handle.status).beats.keys().cloned().collect::<Vec<FeedName>>()
         };
-        let taken: BTreeSet<FeedName> =
+        let mut taken: BTreeSet<FeedName> =
             self.roster.look_at_sessions(|(_, handle)| Some(takes(handle))).into_iter().flatten().collect();
+        taken.extend(self.roster.placed_feeds());
         for feed in taken.iter().filter_map(|name| self.feeds.find(name)) {
             self.beat_in(&feed);
         }
@@ -117,11 +131,11 @@ impl Status {
         }
     }
 
-    /// The site answers for heartbeats of these feeds from now on, and of no others.
-    pub(super) fn answers_for(&mut self, feeds: &BTreeSet<FeedName>) {
+    /// The site answers for heartbeats of these feeds, put in after `since`, and of no others.
+    pub(super) fn answers_for(&mut self, feeds: &BTreeSet<FeedName>, since: WallMicros) {
         self.beats.retain(|feed, _| feeds.contains(feed));
         for feed in feeds {
-            self.beats.entry(feed.clone()).or_default();
+            self.beats.entry(feed.clone()).or_insert_with(|| Beats::since(since));
         }
     }
 }
@@ -157,6 +171,17 @@ mod tests {
         beats.came_out(EPOCH, Sequence(4));
         assert!(!put(&mut beats, 4));
         assert_eq!((beats.newest_out(), beats.waits_since()), (Some(WallMicros(40)), None));
+    }
+
+    #[test]
+    fn what_was_put_before_the_site_answered_is_not_waited_for() {
+        let mut beats = Beats::since(WallMicros(50));
+        assert!(!put(&mut beats, 4), "a copy that catches up tells of old ones");
+        assert_eq!(beats.waits_since(), None);
+        assert!(!put(&mut beats, 5));
+        assert_eq!(beats.waits_since(), Some(WallMicros(50)));
+        beats.put(Epoch(2), Sequence(1), WallMicros(40));
+        assert_eq!(beats.waits_since(), Some(WallMicros(50)), "nor in another life of the log");
     }
 
     #[test]

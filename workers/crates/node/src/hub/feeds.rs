@@ -96,6 +96,14 @@ impl Feeds {
         let bells = Arc::new(Bells::default());
         let rung = Arc::clone(&bells);
         log.on_append(Box::new(move |_| rung.ring()));
+        if hub.start.sender.is_some() {
+            let told = Arc::downgrade(hub);
+            log.on_heartbeat(move |info| {
+                if let Some(hub) = told.upgrade() {
+                    hub.put_heartbeat(info);
+                }
+            });
+        }
         let (sender, receiver) = unbounded::<Write>();
         let feed = Arc::new(Feed {
             line: RwLock::new(line.clone()),

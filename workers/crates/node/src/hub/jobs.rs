@@ -326,7 +326,8 @@ async fn tick(hub: Arc<Hub>) {
         tokio::time::interval(Duration::from_secs_f64(hub.start.batch_seconds.clamp(0.1, 3_600.0)));
     let mut retain = tokio::time::interval(RETAIN_INTERVAL);
     let mut minute = tokio::time::interval(Duration::from_secs(60));
-    let beats = hub.start.heartbeat_seconds > 0.0;
+    // Who gives numbers to products puts heartbeats among them: a sender hears of them as its copies grow.
+    let beats = hub.start.heartbeat_seconds > 0.0 && hub.start.sender.is_none();
     let mut beat =
         tokio::time::interval(Duration::from_secs_f64(hub.start.heartbeat_seconds.clamp(0.1, 3_600.0)));
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

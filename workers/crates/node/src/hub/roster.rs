@@ -231,6 +231,13 @@ impl Roster {
         sites.iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
+    /// The feeds that other nodes of the hub serve to any site.
+    pub(super) fn placed_feeds(&self) -> BTreeSet<FeedName> {
+        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let nodes = sites.iter().flat_map(BTreeMap::values).flat_map(|line| &line.nodes);
+        nodes.flat_map(|node| node.feeds.iter().cloned()).collect()
+    }
+
     /// Makes a session the one of its site, unless another lives. One that stands by gives way.
     pub(super) fn register(
         &self,

@@ -1,4 +1,5 @@
 //! Who the site is: its proof, the agent's answer to a token, and its place among the sessions.
+use downburst_model::WallMicros;
 use downburst_session::{HeartbeatOut, HubInput, HubSession, Proof, RefusalCode, Refused};
 use tokio::sync::oneshot;
 
@@ -94,7 +95,10 @@ impl Session {
             && self.machine.knows_heartbeats()
             && !self.stand_by
         {
-            lock(&member.handle.status).answers_for(&self.subscribed);
+            // A copy that catches up tells of old ones; who puts them in knows each as it is made.
+            let copies = self.hub.start.sender.is_some();
+            let since = if copies { self.hub.clock.wall() } else { WallMicros(i64::MIN) };
+            lock(&member.handle.status).answers_for(&self.subscribed, since);
         }
     }
 
