@@ -44,3 +44,10 @@ class KafkaSettings(BaseModel):
     replication: int = Field(
         default=0, ge=0, le=10, description="Copies of topics that the hub makes. 0: as the brokers are set up."
     )
+    copy_mb: int = Field(
+        default=0,
+        ge=0,
+        le=10**9,
+        description="Megabytes of its disk that a sender takes for its copy of each feed. What is older comes from "
+        "the brokers when a site asks for it. 0: as much as the feed keeps.",
+    )

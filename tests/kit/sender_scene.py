@@ -21,9 +21,12 @@ FEEDS = ("NGRID", "CONDUIT")
 class Scene:
     """A hub, two senders, three sites that take two feeds, and a source that goes on."""
 
-    def __init__(self, home: Path, server: Postgres, broker: Kafka, *, sites_prefix: Prefix = ()) -> None:
+    def __init__(
+        self, home: Path, server: Postgres, broker: Kafka, *, sites_prefix: Prefix = (), more_kafka: str = ""
+    ) -> None:
         section = (
             f'[kafka]\nservers = "{broker.address}"\nprefix = "{home.name}"\nproducts = "ingest"\nreplication = 1\n'
+            + more_kafka
         )
         self.url = server.url(server.database())
         self.hub = WholeHub(home / "hub", ledger_url=self.url, more=section).start()
@@ -42,9 +45,9 @@ class Scene:
         """Whether nodes that are connected serve all of its feeds."""
         return Counter(feed for feeds in nodes_of(site).values() for feed in feeds) == Counter(FEEDS)
 
-    def sender_of(self, feed: str) -> Sender:
-        """The one that serves the feed to the first site."""
-        (address,) = [address for address, feeds in nodes_of(self.sites[0]).items() if feed in feeds]
+    def sender_of(self, feed: str, site: SiteNode | None = None) -> Sender:
+        """The one that serves the feed to the site, or to the first one."""
+        (address,) = [address for address, feeds in nodes_of(site or self.sites[0]).items() if feed in feeds]
         return next(sender for sender in self.senders if sender.sites == address)
 
     def newest_is_everywhere(self, after: int) -> bool:

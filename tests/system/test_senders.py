@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from downburst.ledger import Ledger
@@ -86,6 +87,23 @@ def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_i
     scene.end()
 
 
+def test_a_site_that_was_away_gets_what_a_short_copy_no_longer_has(
+    tmp_path: Path, server: Postgres, broker: Kafka
+) -> None:
+    scene = Scene(tmp_path, server, broker, more_kafka="copy_mb = 1\n")
+    scene.source.more(10)
+    site = scene.sites[0]
+    assert site.stop() == 0
+    put = [put_large(scene, number) for number in range(LARGE)]
+    sender = scene.sender_of("NGRID", scene.sites[1])
+    wait_for("the others to have it", lambda: set(put) <= digests_at(scene.sites[1]), 60)
+    wait_for("a short copy", lambda: bytes_below(sender.directory) < LARGE * LARGE_BYTES / 2, 60)
+    site.start()
+    scene.finish()
+    wait_for("all that was put meanwhile", lambda: set(put) <= digests_at(site), 60)
+    scene.end()
+
+
 @pytest.mark.root
 def test_a_site_at_a_sender_that_loses_in_silence_is_an_alarm(
     tmp_path: Path, server: Postgres, broker: Kafka, monkeypatch: pytest.MonkeyPatch
@@ -105,6 +123,23 @@ def test_a_site_at_a_sender_that_loses_in_silence_is_an_alarm(
     wait_for("the end of the alarm", lambda: not silent(scene, site), 60)
     scene.finish()
     scene.end()
+
+
+def put_large(scene: Scene, number: int) -> str:
+    """The SHA-256 of a product of many parts."""
+    content = bytes([number]) * LARGE_BYTES
+    url = f"http://{scene.hub.http}/v1/feeds/NGRID/products/large-{number}"
+    assert httpx.put(url, content=content, headers=scene.hub.authorization, timeout=60).is_success
+    return sha256(content).hexdigest()
+
+
+def digests_at(site: SiteNode) -> set[str]:
+    return {digest for _, digest in site.received().values()}
+
+
+def bytes_below(directory: Path) -> int:
+    """What the files take on the disk, holes left out."""
+    return sum(path.stat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
 
 
 def heartbeats_come_out(scene: Scene, site: SiteNode) -> bool:
@@ -174,5 +209,6 @@ def reports(scene: Scene) -> list[Settled]:
 
 
 QUICK_ALARMS = {"HEARTBEAT_S": "0.5", "HEARTBEAT_LATE_S": "3", "LOOK_S": "0.5", "END_AFTER_S": "1"}
+LARGE, LARGE_BYTES = 12, 1_500_000
 IN_HAND = 3 * 150
 """Receipts of three sites for what the source can have brought in three seconds: batches are written each second."""

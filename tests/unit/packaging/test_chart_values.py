@@ -91,6 +91,7 @@ CHANGES: list[tuple[str, str, dict[str, str], tuple[str, str], str, Any]] = [
     ("senders.replicas", "3", INGEST, SENDER, "spec.replicas", 3),
     ("senders.hostNetwork", "true", SENDING, SENDER, f"{POD}.hostNetwork", True),
     ("senders.stopSeconds", "90", SENDING, SENDER, f"{POD}.terminationGracePeriodSeconds", 90),
+    ("senders.copyMegabytesPerFeed", "500", SENDING, SENDER, "env:DOWNBURST_KAFKA__COPY_MB", "500"),
     ("senders.copySize", '"1Ti"', SENDING, SENDER, f"{POD}.volumes.1.emptyDir.sizeLimit", "1Ti"),
     ("senders.fleet.enabled", "true", INGEST, FLEET, f"{CONTAINER}.args", ["downburst", "fleet"]),
     ("senders.fleet.atLeast", "2", SIZED, FLEET, "env:DOWNBURST_FLEET__AT_LEAST", "2"),

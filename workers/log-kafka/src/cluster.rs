@@ -201,6 +201,7 @@ mod tests {
             sasl_user: "u".to_owned(),
             sasl_password_file: None,
             replication: 0,
+            copy_mb: 0,
         };
         let sentence = |settings: Settings| Cluster::new(settings).err().unwrap().to_string();
         assert!(sentence(settings.clone()).contains("kafka.sasl_password_file names no file"));

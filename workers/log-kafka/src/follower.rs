@@ -95,7 +95,7 @@ impl Follower {
             match &found {
                 Found::Nothing | Found::End => group.flush(&self.copy)?,
                 Found::Away => self.trouble(&reader.why_away(), trouble),
-                Found::Opening(_) | Found::Product(_) => {}
+                Found::Opening(_) | Found::Product(_) | Found::Part => {}
             }
             if !matches!(found, Found::Nothing | Found::Away) && trouble.take().is_some() {
                 (self.say)(format!("feed {}: Kafka is read again", self.copy.feed()));
@@ -123,7 +123,7 @@ impl Follower {
                 self.check(product.manifest.epoch)?;
                 group.add(*product, &self.copy)
             }
-            Found::End | Found::Nothing | Found::Away => Ok(()),
+            Found::Part | Found::End | Found::Nothing | Found::Away => Ok(()),
         }
     }
 
@@ -137,13 +137,17 @@ impl Follower {
         ))
     }
 
+    pub(crate) fn new_reader(&self) -> Result<Reader, LogError> {
+        Reader::new(&self.cluster, &self.topic, &self.directory)
+    }
+
     fn reader(&self) -> Result<Reader, LogError> {
-        let mut reader = Reader::new(&self.cluster, &self.topic, &self.directory)?;
+        let mut reader = self.new_reader()?;
         reader.go_behind(self.copy.head())?;
         Ok(reader)
     }
 
-    fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
@@ -165,7 +169,7 @@ pub(crate) fn epoch_of(cluster: &Cluster, topic: &str, directory: &Path) -> Resu
             Found::Opening(opening) => return Ok(Some(opening.epoch)),
             Found::Product(product) => return Ok(Some(product.manifest.epoch)),
             Found::End => return Ok(None),
-            Found::Nothing | Found::Away => {}
+            Found::Part | Found::Nothing | Found::Away => {}
         }
     }
     Err(refused(topic, "gives nothing and no end; look at the brokers and the network"))
@@ -214,9 +218,9 @@ impl Group {
     }
 }
 
-const POLL: Duration = Duration::from_millis(50);
+pub(crate) const POLL: Duration = Duration::from_millis(50);
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// Brokers that are well give something, or say that there is no more.
-const SILENCE: Duration = Duration::from_secs(15);
+pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 const GROUP_PRODUCTS: usize = 256;
 const GROUP_BYTES: usize = 4 << 20;

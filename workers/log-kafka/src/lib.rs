@@ -30,6 +30,7 @@ mod cluster;
 mod follower;
 mod ingest;
 mod log;
+mod older;
 mod reader;
 mod record;
 mod settings;

@@ -12,16 +12,17 @@ use std::{
 
 use bytes::Bytes;
 use downburst_log::{
-    Appended, Clock, Durability, FeedLog, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog,
-    ReadBatch, Recovery, Retained, SharedLog, Wanted,
+    Appended, Clock, Durability, FeedLog, Lacking, LogEntry, LogError, LogOptions, LogStat, NewProduct,
+    ProductLog, ReadBatch, Recovery, Retained, SharedLog, Wanted,
 };
 use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductKey, Sequence, WallMicros};
 
 use crate::{
-    Role,
+    Role, Settings,
     cluster::Cluster,
     follower::{Follower, epoch_of},
     ingest::Ingest,
+    older::Older,
     reader::Reader,
     topic,
     words::refused,
@@ -35,6 +36,7 @@ pub struct KafkaLog {
     pub(crate) ingest: Option<Mutex<Ingest>>,
     following: Mutex<Option<JoinHandle<()>>>,
     options: Mutex<LogOptions>,
+    older: Older,
 }
 
 impl KafkaLog {
@@ -100,6 +102,7 @@ impl KafkaLog {
             ingest: ingest.map(Mutex::new),
             following: Mutex::default(),
             options: Mutex::new(options),
+            older: Older::default(),
         }
     }
 
@@ -133,14 +136,19 @@ impl SharedLog for KafkaLog {
     }
 
     fn set_options(&self, options: LogOptions) {
-        self.copy().set_options(of_a_copy(options.clone()));
+        self.copy().set_options(of_a_copy(&self.follower.cluster, options.clone()));
         let before = std::mem::replace(&mut *lock(&self.options), options.clone());
         if self.ingest.is_some() && before.retention != options.retention {
             self.keep_in_the_store();
         }
     }
 
+    fn fetch(&self, wanted: &[Lacking], limit_bytes: u64) -> Result<Vec<Option<Bytes>>, LogError> {
+        self.older.fetch(&self.follower, wanted, limit_bytes)
+    }
+
     fn tend(&self) {
+        self.older.tend();
         self.open_again_if_broken();
     }
 
@@ -247,14 +255,21 @@ fn copy(
     let Wanted { feed, directory, options, say, .. } = wanted;
     let oldest = Reader::new(cluster, &topic, &directory)?.extent()?.oldest;
     let forgotten = Sequence(u64::try_from(oldest).unwrap_or_default());
-    let (log, recovery) = FeedLog::open_copy(&directory, feed, of_a_copy(options), epoch, forgotten)?;
+    let (log, recovery) =
+        FeedLog::open_copy(&directory, feed, of_a_copy(cluster, options), epoch, forgotten)?;
     let (copy, stop) = (Arc::new(log), Arc::new(AtomicBool::new(false)));
     Ok((Follower { cluster: cluster.clone(), topic, directory, copy, say, stop }, recovery))
 }
 
-/// What a copy loses with the power is read again, so that it need not wait for its disk.
-fn of_a_copy(options: LogOptions) -> LogOptions {
-    LogOptions { durability: Durability::Process, ..options }
+/// What a copy loses with the power is read again, so that it need not wait for its disk; and a sender's may be shorter than the topic.
+/// The node that ingests has all of it, so that a hub without senders needs its brokers for ingest alone.
+fn of_a_copy(cluster: &Cluster, options: LogOptions) -> LogOptions {
+    let Settings { role, copy_mb, .. } = cluster.settings;
+    let mut retention = options.retention;
+    if role == Role::Sender && copy_mb > 0 {
+        retention.bytes = retention.bytes.min(copy_mb.saturating_mul(1_000_000));
+    }
+    LogOptions { durability: Durability::Process, retention, ..options }
 }
 
 /// Brokers that have just started know some seconds later who of them is in charge of a transactional id.

@@ -40,6 +40,8 @@ pub(crate) struct Reader {
 pub(crate) enum Found {
     Opening(Opening),
     Product(Box<Product>),
+    /// A part of a product.
+    Part,
     /// Nothing more for now.
     End,
     /// Nothing so far.
@@ -119,9 +121,7 @@ impl Reader {
         };
         match taken {
             Taken::Opening(opening) => Ok(Found::Opening(opening)),
-            Taken::Part { upload, part, bytes } => {
-                self.keep_part(upload, part, &bytes).map(|()| Found::Nothing)
-            }
+            Taken::Part { upload, part, bytes } => self.keep_part(upload, part, &bytes).map(|()| Found::Part),
             Taken::Manifest(manifest, bytes, sequence) => self.product(manifest, bytes, sequence),
             Taken::Foreign(offset) => Err(refused(
                 &self.topic,

@@ -38,6 +38,9 @@ pub struct Settings {
     /// Copies of each topic that is created; 0: as the brokers are set up.
     #[serde(default)]
     pub replication: i32,
+    /// Megabytes that a sender's copy of each feed takes at most; 0: as much as the feed keeps.
+    #[serde(default)]
+    pub copy_mb: u64,
 }
 
 /// What a node does with the logs.

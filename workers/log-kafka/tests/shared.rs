@@ -6,14 +6,14 @@ mod broker;
 
 use std::{cell::OnceCell, io::Read, path::Path, time::Duration};
 
-use broker::{Node, fresh_prefix, open, open_with, settings};
+use broker::{Content, Node, fresh_prefix, open, open_with, settings};
 use bytes::Bytes;
-use downburst_log::{Appended, FeedLog, LogError, LogOptions, ProductLog as _, contract};
+use downburst_log::{Appended, FeedLog, Lacking, LogError, LogOptions, ProductLog as _, contract};
 use downburst_log_kafka::{Role, Settings};
-use downburst_model::{FeedName, WallMicros};
+use downburst_model::{FeedName, Sequence, WallMicros};
 use futures_executor::block_on;
 use rdkafka::{
-    ClientConfig,
+    ClientConfig, Offset, TopicPartitionList,
     admin::{AdminClient, AdminOptions, NewTopic, TopicReplication},
     client::DefaultClientContext,
     producer::{BaseProducer, BaseRecord, Producer as _},
@@ -94,6 +94,45 @@ fn senders_have_the_same_products_under_the_same_numbers() {
     let anew = open(&prefix, Role::Sender, &base.path().join("anew"));
     anew.wait_for(ingest.log.head());
     assert!(anew.contents() == expected, "a copy that was lost is read again");
+}
+
+#[test]
+fn what_a_short_copy_no_longer_has_is_fetched_as_long_as_the_brokers_keep_it() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let ingest = open(&prefix, Role::Ingest, &base.path().join("ingest"));
+    // More parts than are looked for before a product, small ones around it, and some of two and three parts.
+    let sizes = [10, 9_000_000, 0, 600_000, 20_000, 1_200_000].into_iter().chain([40_000; 50]);
+    for (n, size) in sizes.enumerate() {
+        let bytes: Vec<u8> = (0..size).map(|at| (at * (n + 1) / 7) as u8).collect();
+        ingest.store(&format!("{n}"), &bytes);
+    }
+    let short = Settings { copy_mb: 1, ..settings(&prefix, Role::Sender) };
+    let sender = open_with(short, &base.path().join("sender")).unwrap();
+    sender.wait_for(ingest.log.head());
+    sender.log.retain(WallMicros(0)).unwrap();
+    let (here, expected) = (sender.contents(), ingest.contents());
+    let lacking = |contents: &[Content]| -> Vec<Lacking> {
+        let gone = contents.iter().filter(|(_, _, bytes)| bytes.is_none());
+        gone.map(|(sequence, ..)| Lacking { sequence: *sequence, size: 1 }).collect()
+    };
+    let wanted = lacking(&here);
+    assert!((7..expected.len()).contains(&wanted.len()), "{} of {} evicted", wanted.len(), expected.len());
+    assert!(lacking(&expected).is_empty(), "the node that ingests keeps all");
+    let had = |sequences: &[Lacking]| -> Vec<Option<Bytes>> {
+        let of = |one: &Lacking| expected.iter().find(|(sequence, ..)| *sequence == one.sequence).unwrap();
+        sequences.iter().map(|one| of(one).2.clone()).collect()
+    };
+    // In order, then from the middle, then one by one from the end, where nothing is read on.
+    assert!(sender.log.fetch(&wanted, u64::MAX).unwrap() == had(&wanted));
+    assert!(sender.log.fetch(&wanted[3..6], u64::MAX).unwrap() == had(&wanted[3..6]));
+    for one in wanted.iter().rev() {
+        assert!(sender.log.fetch(&[*one], 0).unwrap() == had(&[*one]), "{one:?}");
+    }
+    assert_eq!(sender.log.fetch(&wanted, 2).unwrap().len(), 2, "as much as was asked for");
+    delete_up_to(&prefix, wanted[4].sequence);
+    sender.log.tend();
+    let left = sender.log.fetch(&wanted, u64::MAX).unwrap();
+    assert!(left[..5].iter().all(Option::is_none) && left[5..] == had(&wanted)[5..]);
 }
 
 #[test]
@@ -204,6 +243,15 @@ fn create(prefix: &str, wanted: NewTopic<'_>) {
     let admin: AdminClient<DefaultClientContext> = client().create().unwrap();
     let made = block_on(admin.create_topics(&[wanted], &AdminOptions::new())).unwrap();
     assert!(made.iter().all(Result::is_ok), "{prefix}: {made:?}");
+}
+
+/// Has the broker keep only what comes behind a product.
+fn delete_up_to(prefix: &str, sequence: Sequence) {
+    let admin: AdminClient<DefaultClientContext> = client().create().unwrap();
+    let mut place = TopicPartitionList::new();
+    let offset = Offset::Offset(i64::try_from(sequence.0).unwrap());
+    place.add_partition_offset(&topic(prefix), 0, offset).unwrap();
+    block_on(admin.delete_records(&place, &AdminOptions::new())).unwrap();
 }
 
 fn send(topic: &str, key: &[u8], value: &[u8]) {

@@ -1,6 +1,16 @@
 //! A log as a copy of a store that gave its products their sequences and stamps: opening it, and taking products over.
 
-use std::{collections::VecDeque, fs, io::Read, path::Path, sync::PoisonError};
+use std::{
+    collections::VecDeque,
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+    process,
+    sync::{
+        PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use downburst_model::{Epoch, FeedName, ProductInfo, Sequence, WallMicros};
@@ -11,6 +21,7 @@ use crate::{
     group::{Checked, Group, Results},
     identity::Identity,
     record::{Header, Metadata},
+    system,
     writer::Numbers,
 };
 
@@ -100,8 +111,8 @@ impl FeedLog {
         };
         if log.head() < forgotten {
             log.reservation().forget(forgotten.0)?;
-            log.forgotten_to.fetch_max(forgotten.0, std::sync::atomic::Ordering::AcqRel);
-            log.head.fetch_max(forgotten.0, std::sync::atomic::Ordering::AcqRel);
+            log.forgotten_to.fetch_max(forgotten.0, Ordering::AcqRel);
+            log.head.fetch_max(forgotten.0, Ordering::AcqRel);
         }
         // Sequences come from elsewhere, so that an unclean end leaves out none.
         log.writer().go_on_after(log.head().0);
@@ -158,6 +169,21 @@ impl FeedLog {
             listener(&entry.info);
         }
         Ok(())
+    }
+
+    /// Bytes that are not of this copy, without memory of this process for them: in a file without a name in its directory.
+    pub fn set_aside(&self, bytes: &mut dyn Read) -> Result<Bytes, LogError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("aside-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = self.dir.join(name);
+        let mut aside = || {
+            let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
+            // From here on nobody else can find it.
+            fs::remove_file(&path)?;
+            let length = io::copy(bytes, &mut file)?;
+            system::map(&file, length)
+        };
+        aside().map_err(|error: io::Error| LogError::io("set bytes aside in", &path, error))
     }
 
     /// Takes over one product of any size.

@@ -75,6 +75,6 @@ pub use options::{DuplicateRule, Durability, LogOptions, Retention};
 pub use reader::{LogReader, LogSummary};
 pub use recovery::{Damage, Recovery};
 pub use search::{LookedBack, SearchLimits, Searched, Sought};
-pub use shared::{Opened, SharedLog, SharedLogs, Wanted};
+pub use shared::{Lacking, Opened, SharedLog, SharedLogs, Wanted};
 pub use verify::{Finding, Flaw, Verified};
 pub use walk::{Copied, Entries, StoredEntry};

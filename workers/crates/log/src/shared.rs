@@ -2,7 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use downburst_model::FeedName;
+use bytes::Bytes;
+use downburst_model::{FeedName, Sequence};
 
 use crate::{FeedLog, LogError, LogOptions, ProductLog, Recovery};
 
@@ -20,11 +21,25 @@ pub trait SharedLog: ProductLog {
     /// Keeps as much as these say, in the store too if this node ingests. Does not wait for the store.
     fn set_options(&self, options: LogOptions);
 
+    /// The bytes of products that the copy no longer has, from the store: one answer for each of the first of `wanted`, which are in
+    /// order, until a limit is reached, but at least one. `None`: the store has them no longer. Waits for the store, and for who asked
+    /// before.
+    fn fetch(&self, wanted: &[Lacking], limit_bytes: u64) -> Result<Vec<Option<Bytes>>, LogError>;
+
     /// Has what broke while the store was away stand again, if the store is back. Called now and then while nothing is appended.
     fn tend(&self);
 
     /// Ends what waits for the store; nothing is appended from then on. The copy stays open.
     fn stop(&self);
+}
+
+/// A product whose bytes are not here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lacking {
+    /// Its number.
+    pub sequence: Sequence,
+    /// How many bytes it has.
+    pub size: u64,
 }
 
 /// What is to be opened.

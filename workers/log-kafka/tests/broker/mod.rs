@@ -45,8 +45,12 @@ pub(crate) fn settings(prefix: &str, role: Role) -> Settings {
         sasl_user: String::new(),
         sasl_password_file: None,
         replication: 1,
+        copy_mb: 0,
     }
 }
+
+/// A product's sequence, identifier and bytes.
+pub(crate) type Content = (Sequence, String, Option<Bytes>);
 
 /// A node's log, and what it said.
 pub(crate) struct Node {
@@ -87,7 +91,7 @@ impl Node {
     }
 
     /// Sequences, identifiers and bytes.
-    pub(crate) fn contents(&self) -> Vec<(Sequence, String, Option<Bytes>)> {
+    pub(crate) fn contents(&self) -> Vec<Content> {
         let batch = self.log.read(Sequence(0), Sequence(u64::MAX), usize::MAX, usize::MAX).unwrap();
         let entries = batch.entries.into_iter();
         entries.map(|entry| (entry.info.key.sequence, entry.info.id.to_string(), entry.bytes)).collect()

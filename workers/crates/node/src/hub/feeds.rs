@@ -31,6 +31,8 @@ pub(super) struct Feed {
     writer: Mutex<Option<Sender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     pub(super) kept: Kept,
+    /// Whose turn it is to fetch what the copy no longer holds.
+    pub(super) fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// All open feeds.
@@ -114,6 +116,7 @@ impl Feeds {
             writer: Mutex::new(Some(sender)),
             thread: Mutex::new(None),
             kept: Kept::new(Arc::clone(&self.stretch_bytes)),
+            fetching: Arc::default(),
         });
         let (writer_feed, writer_hub) = (Arc::clone(&feed), Arc::downgrade(hub));
         let thread = std::thread::Builder::new()

@@ -15,6 +15,7 @@ mod deliveries;
 mod doubts;
 mod feed_writer;
 mod feeds;
+mod fetching;
 mod first_bytes;
 mod inbound;
 mod jobs;

@@ -4,19 +4,28 @@ use std::time::Duration;
 
 use downburst_log::LogError;
 use downburst_model::{FeedName, Sequence};
-use downburst_session::{Filter, HubInput};
+use downburst_session::{Filter, Stretch};
 
-use super::Hub;
 use super::roster::{Command, Handle};
+use super::{Hub, fetching};
 
 /// A stretch of a log that a session asked for.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) feed: FeedName,
     pub(super) after: Sequence,
-    filter: Arc<Filter>,
+    pub(super) filter: Arc<Filter>,
     /// How often it could not be read.
     failures: u32,
+}
+
+/// What became of reading it.
+pub(super) enum Read {
+    Done(Arc<Stretch>),
+    /// Some of it has to be fetched.
+    Elsewhere,
+    /// It is tried again.
+    Failed,
 }
 
 impl Wanted {
@@ -24,19 +33,40 @@ impl Wanted {
         Self { feed, after, filter, failures: 0 }
     }
 
-    /// `None`: the disk failed, which is said; or the feed is closed. What it had then is not nothing: a node that gives the feed up
-    /// closes it while sites still ask.
-    pub(super) fn read(&self, hub: &Hub) -> Option<HubInput> {
-        let Self { feed, after, filter, failures } = self;
-        let open = hub.feeds.find(feed)?;
-        match open.stretch(hub.clock.monotonic(), *after, filter) {
-            Ok(stretch) => Some(HubInput::Stretch(stretch)),
+    /// A feed that is closed is no news: what it had then is not nothing. A node that gives the feed up closes it while sites still ask.
+    pub(super) fn read(&self, hub: &Hub) -> Read {
+        let Some(open) = hub.feeds.find(&self.feed) else { return Read::Failed };
+        match open.stretch(hub.clock.now(), self.after, &self.filter) {
+            Ok(Some(stretch)) => Read::Done(stretch),
+            Ok(None) => Read::Elsewhere,
             Err(error) => {
-                if failures % FAILURES_TOLD == 0 {
-                    say_unreadable(hub, feed, &error);
-                }
-                None
+                self.failed(hub, &error);
+                Read::Failed
             }
+        }
+    }
+
+    /// Has what the copy no longer holds fetched; the session is told then, or asks once more.
+    pub(super) fn fetch(self, hub: &Arc<Hub>, handle: Option<&Handle>) {
+        let (hub, handle) = (Arc::clone(hub), handle.cloned());
+        tokio::spawn(async move {
+            match fetching::stretch(&hub, &self).await {
+                Some(Ok(stretch)) => {
+                    // A session that ended meanwhile needs nothing.
+                    let _ = handle.map(|handle| handle.commands.send(Command::Fetched(stretch)));
+                }
+                Some(Err(error)) => {
+                    self.failed(&hub, &error);
+                    self.again_later(handle.as_ref());
+                }
+                None => self.again_later(handle.as_ref()),
+            }
+        });
+    }
+
+    fn failed(&self, hub: &Hub, error: &LogError) {
+        if self.failures.is_multiple_of(FAILURES_TOLD) {
+            say_unreadable(hub, &self.feed, error);
         }
     }
 
@@ -53,7 +83,12 @@ impl Wanted {
 }
 
 pub(super) fn say_unreadable(hub: &Hub, feed: &FeedName, error: &LogError) {
-    let advice = "sites wait for it; look at the disk, `downburst log verify` says what is damaged";
+    let advice = match error {
+        LogError::Remote { .. } | LogError::Store { .. } => {
+            "sites wait for what only the brokers have; look at those"
+        }
+        _ => "sites wait for it; look at the disk, `downburst log verify` says what is damaged",
+    };
     hub.fault(format!("the log of feed {feed} can't be read: {error}; {advice}"), Some(feed));
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Micros, ProductKey, RangeSet, Sequence, SiteName, WallMicros};
 use downburst_session::{
     ActionFailed, CircuitEnd, CircuitOffer, ClockOffset, Frontier, LegJoin, NextKey, RefusalCode, Refused,
-    StreamId, Ticket, Tickets,
+    StreamId, Stretch, Ticket, Tickets,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
@@ -18,6 +18,7 @@ use super::beats::Beats;
 use super::data::Attached;
 use super::deliveries::SessionView;
 use super::reading::Wanted;
+use super::session::ReadForResend;
 use super::strangers::Strangers;
 use super::{lock, pace};
 use crate::lines::{EnrolAnswer, SiteLine};
@@ -80,6 +81,9 @@ pub(super) enum Command {
     Refuse(Refused),
     /// A read that failed is tried again.
     Read(Box<Wanted>),
+    /// What was read could not all be had here.
+    Fetched(Arc<Stretch>),
+    FetchedForResend(Box<ReadForResend>),
     /// Where are these products?
     Where {
         products: Vec<ProductKey>,

@@ -32,7 +32,7 @@ use super::bells::Pace;
 use super::first_bytes::FirstBytes;
 use super::link::{Link, Moved};
 use super::outbound::{OUT_LIMIT_BYTES, Outbound};
-use super::reading::Wanted;
+use super::reading::{Read, Wanted};
 use super::receipts::Row;
 use super::roster::{Command, Handle, Repair};
 use super::strangers::Stranger;
@@ -41,6 +41,7 @@ use super::watched::Watched;
 use super::{Hub, data, lock};
 use crate::lines::EnrolAnswer;
 use admission::Asked;
+pub(super) use resends::ReadForResend;
 use streams::Streams;
 
 /// Serves the first connection of a session, and those that it has opened, until either side ends the first.
@@ -330,6 +331,8 @@ impl Session {
             Command::NextKey(next) => self.tell(HubInput::NextKey(*next)),
             Command::Refuse(refused) => self.refuse(refused),
             Command::Read(wanted) => self.read(*wanted),
+            Command::Fetched(stretch) => self.tell(HubInput::Stretch(stretch)),
+            Command::FetchedForResend(fetched) => self.resend_is_read(*fetched),
             Command::Where { products, answer } => {
                 let _ = answer.send(self.view(&products));
             }
@@ -377,9 +380,11 @@ impl Session {
     }
 
     fn read(&mut self, wanted: Wanted) {
+        let handle = self.member.as_ref().map(|member| &member.handle);
         match wanted.read(&self.hub) {
-            Some(input) => self.tell(input),
-            None => wanted.again_later(self.member.as_ref().map(|member| &member.handle)),
+            Read::Done(stretch) => self.tell(HubInput::Stretch(stretch)),
+            Read::Elsewhere => wanted.fetch(&self.hub, handle),
+            Read::Failed => wanted.again_later(handle),
         }
     }
 

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use downburst_log::{LogError, ProductLog, ReadBatch};
-use downburst_model::{Micros, Sequence};
+use downburst_model::{Micros, Now, Sequence};
 use downburst_session::{Entry, Filter, Stretch, Stretches, stretch_end};
 
 use super::feeds::Feed;
@@ -50,25 +50,56 @@ impl Drop for Kept {
 }
 
 impl Feed {
-    /// What the log holds behind `after` for the sites with this filter. Sessions that ask at the same moment wait for the first of
-    /// them, and share what it reads.
+    /// What the log holds behind `after` for the sites with this filter; `None` if some of it has to be fetched first. Sessions that
+    /// ask at the same moment wait for the first of them, and share what it reads.
     pub(super) fn stretch(
         &self,
-        now: Micros,
+        now: Now,
+        after: Sequence,
+        filter: &Arc<Filter>,
+    ) -> Result<Option<Arc<Stretch>>, LogError> {
+        let mut stretches = lock(&self.kept.stretches);
+        let head = self.log.head();
+        if let Some(stretch) = stretches.find(self.epoch(), (after, head), filter) {
+            return Ok(Some(stretch));
+        }
+        let batch = read(self.log.as_ref(), after, head)?;
+        if !self.lacking(&batch, now.wall, |id| filter.wants(id)).is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(self.share(&mut stretches, now.monotonic, after, batch, filter)))
+    }
+
+    /// The same, and fetches what has to be. Those who ask for what is here do not wait meanwhile.
+    pub(super) fn fetch_stretch(
+        &self,
+        now: Now,
         after: Sequence,
         filter: &Arc<Filter>,
     ) -> Result<Arc<Stretch>, LogError> {
-        let mut stretches = lock(&self.kept.stretches);
-        let (epoch, head) = (self.epoch(), self.log.head());
-        if let Some(stretch) = stretches.find(epoch, (after, head), filter) {
+        let head = self.log.head();
+        if let Some(stretch) = lock(&self.kept.stretches).find(self.epoch(), (after, head), filter) {
             return Ok(stretch);
         }
-        let batch = read(self.log.as_ref(), after, head)?;
+        let mut batch = read(self.log.as_ref(), after, head)?;
+        let lacking = self.lacking(&batch, now.wall, |id| filter.wants(id));
+        self.complete(&mut batch, &lacking)?;
+        Ok(self.share(&mut lock(&self.kept.stretches), now.monotonic, after, batch, filter))
+    }
+
+    fn share(
+        &self,
+        stretches: &mut Stretches,
+        now: Micros,
+        after: Sequence,
+        batch: ReadBatch,
+        filter: &Arc<Filter>,
+    ) -> Arc<Stretch> {
         let entries = batch.entries.into_iter().map(|entry| Entry { info: entry.info, bytes: entry.bytes });
-        let range = (after, batch.read_to);
-        let stretch = Arc::new(Stretch::new((self.name(), epoch), range, entries, Arc::clone(filter)));
-        self.kept.keep(&mut stretches, now, Arc::clone(&stretch));
-        Ok(stretch)
+        let (name, range) = ((self.name(), self.epoch()), (after, batch.read_to));
+        let stretch = Arc::new(Stretch::new(name, range, entries, Arc::clone(filter)));
+        self.kept.keep(stretches, now, Arc::clone(&stretch));
+        stretch
     }
 
     /// What was read may not be handed out any more.

@@ -1,12 +1,25 @@
 //! Stored products that go to the site once more.
-use downburst_log::ProductLog as _;
+use std::sync::Arc;
+
+use downburst_log::{LogError, ProductLog as _, ReadBatch};
 use downburst_model::{FeedName, Lane, Sequence};
 use downburst_session::{Entry, HubInput, ResendEnd, ResendLeft, ResendOrder};
 
 use super::super::lock;
 use super::Session;
-use crate::hub::reading;
+use crate::hub::roster::Command;
+use crate::hub::{fetching, reading};
 use crate::lines::{Event, ResendKind, ResendLine};
+
+/// A stretch of a log that was read for a resend.
+#[derive(Debug)]
+pub(in crate::hub) struct ReadForResend {
+    resend: u64,
+    feed: FeedName,
+    after: Sequence,
+    /// `None`: the feed is closed.
+    batch: Option<Result<ReadBatch, LogError>>,
+}
 
 impl Session {
     /// Tells the machine the whole set, in the numbers of the logs as they are now.
@@ -26,7 +39,26 @@ impl Session {
         (after, to): (Sequence, Sequence),
         limit_bytes: usize,
     ) {
-        let batch = self.hub.feeds.find(feed).map(|open| open.log.read(after, to, limit_bytes, READ_ENTRIES));
+        let asked = |batch| ReadForResend { resend, feed: feed.clone(), after, batch };
+        let Some(open) = self.hub.feeds.find(feed) else { return self.resend_is_read(asked(None)) };
+        let batch = open.log.read(after, to, limit_bytes, READ_ENTRIES);
+        let now = self.hub.clock.wall();
+        let is_here = batch.as_ref().is_ok_and(|batch| open.lacking(batch, now, |_| true).is_empty());
+        let handle = self.member.as_ref().map(|member| member.handle.clone());
+        let (false, true, Some(handle)) = (is_here, batch.is_ok(), handle) else {
+            return self.resend_is_read(asked(Some(batch)));
+        };
+        let (hub, mut asked) = (Arc::clone(&self.hub), asked(None));
+        tokio::spawn(async move {
+            asked.batch = fetching::read(&hub, open, (after, to), (limit_bytes, READ_ENTRIES)).await;
+            // A session that ended meanwhile needs nothing.
+            let _ = handle.commands.send(Command::FetchedForResend(Box::new(asked)));
+        });
+    }
+
+    /// A feed that is closed says nothing of what it had.
+    pub(super) fn resend_is_read(&mut self, read: ReadForResend) {
+        let ReadForResend { resend, feed, after, batch } = read;
         let (entries, read_to) = match batch {
             Some(Ok(batch)) => {
                 self.bad_resend_reads = 0;
@@ -34,12 +66,11 @@ impl Session {
             }
             Some(Err(error)) => {
                 if self.bad_resend_reads.is_multiple_of(BAD_READS_TOLD) {
-                    reading::say_unreadable(&self.hub, feed, &error);
+                    reading::say_unreadable(&self.hub, &feed, &error);
                 }
                 self.bad_resend_reads = self.bad_resend_reads.wrapping_add(1);
                 (Vec::new(), after)
             }
-            // Closed, which says nothing of what it had.
             None => (Vec::new(), after),
         };
         let entries =
