@@ -20,6 +20,7 @@ from typing import Any
 
 from bench import report
 from bench.counters import cpu_s
+from bench.schedules import Planned, write
 from bench.scratch import scratch, tell
 from bench.tools import binary
 from kit.kafka import Kafka, kafka
@@ -85,9 +86,10 @@ def _throughput(
 
 def _through(directory: Path, broker: Kafka, products: int, size_bytes: int) -> float:
     with _cluster(directory, broker, {"NGRID": 3}, senders=1) as cluster:
-        spooled = _spooled(cluster.ingest, products, size_bytes)
+        _prepare(cluster.ingest, directory, ["NGRID"], products, size_bytes)
         began_s = time.monotonic()
-        last = _put_all(cluster.ingest, "NGRID", spooled)
+        _play(cluster.ingest)
+        last = _head(cluster.ingest, "NGRID")
         wait_for("all products at all sites", lambda: cluster.is_through("NGRID", last), 600)
         return products / (time.monotonic() - began_s)
 
@@ -114,11 +116,12 @@ def _shards(directory: Path, broker: Kafka, senders: int, products: int) -> floa
     """Processor time of all senders, in us a delivery."""
     feeds = {f"F{number}": 2 for number in range(4)}
     with _cluster(directory, broker, feeds, senders=senders) as cluster:
-        spooled = {feed: _spooled(cluster.ingest, products, 2_000) for feed in feeds}
+        _prepare(cluster.ingest, directory, list(feeds), products, 2_000)
         pids = [node.process.pid for node in cluster.senders]
         before_s = cpu_s(pids)
-        last = {feed: _put_all(cluster.ingest, feed, paths) for feed, paths in spooled.items()}
-        for feed, head in last.items():
+        _play(cluster.ingest)
+        for feed in feeds:
+            head = _head(cluster.ingest, feed)
             wait_for("all products at all sites", lambda: cluster.is_through(feed, head), 600)  # noqa: B023
         return (cpu_s(pids) - before_s) * 1e6 / (products * sum(feeds.values()))
 
@@ -155,7 +158,10 @@ def _cluster(directory: Path, broker: Kafka, feeds: dict[str, int], *, senders: 
     def node(name: str, role: str) -> HubNode:
         shared = {"servers": broker.address, "prefix": prefix, "role": role, "replication": 1}
         program = str(binary("downburst-node-kafka"))
-        return HubNode(directory / name, name=name, program=program, options={"shared_log": shared}).start()
+        # No slower language brings the products.
+        source = [str(binary("downburst-load")), "agent", "--"] if role == "ingest" else []
+        options = {"shared_log": shared}
+        return HubNode(directory / name, name=name, program=program, prefix=source, options=options).start()
 
     with ExitStack() as stack:
         ingest = node("ingest", "ingest")
@@ -182,18 +188,19 @@ def _site(node: HubNode, feed: str, directory: Path) -> SiteNode:
     return site
 
 
-def _spooled(node: HubNode, products: int, size_bytes: int) -> list[Path]:
-    first = time.time_ns()
-    paths = [node.directory / "spool" / f"{first + number}" for number in range(products)]
-    for number, path in enumerate(paths):
-        path.write_bytes((first + number).to_bytes(8, "big") * (size_bytes // 8))
-    return paths
+def _prepare(node: HubNode, directory: Path, feeds: list[str], products: int, size_bytes: int) -> None:
+    """Lays so many products of each feed ready; all are due at once."""
+    planned = (Planned(0, feed, size_bytes, f"{feed} {number:08d}") for number in range(products) for feed in feeds)
+    schedule = write(directory / "schedule", planned)
+    node.do("load-prepare", schedule=str(schedule), spool=str(directory / "spool"))
 
 
-def _put_all(node: HubNode, feed: str, paths: list[Path]) -> int:
-    """Hands all of them in without waiting, and returns the number of the last once all are acknowledged."""
-    jobs = [node.begin("ingest", path=str(path), feed=feed, product_id=path.name, remove=True) for path in paths]
-    return max(int(node.end(job)["sequence"]) for job in jobs)
+def _play(node: HubNode) -> None:
+    """Hands them in as fast as they are taken, until the last is acknowledged."""
+    node.do("load-play", window=WINDOW)
+    account = node.wait_event(600, event="load-done")
+    if "error" in account or account["refused"]:
+        raise RuntimeError(f"the node did not take every product: {account}")
 
 
 def _head(node: HubNode, feed: str) -> int:
@@ -230,6 +237,8 @@ def _options() -> argparse.Namespace:
 
 
 CONSUMERS = 3
+WINDOW = 8_192
+"""Products on their way at once: more are acknowledged in groups, and fewer would have the node wait."""
 PEER = "librdkafka, 1 producer, 3 consumers"
 NEEDED_BYTES = 6_000_000_000
 

@@ -144,7 +144,7 @@ def bytes_below(directory: Path) -> int:
 
 def heartbeats_come_out(scene: Scene, site: SiteNode) -> bool:
     told = scene.hub.ask("GET", f"/v1/sites/{site.directory.name}")["heartbeats"]
-    return [feed for feed, beats in told.items() if beats["came_out"]] == sorted(FEEDS)
+    return {feed for feed, beats in told.items() if beats["came_out"]} == set(FEEDS)
 
 
 def silent(scene: Scene, site: SiteNode) -> list[Any]:
