@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a second run finds it done. `make help` lists all.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke deb \
+.PHONY: help setup setup-test demo test lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke air-gap deb \
 	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people bench-distributed lock clean
 
 help: ## List the targets
@@ -46,8 +46,11 @@ node-kafka: ## Build downburst-node-kafka, the hub's node for feeds on Kafka; ne
 test-cluster: setup-test ## Run the log's contract on a real Kafka, the chart on a real API server; needs Java, Maven, Go
 	@scripts/test-cluster.sh
 
-compose-smoke: ## Run docker-compose.yml on a Docker engine: Kafka, PostgreSQL, a hub in parts, products to three sites, by multicast too
+compose-smoke: ## Run docker-compose.yml on a Docker engine: products to three sites, by multicast too, and under kill -9
 	@scripts/compose-smoke.sh
+
+air-gap: ## Make dist/downburst-air-gap.tar.gz: images, docker-compose.yml and chart for machines without network
+	@scripts/compose-smoke.sh bundle dist/downburst-air-gap.tar.gz
 
 deb: setup node-kafka ## Make Debian packages of hub and site in dist/, for this machine's Debian
 	@scripts/deb.sh

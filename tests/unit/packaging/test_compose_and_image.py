@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,16 @@ def test_groups_leave_by_the_address_that_the_hub_has(compose: dict[str, Any]) -
     assert compose["networks"]["downburst"]["ipam"]["config"] == [pool]
 
 
+def test_the_bundle_for_machines_without_network_has_what_compose_names() -> None:
+    script = (ROOT / "scripts" / "compose-smoke.sh").read_text()
+    without_build, images = re.findall(r"sed (?:-n )?'([^']+)' docker-compose.yml", script)
+    bundled = yaml.safe_load(run("sed", without_build))
+    assert not [name for name, service in bundled["services"].items() if "build" in service]
+    named = {service["image"] for service in bundled["services"].values()}
+    assert named <= set(run("sed", "-n", images).split())
+    assert (ROOT / "docs" / "air-gap.md").is_file()
+
+
 def test_what_the_image_copies_exists_and_is_not_ignored() -> None:
     admitted = [line[1:] for line in lines_of(".dockerignore") if line.startswith("!")]
     copied = [source for line in lines_of("Dockerfile") for source in copied_sources(line)]
@@ -146,6 +157,11 @@ def test_the_lock_of_the_page_names_the_packages_of_every_platform() -> None:
     optional = {name for package in packages.values() for name in package.get("optionalDependencies", {})}
     assert len(optional) > 20
     assert optional - named == set(), "npm ci refuses a lock that lacks them; pin a version that is complete"
+
+
+def run(*argv: str) -> str:
+    done = subprocess.run([*argv, ROOT / "docker-compose.yml"], capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def lines_of(name: str) -> list[str]:
