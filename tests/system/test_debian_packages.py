@@ -159,6 +159,16 @@ def test_a_purge_leaves_data_and_says_where(machine: Debian) -> None:
     assert "downburst-node" not in running
 
 
+def test_lintian_finds_no_errors(packages: Path) -> None:
+    if shutil.which("lintian") is None:
+        pytest.skip("lintian is not installed; apt-get install lintian")
+    files = [str(path) for path in sorted(packages.glob("*_0.1.0_*.deb"))]
+    done = subprocess.run(
+        ["lintian", "--allow-root", "--fail-on", "error", *files], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def asked(machine: Debian, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
     """The hub's command line as its own user."""
     return machine.run("downburst", *arguments, user="downburst", code=code)
