@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # Sourced after steps.sh: a Docker engine for as long as a script runs, and base images where no registry is reached.
 #
-# An engine that answers is taken as it is. Else Debian's is installed and started, its images kept in CACHE; it ends with the
-# script, by its process id, and what it changed in the root namespace (FORWARD's policy, ip_forward) is put back.
+# An engine that answers is taken as it is, unless OWN_ENGINE is set. Else Debian's is installed and started, its images
+# kept in CACHE; it ends with the script, by its process id, and what it changed in the root namespace (FORWARD's policy,
+# ip_forward) is put back.
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/downburst-cluster
 ENGINE_STATE='' ENGINE_PID='' FORWARD_POLICY='' IP_FORWARD=''
-ENGINE_START_S=60 PULL_S=60
+ENGINE_START_S=60 PULL_S=60 OWN_ENGINE=${OWN_ENGINE:-}
 # Debian's client builds by its engine's own BuildKit; a later one asks for a plugin that may not be there.
 DOCKER=docker
 export DOCKER_BUILDKIT=1
@@ -14,7 +15,7 @@ export DOCKER_BUILDKIT=1
 # engine: makes DOCKER answer. engine_down takes back what it did.
 engine() {
     mkdir -p "$CACHE"
-    if timeout 10 docker info >/dev/null 2>&1; then
+    if [[ -z $OWN_ENGINE ]] && timeout 10 docker info >/dev/null 2>&1; then
         echo "  Docker's engine on this machine is used"
         return
     fi

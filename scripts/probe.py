@@ -2,16 +2,22 @@
 
 put FEED PREFIX FILE      puts products one after the other until FILE is there; prints SHA-256 and id of each
 put-one FEED ID BYTES     puts one product of that size; prints its SHA-256
-kill-node                 kills the node of the hub in this container with -9
+kill-node                 kills the node of the hub or sender in this container with -9
 served FEED TRANSPORT N   waits until N sites are served with the feed by that transport
+served-by ADDRESS FEED    waits until the site in this container has the feed from the node at that address
+p99 FEED SECONDS          prints the p99 of the feed's live deliveries in the next so many seconds, in milliseconds
+p99-back FEED MS SECONDS  waits so long until that p99 is as it was before, when it was MS
 """
 
 import hashlib
+import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,6 +45,12 @@ def main() -> int:
             print(_put(hub, arguments[0], arguments[1], random.randbytes(int(arguments[2]))))  # noqa: S311
         elif command == "served":
             return _served(hub, arguments[0], transport=arguments[1], sites=int(arguments[2]))
+        elif command == "served-by":
+            return _served_by(arguments[0], feed=arguments[1])
+        elif command == "p99":
+            print(f"{_p99_in_window_ms(hub, arguments[0], window_s=float(arguments[1])):g}")
+        elif command == "p99-back":
+            return _is_back(hub, arguments[0], before_ms=float(arguments[1]), patience_s=float(arguments[2]))
         else:
             sys.stderr.write(f"there is no {command!r}\n{__doc__}")
             return 2
@@ -90,6 +102,82 @@ def _served(hub: httpx.Client, feed: str, *, transport: str, sites: int) -> int:
         time.sleep(0.5)
     sys.stderr.write(f"{feed} is not served to {sites} sites by {transport} in {PATIENCE_S:.0f} s, but: {found}\n")
     return 1
+
+
+def _served_by(address: str, *, feed: str) -> int:
+    give_up = time.monotonic() + PATIENCE_S
+    said = ""
+    while time.monotonic() < give_up:
+        argv = ["downburst-node", "site-control", "--dir", ".", "--json", "status"]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        said = done.stdout + done.stderr
+        if done.returncode == 0 and address in _nodes_that_send(json.loads(done.stdout), feed):
+            return 0
+        time.sleep(0.2)
+    sys.stderr.write(f"{feed} does not come from {address} in {PATIENCE_S:.0f} s: {said}\n")
+    return 1
+
+
+def _nodes_that_send(status: dict[str, Any], feed: str) -> list[str]:
+    nodes = [node for hub in status["hubs"] for node in hub["nodes"]]
+    return [node["address"] for node in nodes if node["connected"] and feed in node["feeds"]]
+
+
+def _is_back(hub: httpx.Client, feed: str, *, before_ms: float, patience_s: float) -> int:
+    """Windows follow each other until one is as good as before; what came late in an outage is in the first ones."""
+    began = time.monotonic()
+    good_ms = max(TIMES_BEFORE * before_ms, GOOD_IN_ANY_CASE_MS)
+    while True:
+        now_ms = _p99_in_window_ms(hub, feed, window_s=WINDOW_S)
+        after_s = time.monotonic() - began
+        said = f"p99 of delivery {before_ms:g} ms before, {now_ms:g} ms {after_s:.0f} s after"
+        if now_ms <= good_ms:
+            print(said)
+            return 0
+        if after_s + WINDOW_S > patience_s:
+            sys.stderr.write(f"{said}, more than {good_ms:g} ms\n")
+            return 1
+
+
+def _p99_in_window_ms(hub: httpx.Client, feed: str, *, window_s: float) -> float:
+    """Of deliveries counted in the window, from storage at the hub to storage at the site; infinite if none.
+
+    The api tells latencies by the minute, so what was counted meanwhile is the difference of two of its histograms.
+    Their steps are a tenth of a decade; the p99 is the upper end of its step.
+    """
+    before = _histogram(hub, feed)
+    time.sleep(window_s)
+    counted = _histogram(hub, feed) - before
+    seen = 0
+    for to_ms, count in sorted(counted.items()):
+        seen += count
+        if seen >= 0.99 * counted.total():
+            return to_ms
+    return float("inf")
+
+
+def _histogram(hub: httpx.Client, feed: str) -> Counter[float]:
+    """How many deliveries took up to how many milliseconds, over so long a time that none of them leaves it."""
+    give_up = time.monotonic() + PATIENCE_S
+    while True:
+        problem = ""
+        try:
+            answer = hub.get("/v1/latency/histogram", params={"feed": feed, "minutes": HISTORY_MINUTES})
+            if answer.is_success:
+                return Counter({float(one["to_ms"]): int(one["count"]) for one in answer.json()["bins"]})
+            problem = answer.text
+        except httpx.TransportError as error:
+            problem = repr(error)
+        if time.monotonic() > give_up:
+            raise SystemExit(f"no latencies in {PATIENCE_S:.0f} s: {problem}")
+        time.sleep(0.5)
+
+
+HISTORY_MINUTES = 24 * 60
+WINDOW_S = 5.0
+TIMES_BEFORE = 2.0
+"""So much of what it was is as before: windows of some hundred deliveries differ by that on a machine at work."""
+GOOD_IN_ANY_CASE_MS = 100.0
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_all_of_ours_run_the_same_image_and_servers_public_ones(services: dict[str, dict[str, Any]]) -> None:
     ours = {name for name, service in services.items() if service["image"] == "downburst:local"}
-    assert ours == {"migrate", "hub", "scheduler", "latency-service", "enrol", "source", *SITES}
+    assert ours == {"migrate", "hub", "scheduler", "latency-service", "sender", "enrol", "source", *SITES}
     assert {services[name]["build"] for name in ours} == {"."}
     assert {name: service["image"] for name, service in services.items() if name not in ours} == {
         "kafka": "apache/kafka:4.1.1",
@@ -55,6 +55,23 @@ def test_parts_are_told_alike_what_the_hub_is_told(services: dict[str, dict[str,
     assert settings.latency_apart
 
 
+def test_the_sender_is_told_what_the_hub_is_told_and_where_sites_reach_it(services: dict[str, dict[str, Any]]) -> None:
+    told = services["sender"]["environment"]
+    own = {name: value for name, value in told.items() if services["hub"]["environment"].get(name) != value}
+    address = services["sender"]["networks"]["downburst"]["ipv4_address"]
+    assert own == {
+        "DOWNBURST_SENDER__NAME": "sender",
+        "DOWNBURST_SENDER__PUBLIC": "sender:7370",
+        "DOWNBURST_MULTICAST__INTERFACE": address,
+    }
+    assert told.keys() >= services["hub"]["environment"].keys()
+    assert address != services["hub"]["networks"]["downburst"]["ipv4_address"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in told.items():
+            patch.setenv(name, str(value))
+        assert load_settings().sender.public == "sender:7370"
+
+
 def test_what_services_use_is_declared(compose: dict[str, Any], services: dict[str, dict[str, Any]]) -> None:
     used = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", [])}
     assert used == set(compose["volumes"])
@@ -66,7 +83,7 @@ def test_what_services_use_is_declared(compose: dict[str, Any], services: dict[s
 def test_services_start_after_what_they_need(services: dict[str, dict[str, Any]]) -> None:
     hub = {"kafka": {"condition": "service_healthy"}, "migrate": {"condition": "service_completed_successfully"}}
     assert services["hub"]["depends_on"] == hub
-    for part in ("enrol", "scheduler", "latency-service"):
+    for part in ("enrol", "scheduler", "latency-service", "sender"):
         assert services[part]["depends_on"] == {"hub": {"condition": "service_healthy"}}
     assert services["enrol"]["restart"] == "no"
     for site in SITES:
@@ -88,12 +105,13 @@ def test_each_site_reads_the_token_that_enrol_writes(services: dict[str, dict[st
         assert "tokens:/tokens:ro" in services[site]["volumes"]
 
 
-def test_groups_leave_by_the_address_that_the_hub_has(compose: dict[str, Any]) -> None:
-    hub = compose["services"]["hub"]
-    address = hub["networks"]["downburst"]["ipv4_address"]
-    assert hub["environment"]["DOWNBURST_MULTICAST__INTERFACE"] == address
+@pytest.mark.parametrize("name", ["hub", "sender"])
+def test_groups_leave_by_the_address_that_their_sender_has(compose: dict[str, Any], name: str) -> None:
+    service = compose["services"][name]
+    address = service["networks"]["downburst"]["ipv4_address"]
+    assert service["environment"]["DOWNBURST_MULTICAST__INTERFACE"] == address
     network = address.rsplit(".", 1)[0]
-    # What gets an address by itself never gets the hub's.
+    # What gets an address by itself never gets this one.
     pool = {"subnet": f"{network}.0/24", "ip_range": f"{network}.128/25"}
     assert compose["networks"]["downburst"]["ipam"]["config"] == [pool]
 
