@@ -67,7 +67,7 @@ is_busy() {
 all_are_well() {
     local site until=$((SECONDS + PATIENCE_S))
     for site in hub sender "${SITES[@]}"; do
-        until [[ $("$DOCKER" inspect --format '{{.State.Health.Status}}' "$(project ps --quiet "$site")") == healthy ]]; do
+        until [[ $("$DOCKER" inspect --format '{{.State.Health.Status}}' "$(containers "$site")") == healthy ]]; do
             ((SECONDS < until)) || return 1
             sleep 0.5
         done
@@ -76,7 +76,7 @@ all_are_well() {
 
 carries_by_multicast() {
     step compose-sender "the sender serves the sites" "$HINT" serves_all sender
-    project exec -T hub downburst plans pin DEMO multicast >/dev/null
+    inside hub downburst plans pin DEMO multicast >/dev/null
     step compose-multicast "multicast between the containers" "$HINT" probe served DEMO multicast "${#SITES[@]}"
     local sent site
     sent=$(probe put-one DEMO smoke/large 5000000)
@@ -97,7 +97,7 @@ loses_nothing() {
         survives "$name"
     done
     one_scheduler_leads
-    project exec -T source touch /tmp/enough
+    inside source touch /tmp/enough
     wait "$PUTTING" || fail "A product was not acknowledged in time." "See $LOGS/compose-put.log."
     PUTTING=''
     for site in "${SITES[@]}"; do
@@ -112,17 +112,17 @@ survives() {
     case $name in
     node-of-*) probe_in "${name#node-of-}" kill-node >/dev/null ;;
     sender)
-        project kill sender >/dev/null 2>&1
+        "$DOCKER" kill "$(containers sender)" >/dev/null
         # It stays away until the hub serves its sites.
         recovers sender-away "$began"
         began=$SECONDS
-        project start sender >/dev/null 2>&1
+        "$DOCKER" start "$(containers sender)" >/dev/null
         step compose-sender-again "the sender serves the sites again" "$HINT" serves_all sender
         ;;
     *)
-        project kill "$name" >/dev/null 2>&1
+        "$DOCKER" kill "$(containers "$name")" >/dev/null
         sleep "$AWAY_S"
-        project start "$name" >/dev/null 2>&1
+        "$DOCKER" start "$(containers "$name")" >/dev/null
         ;;
     esac
     recovers "$name" "$began"
@@ -172,7 +172,7 @@ has_other_scheduler() {
 # schedulers_that WORDS: the containers whose last word on who is at work is this.
 schedulers_that() {
     local one
-    for one in $(project ps --quiet scheduler); do
+    for one in $(containers scheduler); do
         "$DOCKER" logs "$one" 2>&1 | grep -E 'at work as scheduler|this one stands by' | tail -n 1 |
             sed -n "s/.*$1.*/$one/p"
     done
@@ -226,8 +226,9 @@ has_each_once() {
 # has_file SITE ID: waits until the site holds a product whose id is only of letters, digits, points and dashes.
 has_file() {
     local until=$((SECONDS + PATIENCE_S))
-    until project exec -T "$1" find received -type f -name "*$2*" 2>/dev/null | grep . >/dev/null; do
+    until inside "$1" find received -type f -name "*$2*" 2>/dev/null | grep . >/dev/null; do
         ((SECONDS < until)) || return 1
+        sleep 0.1
     done
 }
 
@@ -242,7 +243,7 @@ arrives() {
 }
 
 held() {
-    project exec -T "$1" sh -c 'find received -type f -exec sha256sum {} +' 2>/dev/null
+    inside "$1" sh -c 'find received -type f -exec sha256sum {} +' 2>/dev/null
 }
 
 probe() {
@@ -253,7 +254,21 @@ probe() {
 probe_in() {
     local service=$1
     shift
-    project exec -T "$service" python - "$@" <"$ROOT/scripts/probe.py"
+    inside "$service" python - "$@" <"$ROOT/scripts/probe.py"
+}
+
+# inside SERVICE COMMAND...: runs it in the service's container.
+inside() {
+    local container
+    container=$(containers "$1")
+    shift
+    "$DOCKER" exec --interactive "$container" "$@"
+}
+
+# containers SERVICE: running or not. Compose takes a second of a processor to say as much.
+containers() {
+    "$DOCKER" ps --all --quiet --filter "label=com.docker.compose.project=$PROJECT" \
+        --filter "label=com.docker.compose.service=$1"
 }
 
 project() {
