@@ -1,6 +1,7 @@
 """Looks again and again, begins and ends alarms, and has receivers told once of each."""
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -10,7 +11,7 @@ from functools import partial
 from downburst.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind, Silence
 from downburst.bus import Bus
 from downburst.clock import Clock, from_us
-from downburst.errors import DownburstError
+from downburst.errors import DownburstError, LedgerAway
 from downburst.events import TrafficSeen
 from downburst.ledger import Book, Ledger
 from downburst.ledger.latency_selection import Selection
@@ -94,7 +95,11 @@ class AlarmWatch:
 
     async def _again_and_again(self, work: Callable[[], Awaitable[None]]) -> None:
         while True:
-            await work()
+            try:
+                await work()
+            except LedgerAway as error:
+                # Said by the one that watches the ledger; what is known here is kept until it is back.
+                _LOG.info("alarms wait for the ledger: %s", error.sentence)
             await asyncio.sleep(self._settings.alarms.look_s)
 
     async def _follow(self) -> None:
@@ -192,6 +197,7 @@ def _note(book: Book, alarm: Alarm) -> None:
     book.alarms.told(alarm)
 
 
+_LOG = logging.getLogger("downburst.alarms")
 QUEUE = 1024
 REPEAT = timedelta(seconds=60)
 RETRIES_S = (1.0, 4.0)

@@ -81,13 +81,17 @@ class Outages:
                 now_s = self._now_s()
                 # The first connection may have been stale, the second was fresh.
                 if tries > 1 and now_s - self._since_s >= patience_s:
-                    raise self._failure
+                    raise self._refusal()
                 if now_s >= self._next_try_s and not self._ended:
                     self._next_try_s = now_s + BETWEEN_TRIES_S
                     return
                 if self._ended or now_s - self._since_s >= patience_s:
-                    raise self._failure
+                    raise self._refusal()
                 self._lock.wait(self._next_try_s - now_s)
+
+    def _refusal(self) -> LedgerAway:
+        """One for each who asked: an exception that is raised again and again gathers the calls of all of them."""
+        return LedgerAway(self._failure.sentence, **self._failure.extra)
 
     def _lost(self, failure: LedgerAway) -> None:
         with self._lock:

@@ -1,5 +1,6 @@
 """Alarms begin once, end once, and receivers are told once of each."""
 
+import asyncio
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from downburst.alarm_settings import AlarmSettings
 from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
 from downburst.bus import LocalBus
 from downburst.clock import FakeClock, to_us
-from downburst.errors import Failure
+from downburst.errors import Failure, LedgerAway
 from downburst.events import FeedTraffic, SiteProgress, TrafficSeen
 from downburst.ledger import Ledger
 from downburst.live import LiveState, SiteSession
@@ -47,7 +48,7 @@ class Story:
             LocalBus(),
             self.live,
             clock=clock,
-            settings=settings(directory, alarms=AlarmSettings(disk_free_share=0)),
+            settings=settings(directory, alarms=AlarmSettings(disk_free_share=0, look_s=0.01)),
             teller=self.heard,
             say=self._say,
         )
@@ -170,6 +171,30 @@ async def test_an_alertmanager_is_told_again_so_that_the_alarm_stays(story: Stor
         await story.after(60)
     assert [one for one in story.heard.told if one[0] == "am"].__len__() >= 4
     assert [one for one in story.heard.told if one[0] == "ops"] == [("ops", "site-down", False)]
+
+
+async def test_a_ledger_that_is_away_for_long_is_waited_for(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, refused = story.ledger.read, 0
+
+    async def away(*_: object, **__: object) -> None:
+        nonlocal refused
+        refused += 1
+        raise LedgerAway("the ledger is away")
+
+    story.site(connected=False)
+    running = asyncio.create_task(story.watch.run())
+    async with asyncio.timeout(30):
+        while story.watch._repeated_at is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        monkeypatch.setattr(story.ledger, "read", away)
+        while refused < 6:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        monkeypatch.setattr(story.ledger, "read", read)
+        story.clock.advance(61)
+        while not story.heard.told:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert not running.done()
+    running.cancel()
 
 
 async def test_what_goes_over_the_network(clock: FakeClock) -> None:

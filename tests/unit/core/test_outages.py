@@ -1,6 +1,7 @@
 """Work that loses its connection: tried again, given up after a while, and never piling up."""
 
 import threading
+import traceback
 from collections.abc import Callable
 
 import pytest
@@ -61,6 +62,19 @@ def test_after_the_patience_work_is_refused_with_the_reason() -> None:
     with pytest.raises(LedgerAway):
         outages.through(database.attempt, patience_s=2)
     assert database.tries <= tries + 2, "later work tries a stale connection and a fresh one at most"
+
+
+def test_each_refusal_is_one_of_its_own_and_tells_of_its_own_calls_alone() -> None:
+    database = Database(failures=1_000_000)
+    outages = Outages(database.clock)
+    refused = []
+    for _ in range(5):
+        with pytest.raises(LedgerAway) as caught:
+            outages.through(database.attempt, patience_s=0)
+        refused.append(caught.value)
+    assert len({id(one) for one in refused}) == len(refused)
+    calls = [len(list(traceback.walk_tb(one.__traceback__))) for one in refused]
+    assert max(calls) == min(calls), "what is raised in a long outage does not grow"
 
 
 def test_a_refusal_of_the_work_itself_ends_the_outage() -> None:
