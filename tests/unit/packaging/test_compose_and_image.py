@@ -55,7 +55,7 @@ def test_parts_are_told_alike_what_the_hub_is_told(services: dict[str, dict[str,
     assert settings.latency_apart
 
 
-def test_the_sender_is_told_what_the_hub_is_told_and_where_sites_reach_it(services: dict[str, dict[str, Any]]) -> None:
+def test_the_sender_is_told_what_the_hub_is_told_and_its_own_place(services: dict[str, dict[str, Any]]) -> None:
     told = services["sender"]["environment"]
     own = {name: value for name, value in told.items() if services["hub"]["environment"].get(name) != value}
     address = services["sender"]["networks"]["downburst"]["ipv4_address"]
