@@ -108,14 +108,14 @@ loses_nothing() {
 
 # survives NAME: kills one with -9, and starts it again unless somebody else does.
 survives() {
-    local name=$1 began=$SECONDS
+    local name=$1 began=$SECONDS since="its kill"
     case $name in
     node-of-*) probe_in "${name#node-of-}" kill-node >/dev/null ;;
     sender)
         "$DOCKER" kill "$(containers sender)" >/dev/null
         # It stays away until the hub serves its sites.
-        recovers sender-away "$began"
-        began=$SECONDS
+        recovers sender-away "$began" "its kill"
+        began=$SECONDS since="its start"
         "$DOCKER" start "$(containers sender)" >/dev/null
         step compose-sender-again "the sender serves the sites again" "$HINT" serves_all sender
         ;;
@@ -125,15 +125,15 @@ survives() {
         "$DOCKER" start "$(containers "$name")" >/dev/null
         ;;
     esac
-    recovers "$name" "$began"
+    recovers "$name" "$began" "$since"
     step "compose-well-$name" "all well" "$HINT" all_are_well
 }
 
-# recovers WHAT SECOND: waits until a product that is put now is at all sites, then until p99 is as before.
+# recovers WHAT SECOND SINCE: waits until a product that is put now is at all sites, then until p99 is as before.
 recovers() {
-    local what=$1 began=$2 log=$LOGS/compose-p99-$1.log
+    local what=$1 began=$2 since=$3 log=$LOGS/compose-p99-$1.log
     step "compose-after-$what" "$what: a new product at all sites" "$HINT" goes_everywhere "after-$what"
-    printf '  %s: recovered %d s after its kill\n' "$what" $((SECONDS - began))
+    printf '  %s: recovered %d s after %s\n' "$what" $((SECONDS - began)) "$since"
     if probe_in source p99-back DEMO "$P99_MS" "$QUICK_AGAIN_S" >"$log" 2>&1; then
         printf '  %s: %s recovery\n' "$what" "$(<"$log")"
     elif is_busy; then
@@ -153,7 +153,7 @@ one_scheduler_leads() {
     began=$SECONDS
     "$DOCKER" kill "$first" >/dev/null
     step compose-takes-over "the other one takes over" "$HINT" has_other_scheduler "$first" 'at work as scheduler'
-    recovers leading-scheduler "$began"
+    recovers leading-scheduler "$began" "its kill"
     second=$(schedulers_that 'at work as scheduler' | grep -v "$first")
     "$DOCKER" start "$first" >/dev/null
     step compose-stands-by-again "the first one stands by" "$HINT" has_other_scheduler "$second" 'this one stands by'
