@@ -1,11 +1,15 @@
 """A feed moves between unicast and multicast while products flow; every site sees each product exactly once."""
 
+import time
+
 import pytest
 
 from kit.node import HubNode, Play, Subscribe
 
 pytestmark = pytest.mark.system
 NAMES = ["one", "two", "three"]
+SILENCE_S = 3.0
+"""So long a site waits for something of its leg that it can believe."""
 
 
 def test_a_feed_moves_to_multicast_and_back_under_load(node: HubNode, subscribe: Subscribe) -> None:
@@ -22,6 +26,27 @@ def test_a_feed_moves_to_multicast_and_back_under_load(node: HubNode, subscribe:
         play.wait_for_more(40)
         node.unicast("NGRID", version=2 * turn + 3, leg=90 + turn, sites=NAMES)
     play.finish()
+    assert node.drained()
+    for site in sites:
+        assert site.wait_received(len(play.acknowledged)) == play.acknowledged
+        assert site.stop() == 0
+
+
+def test_a_plan_that_is_told_again_leaves_sites_hearing_their_leg(node: HubNode, subscribe: Subscribe) -> None:
+    """What a site is told once more of a leg that it has changes nothing, not even what proofs convince it with."""
+    node.feed("NGRID")
+    sites = [subscribe(name, "NGRID") for name in NAMES]
+    node.wait_connected(*NAMES)
+    for version in (2, 3):
+        node.multicast("NGRID", version=version, leg=62, rate_bps=300_000_000, sites=NAMES)
+        for name in NAMES:
+            node.wait_event(event="leg", leg=62, site=name, state="joined")
+    play = Play(node, "NGRID", seed=5)
+    until_s = time.monotonic() + 2 * SILENCE_S
+    while time.monotonic() < until_s:
+        play.put()
+        time.sleep(0.02)
+    assert [event for event in node.events_named("leg") if event["state"] != "joined"] == []
     assert node.drained()
     for site in sites:
         assert site.wait_received(len(play.acknowledged)) == play.acknowledged

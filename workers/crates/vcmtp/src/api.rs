@@ -56,7 +56,7 @@ pub struct SiteSecret {
     /// Finds the site's MAC among the others.
     #[n(0)]
     pub slot: u16,
-    /// New for each taking part in a leg.
+    /// Of one session and one life of a leg.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub secret: [u8; 32],
 }

@@ -1,7 +1,7 @@
 //! One thread per multicast leg: reads the feed's log, drives the VCMTP sender, paces datagrams to the group.
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use super::bells::Listening;
 use super::channels::Channel;
 use super::feeds::Feed;
 use super::leg_keys::{self, KeyCommand, LegKeys, SharedKeys};
+use super::leg_proofs::ProofSecrets;
 use super::leg_size::Link;
 use super::roster::{Handle, Repair};
 use super::{Hub, lock};
@@ -33,8 +34,7 @@ pub(super) struct Leg {
     commands: Sender<Command>,
     backlog_bytes: Arc<AtomicU64>,
     first_bytes: FirstBytes,
-    /// The next slot for the MACs of proofs.
-    slots: AtomicU16,
+    proof_secrets: ProofSecrets,
 }
 
 enum Command {
@@ -58,6 +58,7 @@ impl Leg {
             Failure::new("io", format!("the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"))
         })?;
         let key = leg_keys::first_key().map_err(|error| Failure::new("io", error))?;
+        let proof_secrets = ProofSecrets::draw().map_err(|error| Failure::new("io", error))?;
         let leg_epoch = super::feeds::random_u64().map_err(|error| Failure::new("io", error))?;
         let after = feed.log.head();
         let mut config = config(line, leg_epoch, key.clone(), after, group);
@@ -118,7 +119,7 @@ impl Leg {
             source: Some(source.to_string()),
             channel: None,
         };
-        Ok(Self { join, keys: shared_keys, commands, backlog_bytes, first_bytes, slots: AtomicU16::new(0) })
+        Ok(Self { join, keys: shared_keys, commands, backlog_bytes, first_bytes, proof_secrets })
     }
 
     /// What this site needs to join; the leg notes that it has the keys.
@@ -131,16 +132,16 @@ impl Leg {
         });
         let credential = handle.credential_sha256.clone();
         let _ = self.commands.send(Command::Keys(KeyCommand::Told { site: site.clone(), credential }));
-        let proof_secret = self.draw_secret().map(Box::new);
-        let _ = self.commands.send(Command::Reader { session, secret: proof_secret.as_deref().cloned() });
-        LegJoin { interface, key, key_in_use, channel, proof_secret, ..self.join.clone() }
-    }
-
-    /// Without one the site checks signatures.
-    fn draw_secret(&self) -> Option<SiteSecret> {
-        let mut secret = [0; 32];
-        getrandom::fill(&mut secret).ok()?;
-        Some(SiteSecret { slot: self.slots.fetch_add(1, Ordering::Relaxed), secret })
+        let secret = self.proof_secrets.of(session);
+        let _ = self.commands.send(Command::Reader { session, secret: Some(secret.clone()) });
+        LegJoin {
+            interface,
+            key,
+            key_in_use,
+            channel,
+            proof_secret: Some(Box::new(secret)),
+            ..self.join.clone()
+        }
     }
 
     pub(super) fn key_taken(&self, site: &SiteName, taken: KeyTaken) {

@@ -23,6 +23,7 @@ mod late_share;
 mod ldm;
 mod leg;
 mod leg_keys;
+mod leg_proofs;
 mod leg_size;
 mod link;
 mod outbound;

@@ -1,0 +1,40 @@
+//! What the proofs of a leg convince its sites with.
+use downburst_vcmtp::SiteSecret;
+
+/// One secret for each session, the same for as long as the leg lives. An offer of a leg that a site has already goes no further than
+/// its session: a secret drawn for that would be the sender's alone, and the site would not believe what it hears any more.
+pub(super) struct ProofSecrets {
+    key: [u8; 32],
+}
+
+impl ProofSecrets {
+    pub(super) fn draw() -> Result<Self, String> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|error| format!("no random secret: {error}"))?;
+        Ok(Self { key })
+    }
+
+    /// Sessions are numbered one by one: those of one time have slots of their own.
+    pub(super) fn of(&self, session: u64) -> SiteSecret {
+        let number = session.to_be_bytes();
+        let [.., high, low] = number;
+        let secret = *blake3::keyed_hash(&self.key, &number).as_bytes();
+        SiteSecret { slot: u16::from_be_bytes([high, low]), secret }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_told_again_is_told_the_same_and_no_other_one_is() {
+        let (leg, another_leg) = (ProofSecrets::draw().unwrap(), ProofSecrets::draw().unwrap());
+        let told = leg.of(7);
+        assert!(leg.of(7) == told);
+        assert_ne!(leg.of(8).slot, told.slot);
+        for other in [leg.of(8), leg.of(7 + (1 << 16)), another_leg.of(7)] {
+            assert_ne!(other.secret, told.secret);
+        }
+    }
+}
