@@ -20,7 +20,7 @@ use super::data::{self, DataLinks};
 use super::files::{Done, Told, Waker};
 use super::group::{Found, Group, Reading};
 use super::identity::Identity;
-use super::link::{Link, NoLink, dial};
+use super::link::{Link, NoLink, Said, dial};
 use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
 use super::shelf::Shelf;
@@ -82,6 +82,7 @@ pub(crate) struct Site {
     data: DataLinks,
     circuits: Circuits,
     reconnect: Reconnect,
+    said: Said,
     /// When the hub let the site in, while the session lasts.
     welcomed: Option<Instant>,
     /// How the last attempt ended.
@@ -176,6 +177,7 @@ impl Site {
             peer_address: String::new(),
             data: DataLinks::default(),
             reconnect: Reconnect::default(),
+            said: Said::default(),
             welcomed: None,
             ended: Ended::Answered,
             hang_up: false,
@@ -411,6 +413,7 @@ impl Site {
     fn dialled(&mut self, result: Result<Link, NoLink>) -> Option<Link> {
         match result {
             Ok(link) => {
+                self.said.over();
                 self.local_address.clone_from(&link.local_address);
                 self.peer_address.clone_from(&link.peer_address);
                 self.tell(SiteInput::StandBy(self.role == Role::StandBy));
@@ -426,7 +429,9 @@ impl Site {
                 Some(link)
             }
             Err(NoLink { sentence, ended }) => {
-                tracing::warn!("{sentence}");
+                if self.said.is_news(&sentence) {
+                    tracing::warn!("{sentence}");
+                }
                 self.tell_news(News::Away { sentence, silent: false });
                 (self.hang_up, self.ended) = (true, ended);
                 None

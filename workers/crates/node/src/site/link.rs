@@ -35,6 +35,27 @@ pub(super) struct NoLink {
     pub(super) ended: Ended,
 }
 
+/// What was said last of why there is no connection. An attempt follows the other for as long as a hub is away, and a log with
+/// ten lines a second of one cause hides the others.
+#[derive(Debug, Default)]
+pub(super) struct Said(Option<String>);
+
+impl Said {
+    /// True if this is not what was said last.
+    pub(super) fn is_news(&mut self, sentence: &str) -> bool {
+        let news = self.0.as_deref() != Some(sentence);
+        if news {
+            self.0 = Some(sentence.to_owned());
+        }
+        news
+    }
+
+    /// There is a connection: whatever comes next is news.
+    pub(super) fn over(&mut self) {
+        self.0 = None;
+    }
+}
+
 impl Link {
     /// Reads what there is, in whole frames; `None` at the end of the stream.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
@@ -134,6 +155,15 @@ mod tests {
         assert_eq!(connect(&address).await.unwrap_err().1, Ended::Answered);
         // An address for documentation: nobody answers, or the host knows no way there.
         assert_eq!(connect("[2001:db8::1]:9").await.unwrap_err().1, Ended::Unanswered);
+    }
+
+    #[test]
+    fn a_cause_that_lasts_is_said_once_and_again_after_a_connection() {
+        let mut said = Said::default();
+        let news = ["away", "away", "away", "refused", "away"].map(|sentence| said.is_news(sentence));
+        assert_eq!(news, [true, false, false, true, true]);
+        said.over();
+        assert!(said.is_news("away"));
     }
 
     #[tokio::test]
