@@ -310,6 +310,8 @@ try_bundle() {
 
 end() {
     local code=$?
+    # What was started is ended, however often this is asked to end.
+    trap '' INT TERM
     cd "$ROOT"
     [[ -z $PUTTING ]] || kill "$PUTTING" 2>/dev/null || true
     if [[ -n $IS_UP ]]; then
