@@ -59,6 +59,12 @@ async def test_a_process_does_not_hear_itself_through_the_brokers(broker: Kafka)
     closed(here, there)
 
 
+async def test_processes_that_begin_at_once_wait_for_topics_that_one_of_them_makes(broker: Kafka) -> None:
+    for _ in range(3):
+        chosen = settings(broker)
+        closed(*await asyncio.gather(*(KafkaBus(chosen).open() for _ in range(6))))
+
+
 async def test_what_could_not_be_delivered_is_told_as_a_loss(broker: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("downburst.kafka.bus.DELIVERY_MS", 1_000)
     chosen = settings(broker)

@@ -251,6 +251,13 @@ WAITING = 10_000
 DELIVERY_MS = 60_000
 POLL_S = 0.2
 CLOSE_S = 2.0
+# Of the last two the client speaks by itself, before it has heard of a topic that another process made.
 _SETTLING = frozenset(
-    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+    }
 )
