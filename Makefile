@@ -43,7 +43,7 @@ nightly: setup-test ## Run the tests that take minutes
 node-kafka: ## Build downburst-node-kafka, the hub's node for feeds on Kafka; needs a C compiler and OpenSSL's headers
 	@scripts/node-kafka.sh
 
-test-cluster: setup-test ## Run the log's contract on a real Kafka, the chart on a real API server; needs Java, Maven, Go
+test-cluster: setup-test ## Run the log's contract on a real Kafka, the chart on a real API server and kubelet; needs Java, Maven, Go
 	@scripts/test-cluster.sh
 
 compose-smoke: ## Run docker-compose.yml on a Docker engine: products to three sites, by multicast too, and under kill -9

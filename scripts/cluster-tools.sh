@@ -4,8 +4,9 @@
 #   scripts/cluster-tools.sh helm            Helm (two minutes of one processor)
 #   scripts/cluster-tools.sh checks          kubeconform
 #   scripts/cluster-tools.sh control-plane   API server, controller manager, scheduler (a quarter of an hour, once)
-#   scripts/cluster-tools.sh node            kubelet
+#   scripts/cluster-tools.sh node            kubelet, kube-proxy, kubectl, CoreDNS; containerd and its like by Debian's packages
 #   scripts/cluster-tools.sh built           builds nothing: whether Helm, kubeconform and the control plane are there
+#   scripts/cluster-tools.sh node-built      builds nothing: whether all of a node is there as well
 #
 # What was built is not built again, and what was interrupted goes on where it was, by Go's own caches.
 set -euo pipefail
@@ -20,10 +21,15 @@ HELM_MODULE=helm.sh/helm/v3/cmd/helm@v$HELM
 KUBECONFORM_MODULE=github.com/yannh/kubeconform/cmd/kubeconform@v$KUBECONFORM
 KUBERNETES=1.35.4
 MODULE=$CACHE/kubernetes-$KUBERNETES
+COREDNS=1.14.3
+PARTS=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl)
 HINT="If a download failed, check the network (go env GOPROXY) and run it again; what was built is kept."
 
 main() {
-    [[ ${1:-} == built ]] && { all_built; return; }
+    case ${1:-} in
+    built) all_built; return ;;
+    node-built) all_built && node_built; return ;;
+    esac
     command -v go >/dev/null || fail "Go was not found, which builds these tools." "Install Go 1.25 or later (https://go.dev)."
     mkdir -p "$BIN"
     exec 9>"$CACHE/lock"
@@ -40,7 +46,19 @@ main() {
             part kube-controller-manager "its controller manager"
             part kube-scheduler "its scheduler"
             ;;
-        node) part kubelet "its kubelet" ;;
+        node)
+            part kubelet "its kubelet"
+            part kube-proxy "its proxy"
+            part kubectl "its command"
+            own coredns "CoreDNS $COREDNS" "$COREDNS" build_coredns
+            own pause "the first process of pods" "$(digest scripts/go/pause.go)" build_pause
+            local package
+            for package in containerd runc conntrack iptables; do
+                debian_package "$package=$package"
+            done
+            [[ -x /usr/lib/cni/bridge ]] || step apt-cni "Debian package: containernetworking-plugins" \
+                "Run by hand: apt-get install containernetworking-plugins" install containernetworking-plugins
+            ;;
         *) fail "There is no '$wanted' here." "Choose helm, checks, control-plane or node." ;;
         esac
     done
@@ -56,9 +74,18 @@ tool() {
 # part NAME SENTENCE: one program of Kubernetes.
 part() {
     is_built "$1" "$KUBERNETES" && return
-    [[ -f $MODULE/go.sum ]] || step kubernetes-module "Kubernetes $KUBERNETES by its modules" "$HINT" write_module
+    grep -qs "/$1\"" "$MODULE/tools.go" || step kubernetes-module "Kubernetes $KUBERNETES by its modules" "$HINT" write_module
     step "tool-$1" "$2" "$HINT" build_part "$1"
     echo "$KUBERNETES" >"$BIN/$1.version"
+}
+
+# own NAME SENTENCE VERSION COMMAND...: one program that is built by a function below.
+own() {
+    local name=$1 sentence=$2 version=$3
+    shift 3
+    is_built "$name" "$version" && return
+    step "tool-$name" "$sentence" "$HINT" "$@"
+    echo "$version" >"$BIN/$name.version"
 }
 
 all_built() {
@@ -66,6 +93,17 @@ all_built() {
     is_built helm "$HELM_MODULE" && is_built kubeconform "$KUBECONFORM_MODULE" && command -v etcd >/dev/null || return 1
     for name in kube-apiserver kube-controller-manager kube-scheduler; do
         is_built "$name" "$KUBERNETES" || return 1
+    done
+}
+
+node_built() {
+    local name
+    is_built coredns "$COREDNS" && [[ -x $BIN/pause && -x /usr/lib/cni/bridge ]] || return 1
+    for name in kubelet kube-proxy kubectl; do
+        is_built "$name" "$KUBERNETES" || return 1
+    done
+    for name in containerd runc conntrack iptables; do
+        command -v "$name" >/dev/null || return 1
     done
 }
 
@@ -84,7 +122,7 @@ write_module() {
     done < <(sed -n 's#^\s*\(k8s.io/[a-z0-9./-]*\) => ./staging.*#\1#p' "$manifest")
     go mod edit -require "k8s.io/kubernetes@v$KUBERNETES"
     printf '//go:build tools\n\npackage tools\n\nimport (\n' >tools.go
-    printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' kube-apiserver kube-controller-manager kube-scheduler kubelet >>tools.go
+    printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' "${PARTS[@]}" >>tools.go
     echo ')' >>tools.go
     go mod tidy && mv "$MODULE.part" "$MODULE"
 }
@@ -94,6 +132,17 @@ build_part() {
     version+=" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES")"
     cd "$MODULE" &&
         go build -trimpath -ldflags "-s -w $version" -o "$BIN/$1.part" "k8s.io/kubernetes/cmd/$1" && mv "$BIN/$1.part" "$BIN/$1"
+}
+
+build_coredns() {
+    local module=$CACHE/coredns-$COREDNS
+    rm -rf "$module" && mkdir -p "$module" && cp "$ROOT/scripts/go/coredns.go" "$module/main.go" && cd "$module" &&
+        go mod init downburst.invalid/coredns && go get "github.com/coredns/coredns@v$COREDNS" && go mod tidy &&
+        go build -trimpath -ldflags '-s -w' -o "$BIN/coredns" .
+}
+
+build_pause() {
+    go build -trimpath -ldflags '-s -w' -o "$BIN/pause" "$ROOT/scripts/go/pause.go"
 }
 
 # debian_package COMMAND=PACKAGE: installs a server's package without starting the server.

@@ -29,8 +29,7 @@ main() {
     fi
     engine
     base_images
-    step image "image downburst:local" "Read the build's end above." \
-        "$DOCKER" build --tag downburst:local "${BUILD_OPTIONS[@]}" .
+    image
     if [[ ${1:-} == bundle ]]; then
         bundle "${2:-dist/downburst-air-gap.tar.gz}"
         return

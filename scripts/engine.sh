@@ -87,10 +87,15 @@ base_images() {
     stand_in postgres postgres:15-bookworm
     [[ -e $CACHE/kafka-jars/done ]] || step base-jars "Kafka's packages, from Maven" "Check the network." fetch_jars
     stand_in kafka apache/kafka:4.1.1 "$CACHE/kafka-jars" "$ROOT/tests/kit/kafka-log4j2.properties"
-    # shellcheck disable=SC2034 # for the script that sources this
     BUILD_OPTIONS=(--build-arg "PROGRAMS=programs-of-this-machine" --build-arg "PAGE=page-of-this-machine")
     "$ROOT/scripts/setup.sh" demo
     "$ROOT/scripts/node-kafka.sh"
+}
+
+# image: builds downburst:local upon the images that base_images brought.
+image() {
+    step image "image downburst:local" "Read the build's end above." \
+        "$DOCKER" build --tag downburst:local "${BUILD_OPTIONS[@]}" "$ROOT"
 }
 
 has_image() {

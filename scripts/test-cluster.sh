@@ -3,8 +3,9 @@
 #
 #   scripts/test-cluster.sh            all of it
 #   scripts/test-cluster.sh contract   feeds' logs on a real Kafka: the tests alone, without checks of form and figures
-#   scripts/test-cluster.sh chart      the chart on Kubernetes' own API server, which is built once (scripts/cluster-tools.sh)
-#   scripts/test-cluster.sh built      the same where it was built before; skipped with the reason where not
+#   scripts/test-cluster.sh chart      the chart on Kubernetes' own API server, and as root its pods on a kubelet with containerd;
+#                                      both are built once (scripts/cluster-tools.sh)
+#   scripts/test-cluster.sh built      the same of what was built before; skipped with the reason where it was not
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
@@ -21,7 +22,7 @@ main() {
     built)
         "$ROOT/scripts/cluster-tools.sh" built ||
             skipped "Kubernetes' control plane, which takes a quarter of an hour to build, is" "it once by make test-cluster"
-        chart
+        chart built
         ;;
     all)
         # What one of them lacks the other may have.
@@ -52,12 +53,36 @@ logs_on_kafka() {
     [[ $purpose == contract ]] || kafka_cargo run --quiet --example figures
 }
 
+# chart [built]: with `built` no node is built.
 chart() {
     needs go "Go 1.25 or later (https://go.dev), which builds Kubernetes' API server"
     needs openssl "OpenSSL (apt-get install openssl)"
     "$ROOT/scripts/cluster-tools.sh" helm checks control-plane
     cd "$ROOT"
+    trap remove_archive EXIT
+    [[ ${1:-} == built || $(id -u) -ne 0 ]] || "$ROOT/scripts/cluster-tools.sh" node
+    if [[ $(id -u) -eq 0 ]] && "$ROOT/scripts/cluster-tools.sh" node-built; then
+        DIRECTORY=$(mktemp -d -t downburst-image.XXXXXX)
+        export DOWNBURST_IMAGE_ARCHIVE=${DOWNBURST_IMAGE_ARCHIVE:-$DIRECTORY/downburst.tar}
+        [[ -f $DOWNBURST_IMAGE_ARCHIVE ]] || (image_archive)
+    fi
     "$VENV_PYTHON" -m pytest tests/cluster
+}
+
+# The engine is there for the image alone, and ends before the tests begin.
+image_archive() {
+    # shellcheck source=scripts/engine.sh
+    source "$ROOT/scripts/engine.sh"
+    trap engine_down EXIT
+    engine
+    base_images
+    image
+    step image-archive "its archive" "Is there a gigabyte of room in ${TMPDIR:-/tmp}?" \
+        "$DOCKER" save --output "$DOWNBURST_IMAGE_ARCHIVE" downburst:local
+}
+
+remove_archive() {
+    [[ -z $DIRECTORY ]] || rm -rf "$DIRECTORY"
 }
 
 # needs COMMAND WHAT: skips everything, with the reason, where the command is missing.

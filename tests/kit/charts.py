@@ -14,11 +14,11 @@ CHART = Path(__file__).resolve().parents[2] / "charts" / "downburst"
 Object = dict[str, Any]
 
 
-def helm(*arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
+def helm(*arguments: str, kubeconfig: Path | None = None, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
     """Runs Helm; the test is skipped where it was not built."""
     environment = dict(os.environ) | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})
     argv = [tool("helm", kind="helm"), *arguments]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120, env=environment)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=timeout_s, env=environment)
 
 
 def options(values: dict[str, str]) -> list[str]:

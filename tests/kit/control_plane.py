@@ -1,7 +1,7 @@
 """A Kubernetes control plane of the tests' own on the loopback interface: etcd, API server, controllers, scheduler.
 
 No node belongs to it: pods are made, admitted and kept, and wait for a node. What a chart asks for is looked at as
-the API server and the controllers made it.
+the API server and the controllers made it. `kit.cluster_node` is a node for one that the hosts of a lab reach.
 """
 
 import csv
@@ -27,7 +27,8 @@ Object = dict[str, Any]
 class ControlPlane:
     """One API server with its etcd; the API server may be killed and started again."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        self._address = address
         self._tools = {name: tool(name, kind="control-plane") for name in PROGRAMS}
         for program, package in (("etcd", "etcd-server"), ("openssl", "openssl")):
             if shutil.which(program) is None:
@@ -42,7 +43,7 @@ class ControlPlane:
     @property
     def url(self) -> str:
         """What clients are given."""
-        return f"https://127.0.0.1:{self.port}"
+        return f"https://{self._address}:{self.port}"
 
     def start(self) -> Self:
         """Starts everything, and waits until the controllers are at work."""
@@ -65,7 +66,8 @@ class ControlPlane:
             "server",
             self._tools["kube-apiserver"],
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
-            *(f"--secure-port={self.port}", "--bind-address=127.0.0.1", "--endpoint-reconciler-type=none"),
+            *(f"--secure-port={self.port}", f"--bind-address={self._address}", "--endpoint-reconciler-type=none"),
+            "--kubelet-preferred-address-types=InternalIP",
             *("--service-cluster-ip-range=10.97.0.0/16", "--authorization-mode=RBAC"),
             *(f"--tls-cert-file={self.ca_file}", f"--tls-private-key-file={key}"),
             *(f"--token-auth-file={self.directory}/tokens.csv", f"--service-account-signing-key-file={key}"),
@@ -160,7 +162,7 @@ class ControlPlane:
 
     def _make_keys(self) -> None:
         argv = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
-        argv += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+        argv += ["-addext", f"subjectAltName=IP:{self._address},DNS:localhost"]
         argv += ["-keyout", f"{self.directory}/server.key", "-out", str(self.ca_file)]
         subprocess.run(argv, check=True, capture_output=True, timeout=60)
         with (self.directory / "tokens.csv").open("w", newline="") as tokens:
@@ -178,9 +180,9 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane() -> Iterator[ControlPlane]:
+def control_plane(address: str = "127.0.0.1") -> Iterator[ControlPlane]:
     """A control plane at work; the test is skipped where its programs were not built."""
-    plane = ControlPlane()
+    plane = ControlPlane(address)
     try:
         yield plane.start()
     finally:

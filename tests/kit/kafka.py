@@ -22,8 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 class Kafka:
     """One broker with three listeners: plain, and with TLS and passwords, for clients; one for itself."""
 
-    def __init__(self, jars: Path) -> None:
+    def __init__(self, jars: Path, host: str = "127.0.0.1") -> None:
         self._jars = jars
+        self.host = host
         self.directory = Path(tempfile.mkdtemp(prefix="downburst-kafka."))
         self.port, self.tls_port, controller = _free_ports(3)
         self.ca_file = self.directory / "certificate.pem"
@@ -41,7 +42,7 @@ class Kafka:
     @property
     def address(self) -> str:
         """What a hub is given."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def start(self) -> Self:
         """Starts the broker and waits until it says that it has started."""
@@ -73,7 +74,7 @@ class Kafka:
     def _make_certificate(self) -> None:
         key = self.directory / "key.pem"
         argv = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker"]
-        argv += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(self.ca_file)]
+        argv += ["-addext", f"subjectAltName=IP:{self.host}", "-keyout", str(key), "-out", str(self.ca_file)]
         subprocess.run(argv, check=True, capture_output=True, timeout=60)
         (self.directory / "keystore.pem").write_text(key.read_text() + self.ca_file.read_text())
 
@@ -84,9 +85,9 @@ class Kafka:
 
 
 @contextmanager
-def kafka() -> Iterator[Kafka]:
+def kafka(host: str = "127.0.0.1") -> Iterator[Kafka]:
     """A running broker; the test is skipped where Java or its packages are missing."""
-    broker = Kafka(_jars())
+    broker = Kafka(_jars(), host)
     try:
         yield broker.start()
     finally:
@@ -127,8 +128,9 @@ _CONFIGURATION = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{broker.port},SASL_SSL://127.0.0.1:{broker.tls_port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{broker.port},SASL_SSL://127.0.0.1:{broker.tls_port}
+listeners=PLAINTEXT://{broker.host}:{broker.port},SASL_SSL://{broker.host}:{broker.tls_port},\
+CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://{broker.host}:{broker.port},SASL_SSL://{broker.host}:{broker.tls_port}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL
 inter.broker.listener.name=PLAINTEXT

@@ -21,7 +21,8 @@ from kit.patience import wait_for
 class Postgres:
     """One server. Its durability is that of a process: what it wrote survives a kill, not a power cut."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self.host = host
         self._bin = _binaries()
         self._user: dict[str, Any] = _unprivileged()
         self._names = count(1)
@@ -36,6 +37,8 @@ class Postgres:
         secret.chmod(0o644)
         options = ["-U", ROLE, "--auth=scram-sha-256", f"--pwfile={secret}", "-E", "UTF8", "--no-locale", "-N"]
         self._run("initdb", "-D", str(self._data), *options)
+        with (self._data / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all {ROLE} all scram-sha-256\n")
 
     @property
     def _data(self) -> Path:
@@ -79,7 +82,7 @@ class Postgres:
 
     def url(self, database: str, *, password: str | None = None, port: int | None = None) -> str:
         """What a hub is given."""
-        return f"postgresql://{ROLE}:{password or PASSWORD}@127.0.0.1:{port or self.port}/{database}"
+        return f"postgresql://{ROLE}:{password or PASSWORD}@{self.host}:{port or self.port}/{database}"
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """Runs one statement; its rows, if it has some."""
@@ -91,7 +94,7 @@ class Postgres:
         if self._process is None or self._process.poll() is not None:
             with self.log.open("ab") as log:
                 argv = [self._bin / "postgres", "-D", self._data, *SETTINGS, "-c", f"port={self.port}"]
-                argv += ["-c", f"unix_socket_directories={self.directory}"]
+                argv += ["-c", f"listen_addresses={self.host}", "-c", f"unix_socket_directories={self.directory}"]
                 self._process = subprocess.Popen(argv, stdout=log, stderr=log, **self._user)
         try:
             self.execute("SELECT 1")
@@ -107,11 +110,11 @@ class Postgres:
 
 
 @contextmanager
-def postgres() -> Iterator[Postgres]:
+def postgres(host: str = "127.0.0.1") -> Iterator[Postgres]:
     """A running server; the test is skipped where none is installed."""
     if _binaries() is None:
         skip("no PostgreSQL server is installed; apt-get install postgresql")
-    server = Postgres()
+    server = Postgres(host)
     try:
         yield server.start()
     finally:
@@ -145,7 +148,6 @@ ROLE, PASSWORD = "downburst", "test-only"
 SETTINGS = [
     part
     for setting in (
-        "listen_addresses=127.0.0.1",
         "fsync=off",
         "shared_buffers=32MB",
         "max_connections=60",

@@ -4,6 +4,7 @@ import hashlib
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
@@ -14,10 +15,20 @@ from kit.patience import wait_for
 from kit.whole_hub import WholeHub
 
 
+class Api(Protocol):
+    """Where a hub's api is, and what its operator shows there."""
+
+    @property
+    def http(self) -> str: ...
+
+    @property
+    def authorization(self) -> dict[str, str]: ...
+
+
 class Source(threading.Thread):
     """Puts product after product into NGRID, each until it is acknowledged."""
 
-    def __init__(self, hub: WholeHub) -> None:
+    def __init__(self, hub: Api) -> None:
         super().__init__(daemon=True)
         self.hub = hub
         self.acknowledged: dict[int, str] = {}

@@ -1,0 +1,94 @@
+"""A real kubelet with containerd runs the chart's pods: products through them, by multicast between them."""
+
+import os
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kit.capabilities import needs, skip
+from kit.cluster_node import cluster_node
+from kit.cluster_scene import FEEDS, SENDERS, SITES, ClusterScene
+from kit.control_plane import Object, control_plane
+from kit.kafka import kafka
+from kit.namespaces import Lab
+from kit.patience import wait_for
+from kit.postgres import postgres
+
+pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket")
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterScene]:
+    """The servers are on one host of a lab, where the test is as well; the node is the other."""
+    image = Path(os.environ.get("DOWNBURST_IMAGE_ARCHIVE", ""))
+    if not image.is_file():
+        skip("no node or no image for pods was built: as root, make test-cluster builds both")
+    needs("netns")
+    with Lab(["servers", "node-1"]) as lab, lab.inside("servers"):
+        address = lab.address("servers")
+        with (
+            control_plane(address) as plane,
+            kafka(address) as broker,
+            postgres(address) as server,
+            cluster_node(lab, "node-1", plane, image) as node,
+        ):
+            yield ClusterScene(tmp_path_factory.mktemp("release"), plane, node, broker, server)
+
+
+@pytest.fixture(scope="module")
+def usual_s(scene: ClusterScene) -> float:
+    """How late deliveries are while nothing happens."""
+    # What a start held up is counted among the first.
+    scene.p99_s(500)
+    found = scene.p99_s(500)
+    print(f"p99 of deliveries by multicast between pods: at most {found:g} s")
+    return found
+
+
+def test_products_come_to_three_sites_by_multicast_between_pods(scene: ClusterScene, usual_s: float) -> None:
+    plans = {plan["feed"]: plan["transport"] for plan in scene.ask("GET", "/v1/plans")}
+    assert plans == dict.fromkeys(FEEDS, "multicast")
+    ways = {
+        (row["site"], row["transport"]): row["count"]
+        for row in scene.ask("GET", "/v1/latency", params={"feed": "NGRID", "kind": "distribution"})
+    }
+    assert all(ways.get((site, "multicast"), 0) > 0 for site in SITES), ways
+    assert all(scene.stored(site, "DEMO") for site in SITES)
+
+
+def test_an_upgrade_that_rolls_all_parts(scene: ClusterScene, usual_s: float) -> None:
+    before, began = scene.pods(), time.time()
+    scene.bring(hub={"settings": {"DOWNBURST_EGRESS_CAPACITY_BPS": "900000000"}})
+    scene.recovers("all parts rolled by an upgrade", began)
+    after = scene.pods()
+    kept = {name for name, pod in after.items() if name in before and pod["metadata"]["uid"] == uid(before[name])}
+    assert kept == {*SITES, "source"}, "everything that has the setting was replaced"
+    scene.is_live_again(usual_s)
+
+
+def test_a_node_that_is_drained_keeps_one_sender(scene: ClusterScene, usual_s: float) -> None:
+    first, second = SENDERS
+    drain = ("drain", "node-1", "--delete-emptydir-data", "--timeout=60s", "--pod-selector")
+    before, began = scene.pods()[first], time.time()
+    scene.kubectl(*drain, f"statefulset.kubernetes.io/pod-name={first}")
+    scene.recovers("a sender drained", began)
+    with pytest.raises(RuntimeError, match="disruption budget"):
+        scene.kubectl(*drain[:3], "--timeout=3s", "--pod-selector", f"statefulset.kubernetes.io/pod-name={second}")
+    scene.kubectl("uncordon", "node-1")
+    wait_for("the sender to be back", partial(is_ready, scene, first, other_than=uid(before)), 120)
+    scene.is_live_again(usual_s)
+
+
+def uid(pod: Object) -> str:
+    return str(pod["metadata"]["uid"])
+
+
+def is_ready(scene: ClusterScene, name: str, *, other_than: str) -> bool:
+    """Whether a pod is ready, and another one than before."""
+    pod = scene.pods().get(name)
+    if pod is None or uid(pod) == other_than or not pod["status"].get("containerStatuses"):
+        return False
+    return bool(pod["status"]["containerStatuses"][0]["ready"])
