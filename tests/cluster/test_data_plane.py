@@ -1,5 +1,6 @@
 """A real kubelet with containerd runs the chart's pods: products through them, by multicast between them."""
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -82,13 +83,63 @@ def test_a_node_that_is_drained_keeps_one_sender(scene: ClusterScene, usual_s: f
     scene.is_live_again(usual_s)
 
 
+def test_an_api_server_that_is_away_for_a_minute(scene: ClusterScene, usual_s: float) -> None:
+    before = {name: lives(pod) for name, pod in scene.pods().items()}
+    began = time.time()
+    scene.plane.kill_server()
+    try:
+        while time.time() < began + AWAY_S:
+            # Progress is looked at again and again, for as long as the server is away.
+            scene.source.more(20)
+            scene.waits_for_newest()
+        scene.recovers("the API server killed", began)
+    finally:
+        scene.plane.start_server()
+    assert {name: lives(pod) for name, pod in scene.pods().items()} == before, "no pod needed it"
+    scene.is_live_again(usual_s)
+
+
+def test_a_sender_that_is_killed(scene: ClusterScene, usual_s: float) -> None:
+    for name in SENDERS:
+        before, began = scene.pods()[name], time.time()
+        assert scene.node.kill_containers(before) > 0
+        scene.recovers(f"{name} killed", began)
+        wait_for("the sender to be back", partial(is_ready, scene, name, more_than=lives(before)[1]), 120)
+        assert uid(scene.pods()[name]) == uid(before), "the kubelet starts it again where it was"
+    scene.is_live_again(usual_s)
+
+
+def test_nothing_that_was_acknowledged_is_lost_or_doubled(scene: ClusterScene) -> None:
+    products = scene.finish()
+    assert products > 1000
+    print(f"{products} products, each at {len(SITES)} sites once")
+
+
+def test_without_a_network_that_carries_groups_feeds_go_by_unicast_and_say_why(scene: ClusterScene) -> None:
+    scene.bring(multicast={"podNetwork": False})
+    for feed in FEEDS:
+        wait_for(f"{feed} by unicast at all sites", partial(scene.is_carried, feed, "unicast"), 120)
+    (plan,) = [plan for plan in scene.ask("GET", "/v1/plans") if plan["feed"] == "NGRID"]
+    assert plan["pin"]["transport"] == "multicast"
+    assert "multicast is switched off" in json.dumps(plan), plan
+
+
 def uid(pod: Object) -> str:
     return str(pod["metadata"]["uid"])
 
 
-def is_ready(scene: ClusterScene, name: str, *, other_than: str) -> bool:
-    """Whether a pod is ready, and another one than before."""
+def lives(pod: Object) -> tuple[str, int]:
+    """Which pod it is, and how often its container was started again."""
+    return uid(pod), int(pod["status"]["containerStatuses"][0]["restartCount"])
+
+
+def is_ready(scene: ClusterScene, name: str, *, other_than: str = "", more_than: int = -1) -> bool:
+    """Whether a pod is ready: another one than before, or one whose container was started again."""
     pod = scene.pods().get(name)
     if pod is None or uid(pod) == other_than or not pod["status"].get("containerStatuses"):
         return False
-    return bool(pod["status"]["containerStatuses"][0]["ready"])
+    status = pod["status"]["containerStatuses"][0]
+    return bool(status["ready"] and status["restartCount"] > more_than)
+
+
+AWAY_S = 60

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import tarfile
 import tempfile
@@ -83,6 +84,18 @@ class ClusterNode:
         spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": str(place)}}
         body = {"metadata": {"name": name}, "spec": spec}
         self._plane.ask("/api/v1/persistentvolumes", method="POST", body=body)
+
+    def kill_containers(self, pod: Object) -> int:
+        """`kill -9` of every process of the pod but the one that holds its network; how many there were."""
+        killed = 0
+        for group in self._group_folders(f"**/pod{pod['metadata']['uid']}/*/cgroup.procs"):
+            for pid in map(int, group.read_text().split()):
+                # With the first process of a container go the others.
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    if Path(f"/proc/{pid}/comm").read_text().strip() != "pause":
+                        os.kill(pid, signal.SIGKILL)
+                        killed += 1
+        return killed
 
     def logs(self) -> str:
         """The ends of what its programs and the containers said."""
@@ -175,6 +188,13 @@ class ClusterNode:
                 # A new group of the first version has no processors until it is told which.
                 if (tree / name).exists() and not (tree / "cgroup.controllers").exists():
                     (folder / name).write_text((tree / name).read_text())
+
+    def _group_folders(self, pattern: str) -> Iterator[Path]:
+        for tree in _group_trees():
+            # Each tree has the same groups and processes.
+            if found := list((tree / self._groups).glob(pattern)):
+                yield from found
+                return
 
     def _remove_groups(self) -> bool:
         for tree in _group_trees():

@@ -1,6 +1,7 @@
 """The chart on a real node, Kafka and PostgreSQL beside it: a hub in parts, two senders, three sites, all in pods."""
 
 import base64
+import hashlib
 import json
 import time
 from collections import Counter
@@ -12,6 +13,7 @@ from typing import Any
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from downburst.file_names import decode
 from kit.busy import Stalls
 from kit.charts import CHART, Object, helm
 from kit.cluster_node import ClusterNode
@@ -141,6 +143,23 @@ class ClusterScene:
                 assert time.monotonic() - began < AGAIN_S + stalls.lost_s(), f"p99 is at most {measured_s:g} s still"
         taken_s = time.monotonic() - began
         print(f"p99 at most {usual_s:g} s before, {measured_s:g} s {taken_s:.0f} s after the recovery")
+
+    def finish(self) -> int:
+        """Looks that everything that was acknowledged is at every site, once and unharmed; how many that are."""
+        self.source.finish()
+        for site in SITES:
+            wait_for(f"all products at {site}", partial(self._lacks_nothing, site), 120)
+            for path in self.stored(site):
+                digest = self.source.acknowledged[_sequence(path)]
+                assert hashlib.sha256(path.read_bytes()).hexdigest() == digest, path
+        return len(self.source.acknowledged)
+
+    def _lacks_nothing(self, site: str) -> bool:
+        received = self.node.volume(self._pod(site), "data") / "received"
+        names = [decode(str(path.relative_to(received))) for path in self.stored(site)]
+        twice = [one for one, count in Counter(name.product_id for name in names).items() if count > 1]
+        assert not twice, f"{site} has {twice} twice"
+        return not set(self.source.acknowledged) - {name.sequence for name in names}
 
     def _delivered(self, since: "Counter[float] | None" = None) -> "Counter[float]":
         """Deliveries of NGRID by the upper ends of the steps of their latency."""
