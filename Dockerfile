@@ -27,7 +27,8 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,targe
     && strip /programs/*
 
 FROM scratch AS programs-of-this-machine
-COPY workers/target/release/downburst-node workers/target/release/downburst-node-kafka /programs/
+ARG PROFILE=release
+COPY workers/target/${PROFILE}/downburst-node workers/target/${PROFILE}/downburst-node-kafka /programs/
 
 FROM ${NODE_IMAGE} AS page-built-here
 WORKDIR /build

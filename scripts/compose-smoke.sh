@@ -28,7 +28,7 @@ main() {
         return
     fi
     engine
-    base_images
+    base_images ""
     image
     if [[ ${1:-} == bundle ]]; then
         bundle "${2:-dist/downburst-air-gap.tar.gz}"

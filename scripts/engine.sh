@@ -74,7 +74,9 @@ compose() {
 
 # base_images: brings the images that Dockerfile and docker-compose.yml name; where no registry answers, stand-ins are
 # made of Debian's packages under the same names, and BUILD_OPTIONS takes programs and page from this machine's build.
+# base_images test: takes programs that tests have built, without optimisation, if they are there.
 base_images() {
+    local purpose=${1:-}
     BUILD_OPTIONS=()
     if timeout "$PULL_S" "$DOCKER" pull --quiet postgres:15-bookworm >/dev/null 2>&1; then
         return
@@ -89,7 +91,11 @@ base_images() {
     stand_in kafka apache/kafka:4.1.1 "$CACHE/kafka-jars" "$ROOT/tests/kit/kafka-log4j2.properties"
     BUILD_OPTIONS=(--build-arg "PROGRAMS=programs-of-this-machine" --build-arg "PAGE=page-of-this-machine")
     "$ROOT/scripts/setup.sh" demo
-    "$ROOT/scripts/node-kafka.sh"
+    if [[ $purpose == test && -x $TARGET/debug/downburst-node && -x $TARGET/debug/downburst-node-kafka ]]; then
+        BUILD_OPTIONS+=(--build-arg "PROFILE=debug")
+    else
+        "$ROOT/scripts/node-kafka.sh"
+    fi
 }
 
 # image: builds downburst:local upon the images that base_images brought.

@@ -60,11 +60,13 @@ chart() {
     "$ROOT/scripts/cluster-tools.sh" helm checks control-plane
     cd "$ROOT"
     trap remove_archive EXIT
-    [[ ${1:-} == built || $(id -u) -ne 0 ]] || "$ROOT/scripts/cluster-tools.sh" node
+    local purpose=""
+    [[ ${1:-} == built ]] && purpose="test"
+    [[ $purpose == test || $(id -u) -ne 0 ]] || "$ROOT/scripts/cluster-tools.sh" node
     if [[ $(id -u) -eq 0 ]] && "$ROOT/scripts/cluster-tools.sh" node-built; then
         DIRECTORY=$(mktemp -d -t downburst-image.XXXXXX)
         export DOWNBURST_IMAGE_ARCHIVE=${DOWNBURST_IMAGE_ARCHIVE:-$DIRECTORY/downburst.tar}
-        [[ -f $DOWNBURST_IMAGE_ARCHIVE ]] || (image_archive)
+        [[ -f $DOWNBURST_IMAGE_ARCHIVE ]] || (image_archive "$purpose")
     fi
     "$VENV_PYTHON" -m pytest tests/cluster
 }
@@ -75,7 +77,7 @@ image_archive() {
     source "$ROOT/scripts/engine.sh"
     trap engine_down EXIT
     engine
-    base_images
+    base_images "$1"
     image
     step image-archive "its archive" "Is there a gigabyte of room in ${TMPDIR:-/tmp}?" \
         "$DOCKER" save --output "$DOWNBURST_IMAGE_ARCHIVE" downburst:local

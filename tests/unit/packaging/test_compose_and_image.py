@@ -13,10 +13,10 @@ from downburst.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[3]
 SITES = ("site-a", "site-b", "site-c")
+PROFILES = ("release", "debug")
 BUILT = {
-    "workers/target/release/downburst-node",
-    "workers/target/release/downburst-node-kafka",
     "services/dashboard/dist",
+    *(f"workers/target/{profile}/downburst-node{rest}" for profile in PROFILES for rest in ("", "-kafka")),
 }
 
 
@@ -128,7 +128,8 @@ def test_the_bundle_for_machines_without_network_has_what_compose_names() -> Non
 
 def test_what_the_image_copies_exists_and_is_not_ignored() -> None:
     admitted = [line[1:] for line in lines_of(".dockerignore") if line.startswith("!")]
-    copied = [source for line in lines_of("Dockerfile") for source in copied_sources(line)]
+    written = [source for line in lines_of("Dockerfile") for source in copied_sources(line)]
+    copied = {source.replace("${PROFILE}", profile) for source in written for profile in PROFILES}
     assert copied
     for source in copied:
         # What a build on this machine may leave there need not be there.
