@@ -5,7 +5,8 @@
 #   scripts/test-cluster.sh contract   feeds' logs on a real Kafka: the tests alone, without checks of form and figures
 #   scripts/test-cluster.sh chart      the chart on Kubernetes' own API server, and as root its pods on a kubelet with containerd;
 #                                      both are built once (scripts/cluster-tools.sh)
-#   scripts/test-cluster.sh built      the same of what was built before; skipped with the reason where it was not
+#   scripts/test-cluster.sh built      the same of what was built before; skipped with the reason where it was not;
+#                                      what follows is for pytest
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
@@ -22,7 +23,7 @@ main() {
     built)
         "$ROOT/scripts/cluster-tools.sh" built ||
             skipped "Kubernetes' control plane, which takes a quarter of an hour to build, is" "it once by make test-cluster"
-        chart built
+        chart "$@"
         ;;
     all)
         # What one of them lacks the other may have.
@@ -53,7 +54,7 @@ logs_on_kafka() {
     [[ $purpose == contract ]] || kafka_cargo run --quiet --example figures
 }
 
-# chart [built]: with `built` no node is built.
+# chart [built [ARGUMENT...]]: with `built` no node is built; the arguments are for pytest.
 chart() {
     needs go "Go 1.25 or later (https://go.dev), which builds Kubernetes' API server"
     needs openssl "OpenSSL (apt-get install openssl)"
@@ -68,7 +69,7 @@ chart() {
         export DOWNBURST_IMAGE_ARCHIVE=${DOWNBURST_IMAGE_ARCHIVE:-$DIRECTORY/downburst.tar}
         [[ -f $DOWNBURST_IMAGE_ARCHIVE ]] || (image_archive "$purpose")
     fi
-    "$VENV_PYTHON" -m pytest tests/cluster
+    "$VENV_PYTHON" -m pytest tests/cluster "${@:2}"
 }
 
 # The engine is there for the image alone, and ends before the tests begin.

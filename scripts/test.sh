@@ -9,6 +9,7 @@ ALL_PARTS=(lint unit sim contract cluster integration system)
 SUMMARY=() PYTEST_LINES=() SKIPPED=() UNSTEADY=() FAILED=0
 # More that fail than these are no accident of a shared machine, and are not tried a second time.
 MOST_AGAIN=3
+LAST_FAILED=(--last-failed --last-failed-no-failures none)
 BIN=$ROOT/.venv/bin
 MANIFEST=$ROOT/workers/Cargo.toml
 export CARGO_TARGET_DIR=$TARGET
@@ -71,8 +72,10 @@ part_contract() {
 }
 
 part_cluster() {
+    local log=$LOGS/test-cluster-Kubernetes.log failed_before=$FAILED
     check cluster "Kubernetes" scripts/test-cluster.sh built
-    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-cluster-Kubernetes.log")
+    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$log")
+    ((FAILED == failed_before)) || try_again cluster "$log" scripts/test-cluster.sh built "${LAST_FAILED[@]}"
 }
 
 # Tests that judge what happens, and not when, share the machine; the others measure, and have it to themselves.
@@ -93,20 +96,23 @@ run_pytest() {
     PYTEST_LINES+=("$part: $(grep -E '^=+ .* in [0-9.]+s.*=+$' "$log" | tail -n1)")
     mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$log")
     if ((FAILED > failed_before)) && [[ $part =~ ^(contract|integration|beside|system)$ ]]; then
-        try_again "$part" "$folder" "$log"
+        try_again "$part" "$log" "$VENV_PYTHON" -m pytest "$folder" "${LAST_FAILED[@]}"
     fi
 }
 
 # Real brokers, namespaces and browsers share a machine with others: a few tests that failed are run once more, alone.
 # What passes then is named at the end, as a fault to be looked for; what fails again fails the run.
+#
+# try_again PART LOG COMMAND...
 try_again() {
-    local part=$1 folder=$2 failing
-    mapfile -t failing < <(grep -E '^(FAILED|ERROR) ' "$3" | sed -E 's/ - .*//')
+    local part=$1 failing
+    mapfile -t failing < <(grep -E '^(FAILED|ERROR) ' "$2" | sed -E 's/ - .*//')
+    shift 2
     if ((${#failing[@]} == 0 || ${#failing[@]} > MOST_AGAIN)); then
         return
     fi
     local failed_before=$FAILED
-    check "$part" "failed ones again" "$VENV_PYTHON" -m pytest "$folder" --last-failed --last-failed-no-failures none
+    check "$part" "failed ones again" "$@"
     if ((FAILED == failed_before)); then
         FAILED=$((FAILED - 1))
         UNSTEADY+=("${failing[@]}")
