@@ -149,9 +149,9 @@ class ClusterScene:
         self.source.finish()
         for site in SITES:
             wait_for(f"all products at {site}", partial(self._lacks_nothing, site), 120)
-            for path in self.stored(site):
-                digest = self.source.acknowledged[_sequence(path)]
-                assert hashlib.sha256(path.read_bytes()).hexdigest() == digest, path
+            files = {_sequence(path): path for path in self.stored(site)}
+            for sequence, digest in self.source.acknowledged.items():
+                assert hashlib.sha256(files[sequence].read_bytes()).hexdigest() == digest, files[sequence]
         return len(self.source.acknowledged)
 
     def _lacks_nothing(self, site: str) -> bool:

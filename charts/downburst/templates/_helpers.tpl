@@ -30,7 +30,8 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
-{{/* What the hub and the parts beside it are told alike: where ledger and brokers are, and the operator's settings. */}}
+{{/* What the hub and the parts beside it are told alike: where ledger and brokers are, whether groups may be sent (the
+     scheduler asks for that), and the operator's settings. */}}
 {{- define "downburst.shared-environment" -}}
 - name: DOWNBURST_NAME
   value: {{ .Values.hub.name | default (include "downburst.fullname" .) | quote }}
@@ -75,6 +76,8 @@ app.kubernetes.io/component: {{ index . 1 }}
   value: /etc/downburst/kafka/{{ . }}
 {{- end }}
 {{- end }}
+- name: DOWNBURST_MULTICAST__ENABLED
+  value: {{ or .Values.multicast.hostNetwork .Values.multicast.podNetwork | quote }}
 - name: DOWNBURST_SCHEDULER__APART
   value: {{ gt (int .Values.scheduler.replicas) 0 | quote }}
 - name: DOWNBURST_LATENCY_APART
@@ -145,10 +148,8 @@ tolerations:
 {{- end }}
 {{- end -}}
 
-{{/* Whether and from where groups are sent, for hub and senders. */}}
+{{/* From where groups are sent, for hub and senders. */}}
 {{- define "downburst.multicast-environment" -}}
-- name: DOWNBURST_MULTICAST__ENABLED
-  value: {{ or .Values.multicast.hostNetwork .Values.multicast.podNetwork | quote }}
 {{- if .Values.multicast.hostNetwork }}
 - name: DOWNBURST_MULTICAST__INTERFACE
   value: {{ .Values.multicast.interface | quote }}

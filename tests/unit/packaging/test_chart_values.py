@@ -55,6 +55,7 @@ CHANGES: list[tuple[str, str, dict[str, str], tuple[str, str], str, Any]] = [
     ("multicast.hostNetwork", "true", HOST, HUB, f"{POD}.hostNetwork", True),
     ("multicast.interface", '"192.0.2.9"', HOST, HUB, "env:DOWNBURST_MULTICAST__INTERFACE", "192.0.2.9"),
     ("multicast.podNetwork", "true", {}, HUB, "env:DOWNBURST_MULTICAST__ENABLED", "true"),
+    ("multicast.podNetwork", "true", APART, SCHEDULER, "env:DOWNBURST_MULTICAST__ENABLED", "true"),
     ("sites.port", "7000", {}, SITES, "spec.ports.0.port", 7000),
     ("sites.service.type", '"NodePort"', {}, SITES, "spec.type", "NodePort"),
     ("sites.service.annotations", '{"a": "b"}', {}, SITES, "metadata.annotations", {"a": "b"}),
@@ -214,6 +215,11 @@ def test_only_the_hub_may_leave_the_standard_restricted() -> None:
         assert template["spec"]["securityContext"]["runAsNonRoot"] is True
         for container in template["spec"]["containers"]:
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_a_scheduler_beside_the_hub_plans_no_groups_that_the_values_forbid() -> None:
+    scheduler = one(rendered(APART), *SCHEDULER)
+    assert at(scheduler, "env:DOWNBURST_MULTICAST__ENABLED") == "false"
 
 
 def test_the_defaults_render_as_they_did() -> None:
