@@ -88,13 +88,12 @@ class ClusterNode:
     def kill_containers(self, pod: Object) -> int:
         """`kill -9` of every process of the pod but the one that holds its network; how many there were."""
         killed = 0
-        for group in self._group_folders(f"**/pod{pod['metadata']['uid']}/*/cgroup.procs"):
-            for pid in map(int, group.read_text().split()):
-                # With the first process of a container go the others.
-                with suppress(FileNotFoundError, ProcessLookupError):
-                    if Path(f"/proc/{pid}/comm").read_text().strip() != "pause":
-                        os.kill(pid, signal.SIGKILL)
-                        killed += 1
+        for pid in self._processes_of(pod):
+            # With the first process of a container go the others.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if Path(f"/proc/{pid}/comm").read_text().strip() != "pause":
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
         return killed
 
     def logs(self) -> str:
@@ -189,12 +188,10 @@ class ClusterNode:
                 if (tree / name).exists() and not (tree / "cgroup.controllers").exists():
                     (folder / name).write_text((tree / name).read_text())
 
-    def _group_folders(self, pattern: str) -> Iterator[Path]:
-        for tree in _group_trees():
-            # Each tree has the same groups and processes.
-            if found := list((tree / self._groups).glob(pattern)):
-                yield from found
-                return
+    def _processes_of(self, pod: Object) -> list[int]:
+        pattern = f"**/pod{pod['metadata']['uid']}/*/cgroup.procs"
+        groups = [group for tree in _group_trees() for group in (tree / self._groups).glob(pattern)]
+        return sorted({int(pid) for group in groups for pid in group.read_text().split()})
 
     def _remove_groups(self) -> bool:
         for tree in _group_trees():

@@ -5,6 +5,7 @@ import hashlib
 import json
 import time
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -73,8 +74,7 @@ class ClusterScene:
 
     def ask(self, method: str, path: str, **request: Any) -> Any:
         """Asks the hub's api through its service; an answer that is no success fails."""
-        answer = httpx.request(method, f"http://{self.http}{path}", timeout=60, headers=self.authorization, **request)
-        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+        answer = self._answered(method, path, **request)
         return answer.json() if answer.content else None
 
     def ask_cluster(self, kind: str, name: str) -> Object:
@@ -163,7 +163,7 @@ class ClusterScene:
 
     def _delivered(self, since: "Counter[float] | None" = None) -> "Counter[float]":
         """Deliveries of NGRID by the upper ends of the steps of their latency."""
-        text = httpx.get(f"http://{self.http}/metrics", timeout=60, headers=self.authorization).text
+        text = self._answered("GET", "/metrics").text
         upto: Counter[tuple[str, str, float]] = Counter()
         for family in text_string_to_metric_families(text):
             for sample in family.samples if family.name == "downburst_delivery_latency_seconds" else ():
@@ -176,6 +176,19 @@ class ClusterScene:
             steps[bound_s] += int(count - below.get((site, transport), 0))
             below[site, transport] = count
         return steps - since if since is not None else steps
+
+    def _answered(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """An answer. A service refuses while none of its pods is known to be well: after an API server came back."""
+
+        def asked() -> httpx.Response | None:
+            with suppress(httpx.ConnectError, httpx.ConnectTimeout):
+                url = f"http://{self.http}{path}"
+                return httpx.request(method, url, timeout=60, headers=self.authorization, **request)
+            return None
+
+        answer = wait_for("the hub's service", asked, 60)
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer
 
     def _enrol(self) -> None:
         """Feeds by multicast, three sites that take them, and their tokens in a secret by the names of their pods."""
