@@ -63,18 +63,23 @@ Work = Callable[[_Part], Awaitable[None]]
 
 
 async def _serve(settings: Settings, role: str, work: Work) -> None:
+    # Signals count from here on, while servers are waited for too: the first process of a container has no other end.
+    stop = asyncio.create_task(stopped_by_signals().wait(), name="stop")
+    working = asyncio.create_task(_with_servers(settings, role, work), name=role)
+    await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        await working
+    await cancelled(stop, working)
+    _LOG.info("stopped")
+
+
+async def _with_servers(settings: Settings, role: str, work: Work) -> None:
     async with AsyncExitStack() as stack:
         ledger = Ledger.look_into(settings.url_of_ledger)
         stack.callback(ledger.close)
         bus = await KafkaBus(settings.kafka).open()
         stack.callback(bus.close)
-        stop = asyncio.create_task(stopped_by_signals().wait(), name="stop")
-        working = asyncio.create_task(_take_turns(_Part(settings, ledger, bus), role, work), name=role)
-        await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            await working
-        await cancelled(stop, working)
-    _LOG.info("stopped")
+        await _take_turns(_Part(settings, ledger, bus), role, work)
 
 
 async def _take_turns(part: _Part, role: str, work: Work) -> None:

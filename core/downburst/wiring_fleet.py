@@ -28,6 +28,16 @@ async def serve_fleet(settings: Settings, file: Path | None = None) -> None:
         raise BadSettings(
             "senders need feeds on Kafka (kafka.products = ingest) and a ledger in PostgreSQL (ledger_url)"
         )
+    # Signals count from here on, while servers are waited for too: the first process of a container has no other end.
+    stop = asyncio.create_task(stopped_by_signals().wait(), name="stop")
+    working = asyncio.create_task(_keep_fleet(settings, file), name="fleet")
+    await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        await working
+    await cancelled(stop, working)
+
+
+async def _keep_fleet(settings: Settings, file: Path | None) -> None:
     async with AsyncExitStack() as stack:
         bus = await KafkaBus(settings.kafka).open()
         stack.callback(bus.close)
@@ -42,13 +52,7 @@ async def serve_fleet(settings: Settings, file: Path | None = None) -> None:
                 await ledger.write(lambda book: book.faults.add(fault), patience_s=0)
             bus.publish(FaultSeen(fault.at, sentence, next_step=next_step))
 
-        loop = FleetLoop(bus, fleet, settings.fleet, say=say)
-        stop = asyncio.create_task(stopped_by_signals().wait(), name="stop")
-        working = asyncio.create_task(loop.run(), name="fleet")
-        await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            await working
-        await cancelled(stop, working)
+        await FleetLoop(bus, fleet, settings.fleet, say=say).run()
 
 
 def fleet_of(settings: Settings, file: Path | None) -> Fleet:
