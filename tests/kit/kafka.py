@@ -59,6 +59,11 @@ class Kafka:
         self._process.kill()
         self._process.wait(timeout=30)
 
+    def signal(self, number: int) -> None:
+        """Sends the broker a signal, as to have it stand still."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def remove(self) -> None:
         """Ends the broker, and removes what it had."""
         if self._process is not None and self._process.poll() is None:

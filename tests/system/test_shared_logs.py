@@ -2,9 +2,11 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from signal import SIGCONT, SIGSTOP
 
 import pytest
 
@@ -18,6 +20,8 @@ pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).resolve().parents[2]
 FEED = "NGRID"
+# Than the 15 s that a transaction may take, and the 10 s between two looks of the broker.
+LONGER_S = 30
 
 OpenNode = Callable[..., HubNode]
 
@@ -75,6 +79,11 @@ def has_all(site: SiteNode, play: Play) -> bool:
     return site.received() == play.acknowledged
 
 
+def has_all_of(site: SiteNode, play: Play) -> bool:
+    """What was stored and not acknowledged may be there too."""
+    return set(play.acknowledged.items()) <= set(site.received().items())
+
+
 def test_sites_of_a_sender_get_what_another_node_ingests(start: OpenNode, tmp_path: Path) -> None:
     ingest = start("ingest", "ingest")
     sender = start("sender", "sender")
@@ -105,11 +114,7 @@ def test_brokers_killed_under_ingest_lose_and_double_nothing(start: OpenNode, br
     wait_for("somebody says that it is over", lambda: said(ingest, "products are stored again"), 120)
     play.wait_for_more(20)
     play.finish()
-    wait_for(
-        "the site has what was acknowledged",
-        lambda: set(play.acknowledged.items()) <= set(site.received().items()),
-        120,
-    )
+    wait_for("the site has what was acknowledged", lambda: has_all_of(site, play), 120)
     assert not twice(site, play)
     site.stop()
 
@@ -128,6 +133,35 @@ def test_a_writer_opens_again_before_the_next_product_and_feeds_begin_as_soon_as
     wait_for("it is over, and nobody brought a product", lambda: said(ingest, "products are stored again"), 60)
     ingest.put(FEED, "meanwhile", b"2")
     ingest.put("CONDUIT", "first", b"3")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("still", ["node", "broker", "both"])
+def test_who_stands_still_for_longer_than_a_transaction_may_take_goes_on(
+    start: OpenNode, broker: Kafka, tmp_path: Path, still: str
+) -> None:
+    """Brokers end what takes longer, and then speak as if another writer had come."""
+    ingest = start("ingest", "ingest")
+    site = site_of(ingest, tmp_path / "site")
+    play = Patient(ingest, FEED, seed=5).start()
+    play.wait_for_more(20)
+    # A product is on its way once the broker does not answer.
+    broker.signal(SIGSTOP)
+    time.sleep(0.3)
+    if still != "broker":
+        ingest.process.send_signal(SIGSTOP)
+    if still == "node":
+        broker.signal(SIGCONT)
+    time.sleep(LONGER_S)
+    broker.signal(SIGCONT)
+    ingest.process.send_signal(SIGCONT)
+    wait_for("somebody says that it is over", lambda: said(ingest, "products are stored again"), 60)
+    play.wait_for_more(20)
+    play.finish()
+    assert not said(ingest, "nothing is ingested here")
+    wait_for("the site has what was acknowledged", lambda: has_all_of(site, play), 120)
+    assert not twice(site, play)
+    site.stop()
 
 
 def test_a_node_killed_under_ingest_loses_nothing_and_another_one_goes_on(start: OpenNode, tmp_path: Path) -> None:

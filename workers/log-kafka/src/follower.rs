@@ -31,13 +31,33 @@ pub(crate) struct Follower {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// What was passed on the way to the end.
+/// What was passed on the way to the end, in one reading or several.
 #[derive(Default)]
 pub(crate) struct Passed {
     /// Who opened the log last.
     pub(crate) writer: Option<Random>,
-    /// The products of the batch that was asked for, by their place in it.
+    batch: Option<Random>,
+    /// The products of the batch that is looked for, by their place in it.
     pub(crate) of_batch: Vec<(u32, Sequence)>,
+}
+
+impl Passed {
+    /// Looks for the products of a batch from here on.
+    pub(crate) fn look_for(&mut self, batch: Option<Random>) {
+        if self.batch != batch {
+            (self.batch, self.of_batch) = (batch, Vec::new());
+        }
+    }
+
+    fn see(&mut self, found: &Found) {
+        match found {
+            Found::Opening(opening) => self.writer = Some(opening.writer),
+            Found::Product(product) if Some(product.manifest.batch) == self.batch => {
+                self.of_batch.push((product.manifest.place, product.given.sequence));
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Follower {
@@ -53,20 +73,13 @@ impl Follower {
     }
 
     /// Reads to the end as it is now.
-    pub(crate) fn catch_up(&self, batch: Option<Random>) -> Result<Passed, LogError> {
+    pub(crate) fn catch_up(&self, passed: &mut Passed) -> Result<(), LogError> {
         let mut reader = self.reader()?;
-        let mut passed = Passed::default();
         let mut group = Group::default();
         let mut deadline = Instant::now() + SILENCE;
         loop {
             let found = reader.next(POLL)?;
-            match &found {
-                Found::Opening(opening) => passed.writer = Some(opening.writer),
-                Found::Product(product) if Some(product.manifest.batch) == batch => {
-                    passed.of_batch.push((product.manifest.place, product.given.sequence));
-                }
-                _ => {}
-            }
+            passed.see(&found);
             let is_end = matches!(found, Found::End);
             if !matches!(found, Found::Nothing | Found::Away) {
                 deadline = Instant::now() + SILENCE;
@@ -74,7 +87,7 @@ impl Follower {
             self.take(found, &mut group)?;
             if is_end {
                 group.flush(&self.copy)?;
-                return Ok(passed);
+                return Ok(());
             }
             if self.is_stopped() || Instant::now() > deadline {
                 group.flush(&self.copy)?;

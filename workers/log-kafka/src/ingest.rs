@@ -14,7 +14,7 @@ use downburst_model::{Epoch, Sequence};
 
 use crate::{
     KafkaLog,
-    follower::Follower,
+    follower::Passed,
     log::lock,
     record::{Random, Upload},
     topic,
@@ -27,6 +27,8 @@ pub(crate) struct Ingest {
     me: Random,
     epoch: Epoch,
     state: State,
+    /// What was read since it was opened last.
+    passed: Passed,
 }
 
 pub(crate) enum State {
@@ -34,6 +36,8 @@ pub(crate) enum State {
     /// It has to be opened again, and the copy may lack what is stored.
     Broken {
         since: Instant,
+        /// When the brokers said that another writer is in charge. They say so too once a transaction took too long.
+        fenced: Option<Instant>,
     },
     /// Somebody else is the writer.
     Fenced,
@@ -48,6 +52,15 @@ struct Waiting {
     settled: Vec<(usize, Sequence)>,
 }
 
+impl Waiting {
+    /// Takes what was found of the products that nobody answered for.
+    fn settle(&mut self, passed: &mut Passed) {
+        let Some((_, places)) = self.unsettled.take() else { return };
+        let place = |(at, sequence): (u32, Sequence)| Some((*places.get(at as usize)?, sequence));
+        self.settled = passed.of_batch.drain(..).filter_map(place).collect();
+    }
+}
+
 type Result_ = Result<Appended, LogError>;
 
 impl Ingest {
@@ -55,26 +68,39 @@ impl Ingest {
     /// by a writer that is opened anew.
     pub(crate) fn begin_patiently(
         mut writer: Writer,
-        follower: &Follower,
         epoch: Epoch,
         until: Instant,
     ) -> Result<Self, LogError> {
         let me = random()?;
         loop {
             match writer.begin(epoch, me) {
-                Ok(_) => return Ok(Self { me, epoch, state: State::Ready(Box::new(writer)) }),
+                Ok(_) => return Ok(Self::ready(writer, epoch, me)),
                 Err(Failure::Refused(_) | Failure::Lost(_) | Failure::Unsettled(..))
                     if Instant::now() < until => {}
                 Err(failure) => return Err(failure.into_error_of_opening()),
             }
             thread::sleep(AGAIN_AFTER);
-            writer = Writer::open_patiently(&follower.cluster, follower.copy.feed(), &follower.topic, until)?;
-            follower.catch_up(None)?;
+            writer = writer.anew(until)?;
         }
     }
 
+    fn ready(writer: Writer, epoch: Epoch, me: Random) -> Self {
+        Self { me, epoch, state: State::Ready(Box::new(writer)), passed: Passed::default() }
+    }
+
     fn fail(&mut self) {
-        self.state = State::Broken { since: Instant::now() };
+        let since = Instant::now();
+        let is_fenced = matches!(&self.state, State::Ready(writer) if writer.is_fenced());
+        self.state = State::Broken { since, fenced: is_fenced.then_some(since) };
+    }
+
+    /// What a writer that was fenced can't tell: whether somebody took over.
+    fn is_in_doubt(&self) -> bool {
+        matches!(self.state, State::Broken { fenced: Some(_), .. })
+    }
+
+    fn another_opened(&self) -> bool {
+        self.passed.writer.is_some_and(|writer| writer != self.me)
     }
 }
 
@@ -137,7 +163,7 @@ impl KafkaLog {
         self.make_ready(&mut ingest, &mut waiting, until)?;
         let sent =
             self.try_large(&mut ingest, &mut waiting, product, &mut start.as_slice().chain(bytes), clock);
-        if waiting.unsettled.is_none() {
+        if waiting.unsettled.is_none() && !ingest.is_in_doubt() {
             return sent;
         }
         self.make_ready(&mut ingest, &mut waiting, until)?;
@@ -237,26 +263,43 @@ impl KafkaLog {
     }
 
     fn open_again(&self, ingest: &mut Ingest, waiting: &mut Waiting) -> Result<(), LogError> {
-        // Whoever took over meanwhile is not to be fenced in turn.
-        if self.follower.catch_up(None)?.writer.is_some_and(|writer| writer != ingest.me) {
+        ingest.passed.look_for(waiting.unsettled.as_ref().map(|(batch, _)| *batch));
+        self.look_for_another(ingest)?;
+        if ingest.another_opened() {
+            // Not to be fenced in turn.
+            waiting.settle(&mut ingest.passed);
             self.displaced(ingest);
             return Ok(());
         }
         let mut writer = Writer::open(&self.follower.cluster, self.feed(), &self.follower.topic)?;
         // What was open is through or undone now.
-        let batch = waiting.unsettled.as_ref().map(|(batch, _)| *batch);
-        let passed = self.follower.catch_up(batch)?;
-        if let Some((_, places)) = waiting.unsettled.take() {
-            let place = |(at, sequence): (u32, Sequence)| Some((*places.get(at as usize)?, sequence));
-            waiting.settled = passed.of_batch.into_iter().filter_map(place).collect();
+        self.follower.catch_up(&mut ingest.passed)?;
+        waiting.settle(&mut ingest.passed);
+        if let Err(failure) = writer.begin(ingest.epoch, ingest.me) {
+            if let (true, State::Broken { fenced, .. }) = (writer.is_fenced(), &mut ingest.state) {
+                *fenced = Some(Instant::now());
+            }
+            return Err(failure.into_error_of_opening());
         }
-        writer.begin(ingest.epoch, ingest.me).map_err(|failure| failure.into_error_of_opening())?;
-        if let State::Broken { since } = &ingest.state {
+        if let State::Broken { since, .. } = &ingest.state {
             let seconds = since.elapsed().as_secs_f64();
             self.say(format!("feed {}: products are stored again, after {seconds:.1} s", self.feed()));
         }
-        ingest.state = State::Ready(Box::new(writer));
+        *ingest = Ingest::ready(writer, ingest.epoch, ingest.me);
         Ok(())
+    }
+
+    /// Reads to the end. Where the brokers spoke of another writer, its opening is waited for: none comes when it was only that this node
+    /// stood still in a transaction.
+    fn look_for_another(&self, ingest: &mut Ingest) -> Result<(), LogError> {
+        loop {
+            self.follower.catch_up(&mut ingest.passed)?;
+            let State::Broken { fenced: Some(fenced), .. } = ingest.state else { return Ok(()) };
+            if ingest.another_opened() || fenced.elapsed() > OPENING_COMES_WITHIN {
+                return Ok(());
+            }
+            thread::sleep(AGAIN_AFTER);
+        }
     }
 
     /// What a failure means for the products that are left, and for the writer.
@@ -270,8 +313,9 @@ impl KafkaLog {
         let feed = self.feed().clone();
         match failure {
             Failure::Fenced => {
-                self.displaced(ingest);
-                LogError::Fenced { feed }
+                let error = LogError::Store { sentence: FENCED.to_owned() };
+                self.breaks(ingest, &error);
+                error
             }
             Failure::Refused(error) | Failure::Lost(error) => {
                 self.breaks(ingest, &error);
@@ -420,3 +464,6 @@ fn again(error: &LogError) -> LogError {
 /// Who sent a product hears within half a minute what became of it.
 const PATIENCE: Duration = Duration::from_secs(15);
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// Whoever fences a writer says next in the topic who it is: some round trips later.
+const OPENING_COMES_WITHIN: Duration = Duration::from_secs(3);
+const FENCED: &str = "Kafka ended this node's turn: another hub ingests the feed, or the node stood still for longer than a transaction may take";

@@ -20,7 +20,7 @@ use downburst_model::{Digest, Epoch, FeedName, ProductId, ProductKey, Sequence, 
 use crate::{
     Role, Settings,
     cluster::Cluster,
-    follower::{Follower, epoch_of},
+    follower::{Follower, Passed, epoch_of},
     ingest::Ingest,
     older::Older,
     reader::Reader,
@@ -57,10 +57,11 @@ impl KafkaLog {
         let writer = Writer::open_patiently(cluster, &wanted.feed, &topic, until)?;
         let found = epoch_of(cluster, &topic, &std::env::temp_dir())?;
         let epoch = found.unwrap_or(Epoch(wanted.random));
+        // Before a copy is made, which may take long: whoever was fenced looks here who it was.
+        let ingest = Ingest::begin_patiently(writer, epoch, until)?;
         let options = wanted.options.clone();
         let (follower, recovery) = copy(cluster, topic, wanted, epoch)?;
-        follower.catch_up(None)?;
-        let ingest = Ingest::begin_patiently(writer, &follower, epoch, until)?;
+        follower.catch_up(&mut Passed::default())?;
         let log = Self::new(follower, Some(ingest), options);
         log.keep_in_the_store();
         Ok((log, recovery))

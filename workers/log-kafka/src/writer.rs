@@ -35,7 +35,7 @@ pub(crate) struct Writer {
 /// Why products got no sequence.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Another writer took over.
+    /// The brokers say that another writer took over, as they also do once a transaction took too long.
     Fenced,
     /// Nothing was stored, and the writer may go on.
     Refused(LogError),
@@ -73,6 +73,11 @@ impl Writer {
                 Err((_, error)) => return Err(error),
             }
         }
+    }
+
+    /// Another one in its place.
+    pub(crate) fn anew(self, until: Instant) -> Result<Self, LogError> {
+        Self::open_patiently(&self.cluster, &self.feed, &self.topic, until)
     }
 
     /// Fences the writer before, and waits until its last transaction is through or undone.
@@ -197,7 +202,6 @@ impl Writer {
                     let failure = self.refused(&KafkaError::Transaction(error));
                     return Err(self.undone(failure));
                 }
-                Err(_) if self.is_fenced() => return Err(Failure::Fenced),
                 Err(error) => return Err(Failure::Unsettled(batch, error.to_string())),
             }
         }
@@ -257,7 +261,7 @@ impl Writer {
         }
     }
 
-    fn is_fenced(&self) -> bool {
+    pub(crate) fn is_fenced(&self) -> bool {
         let fatal = self.manifests.client().fatal_error();
         matches!(fatal, Some((RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced, _)))
     }

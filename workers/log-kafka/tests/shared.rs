@@ -38,6 +38,25 @@ fn the_writer_that_opens_last_fences_the_one_before_which_then_follows_it() {
     assert_eq!(first.contents(), second.contents());
 }
 
+/// As brokers do to a writer that stood still for longer than a transaction may take.
+#[test]
+fn a_writer_that_was_fenced_by_nobody_who_opened_the_log_goes_on() {
+    let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
+    let node = open(&prefix, Role::Ingest, &base.path().join("first"));
+    node.store("one", b"1");
+    fence(&prefix);
+    node.store("two", b"2");
+    fence(&prefix);
+    let large = vec![3; 2_000_000];
+    let refused = node.append("large", &large).unwrap_err();
+    assert!(matches!(refused, LogError::Store { .. }), "whoever brought it keeps it: {refused}");
+    node.store("large", &large);
+    assert_eq!(node.ids(), ["one", "two", "large"]);
+    let said = node.said.lock().unwrap().join("; ");
+    assert_eq!(said.matches("products are stored again").count(), 2, "{said}");
+    assert!(!said.contains("another hub ingests feed"), "{said}");
+}
+
 #[test]
 fn a_writer_that_ends_in_a_product_leaves_nothing_of_it() {
     let (base, prefix) = (tempfile::tempdir().unwrap(), fresh_prefix());
@@ -231,6 +250,14 @@ fn a_log_that_is_no_copy_is_left_alone() {
 
 fn topic(prefix: &str) -> String {
     format!("{prefix}.feed.IDS_7cDDPLUS")
+}
+
+/// Becomes the writer of the brokers' choice, and says nothing in the topic.
+fn fence(prefix: &str) {
+    let mut settings = client();
+    settings.set("transactional.id", topic(prefix));
+    let other: BaseProducer = settings.create().unwrap();
+    other.init_transactions(Duration::from_secs(20)).unwrap();
 }
 
 fn client() -> ClientConfig {
