@@ -37,19 +37,26 @@ class Neighbours:
         self._left: dict[str, float] = {}
         """Feeds that this sender gave up, until when it keeps them open: the last receipts are still to come."""
         self.placement = Placement()
+        """As it is carried out: without senders that are not at work."""
+        self._told = Placement()
+        """As it is told to sites, which take a version once: it says the same whenever and by whomever it is told."""
         self.fenced = False
         """The ledger took no beat of this sender for so long that another one may have its multicast legs."""
 
     async def look(self) -> bool:
         """Reads who serves what; True if that changed."""
-        senders, version, assigned = await self._ledger.read(_look, patience_s=0)
+        version, assigned, senders = await self._ledger.read(_look, patience_s=0)
         alive = self._pulse.alive(senders, time.monotonic())
         self._uncertified = [sender for sender in senders if sender.certificate is None]
         addresses = {sender.name: sender.address for sender in alive}
         kept = tuple(one for one in assigned if one.sender in addresses)
-        before, self.placement = self.placement, Placement(version, kept, addresses)
+        serving = {one.sender for one in assigned}
+        known = {one.name: one.address for one in senders if one.name in serving}
+        before, told_before = self.placement, self._told
+        self.placement = Placement(version, kept, addresses)
+        self._told = Placement(version, assigned, addresses | known)
         closed = self._close_what_was_left(before, time.monotonic())
-        return closed or self.placement != before
+        return closed or self.placement != before or self._told != told_before
 
     @property
     def senders(self) -> frozenset[str]:
@@ -67,11 +74,11 @@ class Neighbours:
 
     def tell_sites(self, job: Line) -> Line:
         """Adds to each site which nodes serve it."""
-        nodes, others = self.placement.nodes_of(), self.placement.others
+        nodes, others = self._told.nodes_of(), self._told.others
         for line in job["sites"]:
             told = nodes.get(line["site"], others)
             line["nodes"] = [{"address": address, "feeds": feeds} for address, feeds in told]
-            line["nodes_version"] = self.placement.version
+            line["nodes_version"] = self._told.version
         return job
 
     def own_part(self, plan: Plan) -> Plan | None:
@@ -131,8 +138,9 @@ class Neighbours:
         return bool(over)
 
 
-def _look(book: Book) -> tuple[list[Sender], int, tuple[Assignment, ...]]:
-    return book.senders.all(), book.assignments.version(), tuple(book.assignments.all())
+def _look(book: Book) -> tuple[int, tuple[Assignment, ...], list[Sender]]:
+    # Senders last: whoever feeds and sites were given to had beaten by then.
+    return book.assignments.version(), tuple(book.assignments.all()), book.senders.all()
 
 
 def _register(book: Book, *, name: str, address: str, public_key: str) -> Sender | None:

@@ -8,7 +8,7 @@ import pytest
 
 from downburst.ledger import Ledger
 from downburst.model import Feed, FeedClass, Leg, Site, Transport
-from downburst.senders import Assignment
+from downburst.senders import DEAD_S, Assignment
 from downburst_worker.neighbours import LEFT_S, Neighbours, Seat
 from factories import multicast, plan, unicast
 
@@ -55,6 +55,22 @@ async def test_a_sender_has_the_feeds_that_it_serves_and_tells_of_the_others(led
     assert told[1]["nodes"] == [{"address": "one:1", "feeds": []}, {"address": "two:1", "feeds": []}]
     assert {line["nodes_version"] for line in told} == {version}
     assert not await one.look(), "nothing changed"
+
+
+async def test_a_version_says_the_same_while_a_sender_is_not_heard_and_when_it_is(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site takes a version once: told of nobody first, it would be served by nobody from then on."""
+    version = assign(ledger, ("A", "oslo", "one"))
+    hub = await looked(ledger, None)
+    now_s = time.monotonic()
+    for after_s in (0.4 * DEAD_S, 0.8 * DEAD_S, 1.2 * DEAD_S):
+        monkeypatch.setattr(time, "monotonic", lambda after_s=after_s: now_s + after_s)
+        await hub.look()
+    assert hub.placement.is_empty, "it has not beaten for so long"
+    (line,) = hub.tell_sites({"sites": [{"site": "oslo"}]})["sites"]
+    assert line["nodes"] == [{"address": "one:1", "feeds": ["A"]}]
+    assert line["nodes_version"] == version
 
 
 async def test_a_feed_that_goes_to_another_sender_stays_open_until_the_last_receipts_came(
