@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from downburst.clock import Clock, to_us
 from downburst.ledger.rows import put, put_all
 from downburst.sender_tables import assignments, placements, senders
-from downburst.senders import Assignment, Placement, Sender
+from downburst.senders import Assignment, Sender
 
 
 class Senders:
@@ -103,12 +103,6 @@ class Assignments:
         if changed.rowcount == 0:
             self._connection.execute(insert(placements).values(number=1, version=version))
         return version
-
-    def placement(self, alive: Iterable[Sender]) -> Placement:
-        """The set as it is carried out: without senders that are not at work."""
-        addresses = {sender.name: sender.address for sender in alive}
-        kept = tuple(one for one in self.all() if one.sender in addresses)
-        return Placement(self.version(), kept, addresses)
 
 
 def _sender(row: Row[Any]) -> Sender:
