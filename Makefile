@@ -64,26 +64,28 @@ bench: ## List the side-by-side measurements that exist
 	@echo "make bench-people [OUT=file.json] [ARGS=\"--runs 20\"]   questions about thirty days of latency on both databases, then the pages"
 	@echo "make bench-scheduler [OUT=file.json] [ARGS=\"--rows planning --runs 1\"]   cost of planning, predictions beside what was measured"
 
-bench-distributed: setup-test node-kafka ## Measure a hub of several machines on one: broker, senders, losses; OUT=file.json
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.distributed $(if $(OUT),--out $(OUT)) $(ARGS)
+MEASURE = DOWNBURST_PROFILE=release PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python
 
-bench-circuits: setup-test ## Measure circuits, as root for all of it; OUT=file.json
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.circuits $(if $(OUT),--out $(OUT)) $(ARGS)
+bench-distributed: setup setup-test node-kafka ## Measure a hub of several machines on one: broker, senders, losses; OUT=file.json
+	@$(MEASURE) -m bench.distributed $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-people: setup-test ## Measure questions about thirty days of history on both databases, and the pages; OUT=file.json
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.people $(if $(OUT),--out $(OUT)) $(ARGS)
+bench-circuits: setup setup-test ## Measure circuits, as root for all of it; OUT=file.json
+	@$(MEASURE) -m bench.circuits $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-scheduler: setup-test ## Measure planning rounds and predictions; OUT=file.json
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.scheduler $(if $(OUT),--out $(OUT)) $(ARGS)
+bench-people: setup setup-test ## Measure questions about thirty days of history on both databases, and the pages; OUT=file.json
+	@$(MEASURE) -m bench.people $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-multicast: setup-test ## Measure multicast beside its peers and the machine's limit, as root; OUT=file.json
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.multicast $(if $(OUT),--out $(OUT)) $(ARGS)
+bench-scheduler: setup setup-test ## Measure planning rounds and predictions; OUT=file.json
+	@$(MEASURE) -m bench.scheduler $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-unicast: setup-test ## Measure unicast beside sendfile, NATS and Kafka, as root; OUT=file.json
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.unicast $(if $(OUT),--out $(OUT)) $(ARGS)
+bench-multicast: setup setup-test ## Measure multicast beside its peers and the machine's limit, as root; OUT=file.json
+	@$(MEASURE) -m bench.multicast $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-ldm: setup-test ## Measure a hub that serves LDM downstreams; OUT=file.json
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m bench.ldm $(if $(OUT),--out $(OUT)) $(ARGS)
+bench-unicast: setup setup-test ## Measure unicast beside sendfile, NATS and Kafka, as root; OUT=file.json
+	@$(MEASURE) -m bench.unicast $(if $(OUT),--out $(OUT)) $(ARGS)
+
+bench-ldm: setup setup-test ## Measure a hub that serves LDM downstreams; OUT=file.json
+	@$(MEASURE) -m bench.ldm $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-%:
 	@echo "There is no bench-$*; 'make bench' lists what exists." >&2; exit 2

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from bench.delivery import HUB
 from bench.file_peer import FilePeer, Process, line
-from bench.tools import binary
 from kit.namespaces import Lab
+from kit.programs import built
 
 
 class Blaster(FilePeer):
@@ -57,7 +57,7 @@ class TlsFanOut(FilePeer):
 
 
 def _argv(program: str) -> list[str]:
-    return [str(binary("downburst-load")), program]
+    return [str(built("downburst-load")), program]
 
 
 GROUP = "239.77.3.1:7400"

@@ -22,11 +22,11 @@ from bench import report
 from bench.counters import cpu_s
 from bench.schedules import Planned, write
 from bench.scratch import scratch, tell
-from bench.tools import binary
 from kit.kafka import Kafka, kafka
 from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
 from kit.postgres import postgres
+from kit.programs import built
 from kit.sender_scene import Scene
 
 
@@ -157,9 +157,9 @@ def _cluster(directory: Path, broker: Kafka, feeds: dict[str, int], *, senders: 
 
     def node(name: str, role: str) -> HubNode:
         shared = {"servers": broker.address, "prefix": prefix, "role": role, "replication": 1}
-        program = str(binary("downburst-node-kafka"))
+        program = str(built("downburst-node-kafka"))
         # No slower language brings the products.
-        source = [str(binary("downburst-load")), "agent", "--"] if role == "ingest" else []
+        source = [str(built("downburst-load")), "agent", "--"] if role == "ingest" else []
         options = {"shared_log": shared}
         return HubNode(directory / name, name=name, program=program, prefix=source, options=options).start()
 

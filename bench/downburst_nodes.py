@@ -9,10 +9,10 @@ from bench.counters import cpu_s, link_bytes, moved, overruns
 from bench.delivery import HUB, Delivery, digest, file_stands_s
 from bench.fleet import WINDOW
 from bench.schedules import Planned, write
-from bench.tools import binary
 from kit.namespaces import Lab
 from kit.node import HubNode, Line, SiteNode
 from kit.patience import wait_for
+from kit.programs import built
 
 PRODUCT_BYTES = 1_000_000
 
@@ -23,7 +23,7 @@ class Downburst:
     def __init__(self, lab: Lab, directory: Path, rate_bps: int) -> None:
         self._lab, self._directory = lab, directory
         address = lab.address(HUB)
-        prefix = lab.command(HUB, [str(binary("downburst-load")), "agent", "--"])
+        prefix = lab.command(HUB, [str(built("downburst-load")), "agent", "--"])
         self._hub = HubNode(directory / HUB, listen=f"{address}:7370", interface=address, prefix=prefix).start()
         self._sites: dict[str, SiteNode] = {}
         try:

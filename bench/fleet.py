@@ -14,10 +14,10 @@ from bench.counters import cpu_s
 from bench.delivery import HUB
 from bench.schedules import Planned, write
 from bench.stamps import Stamps, parse
-from bench.tools import binary
 from kit.namespaces import Lab
 from kit.node import HubNode, Line, SiteNode
 from kit.patience import wait_for
+from kit.programs import built
 
 FEED = "MEASURED"
 WINDOW = 10_000
@@ -85,7 +85,7 @@ class Fleet:
         self._lab, self._directory = lab, directory
         self.feeds = feeds or {FEED: "observation"}
         address = address or lab.address(HUB)
-        prefix = lab.command(HUB, [str(binary("downburst-load")), "agent", "--"])
+        prefix = lab.command(HUB, [str(built("downburst-load")), "agent", "--"])
         self._hub_address = f"{address}:7370"
         options = {"tcp_congestion": congestion} if congestion else {}
         # Circuits bring addresses of their own, so that only a hub that listens on all is found there.
@@ -237,7 +237,7 @@ class Fleet:
 
     def _fill(self, products: int, product_bytes: int) -> None:
         log = self.hub.directory / "data" / "log" / FEED
-        argv = [str(binary("downburst-load")), "fill", "--log", str(log), "--feed", FEED]
+        argv = [str(built("downburst-load")), "fill", "--log", str(log), "--feed", FEED]
         argv += ["--products", str(products), "--bytes", str(product_bytes)]
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
 
@@ -268,7 +268,7 @@ class Fleet:
         return {name: self._stamps(site.directory / "log") for name, site in self.sites.items()}
 
     def _stamps(self, logs: Path) -> Stamps:
-        argv = [str(binary("downburst-load")), "stamps", str(logs)]
+        argv = [str(built("downburst-load")), "stamps", str(logs)]
         return parse(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from bench import report
 from bench.scratch import scratch, tell, warm_memory
-from bench.tools import binary
 from kit.node import HubNode
+from kit.programs import built
 
 
 def main() -> int:
@@ -70,7 +70,7 @@ def rows(full: list[Run], live: list[Run]) -> list[report.Row]:
 def _catch_up(directory: Path, products: int) -> Run:
     """The downstreams ask a hub whose log is full."""
     log = directory / "data" / "log" / FEED
-    fill = [str(binary("downburst-load")), "fill", "--log", str(log), "--feed", FEED, "--signed"]
+    fill = [str(built("downburst-load")), "fill", "--log", str(log), "--feed", FEED, "--signed"]
     subprocess.run([*fill, "--products", str(products), "--bytes", "2000"], check=True, stdout=subprocess.DEVNULL)
     with _hub(directory) as (hub, address), _downstreams(address, products) as downstreams:
         before_s = _cpu_s(hub)
@@ -117,7 +117,7 @@ def _hub(directory: Path) -> Iterator[tuple[HubNode, str]]:
 
 @contextmanager
 def _downstreams(address: str, products: int) -> Iterator["subprocess.Popen[str]"]:
-    argv = [str(binary("downburst-load")), "ldm-receive", "--from", address, "--feed", "NGRID"]
+    argv = [str(built("downburst-load")), "ldm-receive", "--from", address, "--feed", "NGRID"]
     argv += ["--connections", str(DOWNSTREAMS), "--products", str(products)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as downstreams:
         assert downstreams.stdout is not None

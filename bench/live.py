@@ -14,9 +14,9 @@ from bench.catch_up import sites_of
 from bench.fleet import FEED, Arrivals, Cpu, Fleet
 from bench.schedules import Planned, bursts, steady
 from bench.stamps import Micros, longest_silence_us, percentile
-from bench.tools import binary
 from kit.namespaces import Lab
 from kit.node import Line
+from kit.programs import built
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Probe:
     """A thread that only sleeps, beside a measurement: what it oversleeps is the machine's doing."""
 
     def __enter__(self) -> Self:
-        argv = [str(binary("downburst-load")), "probe"]
+        argv = [str(built("downburst-load")), "probe"]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 

@@ -10,8 +10,8 @@ import numpy as np
 from bench.counters import cpu_s
 from bench.fleet import PATIENCE_S, Cpu, Fleet
 from bench.stamps import Stamps
-from bench.tools import binary
 from kit.node import HubNode, Line, Prefix
+from kit.programs import built
 from kit.swarm import Swarm, enrol_each
 
 
@@ -38,7 +38,7 @@ class SwarmFleet(Fleet):
         self._swarm = connect(self.hub, wanted, prefix=self._lab.command(self._host(self._names[0]), []))
 
     def _at_sites(self) -> Mapping[str, Stamps]:
-        argv = [str(binary("downburst-load")), "receipts", str(self.hub.directory / "data" / "receipts")]
+        argv = [str(built("downburst-load")), "receipts", str(self.hub.directory / "data" / "receipts")]
         held = parse_receipts(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
         check_tally(self._summary or {}, sum(len(stamps.rows) for stamps in held.values()))
         nothing = Stamps((), "", 0, np.empty((0, 6), dtype=np.int64))
@@ -50,7 +50,7 @@ def connect(hub: HubNode, subscriptions: Mapping[str, Sequence[Line]], *, prefix
     tokens = hub.directory / "swarm-tokens"
     enrol_each(hub, subscriptions, file=tokens)
     arguments = ["--receive", "--threads", str(os.cpu_count() or 1)]
-    program = str(binary("downburst-swarm"))
+    program = str(built("downburst-swarm"))
     swarm = Swarm(hub.address, tokens, arguments=arguments, prefix=prefix, binary=program).start()
     try:
         swarm.wait_connected(len(subscriptions), PATIENCE_S)

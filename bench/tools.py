@@ -1,18 +1,6 @@
-"""The programs that a measurement runs: those of the workspace, built by `make setup-test`, and those of peers."""
+"""Programs of peers that a measurement runs."""
 
-import os
 from pathlib import Path
-
-
-def binary(name: str) -> Path:
-    """Find a build of the workspace, a release build if there is one."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "workers" / "target"))
-    for profile in ("release", "debug"):
-        built = target / profile / name
-        if built.is_file():
-            return built
-    raise FileNotFoundError(f"{name} is not built ({target}); run: make setup-test")
-
 
 _ROOT = Path(__file__).resolve().parents[1]
 PEERS = _ROOT / ".cache" / "peers"

@@ -74,7 +74,7 @@ compose() {
 
 # base_images: brings the images that Dockerfile and docker-compose.yml name; where no registry answers, stand-ins are
 # made of Debian's packages under the same names, and BUILD_OPTIONS takes programs and page from this machine's build.
-# base_images test: takes programs that tests have built, without optimisation, if they are there.
+# base_images test: takes the programs that tests have built, which check themselves, if they are there.
 base_images() {
     local purpose=${1:-}
     BUILD_OPTIONS=()
@@ -90,10 +90,11 @@ base_images() {
     [[ -e $CACHE/kafka-jars/done ]] || step base-jars "Kafka's packages, from Maven" "Check the network." fetch_jars
     stand_in kafka apache/kafka:4.1.1 "$CACHE/kafka-jars" "$ROOT/tests/kit/kafka-log4j2.properties"
     BUILD_OPTIONS=(--build-arg "PROGRAMS=programs-of-this-machine" --build-arg "PAGE=page-of-this-machine")
-    "$ROOT/scripts/setup.sh" demo
     if [[ $purpose == test && -x $TARGET/debug/downburst-node && -x $TARGET/debug/downburst-node-kafka ]]; then
+        "$ROOT/scripts/setup.sh" test
         BUILD_OPTIONS+=(--build-arg "PROFILE=debug")
     else
+        "$ROOT/scripts/setup.sh" demo
         "$ROOT/scripts/node-kafka.sh"
     fi
 }

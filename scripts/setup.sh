@@ -15,8 +15,11 @@ main() {
     python
     rust_and_node
     python_environment
-    node_binary
-    node_beside_downburst
+    if [[ $purpose == test ]]; then
+        programs_to_test
+    else
+        node_binary
+    fi
     dashboard
     if [[ $purpose == test ]]; then
         postgresql
@@ -153,23 +156,39 @@ python_environment() {
 node_binary() {
     local input sentence="downburst-node"
     input=$(digest workers/crates workers/Cargo.toml workers/Cargo.lock)
-    built_all && is_current node "$TARGET $input" && return
-    [[ -x $TARGET/release/downburst-node ]] || sentence+=" (a few minutes the first time)"
-    step node "$sentence" "$NETWORK_HINT" \
-        cargo build --release --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET" \
-        -p downburst-node -p downburst-wire -p downburst-load -p downburst-swarm
-    stamp node "$TARGET $input"
+    if ! built_all release || ! is_current node "$TARGET $input"; then
+        [[ -x $TARGET/release/downburst-node ]] || sentence+=" (a few minutes the first time)"
+        step node "$sentence" "$NETWORK_HINT" \
+            cargo build --release --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET" \
+            -p downburst-node -p downburst-wire -p downburst-load -p downburst-swarm
+        stamp node "$TARGET $input"
+    fi
+    node_beside_downburst release
 }
 
-# One `activate` gives both commands.
+# Programs that check themselves (overflows, assertions), built along with the crates' own tests: one build for both.
+programs_to_test() {
+    local input sentence="programs and tests of the crates"
+    input=$(digest workers/crates workers/Cargo.toml workers/Cargo.lock)
+    if ! built_all debug || ! is_current programs-to-test "$TARGET $input"; then
+        [[ -x $TARGET/debug/downburst-node ]] || sentence+=" (some minutes the first time)"
+        step programs-to-test "$sentence" "$NETWORK_HINT" \
+            cargo build --workspace --bins --tests --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET"
+        stamp programs-to-test "$TARGET $input"
+    fi
+    is_current node "$TARGET $input" || node_beside_downburst debug
+}
+
+# node_beside_downburst PROFILE: one `activate` gives both commands.
 node_beside_downburst() {
-    ln -sfn "$TARGET/release/downburst-node" "$ROOT/.venv/bin/downburst-node"
+    ln -sfn "$TARGET/$1/downburst-node" "$ROOT/.venv/bin/downburst-node"
 }
 
+# built_all PROFILE: tells whether all of the programs are there.
 built_all() {
     local program
     for program in downburst-node downburst-wire downburst-load downburst-swarm; do
-        [[ -x $TARGET/release/$program ]] || return 1
+        [[ -x $TARGET/$1/$program ]] || return 1
     done
 }
 

@@ -44,7 +44,7 @@ logs_on_kafka() {
     trap end EXIT
     [[ -f $JARS/done ]] || step kafka-jars "Kafka's packages" "Check the network, then run it again." fetch_broker
     step kafka-build "the log on Kafka (a few minutes the first time)" "See the compiler's message." \
-        kafka_cargo test --no-run
+        kafka_cargo build --bins --tests
     [[ $purpose == contract ]] || step kafka-lint "its formatting and clippy" "Run cargo fmt, or do as clippy says." lint
     local ports
     read -r -a ports < <(free_ports)

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from downburst.local_token import authorization
-from downburst_worker.binary import find_node
+from kit.node import node_binary
 from kit.patience import wait_for
 
 T = TypeVar("T")
@@ -109,11 +109,11 @@ class Starter:
         file = directory / "token"
         file.write_text(token)
         argv = ["receive", "--hub", address or hub.sites, "--token-file", str(file), "--dir", str(directory)]
-        return self._start(site, [*prefix, str(find_node(_named_node())), *argv, *arguments])
+        return self._start(site, [*prefix, node_binary(), *argv, *arguments])
 
     def node(self, *argv: str) -> None:
         """Runs a tool of the node to its good end."""
-        subprocess.run([str(find_node(_named_node())), *argv], check=True, timeout=60)
+        subprocess.run([node_binary(), *argv], check=True, timeout=60)
 
     def received(self, site: str) -> dict[str, bytes]:
         """The files that the site's consumer sees, by path."""
@@ -124,7 +124,8 @@ class Starter:
 
     def _start(self, name: str, argv: list[str]) -> subprocess.Popen[bytes]:
         log = self._stack.enter_context((self.home / f"{name}.log").open("ab"))
-        process = subprocess.Popen(argv, stdout=log, stderr=log)
+        environment = {**os.environ, "DOWNBURST_NODE": node_binary()}
+        process = subprocess.Popen(argv, stdout=log, stderr=log, env=environment)
         self._stack.callback(_end, process)
         return process
 
@@ -133,11 +134,6 @@ class Starter:
 def starter(tmp_path: Path) -> Iterator[Starter]:
     with ExitStack() as stack:
         yield Starter(tmp_path, stack)
-
-
-def _named_node() -> Path | None:
-    named = os.environ.get("DOWNBURST_NODE")
-    return Path(named) if named else None
 
 
 def _up(client: httpx.Client, hub: RunningHub) -> bool:

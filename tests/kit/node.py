@@ -8,7 +8,6 @@ import os
 import queue
 import random
 import secrets
-import shutil
 import signal
 import subprocess
 import threading
@@ -22,6 +21,7 @@ from typing import Any, Self
 from downburst.file_names import decode
 from kit import running
 from kit.patience import wait_for
+from kit.programs import built
 
 Line = dict[str, Any]
 Prefix = Sequence[str]
@@ -38,18 +38,8 @@ class NodeError(AssertionError):
 
 
 def node_binary() -> str:
-    """The built node: ``DOWNBURST_NODE``, else the workspace's target directory."""
-    named = os.environ.get("DOWNBURST_NODE")
-    if named:
-        return named
-    workers = Path(__file__).parents[2] / "workers"
-    for profile in ("release", "debug"):
-        built = workers / "target" / profile / "downburst-node"
-        if built.exists():
-            return str(built)
-    found = shutil.which("downburst-node")
-    assert found, "the node is not built; run: make setup"
-    return found
+    """The built node: ``DOWNBURST_NODE``, else the workspace's."""
+    return os.environ.get("DOWNBURST_NODE") or str(built("downburst-node"))
 
 
 @dataclass

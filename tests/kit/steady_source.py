@@ -37,7 +37,9 @@ class Source(threading.Thread):
     def run(self) -> None:
         """Goes on until told that it is over."""
         url, authorization = f"http://{self.hub.http}", self.hub.authorization
-        with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
+        # As long as `downburst play` tries to connect: a pod that went leaves nobody to say that nobody is there.
+        timeout = httpx.Timeout(60, connect=5)
+        with httpx.Client(base_url=url, timeout=timeout, headers=authorization) as client:
             number = 0
             while not self.over.wait(0.02):
                 number += 1

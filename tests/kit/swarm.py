@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Self
 
 from kit import running
-from kit.node import HubNode, Line, Prefix, node_binary
+from kit.node import HubNode, Line, Prefix
 from kit.patience import wait_for
+from kit.programs import built
 
 
 def swarm_binary() -> str:
-    """The built swarm: `DOWNBURST_SWARM`, else what lies beside the node."""
-    binary = os.environ.get("DOWNBURST_SWARM") or str(Path(node_binary()).with_name("downburst-swarm"))
-    assert Path(binary).exists(), "the swarm is not built; run: make setup-test"
-    return binary
+    """The built swarm: `DOWNBURST_SWARM`, else the workspace's."""
+    return os.environ.get("DOWNBURST_SWARM") or str(built("downburst-swarm"))
 
 
 def enrol(node: HubNode, names: Sequence[str], *subscriptions: Line, file: Path) -> None:

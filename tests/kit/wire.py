@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from kit.capabilities import skip
 from kit.namespaces import Lab
+from kit.programs import built
 
 
 @dataclass(frozen=True)
@@ -134,14 +135,9 @@ class Wire:
 
 
 def wire_binary() -> Path:
-    """Find the built wire: $DOWNBURST_WIRE, else the workspace's release or debug build."""
+    """The built wire: ``DOWNBURST_WIRE``, else the workspace's."""
     named = os.environ.get("DOWNBURST_WIRE")
-    target = Path(os.environ.get("CARGO_TARGET_DIR", _WORKSPACE / "target"))
-    candidates = [Path(named)] if named else [target / kind / "downburst-wire" for kind in ("release", "debug")]
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    raise FileNotFoundError(f"downburst-wire is not built ({candidates[0]}); run: make setup")
+    return Path(named) if named else built("downburst-wire")
 
 
 def interface_counters(lab: Lab, host: str, *, device: str = "eth0") -> dict[str, Any]:
@@ -149,6 +145,3 @@ def interface_counters(lab: Lab, host: str, *, device: str = "eth0") -> dict[str
     listed = json.loads(lab.output(host, ["ip", "-json", "-statistics", "link", "show", device]))
     counters: dict[str, Any] = listed[0]["stats64"]
     return counters
-
-
-_WORKSPACE = Path(__file__).resolve().parents[2] / "workers"

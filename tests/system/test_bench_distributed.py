@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from kit.capabilities import skip
+from kit.programs import with_kafka
 
 ROOT = Path(__file__).resolve().parents[2]
-PROFILES = ("release", "debug")
 
 
 @pytest.mark.system
 def test_throughput_and_scale_out_are_measured_and_complete(tmp_path: Path) -> None:
-    if not any((ROOT / "workers/target" / profile / "downburst-node-kafka").exists() for profile in PROFILES):
-        skip("downburst-node-kafka is not built; run: make node-kafka")
+    if with_kafka() is None:
+        skip("downburst-node-kafka is not built; run: make test-cluster")
     out = tmp_path / "result.json"
     argv = [sys.executable, "-m", "bench.distributed", "--rows", "1,2,3", "--runs", "1", "--products", "400"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}

@@ -9,7 +9,7 @@ import pytest
 from kit.crashes import CrashStory
 from kit.postgres import Postgres, postgres
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.beside]
 
 
 def test_twenty_kills(tmp_path: Path) -> None:

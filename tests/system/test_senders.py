@@ -20,7 +20,7 @@ from kit.read_only import OWN_MOUNTS, read_only
 from kit.sender_scene import FEEDS, Scene
 from kit.senders import nodes_of
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.beside]
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from kit.capabilities import skip
 from kit.kafka import PASSWORD, USER, Kafka
 from kit.node import HubNode, Line, NodeError, Play, SiteNode
 from kit.patience import wait_for
+from kit.programs import with_kafka
 from kit.whole_hub import WholeHub
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.beside]
 
-ROOT = Path(__file__).resolve().parents[2]
 FEED = "NGRID"
 # Than the 15 s that a transaction may take, and the 10 s between two looks of the broker.
 LONGER_S = 30
@@ -29,12 +29,10 @@ OpenNode = Callable[..., HubNode]
 @pytest.fixture
 def binary() -> str:
     """The node that knows Kafka."""
-    places = [ROOT / "workers/target" / profile / "downburst-node-kafka" for profile in ("release", "debug")]
-    named = os.environ.get("DOWNBURST_NODE_KAFKA")
-    built = [named] if named else [str(place) for place in places if place.exists()]
-    if not built:
+    program = os.environ.get("DOWNBURST_NODE_KAFKA") or with_kafka()
+    if program is None:
         skip("downburst-node-kafka is not built; run: make test-cluster")
-    return built[0]
+    return str(program)
 
 
 @pytest.fixture
