@@ -208,7 +208,7 @@ def reports(scene: Scene) -> list[Settled]:
     return found
 
 
-QUICK_ALARMS = {"HEARTBEAT_S": "0.5", "HEARTBEAT_LATE_S": "3", "LOOK_S": "0.5", "END_AFTER_S": "1"}
+QUICK_ALARMS = {"HEARTBEAT_S": "0.5", "HEARTBEAT_LATE_S": "6", "LOOK_S": "0.5", "END_AFTER_S": "1"}
 LARGE, LARGE_BYTES = 12, 1_500_000
 IN_HAND = 3 * 150
 """Receipts of three sites for what the source can have brought in three seconds: batches are written each second."""
