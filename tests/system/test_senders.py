@@ -20,7 +20,7 @@ from kit.read_only import OWN_MOUNTS, read_only
 from kit.sender_scene import FEEDS, Scene
 from kit.senders import nodes_of
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = pytest.mark.system
 
 
 @pytest.fixture
@@ -28,6 +28,7 @@ def scene(tmp_path: Path, server: Postgres, broker: Kafka) -> Scene:
     return Scene(tmp_path, server, broker)
 
 
+@pytest.mark.beside
 def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -> None:
     """At sites; a killed node takes the figures of its last second with it, but no receipt counts twice."""
     one = scene.sender_of("NGRID")
@@ -51,6 +52,7 @@ def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -
     scene.end()
 
 
+@pytest.mark.beside
 def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene: Scene) -> None:
     scene.source.more(30)
     scene.hub.kill_api()
@@ -65,6 +67,7 @@ def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene
     scene.end()
 
 
+@pytest.mark.beside
 def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_is_shut_out(scene: Scene) -> None:
     site, name = scene.sites[0], scene.sites[0].directory.name
     wait_for("two senders serve the site", lambda: len(nodes_of(site)) == 2, 60)
@@ -87,6 +90,7 @@ def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_i
     scene.end()
 
 
+@pytest.mark.beside
 def test_a_site_that_was_away_gets_what_a_short_copy_no_longer_has(
     tmp_path: Path, server: Postgres, broker: Kafka
 ) -> None:
@@ -208,7 +212,7 @@ def reports(scene: Scene) -> list[Settled]:
     return found
 
 
-QUICK_ALARMS = {"HEARTBEAT_S": "0.5", "HEARTBEAT_LATE_S": "6", "LOOK_S": "0.5", "END_AFTER_S": "1"}
+QUICK_ALARMS = {"HEARTBEAT_S": "0.5", "HEARTBEAT_LATE_S": "3", "LOOK_S": "0.5", "END_AFTER_S": "1"}
 LARGE, LARGE_BYTES = 12, 1_500_000
 IN_HAND = 3 * 150
 """Receipts of three sites for what the source can have brought in three seconds: batches are written each second."""
