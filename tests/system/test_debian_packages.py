@@ -240,7 +240,7 @@ def run(*argv: str) -> str:
 
 
 STOP_S = 60
-"""TimeoutStopSec of the units: without cgroups of version 2 no systemd in a namespace hears that all have ended."""
+"""The hub's TimeoutStopSec: without cgroups of version 2 no systemd in a namespace hears that all have ended."""
 STEP = '''"""A step that a later release takes."""
 
 import sqlalchemy as sa
