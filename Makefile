@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a second run finds it done. `make help` lists all.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke air-gap deb \
+.PHONY: help setup setup-test demo test test-all lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke air-gap deb \
 	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people bench-distributed lock clean
 
 help: ## List the targets
@@ -18,6 +18,9 @@ demo: setup ## Run a hub, five sites and several feeds on this machine; options 
 
 test: setup-test ## Run all of the tests: lint, unit, sim, contract, cluster (where it was built), integration, system
 	@scripts/test.sh
+
+test-all: setup-test ## Run the tests that are too long for `test`; continuous integration runs it after `test`
+	@scripts/test.sh test-all
 
 lint: setup-test ## Run ruff, mypy, import-linter, rustfmt, clippy, svelte-check, shellcheck
 	@scripts/test.sh lint

@@ -6,7 +6,9 @@ set -uo pipefail
 source "$(dirname "$0")/steps.sh"
 
 ALL_PARTS=(lint unit sim contract cluster integration system)
-SUMMARY=() PYTEST_LINES=() SKIPPED=() UNSTEADY=() FAILED=0
+# What is too long for `make test`: counts of what tests generate, which are smaller where none is named.
+LONG_COUNTS=(DOWNBURST_CUT_STATES=1000 DOWNBURST_HOSTILE_SESSIONS=1000)
+SUMMARY=() PYTEST_LINES=() PYTEST_LOGS=() SKIPPED=() UNSTEADY=() FAILED=0
 # More that fail than these are no accident of a shared machine, and are not tried a second time.
 MOST_AGAIN=3
 LAST_FAILED=(--last-failed --last-failed-no-failures none)
@@ -31,10 +33,11 @@ run_part() {
     sim) part_sim ;;
     contract) part_contract ;;
     cluster) part_cluster ;;
-    integration) run_pytest integration tests/integration -n 2 -m "not nightly" ;;
+    integration) run_pytest integration tests/integration -n 2 -m "not all and not nightly" ;;
     system) part_system ;;
+    test-all) part_test_all ;;
     nightly) run_pytest nightly tests -m nightly ;;
-    *) fail "There is no part '$1' of the tests." "The parts are: ${ALL_PARTS[*]} nightly" ;;
+    *) fail "There is no part '$1' of the tests." "The parts are: ${ALL_PARTS[*]} test-all nightly" ;;
     esac
 }
 
@@ -54,7 +57,7 @@ part_lint() {
 }
 
 part_unit() {
-    run_pytest unit tests/unit -n 2 -m "not nightly"
+    run_pytest unit tests/unit -n 2 -m "not all and not nightly"
     check unit "crates" cargo test --manifest-path "$MANIFEST" --workspace --exclude downburst-sim --locked --no-fail-fast --quiet
     check unit "dashboard" npm test --silent --prefix services/dashboard
 }
@@ -71,7 +74,7 @@ part_contract() {
     check contract "logs on Kafka" scripts/test-cluster.sh contract
     mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-contract-logs-on-Kafka.log")
     # A file to a worker: tests of one file share a server.
-    run_pytest contract tests/contract -n 2 --dist loadfile -m "not nightly"
+    run_pytest contract tests/contract -n 2 --dist loadfile -m "not all and not nightly"
 }
 
 part_cluster() {
@@ -83,8 +86,29 @@ part_cluster() {
 
 # Tests that judge what happens, and not when, share the machine; the others measure, and have it to themselves.
 part_system() {
-    run_pytest beside tests/system -n 2 --dist loadfile -m "beside and not nightly"
-    run_pytest system tests/system -m "not beside and not nightly"
+    run_pytest beside tests/system -n 2 --dist loadfile -m "beside and not all and not nightly"
+    run_pytest system tests/system -m "not beside and not all and not nightly"
+}
+
+# The tests that are marked so, and those of the crates that read one of the counts.
+part_test_all() {
+    local targets
+    export "${LONG_COUNTS[@]}"
+    run_pytest all-beside tests -n 2 --dist loadfile -m "all and not nightly and (beside or not system)"
+    run_pytest all-system tests -m "all and not nightly and system and not beside"
+    mapfile -t targets < <(crates_tests_that_read "${LONG_COUNTS[@]%%=*}")
+    if ((${#targets[@]})); then
+        check test-all "crates, long" cargo test --manifest-path "$MANIFEST" --workspace --locked --no-fail-fast "${targets[@]}"
+    fi
+}
+
+# crates_tests_that_read VARIABLE...: "--test" and the name, on a line each, of each test target of a crate with a
+# variable's name in it.
+crates_tests_that_read() {
+    local variables
+    printf -v variables '%s\n' "$@"
+    grep --recursive --files-with-matches --fixed-strings --word-regexp -e "${variables%$'\n'}" workers/crates/*/tests |
+        sed -E 's#^.*/tests/([^/]+).*#\1#; s/\.rs$//; s/^/--test\n/' | paste -d ' ' - - | sort -u | tr ' ' '\n'
 }
 
 run_pytest() {
@@ -95,12 +119,21 @@ run_pytest() {
     fi
     shift 2
     local log=$LOGS/test-$part-pytest.log failed_before=$FAILED
-    check "$part" "pytest" "$VENV_PYTHON" -m pytest "$folder" "$@"
+    check "$part" "pytest" some_pytest "$folder" --durations=25 --durations-min=1 "$@"
+    PYTEST_LOGS+=("$log")
     PYTEST_LINES+=("$part: $(grep -E '^=+ .* in [0-9.]+s.*=+$' "$log" | tail -n1)")
     mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$log")
-    if ((FAILED > failed_before)) && [[ $part =~ ^(contract|integration|beside|system)$ ]]; then
+    if ((FAILED > failed_before)) && [[ $part =~ ^(contract|integration|beside|system|all-.*)$ ]]; then
         try_again "$part" "$log" "$VENV_PYTHON" -m pytest "$folder" "${LAST_FAILED[@]}"
     fi
+}
+
+# A choice of tests that is empty is no failure: pytest ends with 5 then, and says so.
+# shellcheck disable=SC2317 # called by check
+some_pytest() {
+    local code=0
+    "$VENV_PYTHON" -m pytest "$@" || code=$?
+    return $((code == 5 ? 0 : code))
 }
 
 # Real brokers, namespaces and browsers share a machine with others: a few tests that failed are run once more, alone.
@@ -145,9 +178,17 @@ close() {
         printf '\n── failed, and passed when run again alone: look for the cause\n'
         printf '%s\n' "${UNSTEADY[@]}"
     fi
+    slowest
     printf '\n── summary (%d s)\n' "$SECONDS"
     printf '%s\n' "${SUMMARY[@]}"
     printf '%s\n' "${PYTEST_LINES[@]}"
+}
+
+# The slowest tests of all parts of this run, from what each run of pytest printed: where time can be saved.
+slowest() {
+    local lines
+    lines=$(cat /dev/null "${PYTEST_LOGS[@]}" | grep -E '^[0-9.]+s (call|setup|teardown) ' | sort -rn | head -n 25)
+    [[ -z $lines ]] || printf '\n── slowest tests\n%s\n' "$lines"
 }
 
 main "$@"

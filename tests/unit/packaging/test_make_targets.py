@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-STABLE = {"help", "setup", "demo", "test", "lint", "nightly", "test-cluster", "compose-smoke", "bench"}
+STABLE = {"help", "setup", "demo", "test", "test-all", "lint", "nightly", "test-cluster", "compose-smoke", "bench"}
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -60,6 +60,40 @@ def test_scripts_stop_at_the_first_error_or_say_why_not() -> None:
         assert script.stat().st_mode & 0o111, f"{script.name} can't be executed"
 
 
-def test_continuous_integration_runs_the_test_command() -> None:
-    assert "exec make test" in (ROOT / ".ci" / "run").read_text()
-    assert "make test" in (ROOT / "CONTRIBUTING.md").read_text()
+@pytest.mark.parametrize(
+    ("test", "test_all", "code"),
+    [("true", "true", 0), ("false", "true", 1), ("true", "false", 1), ("false", "false", 1)],
+)
+def test_continuous_integration_runs_both_test_commands_and_fails_with_either(
+    tmp_path: Path, test: str, test_all: str, code: int
+) -> None:
+    stand_in = tmp_path / "make"
+    outcome = f"case $1 in test) {test};; test-all) {test_all};; esac"
+    stand_in.write_text(f'#!/bin/sh\necho "make $*" >>{tmp_path}/ran\n{outcome}\n')
+    stand_in.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run([str(ROOT / ".ci" / "run")], capture_output=True, check=False, env=environment)
+    assert done.returncode == code
+    assert (tmp_path / "ran").read_text() == "make test\nmake test-all\n"
+
+
+def test_what_is_for_test_all_or_for_nights_is_left_out_of_every_part_of_test() -> None:
+    parts = (ROOT / "scripts" / "test.sh").read_text()
+    chosen = re.findall(r'^.*run_pytest (?!nightly|all-).*-m "(.*)".*$', parts, re.MULTILINE)
+    assert len(chosen) == 5
+    assert all(marks.endswith("not all and not nightly") for marks in chosen)
+
+
+def test_an_unknown_part_of_the_tests_is_refused_with_the_parts_that_exist() -> None:
+    script = str(ROOT / "scripts" / "test.sh")
+    done = subprocess.run([script, "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "The parts are: lint unit sim contract cluster integration system test-all nightly" in done.stderr
+
+
+def test_counts_of_long_tests_are_read_where_test_all_looks_for_them() -> None:
+    counts = re.findall(r"DOWNBURST_[A-Z_]+(?==1000)", (ROOT / "scripts" / "test.sh").read_text())
+    assert counts == ["DOWNBURST_CUT_STATES", "DOWNBURST_HOSTILE_SESSIONS"]
+    sources = sorted((ROOT / "workers" / "crates").glob("*/src/**/*.rs"))
+    elsewhere = [str(source) for source in sources if any(count in source.read_text() for count in counts)]
+    assert not elsewhere, "tests that read these counts belong in workers/crates/*/tests"
