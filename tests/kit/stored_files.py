@@ -1,0 +1,81 @@
+"""The catalogue of stored files, `tests/golden/files.json`: each file of a hub's and of a site's directory, and what it promises.
+
+A new file of a release gets an entry there: where it lies, what it holds, what holds after `kill -9` and after a power cut, what
+tells that it is damaged, what happens then, and the tests that show it. `docs/reliability.md` is made from it
+(`cd tests && ../.venv/bin/python -m unit.reliability.write_table`).
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Place = Literal["hub", "site"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One kind of file. `paths` are `hub:PATTERN` or `site:PATTERN`, relative to the directory of the hub or of the site."""
+
+    paths: tuple[str, ...]
+    holds: str
+    kind: str
+    """`state`, `journal`, `copy`, `transient`, `lock`, `mark` or `output`; the catalogue says what they mean."""
+    kill: str
+    power: str
+    checksum: str
+    damaged: str
+    tests: tuple[str, ...]
+    """FILE::NAME of tests that show the promises."""
+
+    def is_at(self, place: Place, path: str) -> bool:
+        """True for a path below the directory of a hub or a site, with `/` between its parts."""
+        return any(_regex(pattern).fullmatch(f"{place}:{path}") for pattern in self.paths)
+
+
+def stored_files() -> list[StoredFile]:
+    """Every entry, in the catalogue's order: the first that matches a path is its own."""
+    entries = json.loads(CATALOGUE.read_text(encoding="utf-8"))["files"]
+    return [
+        StoredFile(**{**entry, "paths": tuple(entry["paths"]), "tests": tuple(entry["tests"])}) for entry in entries
+    ]
+
+
+def entry_of(place: Place, path: str) -> StoredFile | None:
+    """The entry of a file; None if the catalogue lacks it."""
+    return next((entry for entry in stored_files() if entry.is_at(place, path)), None)
+
+
+def unlisted(place: Place, directory: Path) -> Iterator[str]:
+    """Files below a real directory that no entry describes."""
+    for path in sorted(directory.rglob("*")):
+        relative = path.relative_to(directory).as_posix()
+        if not path.is_dir() and entry_of(place, relative) is None:
+            yield relative
+
+
+def markdown() -> str:
+    """The table of `docs/reliability.md`."""
+    rows = [" | ".join(HEADINGS), " | ".join("---" for _ in HEADINGS)]
+    for entry in stored_files():
+        paths = "<br>".join(f"`{path}`" for path in entry.paths)
+        tests = "<br>".join(f"`{test.split('::')[1]}`" for test in entry.tests) or "-"
+        columns = (paths, entry.holds, entry.kill, entry.power, entry.checksum, entry.damaged, tests)
+        rows.append(" | ".join(columns))
+    return "".join(f"| {row} |\n" for row in rows)
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
+    known = _REGEXES.get(pattern)
+    if known is None:
+        pieces = re.split(r"(\*\*|\*)", pattern)
+        whole = "".join({"**": ".*", "*": "[^/]*"}.get(piece, re.escape(piece)) for piece in pieces)
+        known = _REGEXES[pattern] = re.compile(whole)
+    return known
+
+
+CATALOGUE = Path(__file__).parents[1] / "golden" / "files.json"
+HEADINGS = ("file", "holds", "after `kill -9`", "after a power cut", "checksum", "damaged", "test")
+_REGEXES: dict[str, re.Pattern[str]] = {}
