@@ -36,7 +36,7 @@ run_part() {
     integration) run_pytest integration tests/integration -n 2 -m "not all and not nightly" ;;
     system) part_system ;;
     test-all) part_test_all ;;
-    nightly) run_pytest nightly tests -m nightly ;;
+    nightly) run_marked nightly nightly -m nightly ;;
     *) fail "There is no part '$1' of the tests." "The parts are: ${ALL_PARTS[*]} test-all nightly" ;;
     esac
 }
@@ -94,12 +94,23 @@ part_system() {
 part_test_all() {
     local targets
     export "${LONG_COUNTS[@]}"
-    run_pytest all-beside tests -n 2 --dist loadfile -m "all and not nightly and (beside or not system)"
-    run_pytest all-system tests -m "all and not nightly and system and not beside"
+    run_marked all-beside all -n 2 --dist loadfile -m "all and not nightly and (beside or not system)"
+    run_marked all-system all -m "all and not nightly and system and not beside"
     mapfile -t targets < <(crates_tests_that_read "${LONG_COUNTS[@]%%=*}")
     if ((${#targets[@]})); then
         check test-all "crates, long" cargo test --manifest-path "$MANIFEST" --workspace --locked --no-fail-fast "${targets[@]}"
     fi
+}
+
+# run_marked PART MARK ARGUMENT...: runs pytest on the files that name a mark, a folder at a time: modules of two folders
+# may have the same name.
+run_marked() {
+    local part=$1 mark=$2 folder files
+    shift 2
+    for folder in unit contract integration system; do
+        mapfile -t files < <(grep --recursive --files-with-matches --include='test_*.py' "mark\.$mark\b" "tests/$folder" | sort)
+        ((${#files[@]} == 0)) || run_pytest "$part-$folder" "tests/$folder" "${files[@]}" "$@"
+    done
 }
 
 # crates_tests_that_read VARIABLE...: "--test" and the name, on a line each, of each test target of a crate with a
@@ -111,15 +122,17 @@ crates_tests_that_read() {
         sed -E 's#^.*/tests/([^/]+).*#\1#; s/\.rs$//; s/^/--test\n/' | paste -d ' ' - - | sort -u | tr ' ' '\n'
 }
 
+# run_pytest PART FOLDER [FILE...] ARGUMENT...: the tests of a folder, or of some of its files.
 run_pytest() {
-    local part=$1 folder=$2
+    local part=$1 folder=$2 where=("$2")
     if [[ -z $(find "$folder" -name 'test_*.py' -print -quit) ]]; then
-        SUMMARY+=("$(printf '%-12s %-22s %s' "$part" pytest "no tests in $folder")")
+        SUMMARY+=("$(printf '%-22s %-22s %s' "$part" pytest "no tests in $folder")")
         return
     fi
     shift 2
+    [[ ${1-} != tests/* ]] || where=()
     local log=$LOGS/test-$part-pytest.log failed_before=$FAILED
-    check "$part" "pytest" some_pytest "$folder" --durations=25 --durations-min=1 "$@"
+    check "$part" "pytest" some_pytest "${where[@]}" --durations=25 --durations-min=1 "$@"
     PYTEST_LOGS+=("$log")
     PYTEST_LINES+=("$part: $(grep -E '^=+ .* in [0-9.]+s.*=+$' "$log" | tail -n1)")
     mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$log")
@@ -166,7 +179,7 @@ check() {
         word="FAILED ($log)"
         FAILED=$((FAILED + 1))
     fi
-    SUMMARY+=("$(printf '%-12s %-22s %s in %d s' "$part" "$name" "$word" $((SECONDS - started)))")
+    SUMMARY+=("$(printf '%-22s %-22s %s in %d s' "$part" "$name" "$word" $((SECONDS - started)))")
 }
 
 close() {
