@@ -1,7 +1,8 @@
-"""The catalogue of stored files, `tests/golden/files.json`: each file of a hub's and of a site's directory, and what it promises.
+"""The catalogue of stored files, `tests/golden/files.json`: each file of a hub's and of a site's directory.
 
-A new file of a release gets an entry there: where it lies, what it holds, what holds after `kill -9` and after a power cut, what
-tells that it is damaged, what happens then, and the tests that show it. `docs/reliability.md` is made from it
+A new file of a release gets an entry there: where it lies, what it holds, what holds after `kill -9` and after a
+power cut, what tells that it is damaged, what happens then, and the tests that show it. `docs/reliability.md` is
+made from it
 (`cd tests && ../.venv/bin/python -m unit.reliability.write_table`).
 """
 
@@ -17,7 +18,7 @@ Place = Literal["hub", "site"]
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """One kind of file. `paths` are `hub:PATTERN` or `site:PATTERN`, relative to the directory of the hub or of the site."""
+    """One kind of file. `paths` are `hub:PATTERN` or `site:PATTERN`, relative to the directory of the hub or site."""
 
     paths: tuple[str, ...]
     holds: str
