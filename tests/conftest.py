@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from downburst.clock import FakeClock
 from downburst.ledger import Ledger
+from downburst.supervision import FAULTS
 from kit import running
 
 
@@ -18,6 +19,12 @@ def nothing_left_running() -> Iterator[None]:
     yield
     for command in running.end_what_is_left():
         print(f"ended after the test: {command}")
+
+
+@pytest.fixture(autouse=True)
+def no_faults_of_others() -> None:
+    """What handlers of an earlier test met is no news in this one."""
+    FAULTS.forget()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
 from downburst.errors import BadInput
 from downburst.ledger import Book
 from downburst.moments import coming_moment
+from downburst.network.receiver_addresses import check_address
 from downburst_api.guard import caller_of
 from downburst_api.pages import Documented, Paged
 from downburst_api.runtime import Runtime, runtime_of
@@ -155,15 +156,6 @@ def receiver_out(receiver: Receiver) -> dict[str, Any]:
     """A receiver as it is told."""
     values = asdict(receiver)
     return {"receiver": values.pop("name"), **values}
-
-
-def check_address(kind: ReceiverKind, address: str) -> None:
-    """Refuses an address that does not fit the kind."""
-    is_mail = kind is ReceiverKind.MAIL
-    if is_mail != ("@" in address and "://" not in address):
-        raise BadInput("mail needs an address such as ops@example.edu, the others a URL; correct `address`")
-    if not is_mail and not address.startswith(("http://", "https://")):
-        raise BadInput(f"a {kind.value} has an address with http:// or https://; correct `address`")
 
 
 def window(begins: str | None, minutes: float, now: datetime) -> tuple[datetime | None, datetime]:

@@ -11,7 +11,8 @@ from downburst.alarms import AlarmKind, Receiver, ReceiverKind, Silence
 from downburst.events import SitesChanged
 from downburst.ledger import Book
 from downburst.model import Site
-from downburst_api.alarms import Begins, check_address, receiver_out, window
+from downburst.network.receiver_addresses import check_address
+from downburst_api.alarms import Begins, receiver_out, window
 from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of

@@ -30,6 +30,8 @@ class AlarmKind(StrEnum):
     CIRCUIT = "circuit"
     PREDICTION = "prediction"
     """Plans of a feed predict latencies that are far from what is measured."""
+    INTERNAL_FAULT = "internal-fault"
+    """A handler of the hub met an error that it does not know, set something aside and went on."""
 
 
 class ReceiverKind(StrEnum):

@@ -14,6 +14,7 @@ from downburst.events import SiteProgress
 from downburst.live import RetentionWarning, SiteSession
 from downburst.model import Feed, LatencyKind, Plan, Site, Subscription
 from downburst.sheet import Sheet
+from downburst.supervision import HandlerFault
 from downburst_alarms.gaps import Gaps
 
 
@@ -42,12 +43,24 @@ class Situation:
     disk_bytes: int | None = None
     standstills: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
     """By site and feed, since when products wait and none is taken."""
+    faults: Sequence[HandlerFault] = ()
+    """What handlers met of late and did not know."""
 
 
 def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]:
     """What is wrong."""
     found: list[Condition] = []
-    for look in (_objectives, _silences, _sites, _credentials, _hub_disk, _retention, _circuits, _predictions):
+    for look in (
+        _objectives,
+        _silences,
+        _sites,
+        _credentials,
+        _hub_disk,
+        _retention,
+        _circuits,
+        _predictions,
+        _faults,
+    ):
         found.extend(look(situation, settings))
     return found
 
@@ -265,6 +278,12 @@ def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Cond
         sentence = f"plans of {plan.feed} predict {ratio:.2g} times the p99 that sites measure"
         step = f"the feed keeps its transport meanwhile; compare what differs: downburst plans show '{plan.feed}'"
         yield Condition(AlarmKind.PREDICTION, sentence, step, plan.feed)
+
+
+def _faults(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
+    for fault in situation.faults:
+        step = "the hub goes on without it; send the trace in its log to the maintainers of Downburst"
+        yield Condition(AlarmKind.INTERNAL_FAULT, fault.sentence, step, subject=fault.handler)
 
 
 def _ms(value: float) -> str:

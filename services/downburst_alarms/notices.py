@@ -2,12 +2,10 @@
 
 import asyncio
 import smtplib
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.message import EmailMessage
-from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -16,6 +14,8 @@ import httpx
 from downburst.alarm_settings import AlarmSettings
 from downburst.alarms import Alarm, Receiver, ReceiverKind
 from downburst.errors import Failure
+from downburst.network.pinned import NotPublic, PublicTransport
+from downburst.network.receiver_addresses import check_address
 
 
 class Teller(Protocol):
@@ -35,6 +35,8 @@ class NetworkTeller:
 
     async def tell(self, receiver: Receiver, alarm: Alarm, now: datetime) -> None:
         """Tells of an alarm's beginning, or of its end if it has ended."""
+        # What an earlier release let pass may lie in the ledger.
+        check_address(receiver.kind, receiver.address)
         match receiver.kind:
             case ReceiverKind.WEBHOOK:
                 await self._post(receiver, receiver.address, webhook_body(self.hub, alarm))
@@ -45,15 +47,27 @@ class NetworkTeller:
                 await asyncio.to_thread(self._mail, receiver, mail(self.hub, alarm, receiver, self.settings))
 
     async def _post(self, receiver: Receiver, address: str, body: object) -> None:
-        if receiver.owner is not None and not self.settings.site_webhooks_inside:
-            await _check_outside(receiver, address)
         try:
-            async with httpx.AsyncClient(timeout=ANSWER_S, transport=self.transport) as client:
-                answer = await client.post(address, json=body)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            # Each reading has a limit of its own; an answer that drips in byte by byte needs one for the whole.
+            async with (
+                asyncio.timeout(WHOLE_ANSWER_S),
+                httpx.AsyncClient(timeout=ANSWER_S, transport=self._way_to(receiver)) as client,
+                # The answer's body is never read, however long it is; nor is a redirection followed.
+                client.stream("POST", address, json=body, follow_redirects=False) as answer,
+            ):
+                if not answer.is_success:
+                    raise _unreached(receiver, f"it answered {answer.status_code}")
+        except NotPublic:
+            reason = "its address is not a public one, which receivers of sites need (alarms.site_webhooks_inside)"
+            raise _unreached(receiver, reason) from None
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             raise _unreached(receiver, str(error) or type(error).__name__) from None
-        if not answer.is_success:
-            raise _unreached(receiver, f"it answered {answer.status_code}")
+
+    def _way_to(self, receiver: Receiver) -> httpx.AsyncBaseTransport | None:
+        """Whoever administers a site must not make the hub speak to what only the hub can reach."""
+        if self.transport is None and receiver.owner is not None and not self.settings.site_webhooks_inside:
+            return PublicTransport()
+        return self.transport
 
     def _mail(self, receiver: Receiver, message: EmailMessage) -> None:
         parts = urlsplit(self.settings.smtp_url)
@@ -69,20 +83,6 @@ class NetworkTeller:
                 server.send_message(message)
         except (OSError, smtplib.SMTPException) as error:
             raise _unreached(receiver, str(error) or type(error).__name__) from None
-
-
-async def _check_outside(receiver: Receiver, address: str) -> None:
-    """Whoever administers a site must not make the hub speak to what only the hub can reach."""
-    parts = urlsplit(address)
-    try:
-        loop, port = asyncio.get_running_loop(), parts.port or (443 if parts.scheme == "https" else 80)
-        found = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    except (OSError, ValueError) as error:
-        raise _unreached(receiver, str(error)) from None
-    if not all(ip_address(one[4][0]).is_global for one in found):
-        raise _unreached(
-            receiver, "its address is not a public one, which receivers of sites need (alarms.site_webhooks_inside)"
-        )
 
 
 def webhook_body(hub: str, alarm: Alarm) -> Mapping[str, Any]:
@@ -134,11 +134,12 @@ def headline(hub: str, alarm: Alarm) -> str:
 
 def _unreached(receiver: Receiver, reason: str) -> Failure:
     return Failure(
-        f"the receiver {receiver.name} can't be told by {receiver.kind.value}: {reason}; "
+        f"the receiver {receiver.name} can't be told by {receiver.kind.value}: {' '.join(reason.split())[:300]}; "
         f"try it with `downburst alarms test {receiver.name}`"
     )
 
 
 ANSWER_S = 10.0
+WHOLE_ANSWER_S = 15.0
 ALERTMANAGER_HOLDS_S = 300.0
 """So long an alert stands there after it was told last; it is told each minute."""

@@ -1,7 +1,6 @@
 """Looks again and again, begins and ends alarms, and has receivers told once of each."""
 
 import asyncio
-import logging
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -11,13 +10,14 @@ from functools import partial
 from downburst.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind, Silence
 from downburst.bus import Bus
 from downburst.clock import Clock, from_us
-from downburst.errors import DownburstError, LedgerAway
+from downburst.errors import DownburstError
 from downburst.events import TrafficSeen
 from downburst.ledger import Book, Ledger
 from downburst.ledger.latency_selection import Selection
 from downburst.live import LiveState
 from downburst.model import LatencyKind
 from downburst.settings import Settings
+from downburst.supervision import FAULTS, attempt, keep, side_by_side
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import Gaps, gaps_of_history
 from downburst_alarms.notices import Teller
@@ -44,15 +44,19 @@ class AlarmWatch:
         self._frontiers: dict[tuple[str, str], tuple[int, datetime]] = {}
         self._repeated_at: datetime | None = None
         self._unreached: set[tuple[str | None, str]] = set()
+        self._told: set[tuple[int, bool]] = set()
+        """What receivers were told and the ledger did not take a note of yet."""
 
     async def run(self) -> None:
         """Looks for good."""
         self._gaps = gaps_of_history(await self._ledger.read(lambda book: book.traffic.minutes()))
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow())
-            tasks.create_task(self._again_and_again(self.look))
+        every_s = self._settings.alarms.look_s
+        await side_by_side(
+            keep("alarms.traffic", self._follow),
+            keep("alarms.look", self.look, every_s=every_s),
             # Apart, because a receiver that does not answer must not keep anybody from looking.
-            tasks.create_task(self._again_and_again(self.tell))
+            keep("alarms.tell", self.tell, every_s=every_s),
+        )
 
     async def tell_as_a_test(self, receiver: Receiver) -> None:
         """Tells a receiver of an alarm that is none; raises why it can't."""
@@ -79,28 +83,19 @@ class AlarmWatch:
         """Has receivers told of what they were not told yet."""
         now = self._clock.now()
         waiting, receivers, silences, standing = await self._ledger.read(_to_tell)
-        for alarm in waiting:
-            if any(silence.covers(alarm, now) for silence in silences):
-                if alarm.ended_at is None:
-                    continue
-            else:
-                await self._tell_all(receivers, alarm, now)
-            await self._ledger.write(partial(_note, alarm=alarm))
+        silenced = {alarm.number for alarm in waiting if any(one.covers(alarm, now) for one in silences)}
+        to_tell = [alarm for alarm in waiting if alarm.number not in silenced and _news(alarm) not in self._told]
+        await self._tell_all(receivers, to_tell, now)
+        # Whatever becomes of the note, nobody hears of the same twice.
+        self._told |= set(map(_news, to_tell))
+        noted = [alarm for alarm in waiting if alarm.number not in silenced or alarm.ended_at is not None]
+        if noted:
+            await self._ledger.write(partial(_note, alarms=noted))
+        self._told.clear()
         if self._repeated_at is None or now - self._repeated_at >= REPEAT:
             self._repeated_at = now
             repeated = [one for one in receivers if one.kind is ReceiverKind.ALERTMANAGER]
-            for alarm in standing:
-                if alarm.told_at is not None:
-                    await self._tell_all(repeated, alarm, now)
-
-    async def _again_and_again(self, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            try:
-                await work()
-            except LedgerAway as error:
-                # Said by the one that watches the ledger; what is known here is kept until it is back.
-                _LOG.info("alarms wait for the ledger: %s", error.sentence)
-            await asyncio.sleep(self._settings.alarms.look_s)
+            await self._tell_all(repeated, [alarm for alarm in standing if alarm.told_at is not None], now)
 
     async def _follow(self) -> None:
         with self._bus.subscribe(TrafficSeen, limit=QUEUE) as events:
@@ -133,6 +128,7 @@ class AlarmWatch:
             disk_free_bytes=disk.free,
             disk_bytes=disk.total,
             standstills=self._standstills(now),
+            faults=FAULTS.recent(now),
         )
 
     def _standstills(self, now: datetime) -> dict[tuple[str, str], datetime]:
@@ -166,11 +162,19 @@ class AlarmWatch:
     def _ends_after(self) -> timedelta:
         return timedelta(seconds=self._settings.alarms.end_after_s)
 
-    async def _tell_all(self, receivers: list[Receiver], alarm: Alarm, now: datetime) -> None:
-        await asyncio.gather(*(self._tell_one(one, alarm, now) for one in receivers if one.wants(alarm)))
+    async def _tell_all(self, receivers: list[Receiver], alarms: list[Alarm], now: datetime) -> None:
+        """Each receiver hears its alarms in their order; the failure of one, of whatever kind, is its own."""
+        wishes = [(one, [alarm for alarm in alarms if one.wants(alarm)]) for one in receivers]
+        await asyncio.gather(*(self._tell_one(one, wanted, now) for one, wanted in wishes if wanted))
 
-    async def _tell_one(self, receiver: Receiver, alarm: Alarm, now: datetime) -> None:
-        """Tries a few times; who can't be reached is said once, until it can."""
+    async def _tell_one(self, receiver: Receiver, alarms: list[Alarm], now: datetime) -> None:
+        """Ends at the first alarm that the receiver can't be told: the others are kept waiting by one try at most."""
+        for alarm in alarms:
+            work = partial(self._reach, receiver, alarm, now)
+            if not await attempt("alarms.receiver", work, what=f"receiver {receiver.name} of {_owner(receiver)}"):
+                return
+
+    async def _reach(self, receiver: Receiver, alarm: Alarm, now: datetime) -> bool:
         who = (receiver.owner, receiver.name)
         retries_s = () if who in self._unreached else RETRIES_S
         for wait_s in (*retries_s, None):
@@ -178,14 +182,19 @@ class AlarmWatch:
                 await self._teller.tell(receiver, alarm, now)
             except DownburstError as error:
                 if wait_s is None:
-                    if who not in self._unreached:
-                        self._unreached.add(who)
-                        await self._say(error.sentence, "correct the receiver's address, or its server")
-                    return
+                    await self._say_unreached(who, error.sentence)
+                    return False
                 await asyncio.sleep(wait_s)
             else:
-                self._unreached.discard(who)
-                return
+                break
+        self._unreached.discard(who)
+        return True
+
+    async def _say_unreached(self, who: tuple[str | None, str], sentence: str) -> None:
+        """Once, until it can be reached."""
+        if who not in self._unreached:
+            self._unreached.add(who)
+            await self._say(sentence, "correct the receiver's address, or its server")
 
 
 def _to_tell(book: Book) -> tuple[list[Alarm], list[Receiver], list[Silence], list[Alarm]]:
@@ -193,11 +202,20 @@ def _to_tell(book: Book) -> tuple[list[Alarm], list[Receiver], list[Silence], li
     return book.alarms.to_tell(), receivers, book.silences.current(), book.alarms.open()
 
 
-def _note(book: Book, alarm: Alarm) -> None:
-    book.alarms.told(alarm)
+def _note(book: Book, alarms: list[Alarm]) -> None:
+    for alarm in alarms:
+        book.alarms.told(alarm)
 
 
-_LOG = logging.getLogger("downburst.alarms")
+def _news(alarm: Alarm) -> tuple[int, bool]:
+    """What is told of an alarm: its beginning or its end."""
+    return alarm.number, alarm.ended_at is not None
+
+
+def _owner(receiver: Receiver) -> str:
+    return f"site {receiver.owner}" if receiver.owner is not None else "the hub"
+
+
 QUEUE = 1024
 REPEAT = timedelta(seconds=60)
 RETRIES_S = (1.0, 4.0)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
@@ -42,6 +43,7 @@ from downburst.model import (
     Transport,
 )
 from downburst.settings import Settings
+from downburst.supervision import attempt, keep, start
 from downburst_worker import circuit_lines, lines
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.asking import Asking
@@ -126,14 +128,14 @@ class Agent(Asking):
         """Starts the node and waits until it has all it needs; raises why if it can't."""
         await self._node.start()
         self._tasks = [
-            asyncio.create_task(self._follow(), name="agent-follower"),
-            asyncio.create_task(self._catch_up(), name=CATCHING_UP),
+            start("agent.changes", keep("agent.changes", self._follow)),
+            start(CATCHING_UP, keep(CATCHING_UP, self._catch_up)),
         ]
         if self._settings.kafka.products != "here":
-            self._tasks.append(asyncio.create_task(self._look_around(), name="agent-looking-around"))
+            self._tasks.append(start("agent.neighbours", keep("agent.neighbours", self._look_around)))
         if self._seat is not None:
-            answering = self._elsewhere.answer_for_good(self._seat.name, self._node.ask)
-            self._tasks.append(asyncio.create_task(answering, name="agent-answering"))
+            answer = partial(self._elsewhere.answer_for_good, self._seat.name, self._node.ask)
+            self._tasks.append(start("agent.elsewhere", keep("agent.elsewhere", answer)))
 
     async def stop(self) -> None:
         """Stops the node cleanly and waits until it is gone."""
@@ -209,7 +211,7 @@ class Agent(Asking):
             await self._apply_upstreams()
             await self._apply_ldm()
         self._say(NodeChanged(self._clock.now(), running=True, restarts=self.restarts))
-        await self._books.take_waiting_batches()
+        self._books.look_for_batches()
 
     def _start_job(self) -> Line:
         settings = self._settings
@@ -358,12 +360,15 @@ class Agent(Asking):
     async def _follow(self) -> None:
         with self._bus.subscribe(FeedsChanged, SitesChanged, SubscriptionsChanged, PlanMade, limit=256) as changes:
             async for change in changes:
+                work = partial(self._follow_one, change, lost=changes.take_dropped())
                 try:
-                    await self._follow_one(change, lost=changes.take_dropped())
+                    await attempt("agent.change", work, what=f"the change {type(change).__name__}")
                 except NodeAway:
                     pass
                 except LedgerAway:
                     self._missed = True
+                except DownburstError as error:
+                    await self._fault(f"the node did not take a change of the settings: {error.sentence}")
 
     async def _follow_one(self, change: Event, *, lost: int) -> None:
         if lost:
@@ -487,6 +492,6 @@ def _because(reason: str | None) -> str:
 
 
 _LOG = logging.getLogger("downburst.agent")
-CATCHING_UP = "agent-catching-up"
+CATCHING_UP = "agent.catching-up"
 CATCH_UP_S = 1.0
 LOOK_S = 0.5

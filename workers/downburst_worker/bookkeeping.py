@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from downburst.errors import BrokersAway, DownburstError, LedgerAway
+from downburst.errors import DownburstError, Failure, LedgerAway
 from downburst.ledger import Book, Ledger
 from downburst.model import Head, LegCounters, TrafficMinute
+from downburst.supervision import FAULTS
 
 BatchLoader = Callable[[Path], Awaitable[object]]
 """Brings one batch file into the ledger, once; raises ValueError or KeyError if the file can't be understood."""
@@ -103,6 +104,10 @@ class Bookkeeping:
             if self._batches_wait:
                 return
 
+    def look_for_batches(self) -> None:
+        """Has `catch_up` load what lies there: nobody waits for it, whatever is in it."""
+        self._batches_wait = True
+
     async def catch_up(self) -> None:
         """Once more what the ledger did not take before, if there is anything."""
         await self._write_counts()
@@ -114,11 +119,13 @@ class Bookkeeping:
             return
         try:
             await self._load_batch(path)
-        except (LedgerAway, BrokersAway):
+        except Failure as error:
+            # The hub can't do it now: nothing is known against the batch.
+            _LOG.info("batch %s waits: %s", path.name, error.sentence)
             self._batches_wait = True
             return
-        except (ValueError, KeyError, TypeError):
-            _LOG.exception("batch %s can't be understood", path)
+        except Exception as error:  # noqa: BLE001
+            FAULTS.caught("node.batch", error, f"the batch of receipts {path.name}")
             await asyncio.to_thread(path.rename, path.with_suffix(".bad"))
             await self._put_aside(path)
             return

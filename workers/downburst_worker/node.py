@@ -10,10 +10,12 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from downburst.clock import Clock
 from downburst.errors import DownburstError, Failure, NodeAway, from_node
+from downburst.supervision import FAULTS, attempt, start
 
 Line = dict[str, Any]
 
@@ -55,7 +57,7 @@ class NodeProcess:
     async def start(self) -> None:
         """Starts the child and waits until it is ready; raises why if the first start fails."""
         first = asyncio.get_running_loop().create_future()
-        self._keeper = asyncio.create_task(self._keep(first), name="node-keeper")
+        self._keeper = start("node.keeper", self._keep(first))
         await first
 
     async def stop(self) -> None:
@@ -130,8 +132,12 @@ class NodeProcess:
             _fail(first, Failure(f"the node {reason}; check the setting `node` (DOWNBURST_NODE)"))
             return reason
         self._process = process
-        tasks = [asyncio.create_task(work) for work in (self._hear(process), self._log(process), self._handle())]
-        ready = asyncio.create_task(self._make_ready(process, first))
+        tasks = [
+            start("node.lines", self._hear(process)),
+            start("node.log", self._log(process)),
+            start("node.events", self._handle()),
+        ]
+        ready = start("node.ready", self._make_ready(process, first))
         try:
             await process.wait()
             await asyncio.wait(tasks[:2], timeout=DRAIN_S)
@@ -148,8 +154,9 @@ class NodeProcess:
 
     async def _make_ready(self, process: asyncio.subprocess.Process, first: asyncio.Future[None]) -> None:
         try:
-            await self._on_ready()
-        except DownburstError as error:
+            await asyncio.wait_for(self._on_ready(), READY_S)
+        except Exception as unknown:  # noqa: BLE001
+            error = _why_not_ready(unknown)
             if not isinstance(error, NodeAway):
                 self._last_words.append(error.sentence)
                 _fail(first, error)
@@ -202,11 +209,9 @@ class NodeProcess:
         while True:
             line = await self._events.get()
             try:
-                await self._on_event(line)
+                await attempt("node.event", partial(self._on_event, line), what=f"the line {line!r:.150}")
             except DownburstError as error:
                 _LOG.warning("event %s of the node: %s", line.get("event"), error.sentence)
-            except (KeyError, TypeError, ValueError):
-                _LOG.exception("event of the node that can't be understood: %.500r", line)
             finally:
                 self._events.task_done()
 
@@ -230,6 +235,15 @@ def _accepted(line: Line) -> Line:
     if line.get("ok") is True:
         return line
     raise from_node(str(line.get("code", "")), str(line.get("error", "the node refused")), line.get("position"))
+
+
+def _why_not_ready(error: Exception) -> DownburstError:
+    if isinstance(error, DownburstError):
+        return error
+    if isinstance(error, TimeoutError):
+        return NodeAway(f"the node did not take its feeds, sites and plans within {READY_S:g} s")
+    FAULTS.caught("node.ready", error)
+    return Failure(f"the node could not be told its feeds, sites and plans ({type(error).__name__})")
 
 
 def _fail(first: asyncio.Future[None], error: DownburstError) -> None:
@@ -260,6 +274,8 @@ FIRST_BACKOFF_S = 0.25
 LAST_BACKOFF_S = 15.0
 HEALTHY_S = 60.0
 STOP_S = 8.0
+READY_S = 50.0
+"""For all that a node is told before it counts as running: a hub starts within a minute, or says why not."""
 DRAIN_S = 2.0
 EVENTS_WAITING = 10_000
 LONGEST_LINE_BYTES = 16 * 1024 * 1024

@@ -12,6 +12,7 @@ from downburst.clock import FakeClock
 from downburst.errors import DiskFull, DownburstError, LedgerAway
 from downburst.ledger import Book, Ledger
 from downburst.model import Head, LegCounters, TrafficMinute, Transport
+from downburst.supervision import FAULTS
 from downburst_latency.service import LatencyService
 from downburst_worker.bookkeeping import Bookkeeping
 
@@ -114,3 +115,21 @@ async def test_what_is_no_batch_is_put_aside(stage: Stage) -> None:
     path.write_text('{"batch": "b1"')
     await stage.books.take_batch(path)
     assert (stage.put_aside, path.with_suffix(".bad").exists()) == (["b1.json"], True)
+
+
+async def test_a_batch_that_no_handler_expects_is_put_aside_and_the_next_is_loaded(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = stage.books._load_batch
+
+    async def overflows(path: Path) -> object:
+        if path.stem == "b1":
+            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+        return await load(path)
+
+    monkeypatch.setattr(stage.books, "_load_batch", overflows)
+    for name in ("b1", "b2"):
+        stage.batch(name)
+    await stage.books.take_waiting_batches()
+    assert (stage.put_aside, stage.loaded) == (["b1.json"], ["b2"])
+    assert [fault.what for fault in FAULTS.all()] == ["the batch of receipts b1.json"]

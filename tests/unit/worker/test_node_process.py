@@ -12,6 +12,7 @@ import pytest
 
 from downburst.clock import SystemClock
 from downburst.errors import BadInput, BadPattern, Failure, NodeAway
+from downburst.supervision import FAULTS
 from downburst_worker import node as node_module
 from downburst_worker.node import NodeProcess
 
@@ -90,6 +91,38 @@ async def test_events_come_in_order_and_a_confusing_one_harms_no_other() -> None
             await node.request("emit", line={"event": name})
         await told.until(lambda: len(told.events) == 3)
         assert [event["event"] for event in told.events] == ["first", "confusing", "last"]
+
+
+async def test_an_event_that_no_handler_expects_is_set_aside_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told()
+
+    async def overflow(line: dict[str, Any]) -> None:
+        told.events.append(line)
+        told.changed.set()
+        raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    monkeypatch.setattr(told, "on_event", overflow)
+    async with running(told) as node:
+        for number in range(3):
+            await node.request("emit", line={"event": "batch", "number": number})
+        await told.until(lambda: len(told.events) == 3)
+        assert (await node.request("check-pattern", pattern="a"))["ok"]
+    (fault,) = FAULTS.all()
+    assert (fault.handler, fault.count) == ("node.event", 3)
+    assert "'number': 2" in fault.what
+
+
+async def test_a_start_that_no_handler_expects_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told()
+
+    async def overflow() -> None:
+        raise OverflowError
+
+    monkeypatch.setattr(told, "on_ready", overflow)
+    with pytest.raises(Failure, match=r"could not be told its feeds, sites and plans \(OverflowError\)"):
+        async with running(told):
+            pass
+    assert [fault.handler for fault in FAULTS.all()] == ["node.ready"]
 
 
 async def test_no_answer_in_time_is_said() -> None:

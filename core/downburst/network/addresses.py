@@ -1,0 +1,36 @@
+"""Which IP addresses are single hosts' on the public network."""
+
+from ipaddress import ip_address, ip_network
+
+
+def is_public(text: str) -> bool:
+    """Whether it is an address of the public network; not one that carries another one.
+
+    What carries one (NAT64, 6to4, Teredo, mapped) leads to a place that only the translator knows.
+    """
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    if not address.is_global or address.is_multicast or address.is_reserved:
+        return False
+    return not any(address in network for network in _NOT_PUBLIC)
+
+
+_NOT_PUBLIC = tuple(
+    map(
+        ip_network,
+        (
+            "192.0.0.0/24",  # for protocols (RFC 6890), DS-Lite for one
+            "192.88.99.0/24",  # relays of 6to4 (RFC 7526)
+            "::/96",  # compatible with IPv4, given up
+            "::ffff:0:0/96",  # mapped
+            "::ffff:0:0:0/96",  # translated (RFC 2765)
+            "64:ff9b::/96",  # NAT64
+            "64:ff9b:1::/48",  # NAT64 of a network's own (RFC 8215)
+            "2001::/32",  # Teredo
+            "2002::/16",  # 6to4
+            "fec0::/10",  # site-local, given up and routed in some networks still
+        ),
+    )
+)

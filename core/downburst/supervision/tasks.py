@@ -1,0 +1,126 @@
+"""Tasks and threads whose unknown errors are counted, and loops that go on after one."""
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from downburst.errors import DownburstError, LedgerAway
+from downburst.supervision.faults import FAULTS
+
+T = TypeVar("T")
+Refused = Callable[[DownburstError], Awaitable[None]]
+"""What a loop does about a refusal that somebody foresaw."""
+
+
+def start(handler: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task named after its handler; an unknown error that ends it is counted, whether or not somebody waits."""
+    task = asyncio.get_running_loop().create_task(work, name=handler)
+    _KEPT.add(task)
+    task.add_done_callback(_ended)
+    return task
+
+
+async def attempt(handler: str, work: Callable[[], Awaitable[T]], *, what: str = "") -> T | None:
+    """What `work` returns; None if it met an unknown error: then `what` is set aside. Refusals are raised."""
+    try:
+        return await _call(handler, work)
+    except DownburstError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        FAULTS.caught(handler, error, what)
+        return None
+
+
+async def keep(
+    handler: str,
+    work: Callable[[], Awaitable[object]],
+    *,
+    every_s: float | None = None,
+    refused: Refused | None = None,
+) -> None:
+    """Runs `work` until it returns, or with `every_s` again and again; what fails is tried again, ever more rarely.
+
+    Refusals go to `refused`, or else to the log; one that `refused` raises ends the loop. Cancelling ends it too.
+    """
+    wait_s = FIRST_WAIT_S
+    while True:
+        began_s = _now_s()
+        try:
+            await _call(handler, work)
+        except DownburstError as error:
+            await (refused or _log(handler))(error)
+        except Exception as error:  # noqa: BLE001
+            FAULTS.caught(handler, error)
+        else:
+            if every_s is None:
+                return
+            wait_s = FIRST_WAIT_S
+            await asyncio.sleep(every_s)
+            continue
+        if _now_s() - began_s > LONGEST_WAIT_S:
+            wait_s = FIRST_WAIT_S
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+
+async def side_by_side(*works: Coroutine[Any, Any, object]) -> None:
+    """Waits until all have ended, or one fails: then the others are cancelled and its error is raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def start_thread(handler: str, work: Callable[[], object]) -> threading.Thread:
+    """A thread that doesn't keep the process from ending; an unknown error that ends it is counted."""
+
+    def guarded() -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001
+            FAULTS.caught(handler, error)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(guarded,), name=handler, daemon=True)
+    thread.start()
+    return thread
+
+
+async def _call(_handler: str, work: Callable[[], Awaitable[T]]) -> T:
+    """The one place through which handlers are entered; tests throw here, under the handler's name."""
+    return await work()
+
+
+def _ended(task: asyncio.Task[Any]) -> None:
+    _KEPT.discard(task)
+    if task.cancelled():
+        return
+    error = task.exception()
+    if isinstance(error, Exception) and not isinstance(error, DownburstError):
+        FAULTS.caught(task.get_name(), error)
+
+
+def _log(handler: str) -> Refused:
+    async def log(error: DownburstError) -> None:
+        # An outage of the ledger is told once for all, by the one that watches it.
+        level = logging.INFO if isinstance(error, LedgerAway) else logging.WARNING
+        _LOG.log(level, "%s is tried again: %s", handler, error.sentence)
+
+    return log
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+_LOG = logging.getLogger("downburst.supervision")
+_KEPT: set[asyncio.Task[Any]] = set()
+"""The event loop holds tasks by weak references only."""
+FIRST_WAIT_S = 1.0
+LONGEST_WAIT_S = 10.0
