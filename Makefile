@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a second run finds it done. `make help` lists all.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-all lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke air-gap deb \
+.PHONY: help setup setup-test demo test test-all lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke air-gap deb audit \
 	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people bench-distributed lock clean
 
 help: ## List the targets
@@ -22,7 +22,7 @@ test: setup-test ## Run all of the tests: lint, unit, sim, contract, cluster (wh
 test-all: setup-test ## Run the tests that are too long for `test`; continuous integration runs it after `test`
 	@scripts/test.sh test-all
 
-lint: setup-test ## Run ruff, mypy, import-linter, rustfmt, clippy, svelte-check, shellcheck
+lint: setup-test ## Run ruff, mypy, import-linter, rustfmt, clippy, svelte-check, licences, shellcheck
 	@scripts/test.sh lint
 
 unit: setup-test ## Run the unit tests of Python, the crates and the dashboard
@@ -57,6 +57,9 @@ air-gap: ## Make dist/downburst-air-gap.tar.gz: images, docker-compose.yml and c
 
 deb: setup node-kafka ## Make Debian packages of hub and site in dist/, for this machine's Debian
 	@scripts/deb.sh
+
+audit: setup-test ## Scan licences, bans, sources and advisories of all that is built in; dist/audit.json
+	@scripts/audit.sh
 
 bench: ## List the side-by-side measurements that exist
 	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"

@@ -49,6 +49,7 @@ part_lint() {
     check lint "cargo fmt" cargo fmt --manifest-path "$MANIFEST" --all --check
     check lint "clippy" cargo clippy --manifest-path "$MANIFEST" --workspace --locked --all-targets -- -D warnings
     check lint "dashboard types" npm run check --silent --prefix services/dashboard
+    check lint "licences" "$VENV_PYTHON" scripts/licences.py
     if command -v shellcheck >/dev/null; then
         check lint "shellcheck" shellcheck --external-sources scripts/*.sh scripts/stand-ins/*/*.sh packaging/*/{postinst,prerm,postrm} packaging/hub/downburst-upgrade .ci/run
     else
