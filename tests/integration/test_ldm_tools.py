@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.ldm_peer import FEEDME, NOTIFYME, NULLPROC, golden, ldm_peer
+from kit.ldm.peer import FEEDME, NOTIFYME, NULLPROC, golden, ldm_peer
 from kit.node import node_binary
 from kit.patience import wait_for
 

@@ -117,8 +117,8 @@ fn put_for_six(out: &mut BytesMut, number: u32, version: Version) {
 
 pub(crate) const OK: u32 = 0;
 pub(crate) const DONT_SEND: u32 = 3;
+pub(crate) const RECLASS: u32 = 7;
 const BAD_PATTERN: u32 = 2;
-const RECLASS: u32 = 7;
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use bytes::{BufMut, Bytes, BytesMut};
 use downburst_model::{Micros, Now};
 
-use crate::answer::{DONT_SEND, OK};
+use crate::answer::{DONT_SEND, OK, RECLASS};
 use crate::ending::{Ending, Step};
 use crate::listener::padding_of;
 use crate::product::ProductInfo;
@@ -90,7 +90,8 @@ impl Giver {
     /// Sends the first product no sooner than `from`.
     pub(crate) fn new(version: Version, how: How, first_xid: u32, from: Micros) -> Self {
         let how = match (version, how) {
-            (Version::Five, How::Whole { .. }) => How::Whole { up_to_bytes: VERSION_FIVE_BLOCK_BYTES },
+            // LDM's feedme, which speaks nothing newer, knows no HEREIS.
+            (Version::Five, How::Whole { .. }) => How::Asked,
             (_, how) => how,
         };
         let state = State::Resting { until: from };
@@ -189,42 +190,55 @@ impl Giver {
         self.go_on(now, steps);
     }
 
-    /// Takes the answer to a call.
+    /// Takes the answer to a call. One to a call that awaits none is passed over: LDM's notifyme answers each call twice, and
+    /// a receiver may complain of a call that version 6 leaves without an answer.
     pub(crate) fn reply(
         &mut self,
         now: Now,
         xid: u32,
         status: Status,
-        mut result: Reader,
+        result: Reader,
         steps: &mut VecDeque<Step>,
     ) -> Result<(), Ending> {
+        let is_flush = self.flush.is_some_and(|flush| flush.xid == xid);
+        if !is_flush && !self.state.awaits(xid) {
+            return Ok(());
+        }
         if status != Status::Success {
             return Err(status.into());
         }
-        if self.flush.is_some_and(|flush| flush.xid == xid) {
-            self.flush = None;
-            steps.push_back(Step::Answered);
-            // What was sent meanwhile is to be answered as well, and not by the next heartbeat.
-            if self.is_idle && !self.is_flushed {
-                self.send_null(now, steps);
-            }
+        if is_flush {
+            self.flushed(now, steps);
             return Ok(());
         }
-        match std::mem::replace(&mut self.state, State::Free) {
-            State::Offered { awaited, info } if awaited.xid == xid => match result.u32()? {
-                OK => self.begin_block(now, Body::of(info), steps),
-                DONT_SEND => self.free(steps),
-                code => return Err(unusable(code)),
-            },
-            State::Told { awaited, then } if awaited.xid == xid => match (result.u32()?, then) {
-                (OK, Some(body)) => self.begin_block(now, body, steps),
-                (OK | DONT_SEND, _) => self.free(steps),
-                (code, _) => return Err(unusable(code)),
-            },
+        self.answered(now, result, steps)
+    }
+
+    fn flushed(&mut self, now: Now, steps: &mut VecDeque<Step>) {
+        self.flush = None;
+        steps.push_back(Step::Answered);
+        // What was sent meanwhile is to be answered as well, and not by the next heartbeat.
+        if self.is_idle && !self.is_flushed {
+            self.send_null(now, steps);
+        }
+    }
+
+    fn answered(&mut self, now: Now, mut result: Reader, steps: &mut VecDeque<Step>) -> Result<(), Ending> {
+        let code = result.u32()?;
+        let next = match std::mem::replace(&mut self.state, State::Free) {
+            State::Offered { info, .. } => Some(Body::of(info)),
+            State::Told { then, .. } => then,
             other => {
                 self.state = other;
-                return Err(Ending::Garbled("it answers what nobody asked".to_owned()));
+                return Ok(());
             }
+        };
+        match (code, next) {
+            (OK, Some(body)) => self.begin_block(now, body, steps),
+            (OK | DONT_SEND, _) => self.free(steps),
+            // A receiver of version 5 says by its class that this product is too old for it.
+            (RECLASS, _) if self.version == Version::Five => self.free(steps),
+            (code, _) => return Err(unusable(code)),
         }
         Ok(())
     }
@@ -323,6 +337,16 @@ impl Giver {
 
     fn block_bytes(&self, left: u32) -> u32 {
         if self.version == Version::Five { left.min(VERSION_FIVE_BLOCK_BYTES) } else { left }
+    }
+}
+
+impl State {
+    /// True while the answer to this call is outstanding.
+    fn awaits(&self, xid: u32) -> bool {
+        match self {
+            Self::Offered { awaited, .. } | Self::Told { awaited, .. } => awaited.xid == xid,
+            Self::Resting { .. } | Self::Free | Self::Body(_) => false,
+        }
     }
 }
 

@@ -66,7 +66,8 @@ impl Probe {
             match self.listener.next()? {
                 None => break,
                 Some(Heard::Reply { xid, status, .. }) if xid == self.xid => self.answered(now, status)?,
-                Some(_) => return Err(Ending::Garbled("it says what nobody asked".to_owned())),
+                Some(Heard::Reply { .. }) => {}
+                Some(_) => return Err(Ending::Garbled("it calls where it is to answer".to_owned())),
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::listener::{Heard, Listener};
 use crate::record::record;
 use crate::rpc::{Status, call};
 use crate::versions::{HIYA, Version};
-use crate::xdr::Xdr;
+use crate::xdr::{Reader, Xdr};
 use crate::{ClassError, ProductClass, ProductInfo, Want};
 
 /// Pushes products to another LDM over one connection, which stands already.
@@ -88,20 +88,16 @@ impl Pusher {
                 return Err(Ending::Garbled("it calls where it is to listen".to_owned()));
             };
             match &mut self.state {
-                State::Asking { .. } if xid == self.config.first_xid && status == Status::Success => {
-                    let mut result = result;
-                    let said = PushAnswer::decode(&mut result)?;
-                    self.answered(now, said)?;
+                State::Asking { .. } if xid == self.config.first_xid => {
+                    self.answered(now, status, result)?;
                 }
                 State::Giving { giver, .. } => {
                     let mut steps = VecDeque::new();
                     giver.reply(now, xid, status, result, &mut steps)?;
                     self.pass(steps);
                 }
-                State::Asking { .. } if status != Status::Success => return Err(status.into()),
-                State::Asking { .. } => {
-                    return Err(Ending::Garbled("it answers what nobody asked".to_owned()));
-                }
+                // It answers a call of which this side knows nothing.
+                State::Asking { .. } => {}
                 State::Over => break,
             }
         }
@@ -109,8 +105,11 @@ impl Pusher {
         Ok(())
     }
 
-    fn answered(&mut self, now: Now, said: PushAnswer) -> Result<(), Ending> {
-        let (class, up_to_bytes) = match said {
+    fn answered(&mut self, now: Now, status: Status, mut result: Reader) -> Result<(), Ending> {
+        if status != Status::Success {
+            return Err(status.into());
+        }
+        let (class, up_to_bytes) = match PushAnswer::decode(&mut result)? {
             PushAnswer::No => return Err(Ending::Failed("it takes nothing of this class".to_owned())),
             PushAnswer::Yes { max_hereis } => (self.config.class.clone(), max_hereis),
             PushAnswer::Reclass { class, max_hereis } => (class, max_hereis),

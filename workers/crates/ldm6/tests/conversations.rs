@@ -273,7 +273,7 @@ fn a_version_five_peer_is_answered_call_by_call() {
         server.hear(at(1.0), &answer);
     }
     assert_eq!(numbers(&client), [0, 1]);
-    assert_eq!(calls, 1 + 3 + 1 + 1, "a question, three blocks of 16 KiB, a small product, the flush");
+    assert_eq!(calls, 4 + 2 + 1, "a question and three blocks of 16 KiB, a question and a block, the flush");
 }
 
 /// The answer of an upstream that speaks version 5 alone.
@@ -345,4 +345,96 @@ fn what_may_not_be_pushed_is_dropped() {
         "{:?}",
         server.events
     );
+}
+
+/// A reply of version 5: `OK`, then the same call once more with PROC_UNAVAIL, as LDM's notifyme does.
+fn answered_twice(call: &[u8]) -> Vec<u8> {
+    let xid = u32::from_be_bytes(call[4..8].try_into().unwrap());
+    let is_null = call[24..28] == [0; 4];
+    let ok: &[u32] =
+        if is_null { &[0x8000_0018, xid, 1, 0, 0, 0, 0] } else { &[0x8000_001c, xid, 1, 0, 0, 0, 0, 0] };
+    let unavailable: &[u32] = if is_null { &[] } else { &[0x8000_0018, xid, 1, 0, 0, 0, 3] };
+    ok.iter().chain(unavailable).flat_map(|word| word.to_be_bytes()).collect()
+}
+
+#[test]
+fn finding_05_a_peer_that_answers_each_call_twice_gets_every_description() {
+    let mut server = Server::new(at(0.0), upstream_config(access("ANY", None)), queue(&[5; 200]));
+    let config =
+        DownstreamConfig { interest: Interest::Descriptions, ..downstream_config(vec![spec("ANY", ".*")]) };
+    let mut client = Client::new(config);
+    let said = client.connect(at(0.0));
+    client.hear(at(0.0), &mismatch(&said));
+    client.handle(at(0.0), DownstreamInput::Connected);
+    server.hear(at(0.0), &client.take_said());
+    server.take_said();
+    server.poll(at(1.0));
+    let mut told = 0;
+    loop {
+        let call = server.take_said();
+        if call.is_empty() {
+            break;
+        }
+        told += usize::from(call[27] == 8);
+        server.hear(at(1.0), &answered_twice(&call));
+    }
+    assert_eq!((told, server.is_closed), (200, false), "{:?}", server.events.last());
+}
+
+#[test]
+fn finding_05_products_go_to_feedme_by_the_calls_that_it_knows() {
+    let mut server = Server::new(at(0.0), upstream_config(access("ANY", None)), queue(&[10, 0, 40_000]));
+    server.slice = usize::MAX;
+    let mut client = Client::new(downstream_config(vec![spec("ANY", ".*")]));
+    let said = client.connect(at(0.0));
+    client.hear(at(0.0), &mismatch(&said));
+    client.handle(at(0.0), DownstreamInput::Connected);
+    server.hear(at(0.0), &client.take_said());
+    server.take_said();
+    server.poll(at(1.0));
+    let mut procedures = Vec::new();
+    loop {
+        let call = server.take_said();
+        if call.is_empty() {
+            break;
+        }
+        procedures.push(call[27]);
+        server.hear(at(1.0), &answered_twice(&call));
+    }
+    assert_eq!(
+        procedures,
+        [12, 13, 12, 13, 12, 13, 13, 13, 0],
+        "COMINGSOON, BLKDATA, and NULLPROC at the end"
+    );
+}
+
+#[test]
+fn finding_05_what_answers_nothing_is_passed_over_by_every_machine() {
+    let stray: Vec<u8> =
+        [0x8000_0018_u32, 0xdead, 1, 0, 0, 0, 3].iter().flat_map(|word| word.to_be_bytes()).collect();
+    let (mut client, mut server) = fed(Mode::Alternate, &[10, 20]);
+    server.hear(at(2.0), &stray);
+    client.hear(at(2.0), &stray);
+    server.queue.push_back(product(7, 30));
+    server.machine.handle(at(2.0), UpstreamInput::Product(product(8, 0).0));
+    talk(at(2.0), &mut client, &mut server, 10_000);
+    assert_eq!(numbers(&client), [0, 1, 8, 7]);
+
+    let mut asking = Client::new(downstream_config(vec![spec("ANY", ".*")]));
+    asking.connect(at(0.0));
+    asking.hear(at(0.0), &stray);
+    assert_eq!(lost(&asking), None);
+
+    let mut open = Server::new(at(0.0), upstream_config(access("ANY", None)), Vec::new());
+    open.hear(at(0.0), &stray);
+    assert!(!open.is_closed);
+
+    let class =
+        ProductClass { from: Timestamp::ZERO, to: Timestamp::END_OF_TIME, specs: vec![spec("EXP", ".*")] };
+    let mut pusher = Pusher::new(at(0.0), PusherConfig { class, first_xid: 1 }).unwrap();
+    pusher.handle(at(0.0), PusherInput::Received(stray.clone().into()));
+    let mut probe = Probe::new(at(0.0), 1);
+    probe.handle(at(0.0), ProbeInput::Received(stray.into()));
+    assert!(!std::iter::from_fn(|| pusher.poll(at(0.0))).any(|said| matches!(said, PusherOutput::Ended(_))));
+    assert!(!std::iter::from_fn(|| probe.poll(at(0.0))).any(|said| matches!(said, ProbeOutput::Ended(_))));
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use downburst_ldm6::{
-    Interest, Served, Taken, Upstream, UpstreamConfig, UpstreamEvent, UpstreamInput, UpstreamOutput, Want,
+    Interest, Served, Taken, Upstream, UpstreamConfig, UpstreamEvent, UpstreamInput, UpstreamOutput, Version,
+    Want,
 };
 use downburst_model::{Machine as _, Micros};
 use socket2::SockRef;
@@ -56,6 +57,8 @@ struct Talk {
     out: VecDeque<Bytes>,
     out_bytes: usize,
     written: u64,
+    /// The peer speaks version 5: what it says is acknowledged without the usual delay.
+    is_prompt: bool,
     readers: Option<Readers>,
     /// What is left of the product that is being sent.
     current: Option<Bytes>,
@@ -94,6 +97,7 @@ impl Talk {
             out: VecDeque::new(),
             out_bytes: 0,
             written: 0,
+            is_prompt: false,
             readers: None,
             current: None,
             is_begun: false,
@@ -195,6 +199,10 @@ impl Talk {
         self.buffer.reserve(READ_BYTES);
         tokio::select! {
             read = self.stream.read_buf(&mut self.buffer), if !is_full => {
+                if self.is_prompt {
+                    // LDM's notifyme answers twice, and its system holds the next answer back until this is acknowledged.
+                    let _ = SockRef::from(&self.stream).set_tcp_quickack(true);
+                }
                 let input = match read? {
                     0 => UpstreamInput::Disconnected,
                     _ => UpstreamInput::Received(self.buffer.split().freeze()),
@@ -252,6 +260,7 @@ impl Talk {
         let (id, peer) = (self.peer.id, &self.name);
         tracing::info!(peer, class, mode, version, resume, id, "{procedure} was accepted");
         self.is_known_as(what, mode, class);
+        self.is_prompt = served.version == Version::Five;
         let names = lock(&self.peer.standing).names.clone();
         let feeds = self.rules.feeds(&names);
         let routes = self.hub.ldm.routes();

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "ldm6" / "messages.json"
+GOLDEN = Path(__file__).parents[2] / "golden" / "ldm6" / "messages.json"
 
 
 def golden(name: str) -> bytes:
