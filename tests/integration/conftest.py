@@ -81,10 +81,12 @@ class Starter:
         sites: str | None = None,
         data_dir: Path | None = None,
         command: Sequence[str] = (),
+        arguments: Sequence[str] = (),
     ) -> RunningHub:
         http, sites = http or f"127.0.0.1:{free_port()}", sites or f"127.0.0.1:{free_port()}"
         directory = data_dir or self.home / "hub"
         argv = [*(command or [DOWNBURST]), "hub", "--data-dir", str(directory), "--http", http, "--sites", sites]
+        argv += arguments
         process = self._start("hub", argv)
         client = self._stack.enter_context(httpx.Client(base_url=f"http://{http}", timeout=60))
         hub = RunningHub(directory, http, sites, process, client)

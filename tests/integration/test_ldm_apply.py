@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from integration.conftest import RunningHub, Starter, until
-from kit.ldm_wire import NGRID, OK, Asked, Product, Serving, connected
+from downburst.cli import main
+from integration.conftest import RunningHub, Starter, free_port, until
+from kit.ldm.wire import NGRID, OK, Asked, Product, Serving, connected
 
 
 def said(hub: RunningHub, *argv: str) -> str:
@@ -43,6 +44,29 @@ def test_an_ldm_moves_in_by_its_own_files(starter: Starter, tmp_path: Path, monk
     upstream.close()
 
 
+def test_finding_20_a_hub_starts_with_what_import_wrote(
+    starter: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, settings, declared = free_port(), tmp_path / "hub.toml", tmp_path / "declared.yaml"
+    registry = tmp_path / "registry.xml"
+    registry.write_text((SITE / "registry.xml").read_text().replace("<port>388<", f"<port>{port}<"))
+    monkeypatch.setenv("DOWNBURST_LDM__LISTEN", f'["127.0.0.1:{port}"]')
+    command = ["import", "ldm", "--ldmd-conf", str(SITE / "ldmd.conf"), "--registry", str(registry)]
+    with pytest.raises(SystemExit) as end:
+        main([*command, "--settings", str(settings)])
+    assert end.value.code == 0
+    assert f'ldm.listen = ["0.0.0.0:{port}"]' in settings.read_text()
+    hub = starter.hub(arguments=["--settings", str(settings)])
+    declared.write_text(said(hub, *command))
+    assert said(hub, "apply", "-f", str(declared), "--yes").endswith(" changes made\n")
+    assert said(hub, "apply", "-f", str(declared), "--yes") == "the hub has all of it; nothing to change\n"
+    assert hub.ask("GET", "/v1/ldm/peers")["addresses"] == [f"127.0.0.1:{port}"]
+    assert {one["max_age_s"] for one in hub.ask("GET", "/v1/ldm/sources")} == {3600}
+
+
 def _stored(hub: RunningHub) -> int:
     (source,) = hub.ask("GET", "/v1/ldm/sources")
     return int(source["state"][0].get("stored", 0))
+
+
+SITE = Path(__file__).parents[1] / "unit" / "ldm" / "site"

@@ -112,9 +112,9 @@ def _show(wanted: Mapping[str, Any], found: list[Step], *, as_json: bool) -> Non
         print(f"not applied: setting {name} = {value}; it belongs into the hub's settings file", file=sys.stderr)
     if wanted.get("actions"):
         count = len(wanted["actions"])
-        print(f"not applied: {count} actions of pqact; sites run none, keep pqact there", file=sys.stderr)
+        print(f"not applied: {count} actions of pqact; a site runs them (site guide, Actions)", file=sys.stderr)
 
 
 APPLIED = frozenset(PARTS)
-PASSED_OVER = frozenset({"settings", "actions", "no_equivalent"})
+PASSED_OVER = frozenset({"settings", "actions", "remarks", "no_equivalent"})
 """Parts that are for people."""

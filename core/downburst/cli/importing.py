@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from downburst.cli.client import AsJson, show
+from downburst.errors import BadInput
 from downburst.ldm.action_file import read_action_file
+from downburst.ldm.carried import settings_text
 from downburst.ldm.declared import declare
 from downburst.ldm.registry import read_registry
 from downburst.ldm.server_file import read_server_file
@@ -29,15 +31,18 @@ def import_ldm(
         list[Path] | None, typer.Option(help="A pqact.conf, with what it includes; repeat for more.")
     ] = None,
     registry: Annotated[Path | None, typer.Option(help="LDM's registry.xml.")] = None,
+    settings: Annotated[Path | None, typer.Option(help="A new file for the hub's settings, in TOML.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what LDM's files say as a declaration, and what has no equivalent. Nothing is changed.
 
-    Example: downburst import ldm --ldmd-conf etc/ldmd.conf --pqact-conf etc/pqact.conf --registry etc/registry.xml
+    Example: downburst import ldm --ldmd-conf etc/ldmd.conf --registry etc/registry.xml --settings hub.toml
     """
     actions = [action for path in pqact_conf or [] for action in read_action_file(path)]
     made = declare(read_server_file(ldmd_conf), actions, read_registry(registry) if registry else None)
     document = made.document()
+    if settings is not None:
+        _write(settings, settings_text(made.settings))
     if as_json:
         show(document)
         return
@@ -51,8 +56,18 @@ def import_ldm(
     print(f"nothing was changed; {what}", file=sys.stderr)
 
 
+def _write(file: Path, text: str) -> None:
+    try:
+        with file.open("x") as new:
+            new.write(text)
+    except FileExistsError:
+        raise BadInput(f"{file} is there already; name a new file for the settings") from None
+    except OSError as error:
+        raise BadInput(f"{file} can't be written ({error.strerror}); name another file") from None
+
+
 HEAD = """\
 # What LDM's files say. Nothing was changed. Read it, correct it, and have a hub do it: downburst apply -f THIS-FILE
 # shows what that would change, and asks. Each entry names the line it is from. Settings go into the hub's settings
-# file; sites run no actions: they tell what pqact goes on doing there.
+# file (--settings writes one); a hub runs no actions, a site does: downburst-node receive --actions pqact.conf
 """

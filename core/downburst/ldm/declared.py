@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from downburst.ldm.action_file import Action, program
+from downburst.ldm.carried import AGES, listening, max_age_s, reason, rtstats_setting, setting_of
 from downburst.ldm.feed_types import ANY, each_feed, feed_type_name, parse_feed_type
 from downburst.ldm.hosts import host_matches, is_loopback, named_hosts
 from downburst.ldm.lines import Spot
 from downburst.ldm.registry import size_bytes
 from downburst.ldm.server_file import LDM_PORT, Accept, Allow, Exec, Multicast, Request, Statement
+from downburst.ldm.volumes import SMALLEST_LOG_BYTES, shares
 
 
 @dataclass(slots=True)
@@ -24,6 +26,7 @@ class Declaration:
     sites: list[dict[str, Any]] = field(default_factory=list)
     actions: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
+    remarks: list[dict[str, Any]] = field(default_factory=list)
     no_equivalent: list[dict[str, Any]] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
@@ -35,9 +38,14 @@ class Declaration:
             "sites": self.sites,
             "ldm_accepts": self.accepts,
             "actions": self.actions,
+            "remarks": self.remarks,
             "no_equivalent": self.no_equivalent,
         }
         return {name: part for name, part in parts.items() if part}
+
+    def remark(self, where: Spot | str, what: str, how: str) -> None:
+        """Notes what is carried over in another form than its own."""
+        self.remarks.append({"at": str(where), "line": what, "as": how})
 
     def without(self, where: Spot | str, what: str, why: str) -> None:
         """Notes what has no equivalent."""
@@ -48,22 +56,27 @@ def declare(
     statements: Sequence[Statement], actions: Sequence[Action] = (), registry: dict[str, str] | None = None
 ) -> Declaration:
     """Everything the files say, each line either declared or among what has no equivalent."""
-    made = Declaration()
-    _settings(made, registry or {})
-    _feeds(made, statements, registry or {})
-    _sources(made, [one for one in statements if isinstance(one, Request)])
+    made, registry = Declaration(), registry or {}
+    _registry(made, registry)
+    _feeds(made, statements)
+    _logs(made, registry)
+    _sources(made, [one for one in statements if isinstance(one, Request)], max_age_s(registry))
     _sites(made, [one for one in statements if isinstance(one, Allow)])
     for one in statements:
         _others(made, one)
     for action in actions:
         _action(made, action)
+    if made.sites or made.accepts:
+        made.settings.setdefault("ldm.listen", [listening({})])
     return made
 
 
-def _sources(made: Declaration, requests: Sequence[Request]) -> None:
+def _sources(made: Declaration, requests: Sequence[Request], age_s: int | None) -> None:
     """A source for each class; the first request for it names its primary, as LDM begins."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
     for one in requests:
+        if not _is_usable(made, one.spot, one.pattern):
+            continue
         upstream = one.host if one.port == LDM_PORT else f"{one.host}:{one.port}"
         name = feed_type_name(one.feeds)
         taken = {source["source"] for source in found.values()}
@@ -72,13 +85,13 @@ def _sources(made: Declaration, requests: Sequence[Request]) -> None:
             "feeds": name,
             "pattern": one.pattern,
             "upstreams": [],
-            "at": str(one.spot),
+            **({"max_age_s": age_s} if age_s is not None else {}),
+            "at": "",
         }
         source = found.setdefault((one.feeds, one.pattern), new)
         if upstream not in source["upstreams"]:
             source["upstreams"].append(upstream)
-        if source is new:
-            _pattern(made, one.spot, one.pattern)
+        source["at"] = ", ".join(filter(None, (source["at"], str(one.spot))))
     made.sources.extend(found.values())
 
 
@@ -87,19 +100,26 @@ def _sites(made: Declaration, lines: Sequence[Allow]) -> None:
 
     What a site may ask for are its subscriptions; where several sites know a host, the first of them decides.
     """
-    lines = [line for line in lines if not is_loopback(line.host)]
+    for line in [one for one in lines if is_loopback(one.host)]:
+        made.without(line.spot, _allow_text(line), LOOPBACK)
+    lines = [line for line in lines if not is_loopback(line.host) and _are_usable(made, line)]
+    used: set[Spot] = set()
     for line in lines:
         for host in named_hosts(line.host) or [line.host]:
             is_named = host != line.host
             if any(site["ldm_host"] == (f"^{re.escape(host)}$" if is_named else host) for site in made.sites):
                 continue
             known = [one for one in lines if (host_matches(one.host, host) if is_named else one.host == host)]
-            _site(made, host, known, line, is_named=is_named)
+            used |= _site(made, host, known, is_named=is_named)
+    for line in [one for one in lines if one.spot not in used]:
+        made.without(line.spot, _allow_text(line), _why_unused(made, line))
 
 
-def _site(made: Declaration, host: str, lines: Sequence[Allow], first: Allow, *, is_named: bool) -> None:
+def _site(made: Declaration, host: str, lines: Sequence[Allow], *, is_named: bool) -> set[Spot]:
+    """Makes the site of a host; returns the lines that gave it something."""
     decided = 0
     subscriptions: list[dict[str, Any]] = []
+    used: list[Spot] = []
     for line in lines:
         fresh = line.feeds & ~decided
         decided |= line.feeds
@@ -108,20 +128,23 @@ def _site(made: Declaration, host: str, lines: Sequence[Allow], first: Allow, *,
             if bits & fresh:
                 wish = {"feed": feed["feed"], "pattern": line.ok or ".*"}
                 subscriptions.append(wish | ({"not_pattern": line.not_ok} if line.not_ok else {}))
-        for pattern in filter(None, (line.ok, line.not_ok)):
-            _pattern(made, line.spot, pattern)
-    if not subscriptions:
-        why = "no REQUEST asks for these feeds, so there is none here; add the feeds that the hub gets otherwise"
-        made.without(first.spot, _allow_text(first), why)
+                used.append(line.spot)
     taken = {site["site"] for site in made.sites}
     made.sites.append(
         {
             "site": _free_name(host, taken),
             "ldm_host": f"^{re.escape(host)}$" if is_named else host,
             "subscriptions": subscriptions,
-            "at": str(first.spot),
+            "at": ", ".join(map(str, dict.fromkeys(used or [lines[0].spot]))),
         }
     )
+    return set(used)
+
+
+def _why_unused(made: Declaration, line: Allow) -> str:
+    if any(parse_feed_type(feed["ldm_feed_type"]) & line.feeds for feed in made.feeds):
+        return "lines before it decide for all hosts and feeds that it names, as in LDM"
+    return "no REQUEST asks for these feeds, so there is none here; add the feeds that the hub gets otherwise"
 
 
 def _free_name(text: str, taken: Collection[str]) -> str:
@@ -134,10 +157,19 @@ def _free_name(text: str, taken: Collection[str]) -> str:
 def _others(made: Declaration, one: Statement) -> None:
     match one:
         case Accept():
+            if not all(_is_usable(made, one.spot, pattern) for pattern in (one.pattern, one.host)):
+                return
             line = {"feeds": feed_type_name(one.feeds), "pattern": one.pattern, "host": one.host}
             made.accepts.append(line | {"at": str(one.spot)})
         case Exec():
             found = program(one.command)
+            setting = rtstats_setting(one.command) if found == "rtstats" else None
+            if setting and setting[0] not in made.settings:
+                made.settings[setting[0]] = setting[1]
+                made.remark(
+                    one.spot, f"EXEC {one.command}", f"setting {setting[0]}; other options have no equivalent"
+                )
+                return
             why = PROGRAMS.get(found, "a hub starts no programs; have systemd start it beside the hub")
             made.without(one.spot, f"EXEC {one.command}", why)
         case Multicast():
@@ -145,7 +177,7 @@ def _others(made: Declaration, one: Statement) -> None:
             made.without(one.spot, one.words, why)
 
 
-def _feeds(made: Declaration, statements: Sequence[Statement], registry: dict[str, str]) -> None:
+def _feeds(made: Declaration, statements: Sequence[Statement]) -> None:
     """The feeds that are asked for by name. Products are the same when LDM takes them for the same: by content."""
     bits = 0
     for one in statements:
@@ -154,18 +186,35 @@ def _feeds(made: Declaration, statements: Sequence[Statement], registry: dict[st
             made.without(one.spot, f"REQUEST ANY {one.pattern} {one.host}", why)
         elif isinstance(one, Request):
             bits |= one.feeds
-    size = size_bytes(registry.get("/queue/size", ""))
-    for name in (names := each_feed(bits)):
-        feed: dict[str, Any] = {
-            "feed": name,
-            "class": CLASSES.get(name, "observation"),
-            "ldm_feed_type": name,
-            "duplicate_rule": "signature",
-        }
-        if size is not None:
-            # LDM's queue is one for all feeds; logs are one for each.
-            feed["retention_bytes"] = max(size // len(names), SMALLEST_LOG_BYTES)
-        made.feeds.append(feed)
+    for name in each_feed(bits):
+        made.feeds.append(
+            {
+                "feed": name,
+                "class": CLASSES.get(name, "observation"),
+                "ldm_feed_type": name,
+                "duplicate_rule": "signature",
+            }
+        )
+
+
+def _logs(made: Declaration, registry: dict[str, str]) -> None:
+    """Divides LDM's one queue among the logs of the feeds."""
+    text = registry.get("/queue/size", "")
+    size = size_bytes(text)
+    if size is None or not made.feeds:
+        if text:
+            why = "it is no size, or there are no feeds: their logs keep what they keep by themselves"
+            made.without("registry", f"/queue/size = {text}", why)
+        return
+    sizes = shares(size, [feed["feed"] for feed in made.feeds])
+    for feed in made.feeds:
+        feed["retention_bytes"] = sizes[feed["feed"]]
+    how = (
+        "retention_bytes of each feed: LDM's queue is one for all feeds, a log is for one; it is divided by what "
+        f"feeds usually bring, each at least {SMALLEST_LOG_BYTES / 1e6:g} MB, {sum(sizes.values()) / 1e9:.1f} GB "
+        "in all; when they have run for some days, downburst log advise tells what each needs"
+    )
+    made.remark("registry", f"/queue/size = {text}", how)
 
 
 def _action(made: Declaration, action: Action) -> None:
@@ -181,63 +230,59 @@ def _action(made: Declaration, action: Action) -> None:
     )
     if action.is_rest:
         return
-    _pattern(made, action.spot, action.pattern)
+    _is_usable(made, action.spot, action.pattern)
 
 
-def _settings(made: Declaration, registry: dict[str, str]) -> None:
+def _registry(made: Declaration, registry: dict[str, str]) -> None:
+    """Every key with a value: a setting, a property of sources and feeds, or the reason why it is nothing here."""
     for key, value in registry.items():
-        if key in SETTINGS:
-            made.settings[SETTINGS[key]] = int(value) if value.isdecimal() else value
-        elif key in REASONS:
-            made.without("registry", f"{key} = {value}", REASONS[key])
+        line = f"{key} = {value}"
+        if found := setting_of(key, registry):
+            made.settings[found[0]] = found[1]
+            made.remark("registry", line, f"setting {found[0]}")
+        elif key in AGES and max_age_s(registry) is not None:
+            how = "max_age_s of each source, which is both: how far back it begins, and how old a product may be"
+            made.remark("registry", line, how)
+        elif key != "/queue/size":
+            made.without("registry", line, reason(key))
 
 
-def _pattern(made: Declaration, spot: Spot, pattern: str) -> None:
+def _are_usable(made: Declaration, line: Allow) -> bool:
+    return all(_is_usable(made, line.spot, pattern) for pattern in (line.host, line.ok, line.not_ok) if pattern)
+
+
+def _is_usable(made: Declaration, spot: Spot, pattern: str) -> bool:
     """LDM takes expressions that a hub refuses, since they are never meant or can't be matched in linear time."""
     found = UNUSABLE.search(re.sub(r"\[\^?\]?[^]]*\]", "", pattern))
     if found:
         why = f"patterns have no {found[0]}: " + (
             "back-references can't be matched in linear time"
             if found[0][1].isdigit()
-            else "LDM reads it as the letter itself"
+            else "LDM reads it as the letter itself; a hub refuses it, so write down what is meant"
         )
         made.without(spot, pattern, why)
+    return found is None
 
 
 def _allow_text(line: Allow) -> str:
     return " ".join(["ALLOW", feed_type_name(line.feeds), line.host, *filter(None, (line.ok, line.not_ok))])
 
 
+LOOPBACK = (
+    "LDM's own programs come from this host; downburst's need no line. To let LDM's tools here ask the hub, add a "
+    "site with --ldm-host '^(localhost|127\\.0\\.0\\.1)$' and its subscriptions"
+)
+
 PROGRAMS = {
-    "pqact": "sites run no actions of their own yet; the entries are under actions, and files appear in received/",
-    "rtstats": "a hub measures every delivery itself: downburst latency, GET /v1/latency, /metrics",
+    "pqact": "a hub runs no actions; a site does, by the same file: downburst-node receive --actions pqact.conf",
+    "rtstats": "one collector is told, and it has to be named by -h: the setting ldm.rtstats",
     "pqsurf": "bulletins are not split; keep pqsurf beside a site that needs it",
     "noaaportIngester": "have it write files, and watch their directory (settings: watch)",
     "dvbs_multicast": "have its products written as files, and watch their directory (settings: watch)",
     "pqexpire": "logs keep their feeds' retention themselves",
-    "scour": "old files are removed where they are used; keep scour beside the site",
+    "scour": "a site removes old files by the same file: downburst-node receive --scour scour.conf",
 }
 """Programs of LDM that an EXEC starts, and what there is instead."""
-
-SETTINGS = {
-    "/hostname": "origin",
-    "/server/max-latency": "ldm.max_latency_s",
-    "/server/time-offset": "ldm.time_offset_s",
-    "/server/port": "ldm.port",
-    "/server/ip-addr": "ldm.address",
-    "/server/max-clients": "ldm.max_clients",
-}
-"""Keys of the registry that a declaration carries."""
-
-REASONS = {
-    "/queue/path": "each feed has its log under the hub's data directory",
-    "/queue/slots": "logs have no slots",
-    "/server/enable-anti-DOS": "older connections from an address are not ended by newer ones",
-    "/reconciliation-mode": "retention is kept by hours and bytes; what was still due is told as expired",
-    "/pqact/config-path": "name the file with --pqact-conf",
-    "/server/config-path": "name the file with --ldmd-conf",
-}
-"""Keys of the registry that mean nothing to a hub, and why. Others, of log files and plots, are passed over."""
 
 CLASSES = {
     "CONDUIT": "grid",
@@ -254,5 +299,4 @@ CLASSES = {
 }
 """Priorities to begin with; what is not here are observations and bulletins."""
 
-SMALLEST_LOG_BYTES = 100_000_000
 UNUSABLE = re.compile(r"\\[1-9]|\\[A-Za-z](?<!\\[wWsSbB])")

@@ -8,9 +8,14 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from downburst.cli import main
+from downburst.ldm.carried import settings_text
 from downburst.ldm.declared import declare
+from downburst.ldm.lines import read_lines
 from downburst.ldm.server_file import read_server_file
+from downburst.ldm.volumes import MEGABYTES_PER_HOUR, SMALLEST_LOG_BYTES
+from downburst.settings import load_settings
 from downburst.yaml_text import yaml_text
+from downburst_ingest.idd_mix import IDD_2024
 
 SITE = Path(__file__).parent / "site"
 ALL = ["import", "ldm", "--ldmd-conf", str(SITE / "ldmd.conf"), "--pqact-conf", str(SITE / "pqact.conf")]
@@ -31,11 +36,14 @@ def test_realistic_files_become_one_declaration(capsys: pytest.CaptureFixture[st
     assert ended(*ALL, "--registry", str(SITE / "registry.xml")) == 0
     shown = capsys.readouterr()
     found = yaml.safe_load(shown.out)
-    assert found["settings"]["origin"] == "ldm.example.edu"
-    assert found["settings"]["ldm.max_latency_s"] == 3600
+    assert found["settings"] == {
+        "origin": "ldm.example.edu",
+        "ldm.listen": ["0.0.0.0:388"],
+        "ldm.rtstats": "rtstats.unidata.ucar.edu",
+    }
+    assert {one["max_age_s"] for one in found["ldm_sources"]} == {3600}
     assert [one["feed"] for one in found["feeds"]][:3] == ["PPS", "DDS", "HDS"]
     assert {one["feed"]: one["class"] for one in found["feeds"]}["CONDUIT"] == "grid"
-    assert found["feeds"][0]["retention_bytes"] == 2_000_000_000 // len(found["feeds"])
     conduit = [one for one in found["ldm_sources"] if one["feeds"] == "CONDUIT"]
     assert [(one["source"], one["pattern"], one["upstreams"]) for one in conduit] == [
         ("conduit", "[05]$", ["idd.unidata.ucar.edu", "idd.unl.edu:3880"]),
@@ -72,12 +80,91 @@ def test_what_has_no_equivalent_is_told_with_a_reason_and_its_line() -> None:
     found = declare(read_server_file(SITE / "ldmd.conf")).document()["no_equivalent"]
     why = {one["line"].split()[0] + " " + one["line"].split()[1]: one for one in found if " " in one["line"]}
     assert "actions" in why["EXEC pqact"]["why"]
-    assert "measures every delivery" in why["EXEC rtstats"]["why"]
     assert "systemd" in why["EXEC /opt/local/bin/watchdog"]["why"]
     assert "planned" in why["MULTICAST NGRID"]["why"]
-    assert why["EXEC rtstats"]["at"] == f"{SITE / 'ldmd.conf'}:6"
+    assert why["EXEC pqact"]["at"] == f"{SITE / 'ldmd.conf'}:5"
     patterns = [one["why"] for one in found if one["line"] == r"/p(N0R|N0Q)(\d+)"]
-    assert patterns == [r"patterns have no \d: LDM reads it as the letter itself"]
+    assert patterns == [
+        r"patterns have no \d: LDM reads it as the letter itself; a hub refuses it, so write down what is meant"
+    ]
+
+
+def test_finding_20_every_line_is_carried_over_or_named() -> None:
+    lines = read_lines(SITE / "ldmd.conf") + read_lines(SITE / "allow.conf")
+    statements = [spot for spot, line in lines if line.split("#")[0].strip() and "INCLUDE" not in line]
+    document = declare(read_server_file(SITE / "ldmd.conf")).document()
+    named = {at for part in document.values() if isinstance(part, list) for one in part for at in _spots(one)}
+    assert {str(spot) for spot in statements} <= named
+    (local,) = [one for one in document["no_equivalent"] if "localhost" in one["line"]]
+    assert local["at"] == f"{SITE / 'allow.conf'}:1"
+    assert "downburst's need no line" in local["why"]
+
+
+def test_finding_20_every_key_of_the_registry_is_carried_over_or_named(tmp_path: Path) -> None:
+    document = declare(read_server_file(SITE / "ldmd.conf"), registry=REGISTRY).document()
+    named = [one["line"] for part in ("remarks", "no_equivalent") for one in document[part]]
+    assert sorted(line for line in named if " = " in line) == sorted(f"{k} = {v}" for k, v in REGISTRY.items())
+    reasons = {one["line"]: one["why"] for one in document["no_equivalent"]}
+    assert all("no setting of a hub is like it" not in why for why in reasons.values()), reasons
+    file = tmp_path / "hub.toml"
+    file.write_text(settings_text(document["settings"]))
+    settings = load_settings(file, data_dir=tmp_path)
+    assert settings.origin == "ldm.example.edu"
+    assert settings.ldm.listen == ("192.0.2.1:3880",)
+    assert (settings.ldm.max_clients, settings.ldm.rtstats) == (300, "rtstats.unidata.ucar.edu")
+    assert {one["max_age_s"] for one in document["ldm_sources"]} == {1800}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("/server/max-clients", "0"),
+        ("/server/max-clients", "many"),
+        ("/server/port", "no port"),
+        ("/server/port", "99999"),
+        ("/server/max-latency", "soon"),
+        ("/queue/size", "default"),
+        ("/not/of/this/version", "1"),
+    ],
+)
+def test_finding_20_a_value_that_no_hub_takes_is_named_and_not_written(key: str, value: str, tmp_path: Path) -> None:
+    document = declare(read_server_file(SITE / "ldmd.conf"), registry={key: value}).document()
+    assert f"{key} = {value}" in [one["line"] for one in document["no_equivalent"]]
+    file = tmp_path / "hub.toml"
+    file.write_text(settings_text(document["settings"]))
+    load_settings(file, data_dir=tmp_path)
+
+
+def test_finding_20_a_queue_is_divided_by_what_feeds_bring(tmp_path: Path) -> None:
+    (tmp_path / "ldmd.conf").write_text('REQUEST NEXRAD2|NGRID|IDS "." up\n')
+    registry = {"/queue/size": "50G"}
+    document = declare(read_server_file(tmp_path / "ldmd.conf"), registry=registry).document()
+    logs = {one["feed"]: one["retention_bytes"] for one in document["feeds"]}
+    assert logs["NEXRAD2"] / logs["NGRID"] == pytest.approx(10_499 / 6_993)
+    assert logs["IDS"] == SMALLEST_LOG_BYTES
+    assert sum(logs.values()) == pytest.approx(50e9, rel=0.01)
+    (remark,) = document["remarks"]
+    assert "divided by what feeds usually bring" in remark["as"]
+
+
+def test_finding_20_volumes_are_those_of_the_mix() -> None:
+    mix = {feed.name: feed.megabytes_per_hour for feed in IDD_2024}
+    text = mix.pop("IDS|DDPLUS")
+    assert {name: MEGABYTES_PER_HOUR[name] for name in mix} == mix
+    assert sum(MEGABYTES_PER_HOUR[name] for name in ("IDS", "DDS", "PPS")) == text
+
+
+def test_settings_go_into_a_new_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "hub.toml"
+    assert ended(*ALL, "--settings", str(file)) == 0
+    assert load_settings(file).ldm.listen == ("0.0.0.0:388",)
+    capsys.readouterr()
+    assert ended(*ALL, "--settings", str(file)) == 2
+    assert "is there already; name a new file" in capsys.readouterr().err
+
+
+def _spots(entry: dict[str, Any]) -> list[str]:
+    return str(entry.get("at", "")).split(", ")
 
 
 def test_any_names_no_feeds(tmp_path: Path) -> None:
@@ -155,3 +242,46 @@ def test_a_bad_line_ends_with_two_and_one_sentence(tmp_path: Path, capsys: pytes
 )
 def test_yaml_is_read_as_it_was_meant(value: dict[str, Any]) -> None:
     assert yaml.safe_load(yaml_text(value)) == value
+
+
+REGISTRY = {
+    "/delete-info-files": "0",
+    "/hostname": "ldm.example.edu",
+    "/insertion-check-interval": "300",
+    "/reconciliation-mode": "do nothing",
+    "/check-time/enabled": "1",
+    "/check-time/limit": "10",
+    "/check-time/warn-if-disabled": "1",
+    "/check-time/ntpdate/command": "/usr/sbin/ntpdate",
+    "/check-time/ntpdate/servers": "ntp.example.edu",
+    "/check-time/ntpdate/timeout": "5",
+    "/log/count": "7",
+    "/log/file": "/home/ldm/var/logs/ldmd.log",
+    "/log/rotate": "1",
+    "/metrics/count": "4",
+    "/metrics/file": "/home/ldm/var/logs/metrics.txt",
+    "/metrics/files": "/home/ldm/var/logs/metrics.txt*",
+    "/metrics/netstat-command": "/bin/netstat -A inet -t -n",
+    "/metrics/top-command": "/usr/bin/top -b -n 1",
+    "/pqact/config-path": "/home/ldm/etc/pqact.conf",
+    "/pqact/datadir-path": "/home/ldm",
+    "/pqsurf/config-path": "/home/ldm/etc/pqsurf.conf",
+    "/pqsurf/datadir-path": "/home/ldm",
+    "/queue/path": "/home/ldm/var/queues/ldm.pq",
+    "/queue/size": "500M",
+    "/queue/slots": "default",
+    "/scour/config-path": "/home/ldm/etc/scour.conf",
+    "/scour/exclude-path": "/home/ldm/etc/scour_excludes.conf",
+    "/server/config-path": "/home/ldm/etc/ldmd.conf",
+    "/server/ip-addr": "192.0.2.1",
+    "/server/max-clients": "300",
+    "/server/max-latency": "1800",
+    "/server/port": "3880",
+    "/server/time-offset": "3600",
+    "/server/enable-anti-DOS": "TRUE",
+    "/surf-queue/path": "/home/ldm/var/queues/pqsurf.pq",
+    "/surf-queue/size": "2M",
+    "/oess-pathname": "/home/ldm/etc/OESS-account.yaml",
+    "/fmtp-retx-timeout": "300",
+}
+"""Every key that LDM 6.14.5 has."""

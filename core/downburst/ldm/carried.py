@@ -1,0 +1,102 @@
+"""What LDM's registry and its EXEC lines say that a hub has in another form, and what means nothing to it."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from downburst.settings import Settings
+
+
+def setting_of(key: str, registry: Mapping[str, str]) -> tuple[str, Any] | None:
+    """The setting that a key of the registry is in a hub, with its value; None if it is none or can't be one."""
+    match key:
+        case "/hostname":
+            return _accepted("origin", registry[key])
+        case "/server/max-clients":
+            value = registry[key]
+            return _accepted("ldm.max_clients", int(value)) if value.isdecimal() else None
+        case "/server/ip-addr" | "/server/port":
+            # A hub adds its own port to an address that ends in none.
+            is_port = registry.get("/server/port", "388").isdecimal()
+            return _accepted("ldm.listen", [listening(registry)]) if is_port else None
+    return None
+
+
+def listening(registry: Mapping[str, str]) -> str:
+    """HOST:PORT on which the registry has LDM listen."""
+    host = registry.get("/server/ip-addr", "0.0.0.0")  # noqa: S104
+    return f"{f'[{host}]' if ':' in host else host}:{registry.get('/server/port', '388')}"
+
+
+def rtstats_setting(command: str) -> tuple[str, Any] | None:
+    """The setting that an EXEC of rtstats is: the collector that it names."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    if "-h" not in words[:-1]:
+        return None
+    return _accepted("ldm.rtstats", words[words.index("-h") + 1])
+
+
+def max_age_s(registry: Mapping[str, str]) -> int | None:
+    """Seconds that a source goes back at most, and of age at which products are dropped; None: what is usual."""
+    ages = [registry[key] for key in AGES if key in registry]
+    return int(ages[0]) if ages and ages[0].isdecimal() and int(ages[0]) > 0 else None
+
+
+def reason(key: str) -> str:
+    """Why a key of the registry means nothing to a hub."""
+    found = (why for begin, why in REASONS.items() if key == begin or key.startswith(f"{begin}/"))
+    return next(found, "no setting of a hub is like it, or its value can't be used there")
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Settings as a hub's settings file has them."""
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in settings.items())
+
+
+def _accepted(name: str, value: Any) -> tuple[str, Any] | None:
+    """The setting, unless the hub would refuse the value. A name that no setting has is a fault here."""
+    section, _, last = name.rpartition(".")
+    field = Settings.model_fields[section or last]
+    kind: Any = field.annotation
+    try:
+        TypeAdapter(kind).validate_python({last: value} if section else value)
+    except ValidationError as error:
+        if any(one["type"] == "extra_forbidden" for one in error.errors()):
+            raise
+        return None
+    return name, value
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return str(value) if isinstance(value, int) else f'"{value}"'
+
+
+AGES = ("/server/max-latency", "/server/time-offset")
+
+REASONS = {
+    "/queue/path": "each feed has its log under the hub's data directory",
+    "/queue/slots": "logs have no slots",
+    "/server/enable-anti-DOS": "older connections from an address are not ended by newer ones",
+    "/server/config-path": "name the file with --ldmd-conf",
+    "/reconciliation-mode": "retention is kept by hours and bytes; what was still due is told as expired",
+    "/pqact/config-path": "name the file with --pqact-conf",
+    "/pqact": "a site runs actions, where its own command line says: downburst-node receive --actions-dir",
+    "/pqsurf": "bulletins are not split; keep pqsurf beside a site that needs it",
+    "/surf-queue": "bulletins are not split; keep pqsurf beside a site that needs it",
+    "/scour": "a site removes old files by the same file: downburst-node receive --scour scour.conf",
+    "/log": "a hub logs to its standard error, which systemd keeps; the journal has its own limits",
+    "/metrics": "a hub keeps its figures itself: the page, downburst status, /metrics for Prometheus",
+    "/check-time": "sites measure the offset of their clocks from the hub's; an alarm tells a bad one",
+    "/insertion-check-interval": "an alarm tells a feed that is silent",
+    "/delete-info-files": "where a source goes on is kept in the data directory, and not removed",
+    "/fmtp-retx-timeout": "LDM-7 is not spoken; multicast has its own rules of repair",
+    "/oess-pathname": "circuits are asked for by downburst circuits, not by OESS",
+}
+"""Keys of the registry, or what they begin with, that mean nothing to a hub, and why."""
