@@ -361,6 +361,7 @@ _SHOWN_BY_ALARMS_ALONE = frozenset(
         AlarmKind.SILENCE,
         AlarmKind.STALLED,
         AlarmKind.HEARTBEAT,
+        AlarmKind.VIOLATION,
         AlarmKind.CLOCK,
         AlarmKind.CREDENTIAL,
         AlarmKind.HUB_DISK,

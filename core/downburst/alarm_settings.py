@@ -35,6 +35,11 @@ class AlarmSettings(Section):
         gt=0,
         description="Seconds within which a heartbeat has to come out at a site. Well below a minute in all.",
     )
+    violation_s: float = Field(
+        default=3_600.0,
+        gt=0,
+        description="Seconds for which a site that said what can't be is watched. It may come back now and then.",
+    )
     clock_ms: float = Field(
         default=1_000.0, gt=0, description="Milliseconds that a site's clock may be off. Corrected, but a sign."
     )

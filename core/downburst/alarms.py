@@ -21,6 +21,8 @@ class AlarmKind(StrEnum):
     """A site is connected, products wait for it, and it takes none."""
     HEARTBEAT = "heartbeat"
     """A site is connected, and what goes into a feed does not come out at its end."""
+    VIOLATION = "site-violation"
+    """A site says what can't be: its session ends each time, or what it says does not count."""
     CLOCK = "clock"
     CREDENTIAL = "credential"
     """What a site's receiver shows ends soon or has ended, and nothing took its place."""

@@ -29,6 +29,15 @@ class SessionChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteViolated:
+    """A site said what can't be: its session ended for it, or that one value does not count."""
+
+    site: str
+    at: datetime
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class UpstreamChanged:
     """The connection to a hub that this hub is a site of came, went or was refused."""
 
@@ -342,6 +351,7 @@ class EventsMissed:
 
 Event = (
     SessionChanged
+    | SiteViolated
     | UpstreamChanged
     | LdmSourceChanged
     | LdmPeerChanged

@@ -16,6 +16,7 @@ from downburst.model import Feed, LatencyKind, Plan, Site, Subscription
 from downburst.sheet import Sheet
 from downburst.supervision import HandlerFault
 from downburst_alarms.gaps import Gaps
+from downburst_alarms.violations import Violations
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Situation:
     """By site and feed, since when products wait and none is taken."""
     faults: Sequence[HandlerFault] = ()
     """What handlers met of late and did not know."""
+    violations: Mapping[str, Violations] = field(default_factory=dict)
+    """By site, what it said of late that can't be."""
 
 
 def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]:
@@ -54,6 +57,7 @@ def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]
         _objectives,
         _silences,
         _sites,
+        _violations,
         _credentials,
         _hub_disk,
         _retention,
@@ -209,6 +213,20 @@ def _heartbeat(site: Site, progress: SiteProgress, now: datetime, settings: Alar
         f"then at its line: downburst sites path {site.name}"
     )
     return Condition(AlarmKind.HEARTBEAT, sentence, step, progress.feed, site.name)
+
+
+def _violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    lately = situation.now - timedelta(seconds=settings.violation_s)
+    for site in situation.sites:
+        said = situation.violations.get(site.name)
+        if said is not None and said.last_at >= lately:
+            # Without the count of them, which would make each look another sentence.
+            sentence = f"{site.name} says what can't be since {said.since:%Y-%m-%d %H:%M} UTC: {said.sentence}"
+            step = (
+                f"look at the receiver at {site.organisation or site.name}: its program, its clock, its state; "
+                "no other site is touched; if it goes on, set the site inactive until it is mended"
+            )
+            yield Condition(AlarmKind.VIOLATION, sentence, step, site=site.name)
 
 
 def _credentials(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:

@@ -11,7 +11,7 @@ from downburst.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind
 from downburst.bus import Bus
 from downburst.clock import Clock, from_us
 from downburst.errors import DownburstError
-from downburst.events import TrafficSeen
+from downburst.events import SiteViolated, TrafficSeen
 from downburst.ledger import Book, Ledger
 from downburst.ledger.latency_selection import Selection
 from downburst.live import LiveState
@@ -21,6 +21,7 @@ from downburst.supervision import FAULTS, attempt, keep, side_by_side
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import Gaps, gaps_of_history
 from downburst_alarms.notices import Teller
+from downburst_alarms.violations import ViolationWatch
 
 Say = Callable[[str, str], Awaitable[None]]
 
@@ -42,6 +43,7 @@ class AlarmWatch:
         self._gaps: dict[str, Gaps] = {}
         self._over_since: dict[str, datetime] = {}
         self._frontiers: dict[tuple[str, str], tuple[int, datetime]] = {}
+        self._violations = ViolationWatch(watched=timedelta(seconds=settings.alarms.violation_s))
         self._repeated_at: datetime | None = None
         self._unreached: set[tuple[str | None, str]] = set()
         self._told: set[tuple[int, bool]] = set()
@@ -54,6 +56,7 @@ class AlarmWatch:
         await side_by_side(
             keep("alarms.traffic", self._follow),
             keep("alarms.look", self.look, every_s=every_s),
+            keep("alarms.violations", self._follow_violations),
             # Apart, because a receiver that does not answer must not keep anybody from looking.
             keep("alarms.tell", self.tell, every_s=every_s),
         )
@@ -97,6 +100,17 @@ class AlarmWatch:
             repeated = [one for one in receivers if one.kind is ReceiverKind.ALERTMANAGER]
             await self._tell_all(repeated, [alarm for alarm in standing if alarm.told_at is not None], now)
 
+    def violated(self, event: SiteViolated) -> None:
+        """Takes in what a site said that can't be."""
+        self._violations.seen(event)
+
+    async def _follow_violations(self) -> None:
+        # Apart: a site that says a thousand of them pushes nothing else out of a queue.
+        with self._bus.subscribe(SiteViolated, limit=QUEUE) as events:
+            async for event in events:
+                if isinstance(event, SiteViolated):
+                    self.violated(event)
+
     async def _follow(self) -> None:
         with self._bus.subscribe(TrafficSeen, limit=QUEUE) as events:
             async for event in events:
@@ -129,6 +143,7 @@ class AlarmWatch:
             disk_bytes=disk.total,
             standstills=self._standstills(now),
             faults=FAULTS.recent(now),
+            violations=self._violations.by_site(),
         )
 
     def _standstills(self, now: datetime) -> dict[tuple[str, str], datetime]:

@@ -1,96 +1,161 @@
 """Batch files as the node writes them, read into the shared words.
 
-A file that can't be trusted is refused whole; a kind of latency that is not known here is passed over.
+A batch holds what all sites said in a second, so one entry that can't be is set aside with the reason, and the others
+count. A file that is no batch is refused whole; a kind of latency that is not known here is passed over.
 """
 
 import json
-import math
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
+from downburst import bounds
+from downburst.bounds import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, LATENCY_MS_MAX, LATENCY_SUM_MS_MAX, OutOfBounds
 from downburst.clock import from_us
 from downburst.model import Batch, LatencyKind, ProductException, Settled, SketchRow, Transport
-from downburst.sketch import check_buckets
+from downburst.sketch import NEGATIVE_PREFIX, ZERO_BUCKET, check_buckets
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """An entry of a batch that does not count."""
+
+    site: str | None
+    """Whose; None: it does not say so, or names no site."""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBatch:
+    """A batch, and what of its file is not in it."""
+
+    batch: Batch
+    set_aside: tuple[SetAside, ...] = ()
+
+
+def text_of(path: Path) -> str:
+    """What a batch file holds; ValueError: it is longer than any batch."""
+    if (size := path.stat().st_size) > BATCH_BYTES_MAX:
+        raise ValueError(f"the batch has {size} bytes; at most {BATCH_BYTES_MAX} are read")
+    return path.read_text(encoding="utf-8")
+
+
+def read_batch(text: str) -> ReadBatch:
+    """The contents of a batch file; ValueError says why it is none."""
+    if len(text) > BATCH_BYTES_MAX:
+        raise ValueError(f"the batch has {len(text)} characters; at most {BATCH_BYTES_MAX} are read")
+    try:
+        line = json.loads(text)
+        identity = bounds.word(line["batch"])
+        lists = [bounds.entries(line[name], most=BATCH_ENTRIES_MAX) for name in ("sketches", "exceptions", "settled")]
+    except KeyError as error:
+        raise ValueError(f"the field {error} is missing") from error
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"a field has the wrong shape: {error}") from error
+    aside: list[SetAside] = []
+    # A node of a later release may measure more; what has no word here is no reason to lose the rest.
+    sketches = [entry for entry in lists[0] if not _is_of_a_later_release(entry)]
+    batch = Batch(
+        id=identity,
+        sketches=_read(sketches, _sketch, "a sketch", aside),
+        exceptions=_read(lists[1], _exception, "an exception", aside),
+        settled=_read(lists[2], _settled, "a frontier", aside),
+    )
+    return ReadBatch(batch, tuple(aside))
 
 
 def parse_batch(text: str) -> Batch:
-    """The contents of a batch file; ValueError says what is wrong with it."""
+    """The entries of a batch file that count; ValueError says why it is none."""
+    return read_batch(text).batch
+
+
+def _read(
+    entries: list[object], parse: Callable[[dict[str, Any]], T], what: str, aside: list[SetAside]
+) -> tuple[T, ...]:
+    read = []
+    for entry in entries:
+        try:
+            if not isinstance(entry, dict):
+                raise OutOfBounds(f"{bounds.shown(entry)} is no object")
+            read.append(parse(entry))
+        except KeyError as error:
+            aside.append(SetAside(_site_of(entry), f"{what} lacks the field {error}"))
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            aside.append(SetAside(_site_of(entry), f"{what} can't be: {error}"))
+    return tuple(read)
+
+
+def _is_of_a_later_release(entry: object) -> bool:
+    kind = entry.get("kind") if isinstance(entry, dict) else None
+    return isinstance(kind, str) and bool(kind) and kind not in _KINDS
+
+
+def _site_of(entry: object) -> str | None:
     try:
-        line = json.loads(text)
-        return Batch(
-            id=_name(line["batch"]),
-            # A node of a later release may measure more; what has no word here is no reason to lose the rest.
-            sketches=tuple(_sketch(sketch) for sketch in line["sketches"] if _name(sketch["kind"]) in _KINDS),
-            exceptions=tuple(_exception(exception) for exception in line["exceptions"]),
-            settled=tuple(_settled(report) for report in line["settled"]),
-        )
-    except KeyError as error:
-        raise ValueError(f"the field {error} is missing") from error
-    except (TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"a field has the wrong shape: {error}") from error
+        return bounds.site_name(entry.get("site")) if isinstance(entry, dict) else None
+    except OutOfBounds:
+        return None
 
 
 def _sketch(line: dict[str, Any]) -> SketchRow:
-    count = _count(line["count"])
-    buckets = {str(bucket): _count(held) for bucket, held in line["buckets"].items()}
+    count = bounds.count(line["count"], most=bounds.SKETCH_COUNT_MAX)
+    buckets = {_bucket(bucket): bounds.count(held) for bucket, held in line["buckets"].items()}
     check_buckets(buckets, count=count)
     bound = line["bound_ms"]
+    lowest, highest = (bounds.number(line[name], most=LATENCY_MS_MAX) for name in ("min_ms", "max_ms"))
+    if lowest > highest:
+        raise OutOfBounds(f"its least value {lowest} is above its largest {highest}")
     return SketchRow(
-        feed=_name(line["feed"]),
-        site=_name(line["site"]),
+        feed=bounds.feed_name(line["feed"]),
+        site=bounds.site_name(line["site"]),
         transport=Transport(line["transport"]),
         kind=LatencyKind(line["kind"]),
-        minute=_count(line["minute"]),
+        minute=bounds.integer(line["minute"], least=0, most=bounds.CLOCK_MAX_US // 60_000_000),
         count=count,
-        sum_ms=_number(line["sum_ms"]),
-        min_ms=_number(line["min_ms"]),
-        max_ms=_number(line["max_ms"]),
-        negative=_count(line["negative"]),
-        bound_ms=None if bound is None else _number(bound),
+        sum_ms=bounds.number(line["sum_ms"], most=LATENCY_SUM_MS_MAX),
+        min_ms=lowest,
+        max_ms=highest,
+        negative=bounds.count(line["negative"], most=count),
+        bound_ms=None if bound is None else bounds.number(bound, most=2 * bounds.OFFSET_MAX_US / 1000),
         buckets=buckets,
     )
 
 
 def _exception(line: dict[str, Any]) -> ProductException:
     return ProductException(
-        feed=_name(line["feed"]),
-        epoch=_name(line["epoch"]),
-        sequence=_count(line["sequence"]),
-        site=_name(line["site"]),
-        outcome=_name(line["outcome"]),
-        at=from_us(_count(line["at_us"])),
+        feed=bounds.feed_name(line["feed"]),
+        epoch=bounds.epoch(line["epoch"]),
+        sequence=bounds.count(line["sequence"]),
+        site=bounds.site_name(line["site"]),
+        outcome=bounds.word(line["outcome"]),
+        at=from_us(bounds.clock_us(line["at_us"])),
     )
 
 
 def _settled(line: dict[str, Any]) -> Settled:
     return Settled(
-        feed=_name(line["feed"]),
-        epoch=_name(line["epoch"]),
-        site=_name(line["site"]),
-        settled_to=_count(line["settled_to"]),
-        stored=_count(line["stored"]),
-        stored_bytes=_count(line["stored_bytes"]),
-        duplicates=_count(line["duplicates"]),
-        rejected=_count(line["rejected"]),
-        expired=_count(line["expired"]),
+        feed=bounds.feed_name(line["feed"]),
+        epoch=bounds.epoch(line["epoch"]),
+        site=bounds.site_name(line["site"]),
+        settled_to=bounds.count(line["settled_to"]),
+        stored=bounds.count(line["stored"]),
+        stored_bytes=bounds.count(line["stored_bytes"]),
+        duplicates=bounds.count(line["duplicates"]),
+        rejected=bounds.count(line["rejected"]),
+        expired=bounds.count(line["expired"]),
     )
 
 
-def _name(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{value!r} is no name")
-    return value
-
-
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{value!r} is no count")
-    return value
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
-    return float(value)
+def _bucket(name: str) -> str:
+    if name == ZERO_BUCKET:
+        return name
+    index = int(name.removeprefix(NEGATIVE_PREFIX))
+    bounds.integer(index, least=-bounds.BUCKET_MAX, most=bounds.BUCKET_MAX)
+    # One name for each bucket: two of the same would hide that they hold more than the sketch counts.
+    return f"{NEGATIVE_PREFIX if name.startswith(NEGATIVE_PREFIX) else ''}{index}"
 
 
 _KINDS = frozenset(LatencyKind)

@@ -6,6 +6,7 @@ sketches, never from averaged quantiles. Negative latencies are shown as they ar
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +16,11 @@ from typing import Any
 
 from downburst.bus import Bus
 from downburst.clock import Clock, SystemClock, from_us, to_us
-from downburst.events import BatchLoaded
+from downburst.events import BatchLoaded, FaultSeen, SiteViolated
 from downburst.ledger import Book, Ledger
-from downburst.model import LatencyKind, SketchRow, Transport
+from downburst.model import Batch, Fault, LatencyKind, SketchRow, Transport
 from downburst.sketch import LatencySketch
-from downburst_latency.batch import parse_batch
+from downburst_latency.batch import ReadBatch, read_batch, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +71,32 @@ class LatencyService:
 
     async def load(self, path: Path) -> bool:
         """Keeps a batch file's contents; False if they were kept before. ValueError: the file can't be understood."""
-        return await self.load_text(await asyncio.to_thread(path.read_text, encoding="utf-8"))
+        return await self.load_text(await asyncio.to_thread(text_of, path))
 
     async def load_text(self, text: str) -> bool:
-        """Keeps what a batch says; False if it was kept before. ValueError: it can't be understood."""
-        batch = parse_batch(text)
-        fresh = await self._ledger.write(lambda book: book.batches.load(batch))
-        if fresh and self._bus is not None:
-            self._bus.publish(BatchLoaded(batch.id))
+        """Keeps what a batch says; False if it was kept before. ValueError: it can't be understood.
+
+        Entries that can't be are set aside: logged, told as a fault, and laid to the site that they name.
+        """
+        read = await asyncio.to_thread(read_batch, text)
+        now = self._clock.now()
+        fault = _fault_of(read, now)
+        fresh = await self._ledger.write(lambda book: _keep(book, read.batch, fault))
+        if fresh:
+            self._tell(read, fault, now)
         return fresh
+
+    def _tell(self, read: ReadBatch, fault: Fault | None, now: datetime) -> None:
+        if fault is not None:
+            _LOG.warning("%s", fault.sentence)
+        if self._bus is None:
+            return
+        self._bus.publish(BatchLoaded(read.batch.id))
+        if fault is not None:
+            self._bus.publish(FaultSeen(fault.at, fault.sentence, site=fault.site))
+        by_site = {one.site: one.sentence for one in reversed(read.set_aside) if one.site is not None}
+        for site, sentence in by_site.items():
+            self._bus.publish(SiteViolated(site, now, sentence))
 
     async def keep_history(self, *, days: float) -> None:
         """Packs what no receipt changes any more and forgets what is older than wanted, for good."""
@@ -142,6 +160,29 @@ class LatencyService:
         return to_us(self._clock.now()) // 60_000_000
 
 
+def _keep(book: Book, batch: Batch, fault: Fault | None) -> bool:
+    fresh = book.batches.load(batch)
+    if fresh and fault is not None:
+        book.faults.add(fault)
+    return fresh
+
+
+def _fault_of(read: ReadBatch, now: datetime) -> Fault | None:
+    """What an operator should see of a batch's entries that do not count."""
+    if not read.set_aside:
+        return None
+    first, many = read.set_aside[0], len(read.set_aside)
+    entries = "1 entry" if many == 1 else f"{many} entries"
+    who = f" of site {first.site}" if first.site else ""
+    sentence = (
+        f"{entries} of the batch of receipts {read.batch.id} can't be and were set aside; the first{who}: "
+        f"{first.sentence[:SENTENCE_CHARS]}"
+    )
+    return Fault(
+        now, sentence, site=first.site, next_step="the other entries count; look at the receiver of the site"
+    )
+
+
 def _keep_house(book: Book, *, minute: int, now: datetime) -> None:
     book.latency.forget_before(minute)
     book.exceptions.forget_before(from_us(minute * 60_000_000))
@@ -167,6 +208,8 @@ def figures_of(rows: Iterable[SketchRow]) -> LatencyFigures | None:
     )
 
 
+_LOG = logging.getLogger("downburst.latency")
+SENTENCE_CHARS = 500
 ROLL_UP_S = 300.0
 """Ten minutes are packed together; looking much oftener would find nothing."""
 OPEN_MINUTES = 10

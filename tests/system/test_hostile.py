@@ -2,9 +2,6 @@
 
 import os
 import secrets
-import socket
-import ssl
-import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -12,12 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-import cbor2
 import pytest
 
 from kit.capabilities import needs
 from kit.node import HubNode, Play, SiteNode, Subscribe
 from kit.patience import wait_for
+from kit.stranger import CLOCK_REQUEST, HELLO, Client, frame, header
 
 pytestmark = pytest.mark.system
 
@@ -25,47 +22,8 @@ STRANGERS_LIMIT = 512
 ADMISSION_LIMIT_S = 15
 LIVENESS_LIMIT_S = 9
 MIB = 1 << 20
-HELLO, CLOCK_REQUEST = 1, 17
 
-Clients = Callable[[], "Client"]
-
-
-class Client:
-    """A connection to the sites' port that says what it likes, and reads only when told."""
-
-    def __init__(self, address: str) -> None:
-        host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout=10)
-
-    def secure(self) -> "Client":
-        """Speaks TLS from here on."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        self.socket = context.wrap_socket(self.socket)
-        return self
-
-    def say(self, content: bytes) -> None:
-        """Sends; a hub that hung up is no error."""
-        with suppress(OSError):
-            self.socket.sendall(content)
-
-    def hello(self, site: str, secret: str) -> "Client":
-        """Says a valid hello with a credential."""
-        self.say(frame(HELLO, [[1], "stranger", [1, [site, secret]], []]))
-        return self
-
-    def close(self) -> None:
-        """Hangs up."""
-        self.socket.close()
-
-    def wait_closed(self, seconds: float) -> bytes:
-        """Reads until the hub hangs up; returns what it said."""
-        self.socket.settimeout(seconds)
-        said = b""
-        with suppress(ConnectionError, ssl.SSLError):
-            while more := self.socket.recv(65_536):
-                said += more
-        return said
+Clients = Callable[[], Client]
 
 
 @pytest.fixture
@@ -238,15 +196,6 @@ def test_a_full_disk_at_a_site_loses_nothing(node: HubNode, subscribe: Subscribe
         wait_for("the end of the trouble", lambda: trouble(node, "small") == "")
     finally:
         small.stop()
-
-
-def frame(kind: int, body: object) -> bytes:
-    content = cbor2.dumps(body)
-    return header(kind, len(content)) + content
-
-
-def header(kind: int, length: int) -> bytes:
-    return struct.pack(">BI", kind, length)
 
 
 def credential(node: HubNode, site: str, feed: str) -> str:

@@ -55,6 +55,7 @@ from downburst_worker.enrolment import Enrolment
 from downburst_worker.neighbours import Neighbours, Seat
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.reference_clock import ReferenceClock
+from downburst_worker.violations import ViolationDesk
 
 T = TypeVar("T")
 
@@ -114,6 +115,7 @@ class Agent(Asking):
         self._enrolment = Enrolment(
             ledger, self._node, bus, apply_sites=self._apply_sites, credential_lifetime=self._credential_lifetime
         )
+        self._violations = ViolationDesk(clock, say=self._say, write_down=self._fault)
         self.circuits = CircuitJobs(self._node)
         """What the service of circuits asks of the node."""
         self.ca_sha256 = ""
@@ -387,8 +389,8 @@ class Agent(Asking):
             case "batch":
                 self._say(BatchReady(line["batch"], Path(line["path"])))
                 await self._books.take_batch(Path(line["path"]))
-            case "enrol" | "credential-offered" | "credential-taken":
-                await self._enrolment.hear(line)
+            case "enrol" | "credential-offered" | "credential-taken" | "violation" as name:
+                await (self._violations if name == "violation" else self._enrolment).hear(line)
             case "leg":
                 await self._leg_changed(line)
             case "resend":

@@ -18,7 +18,6 @@ from downburst.deliveries.facts import (
 from downburst.deliveries.naming import Meaning, ProductName, meanings
 from downburst.deliveries.stages import Stage, Timing, timing
 from downburst.deliveries.states import Cause, Delivery, DeliveryState, deliver
-from downburst.deliveries.wishes import may_see
 
 __all__ = [
     "Cause",
@@ -37,7 +36,6 @@ __all__ = [
     "WaitingBytes",
     "Whereabouts",
     "deliver",
-    "may_see",
     "meanings",
     "timing",
 ]

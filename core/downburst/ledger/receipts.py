@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, insert, select
 
+from downburst.bounds import INTEGER_MAX
 from downburst.clock import Clock
 from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.latency import Latency
@@ -77,7 +78,7 @@ class Frontiers:
             got_receipt = any(row[name] for name in _COUNTED)
             row["last_receipt_at"] = at if got_receipt else None
             if before is not None:
-                row |= {name: row[name] + before[name] for name in _COUNTED}
+                row |= {name: min(row[name] + before[name], INTEGER_MAX) for name in _COUNTED}
                 row["settled_to"] = max(row["settled_to"], before["settled_to"])
                 row["last_receipt_at"] = row["last_receipt_at"] or before["last_receipt_at"]
             known[key_of(settled, row)] = row

@@ -12,7 +12,7 @@ from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
 from downburst.bus import LocalBus
 from downburst.clock import FakeClock, to_us
 from downburst.errors import Failure, LedgerAway
-from downburst.events import FeedTraffic, SiteProgress, TrafficSeen
+from downburst.events import FeedTraffic, SiteProgress, SiteViolated, TrafficSeen
 from downburst.ledger import Ledger
 from downburst.live import LiveState, SiteSession
 from downburst.model import Feed, Site, Subscription, Transport
@@ -99,6 +99,20 @@ async def test_a_trouble_that_comes_and_goes_is_one_alarm(story: Story) -> None:
         await story.after(10)
     assert story.heard.told == [("ops", "site-disk", False)]
     assert len(await story.alarms()) == 1
+
+
+async def test_finding_01_a_site_that_says_what_can_not_be_is_told_once_and_watched_for_an_hour(story: Story) -> None:
+    story.site(connected=True)
+    for number in range(20):
+        story.watch.violated(SiteViolated("unl.edu", story.clock.now(), f"number {number}"))
+        story.watch.violated(SiteViolated("nobody.we.know", story.clock.now(), "anything"))
+        await story.after(10)
+    assert story.heard.told == [("ops", "site-violation", False)]
+    (alarm,) = await story.alarms()
+    assert (alarm.site, alarm.sentence.split(": ")[-1]) == ("unl.edu", "number 0")
+    for _ in range(5):
+        await story.after(900)
+    assert story.heard.told == [("ops", "site-violation", False), ("ops", "site-violation", True)]
 
 
 async def test_a_silence_keeps_quiet_and_what_goes_on_after_it_is_told(story: Story) -> None:

@@ -33,6 +33,7 @@ from downburst.events import (
     SessionTraffic,
     SiteProgress,
     SitesChanged,
+    SiteViolated,
     Streams,
     SubscriptionsChanged,
     TcpPath,
@@ -49,6 +50,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "events"
 GROUP = Leg(7, Transport.MULTICAST, ("a", "b"), group="239.77.0.1", port=17_001, rate_bps=400_000_000)
 EVENTS: tuple[Event, ...] = (
     SessionChanged("unl.edu", "connected", AT, "192.0.2.1:9", software="0.2.0", stand_by=True),
+    SiteViolated("unl.edu", AT, "`settled_to` is 9223372036854775808"),
     UpstreamChanged("unidata", "refused", AT, reason="no token"),
     LdmSourceChanged("idd", "idd.example.edu", "connected", AT, mode="primary"),
     LdmPeerChanged("192.0.2.1", "refused", AT, what="feedme", site="unl.edu", reason="not allowed"),

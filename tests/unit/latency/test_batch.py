@@ -1,6 +1,5 @@
-"""Batch files: read whole or refused whole, with the reason."""
+"""Batch files: an entry that can't be is set aside with the reason, a file that is no batch is refused."""
 
-import copy
 import json
 from typing import Any
 
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from downburst.model import LatencyKind, Transport
-from downburst_latency.batch import parse_batch
+from downburst_latency.batch import SetAside, parse_batch, read_batch
 from unit.latency.batches import document
 
 
@@ -23,31 +22,73 @@ def test_a_batch_is_read_into_the_shared_words() -> None:
     assert (batch.settled[0].settled_to, batch.settled[0].stored_bytes) == (9, 4_000)
 
 
-@pytest.mark.parametrize(
-    ("where", "value", "says"),
-    [
-        (("batch",), "", "is no name"),
-        (("sketches", 0, "count"), 9, "the buckets hold 4 values, the sketch counts 9"),
-        (("sketches", 0, "buckets"), {"x9": 4}, "invalid literal"),
-        (("sketches", 0, "transport"), "pigeon", "not a valid Transport"),
-        (("sketches", 0, "kind"), 5, "5 is no name"),
-        (("sketches", 0, "sum_ms"), "1", "is no number"),
-        (("sketches", 0, "minute"), -1, "is no count"),
-        (("exceptions", 0, "at_us"), True, "is no count"),
-        (("exceptions", 0, "at_us"), 10**30, "wrong shape"),
-        (("settled", 0, "stored"), 1.5, "is no count"),
-        (("settled",), None, "wrong shape"),
-        (("settled", 0), 5, "wrong shape"),
-    ],
-)
-def test_a_batch_with_one_wrong_field_is_refused_whole(where: tuple[Any, ...], value: object, says: str) -> None:
-    spoilt = copy.deepcopy(document())
+NO_ENTRIES = [
+    (("sketches", 0, "count"), 9, "the buckets hold 4 values, the sketch counts 9"),
+    (("sketches", 0, "buckets"), {"x9": 4}, "invalid literal"),
+    (("sketches", 0, "buckets"), {"1001": 4}, "is not between -1000 and 1000"),
+    (("sketches", 0, "buckets"), {"18": 2, "018": 2}, "the buckets hold 2 values, the sketch counts 4"),
+    (("sketches", 0, "transport"), "pigeon", "not a valid Transport"),
+    (("sketches", 0, "kind"), 5, "not a valid LatencyKind"),
+    (("sketches", 0, "sum_ms"), "1", "is no number"),
+    (("sketches", 0, "max_ms"), 10**16, "is beyond 1000000000000000"),
+    (("sketches", 0, "min_ms"), 3.0, "above its largest"),
+    (("sketches", 0, "minute"), -1, "is not between 0 and 120968639"),
+    (("sketches", 0, "site"), "No Site", "can't be a site's name"),
+    (("sketches", 0), [1], "is no object"),
+    (("exceptions", 0, "at_us"), True, "is no whole number"),
+    (("exceptions", 0, "at_us"), 10**30, "is not between 0 and 7258118399999999"),
+    (("exceptions", 0, "epoch"), "7 or 8", "is no life of a log"),
+    (("exceptions", 0, "sequence"), 2**63, "is not between 0 and 9223372036854775807"),
+    (("exceptions", 0, "outcome"), "lost\0", "is no name"),
+    (("settled", 0, "stored"), 1.5, "is no count"),
+    (("settled", 0, "settled_to"), 2**64 - 1, "is not between 0 and 9223372036854775807"),
+    (("settled", 0), 5, "is no object"),
+]
+
+
+@pytest.mark.parametrize(("where", "value", "says"), NO_ENTRIES, ids=[str(one[0]) for one in NO_ENTRIES])
+def test_finding_02_one_entry_that_can_not_be_is_set_aside_and_the_others_count(
+    where: tuple[Any, ...], value: object, says: str
+) -> None:
+    spoilt, sound = document(), document()
+    for name in ("sketches", "exceptions", "settled"):
+        other = {**sound[name][0], "site": "other"}
+        sound[name] = [other]
+        spoilt[name].append(other)
     place: Any = spoilt
     for step in where[:-1]:
         place = place[step]
     place[where[-1]] = value
+    read = read_batch(json.dumps(spoilt))
+    (aside,) = read.set_aside
+    assert says in aside.sentence
+    assert aside.site in ("unl.edu", None)
+    for name in ("sketches", "exceptions", "settled"):
+        kept = getattr(read.batch, name)
+        assert [entry for entry in kept if entry.site == "other"] == list(
+            getattr(parse_batch(json.dumps(sound)), name)
+        )
+        assert len(kept) == (1 if name == where[0] else 2)
+
+
+def test_an_entry_without_a_field_is_set_aside_with_its_name() -> None:
+    spoilt = document()
+    del spoilt["settled"][0]["rejected"]
+    assert read_batch(json.dumps(spoilt)).set_aside == (SetAside("unl.edu", "a frontier lacks the field 'rejected'"),)
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "says"),
+    [(("batch",), "", "is no name"), (("settled",), None, "is no list")],
+)
+def test_a_file_that_is_no_batch_is_refused_whole(where: tuple[Any, ...], value: object, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        parse_batch(json.dumps(spoilt))
+        parse_batch(json.dumps(document() | {where[0]: value}))
+
+
+def test_a_batch_of_endless_nesting_is_refused() -> None:
+    with pytest.raises(ValueError, match="wrong shape"):
+        parse_batch("[" * 200_000)
 
 
 @pytest.mark.parametrize("field", ["batch", "sketches", "exceptions", "settled"])

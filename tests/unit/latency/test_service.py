@@ -7,7 +7,7 @@ import pytest
 
 from downburst.bus import LocalBus
 from downburst.clock import FakeClock, to_us
-from downburst.events import BatchLoaded
+from downburst.events import BatchLoaded, FaultSeen, SiteViolated
 from downburst.ledger import Ledger
 from downburst.model import Batch, LatencyKind, SketchRow, Transport
 from downburst_latency.service import LatencySelection, LatencyService, figures_of
@@ -50,6 +50,67 @@ async def test_a_batch_that_comes_again_changes_nothing(ledger: Ledger, clock: F
         assert (settled.stored, settled.expired, book.exceptions.count()) == (4, 1, 1)
     loaded.close()
     assert [event async for event in loaded] == [BatchLoaded("b1")]
+
+
+async def test_finding_01_a_claim_that_no_database_keeps_costs_no_other_site_its_figures(
+    ledger: Ledger, clock: FakeClock, tmp_path: Path
+) -> None:
+    bus = LocalBus()
+    told = bus.subscribe(BatchLoaded, FaultSeen, SiteViolated)
+    service = LatencyService(ledger, bus=bus, clock=clock)
+    for batch, claim in (("b1", 2**64 - 1), ("b2", 2**63), ("b3", 2**63 - 1)):
+        poisoned = document(batch, minute(clock))
+        poisoned["settled"].append({**poisoned["settled"][0], "site": "liar", "settled_to": claim})
+        path = tmp_path / f"{batch}.json"
+        path.write_text(json.dumps(poisoned))
+        assert await service.load(path) is True
+        assert await service.load(path) is False
+    with ledger.transaction(writes=False) as book:
+        liar, honest = book.settled.all()
+        assert (honest.site, honest.settled_to, honest.stored) == ("unl.edu", 9, 12)
+        assert (liar.site, liar.settled_to) == ("liar", 2**63 - 1), "the highest number that there can be"
+        faults = book.faults.recent()
+    assert {fault.site for fault in faults} == {"liar"}
+    assert all("is not between 0 and 9223372036854775807" in fault.sentence for fault in faults)
+    told.close()
+    events = [event async for event in told]
+    assert [event.site for event in events if isinstance(event, SiteViolated)] == ["liar"] * 2
+    assert sum(isinstance(event, BatchLoaded) for event in events) == 3
+    assert sum(isinstance(event, FaultSeen) for event in events) == 2
+
+
+async def test_finding_02_a_stamp_of_no_clock_costs_no_other_site_its_figures(
+    service: LatencyService, ledger: Ledger, clock: FakeClock, tmp_path: Path
+) -> None:
+    path = tmp_path / "b1.json"
+    poisoned = document("b1", minute(clock))
+    for at_us in (-1, 2**62, 10**30):
+        poisoned["exceptions"].append({**poisoned["exceptions"][0], "site": "liar", "at_us": at_us})
+    path.write_text(json.dumps(poisoned))
+    assert await service.load(path) is True
+    figures = await service.latency()
+    assert figures is not None
+    assert figures.count == 4
+    with ledger.transaction(writes=False) as book:
+        assert [row.site for row in book.exceptions.recent()] == ["unl.edu"]
+        (fault,) = book.faults.recent()
+    assert (
+        "3 entries of the batch of receipts b1 can't be and were set aside; the first of site liar" in fault.sentence
+    )
+
+
+async def test_sums_of_claims_end_where_the_ledger_ends(
+    service: LatencyService, ledger: Ledger, clock: FakeClock, tmp_path: Path
+) -> None:
+    for batch in ("b1", "b2", "b3"):
+        large = document(batch, minute(clock))
+        large["settled"][0] |= {"stored_bytes": 2**62, "stored": 2**62}
+        path = tmp_path / f"{batch}.json"
+        path.write_text(json.dumps(large))
+        assert await service.load(path) is True
+    with ledger.transaction(writes=False) as book:
+        (settled,) = book.settled.all()
+        assert (settled.stored, settled.stored_bytes) == (2**63 - 1, 2**63 - 1)
 
 
 async def test_a_batch_under_another_id_adds_up(service: LatencyService, clock: FakeClock, tmp_path: Path) -> None:

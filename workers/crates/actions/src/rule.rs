@@ -1,9 +1,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use downburst_ere::Ere;
 use downburst_ldm6::FeedType;
-use downburst_model::FeedName;
+use downburst_model::{FeedName, Pattern};
 
 use crate::{Place, Template};
 
@@ -42,9 +41,9 @@ pub enum Test {
     /// Those whose id matches.
     Id {
         /// Its groups can be used in what is done.
-        pattern: Ere,
+        pattern: Pattern,
         /// Unless this matches.
-        unless: Option<Ere>,
+        unless: Option<Pattern>,
     },
     /// Those that no rule before it took, and whose id does not begin with an underscore.
     Rest,
@@ -131,13 +130,6 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// After so many failures a product goes to the folder of what failed.
     pub attempts: Option<u32>,
-}
-
-impl Shape {
-    /// The same for a pipe: without the data, the metadata is what a program gets.
-    pub(crate) fn for_pipe(self) -> Self {
-        Self { metadata: self.metadata || !self.data, ..self }
-    }
 }
 
 impl Default for Shape {

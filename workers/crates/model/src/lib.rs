@@ -5,6 +5,7 @@
 //! `sim` crate with virtual time.
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 mod ere;
 mod heartbeat;
 mod hops;

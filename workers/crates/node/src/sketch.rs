@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use downburst_model::bounds::LATENCY_SUM_MS_MAX;
 use serde::{Serialize, Serializer};
 
 /// Counts of values in logarithmic buckets; negative values are kept apart, never clipped.
@@ -31,7 +32,7 @@ impl Sketch {
             (self.min_ms, self.max_ms) = (value_ms, value_ms);
         }
         self.count += 1;
-        self.sum_ms += value_ms;
+        self.sum_ms = (self.sum_ms + value_ms).clamp(-LATENCY_SUM_MS, LATENCY_SUM_MS);
         self.min_ms = self.min_ms.min(value_ms);
         self.max_ms = self.max_ms.max(value_ms);
         self.negative += u64::from(value_ms < 0.0);
@@ -70,6 +71,9 @@ impl Serialize for Bucket {
 
 /// (1 + accuracy) / (1 - accuracy) for an accuracy of 2 %.
 const GAMMA: f64 = 1.02 / 0.98;
+
+/// As the ledger keeps sums.
+const LATENCY_SUM_MS: f64 = LATENCY_SUM_MS_MAX as f64;
 
 /// One microsecond, the resolution of a stamp; anything nearer to zero counts as zero.
 const SMALLEST_MS: f64 = 0.001;

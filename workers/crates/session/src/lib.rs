@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod bounds;
 mod credentials;
 mod data;
 mod fields;

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use downburst_model::bounds::INTEGER_MAX;
 use downburst_model::{Epoch, FeedName, Lane, Sequence, SiteName, Transport, WallMicros};
 use downburst_session::{ClockOffset, Frontier, Outcome, Receipt};
 use serde::Serialize;
@@ -17,6 +18,8 @@ pub(super) struct Batches {
     prefix: u64,
     written: u64,
     sketches: BTreeMap<SketchKey, Sketch>,
+    /// How many of them each site brought about.
+    sketches_of: BTreeMap<SiteName, usize>,
     exceptions: Vec<Exception>,
     settled: BTreeMap<(FeedName, SiteName), Settled>,
 }
@@ -98,17 +101,35 @@ impl Batches {
         Self { prefix, ..Self::default() }
     }
 
-    /// Adds a site's receipts. Alike ones that follow each other cost little more than one.
-    pub(super) fn receipts(&mut self, site: &SiteName, noted: &[Noted<'_>], clock: Option<ClockOffset>) {
+    /// Adds a site's receipts, which came at `now`. Alike ones that follow each other cost little more than one. Returns of how many
+    /// the latency does not count: what they say of the hub's own clock can't be, or they would fill the ledger.
+    pub(super) fn receipts(
+        &mut self,
+        site: &SiteName,
+        noted: &[Noted<'_>],
+        clock: Option<ClockOffset>,
+        now: WallMicros,
+    ) -> usize {
+        let mut passed_over = 0;
         for run in noted.chunk_by(|one, next| one.is_alike(next)) {
             self.count(site, run);
-            match run.first().map(|noted| (noted.receipt.outcome, noted.receipt.lane)) {
-                Some((Outcome::Rejected, _)) => self.except(site, run, "rejected"),
-                Some((Outcome::Expired, _)) => self.except(site, run, "expired"),
-                Some((Outcome::Stored, Lane::Live)) => self.sketch(site, run, clock),
+            let Some(Noted { receipt, .. }) = run.first() else { continue };
+            match (receipt.outcome, receipt.lane) {
+                (Outcome::Rejected, _) => self.except(site, run, "rejected", now),
+                (Outcome::Expired, _) => self.except(site, run, "expired", now),
+                (Outcome::Stored, Lane::Live) if self.can_count(site, receipt, now) => {
+                    self.sketch(site, run, clock);
+                }
+                (Outcome::Stored, Lane::Live) => passed_over += run.len(),
                 _ => {}
             }
         }
+        passed_over
+    }
+
+    /// True if so much waits that it should be handed over.
+    pub(super) fn is_large(&self) -> bool {
+        self.sketches.len() >= LARGE_SKETCHES || self.exceptions.len() >= LARGE_EXCEPTIONS
     }
 
     /// Remembers where a site stands.
@@ -122,27 +143,34 @@ impl Batches {
         let [Noted { receipt: first, .. }, ..] = run else { return };
         let settled = self.settled.entry((first.key.feed.clone(), site.clone())).or_default();
         settled.epoch = epoch_text(first.key.epoch);
-        let products = run.len() as u64;
-        match first.outcome {
+        let counted = match first.outcome {
             Outcome::Stored => {
-                settled.stored += products;
-                let bytes = run.iter().fold(0_u64, |sum, noted| sum.saturating_add(noted.receipt.size));
-                settled.stored_bytes = settled.stored_bytes.saturating_add(bytes);
+                run.iter().for_each(|noted| add(&mut settled.stored_bytes, noted.receipt.size));
+                &mut settled.stored
             }
-            Outcome::Held => settled.duplicates += products,
-            Outcome::Rejected => settled.rejected += products,
-            Outcome::Expired => settled.expired += products,
-        }
+            Outcome::Held => &mut settled.duplicates,
+            Outcome::Rejected => &mut settled.rejected,
+            Outcome::Expired => &mut settled.expired,
+        };
+        add(counted, run.len() as u64);
     }
 
-    fn except(&mut self, site: &SiteName, run: &[Noted<'_>], outcome: &'static str) {
+    /// The hub stored a live product lately, and not in the future: only that far may a site's word of it reach into the ledger.
+    fn can_count(&self, site: &SiteName, receipt: &Receipt, now: WallMicros) -> bool {
+        let ago_us = now.0.saturating_sub(receipt.hub_stored.0);
+        let has_room = self.sketches_of.get(site).is_none_or(|count| *count < SKETCHES_OF_A_SITE);
+        (-AHEAD_US..=LATE_US).contains(&ago_us) && has_room
+    }
+
+    fn except(&mut self, site: &SiteName, run: &[Noted<'_>], outcome: &'static str, now: WallMicros) {
         self.exceptions.extend(run.iter().map(|Noted { receipt, .. }| Exception {
             feed: receipt.key.feed.clone(),
             epoch: epoch_text(receipt.key.epoch),
             sequence: receipt.key.sequence,
             site: site.clone(),
             outcome,
-            at_us: receipt.site_stored,
+            // Nothing has ended in the hub's future, whatever the site's clock shows.
+            at_us: receipt.site_stored.min(now),
         }));
     }
 
@@ -181,7 +209,10 @@ impl Batches {
             minute: minute(receipt),
             kind,
         };
-        let sketch = self.sketches.entry(key).or_default();
+        let sketch = self.sketches.entry(key).or_insert_with(|| {
+            *self.sketches_of.entry(site.clone()).or_default() += 1;
+            Sketch::default()
+        });
         values.for_each(|value_ms| sketch.add(value_ms, bound_ms));
     }
 
@@ -190,6 +221,7 @@ impl Batches {
             return None;
         }
         self.written += 1;
+        self.sketches_of.clear();
         let sketches = std::mem::take(&mut self.sketches);
         let settled = std::mem::take(&mut self.settled);
         Some(BatchFile {
@@ -237,6 +269,11 @@ impl Hub {
     }
 }
 
+/// Counts on, as far as the ledger counts.
+fn add(counter: &mut u64, more: u64) {
+    *counter = counter.saturating_add(more).min(INTEGER_MAX);
+}
+
 /// The minute a product counts in.
 fn minute(receipt: &Receipt) -> i64 {
     receipt.hub_stored.0.div_euclid(60_000_000)
@@ -245,6 +282,19 @@ fn minute(receipt: &Receipt) -> i64 {
 fn epoch_text(epoch: Epoch) -> String {
     epoch.0.to_string()
 }
+
+/// A live product waits in a slow site's queue for as long as the log keeps it: a week and a day.
+const LATE_US: i64 = 8 * 86_400_000_000;
+
+/// The clock of the node that ingested a product may be ahead of this one's, or this one was put back.
+const AHEAD_US: i64 = 86_400_000_000;
+
+/// A site of thirty feeds that catches up half an hour within a second brings about as many.
+const SKETCHES_OF_A_SITE: usize = 4_096;
+
+/// A batch stays below [`BATCH_BYTES_MAX`](downburst_model::bounds::BATCH_BYTES_MAX): the largest sketch has about 12 kB.
+const LARGE_SKETCHES: usize = 10_000;
+const LARGE_EXCEPTIONS: usize = 200_000;
 
 #[cfg(test)]
 mod tests {
@@ -284,11 +334,77 @@ mod tests {
         clock: Option<ClockOffset>,
         first_byte: Option<WallMicros>,
     ) {
-        batches.receipts(&site(), &[Noted { receipt, first_byte }], clock);
+        batches.receipts(&site(), &[Noted { receipt, first_byte }], clock, NOW);
     }
 
     fn site() -> SiteName {
         SiteName::parse("unl").unwrap()
+    }
+
+    /// An hour after all of these products.
+    const NOW: WallMicros = WallMicros(3_600_000_000);
+
+    #[test]
+    fn finding_01_sums_of_what_a_site_claims_stay_within_what_the_ledger_counts() {
+        let mut batches = Batches::new(1);
+        let most = Receipt { size: INTEGER_MAX, ..receipt(Outcome::Stored, Lane::Backfill) };
+        for _ in 0..3 {
+            add(&mut batches, &most, None, None);
+        }
+        let line = line(&mut batches);
+        assert_eq!(line["settled"][0]["stored_bytes"], INTEGER_MAX);
+        assert_eq!(line["settled"][0]["stored"], 3);
+    }
+
+    #[test]
+    fn finding_02_what_a_site_says_of_the_hubs_past_reaches_no_further_than_products_wait() {
+        let now = WallMicros(20 * 86_400_000_000);
+        let mut batches = Batches::new(1);
+        let at = |hub_stored| Receipt { hub_stored, ..receipt(Outcome::Stored, Lane::Live) };
+        let said = [now.0 + AHEAD_US, now.0 + AHEAD_US + 1, now.0 - LATE_US, now.0 - LATE_US - 1];
+        let passed_over = said.map(|stored| {
+            let receipt = at(WallMicros(stored));
+            batches.receipts(&site(), &[Noted { receipt: &receipt, first_byte: None }], None, now)
+        });
+        assert_eq!(passed_over, [0, 1, 0, 1]);
+        let line = line(&mut batches);
+        assert_eq!(line["settled"][0]["stored"], 4, "it is stored all the same");
+        let minutes: BTreeMap<i64, ()> = line["sketches"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|sketch| (sketch["minute"].as_i64().unwrap(), ()))
+            .collect();
+        assert_eq!(minutes.len(), 2);
+    }
+
+    #[test]
+    fn one_site_brings_about_so_many_sketches_and_no_more() {
+        let now = WallMicros(20 * 86_400_000_000);
+        let mut batches = Batches::new(1);
+        let passed_over: usize = (0..6_000_i64)
+            .map(|minute| {
+                let hub_stored = WallMicros(now.0 - minute * 60_000_000);
+                let receipt =
+                    Receipt { hub_stored, action_done: None, ..receipt(Outcome::Stored, Lane::Live) };
+                let noted = [Noted { receipt: &receipt, first_byte: Some(hub_stored) }];
+                batches.receipts(&site(), &noted, None, now)
+            })
+            .sum();
+        assert_eq!(batches.sketches.len(), SKETCHES_OF_A_SITE);
+        assert_eq!(passed_over, 6_000 - SKETCHES_OF_A_SITE);
+        line(&mut batches);
+        add(&mut batches, &receipt(Outcome::Stored, Lane::Live), None, None);
+        assert_eq!(batches.sketches.len(), 1, "the next batch has room again");
+    }
+
+    #[test]
+    fn nothing_ends_in_the_hubs_future() {
+        let mut batches = Batches::new(1);
+        let later = WallMicros(NOW.0 + 5);
+        let lost = Receipt { site_stored: later, ..receipt(Outcome::Expired, Lane::Live) };
+        add(&mut batches, &lost, None, None);
+        assert_eq!(line(&mut batches)["exceptions"][0]["at_us"], NOW.0);
     }
 
     #[test]
@@ -358,7 +474,7 @@ mod tests {
         });
         let noted: Vec<Noted<'_>> = noted.collect();
         let (mut together, mut single) = (Batches::new(1), Batches::new(1));
-        together.receipts(&site(), &noted, clock);
+        together.receipts(&site(), &noted, clock, NOW);
         noted.iter().for_each(|noted| add(&mut single, noted.receipt, clock, noted.first_byte));
         let together = line(&mut together);
         assert_eq!(together, line(&mut single));

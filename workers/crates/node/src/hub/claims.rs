@@ -1,9 +1,10 @@
 //! What others remember of a log, against what it gave: a log that was restored from a backup has forgotten numbers it gave.
 //! The agent tells what it remembers before the log takes a product; sites tell in their hello, for an agent that has forgotten too.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use downburst_log::{FeedLog, LogError, ProductLog as _};
-use downburst_model::{FeedName, Sequence, SiteName};
+use downburst_model::{Epoch, FeedName, Sequence, SiteName};
 use downburst_session::{FeedPosition, Hello, Proof};
 
 use super::Hub;
@@ -32,25 +33,44 @@ pub(super) fn go_on_above_what_is_remembered(
 }
 
 /// Looks at the positions in a hello. Numbers that this log never gave are not given to other products from here on. The copy
-/// of a shared log gives none, and may be behind what another node sent.
-pub(super) fn check(hub: &Hub, hello: &Hello) {
+/// of a shared log gives none, and may be behind what another node sent. Returns what was believed beyond what the log knows; the
+/// error says what can't be believed.
+pub(super) fn check(hub: &Hub, hello: &Hello) -> Result<BTreeMap<FeedName, Sequence>, String> {
     let site = match &hello.proof {
         Proof::Credential { site, .. } => Some(site),
         Proof::Token { .. } => None,
     };
+    let mut believed = BTreeMap::new();
     for position in &hello.feeds {
-        check_position(hub, site, position);
+        if let Some(last) = check_position(hub, site, position)? {
+            believed.insert(position.feed.clone(), last);
+        }
     }
+    Ok(believed)
 }
 
-fn check_position(hub: &Hub, site: Option<&SiteName>, position: &FeedPosition) {
+/// The highest number of the log of `epoch` that a site may have; `None` where there is no such log here. The copy of a shared log
+/// may be behind what another node gave.
+pub(super) fn highest(hub: &Hub, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
+    let open = hub.feeds.find(feed).filter(|open| open.log.epoch() == epoch)?;
+    Some(match open.shared {
+        None => open.log.given_to(),
+        Some(_) => Sequence(open.log.head().0.saturating_add(BELIEVED_JUMP)),
+    })
+}
+
+fn check_position(
+    hub: &Hub,
+    site: Option<&SiteName>,
+    position: &FeedPosition,
+) -> Result<Option<Sequence>, String> {
     let is_ours = |open: &Arc<Feed>| open.log.epoch() == position.epoch && open.shared.is_none();
     let Some(open) = hub.feeds.find(&position.feed).filter(is_ours) else {
-        return;
+        return Ok(None);
     };
-    let (Some(last), given) = (position.settled.last(), open.log.given_to()) else { return };
+    let (Some(last), given) = (position.settled.last(), open.log.given_to()) else { return Ok(None) };
     if last <= given.0 {
-        return;
+        return Ok(None);
     }
     let (feed, head) = (&position.feed, open.log.head());
     let who = site.map_or_else(|| "a site".to_owned(), |site| format!("site {site}"));
@@ -59,16 +79,14 @@ fn check_position(hub: &Hub, site: Option<&SiteName>, position: &FeedPosition) {
         given = given.0
     );
     if last - given.0 > BELIEVED_JUMP {
-        return hub.fault(
-            format!("{told} That many can't have been given; nothing was changed, look at the site"),
-            Some(feed),
-        );
+        return Err(format!("{told} That many can't have been given; nothing was changed, look at the site"));
     }
     let done = match open.log.skip_to(Sequence(last)) {
         Ok(()) => format!("The next product gets a number above {last}"),
         Err(error) => format!("Numbers above {last} can't be reserved: {error}"),
     };
     hub.fault(format!("{told} {done}; {}", advice(feed, site, head)), Some(feed));
+    Ok(Some(Sequence(last)))
 }
 
 fn advice(feed: &FeedName, site: Option<&SiteName>, head: Sequence) -> String {

@@ -35,13 +35,17 @@ impl FirstBytes {
         }
     }
 
-    /// The receipts of feeds that exist (a site can name what it likes), each with when its product's first byte left the hub.
+    /// The receipts of logs that exist (a site can name what it likes), each with when its product's first byte left the hub.
     pub(super) fn note<'a>(&self, hub: &Hub, receipts: &'a [Receipt]) -> Vec<Noted<'a>> {
         let mut noted = Vec::with_capacity(receipts.len());
-        for of_feed in receipts.chunk_by(|one, next| one.key.feed == next.key.feed) {
-            let known = of_feed.first().is_some_and(|it| hub.feeds.find(&it.key.feed).is_some());
-            let of_feed = of_feed.iter().filter(|_| known);
-            noted.extend(of_feed.map(|receipt| {
+        let of_one_log =
+            |one: &Receipt, next: &Receipt| one.key.epoch == next.key.epoch && one.key.feed == next.key.feed;
+        for of_log in receipts.chunk_by(of_one_log) {
+            let is_of =
+                |key: &ProductKey| hub.feeds.find(&key.feed).is_some_and(|it| it.epoch() == key.epoch);
+            let known = of_log.first().is_some_and(|it| is_of(&it.key));
+            let of_log = of_log.iter().filter(|_| known);
+            noted.extend(of_log.map(|receipt| {
                 let first_byte = self.of(receipt, &hub.plans).and_then(|at| hub.reference.moment(at));
                 Noted { receipt, first_byte }
             }));

@@ -20,6 +20,7 @@ use super::deliveries::SessionView;
 use super::reading::Wanted;
 use super::session::ReadForResend;
 use super::strangers::Strangers;
+use super::text::shown;
 use super::{lock, pace};
 use crate::lines::{EnrolAnswer, SiteLine};
 use crate::tcp::PathFacts;
@@ -162,9 +163,7 @@ impl Status {
             None => drop(self.failed_actions.remove(&feed)),
         }
         match trouble {
-            Some(trouble) => {
-                drop(self.troubles.insert(feed.clone(), trouble.chars().take(TROUBLE_CHARS).collect()))
-            }
+            Some(trouble) => drop(self.troubles.insert(feed.clone(), shown(&trouble))),
             None => drop(self.troubles.remove(&feed)),
         }
         self.frontiers.insert(feed, (settled_to, pending));
@@ -422,12 +421,9 @@ const ASKS_LIMIT: usize = 256;
 
 /// What a site says is kept and told on: no more of it than of a trouble.
 fn shortened(failed: ActionFailed) -> ActionFailed {
-    let cut = |text: String| text.chars().take(TROUBLE_CHARS).collect();
+    let cut = |text: String| shown(&text);
     let ActionFailed { rule, exit, last_error, product, sequence, epoch, count, mut others } = failed;
     others.truncate(ActionFailed::MOST_OTHERS);
     let (rule, last_error, product) = (cut(rule), cut(last_error), cut(product));
     ActionFailed { rule, exit, last_error, product, sequence, epoch, count, others }
 }
-
-/// How much a site may say of its trouble.
-const TROUBLE_CHARS: usize = 300;

@@ -1,5 +1,6 @@
 //! One task per connected site: drives the hub's half of the session with a TLS stream and the logs.
 mod admission;
+mod belief;
 mod circuits;
 mod credentials;
 mod ending;
@@ -10,7 +11,7 @@ mod resends;
 mod streams;
 mod view;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +20,8 @@ use bytes::Bytes;
 use downburst_log::ProductLog as _;
 use downburst_model::{FeedName, Machine as _, Micros, Sequence, SiteName};
 use downburst_session::{
-    ClockOffset, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Outcome, Purpose, Receipt,
-    RefusalCode, Refused, StreamId,
+    ClockOffset, Frontier, HubEvent, HubInput, HubOutput, HubSession, LIVENESS_LIMIT, Outcome, Purpose,
+    Receipt, RefusalCode, Refused, StreamId,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -74,6 +75,8 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         flood: flood::Flood::default(),
         port: None,
         told_unanswered: false,
+        claimed: BTreeMap::new(),
+        told_passed_over: None,
     };
     let link = Link::new(stream);
     session.port = link.local_port();
@@ -113,6 +116,10 @@ struct Session {
     port: Option<u16>,
     /// The operator knows that the site's datagrams get no answer.
     told_unanswered: bool,
+    /// Numbers above all that a log gave, of which the site's hello was believed: the log was restored from a backup.
+    claimed: BTreeMap<FeedName, Sequence>,
+    /// When the operator was last told of receipts that do not count.
+    told_passed_over: Option<Micros>,
 }
 
 /// A site that was let in.
@@ -391,7 +398,7 @@ impl Session {
     fn event(&mut self, event: HubEvent) {
         match event {
             HubEvent::Hello(hello) => {
-                super::claims::check(&self.hub, &hello);
+                self.believe_hello(&hello);
                 self.begin_streams(&hello.versions);
                 self.software = Some(shown(&hello.software));
             }
@@ -425,18 +432,11 @@ impl Session {
             HubEvent::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
             HubEvent::Forged(forged) => self.forged(forged),
             HubEvent::Receipts { clock, items } => self.receipts(clock, &items),
-            HubEvent::Frontier(frontier) => {
-                if let Some(member) = self.member_of(&frontier.feed) {
-                    lock(&self.hub.batches).frontier(&member.site, &frontier);
-                    member.handle.change().stands(frontier);
-                }
-            }
+            HubEvent::Frontier(frontier) => self.frontier(frontier),
             HubEvent::Circuit(state) => self.circuit_said(state),
             HubEvent::StreamOpened(_) => self.count_streams(1),
             HubEvent::StreamClosed { stream, reason } => self.stream_closed(stream, &reason),
-            HubEvent::Violation(sentence) => {
-                self.reason = Some(format!("the site broke the protocol: {sentence}"))
-            }
+            HubEvent::Violation(sentence) => self.violated(&sentence),
             HubEvent::Dead => self.reason = Some("nothing was heard from the site".to_owned()),
         }
     }
@@ -446,7 +446,19 @@ impl Session {
         self.member.as_ref().filter(|_| self.hub.feeds.find(feed).is_some())
     }
 
+    fn frontier(&mut self, frontier: Frontier) {
+        if self.believes(&frontier.feed, frontier.epoch, frontier.settled_to)
+            && let Some(member) = self.member_of(&frontier.feed)
+        {
+            lock(&self.hub.batches).frontier(&member.site, &frontier);
+            member.handle.change().stands(frontier);
+        }
+    }
+
     fn receipts(&mut self, clock: Option<ClockOffset>, items: &[Receipt]) {
+        if !self.believes_receipts(items) {
+            return;
+        }
         let Some(member) = &self.member else { return };
         let clock = clock.and_then(|clock| self.hub.reference.of_site(clock));
         if clock.is_some() {
@@ -456,7 +468,14 @@ impl Session {
         self.hub.doubt(rejected.map(|receipt| &receipt.key));
         self.note_waits(member, clock, items);
         let noted = self.first_bytes.note(&self.hub, items);
-        lock(&self.hub.batches).receipts(&member.site, &noted, clock);
+        let passed_over =
+            lock(&self.hub.batches).receipts(&member.site, &noted, clock, self.hub.clock.wall());
+        if passed_over > 0 {
+            self.told_passed_over = self.tell_passed_over(passed_over);
+        }
+        if lock(&self.hub.batches).is_large() {
+            self.hub.write_batch();
+        }
         let row = |noted: &Noted<'_>| Row { receipt: noted.receipt.clone(), first_byte: noted.first_byte };
         self.hub.receipts.record(&member.site, clock, noted.iter().map(row).collect());
     }

@@ -39,6 +39,8 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         renews: bool,
     },
+    /// A site said what can't be: its session ends, or that one value does not count.
+    Violation { site: SiteName, sentence: String },
     /// A site joined or left a leg.
     Leg {
         feed: FeedName,

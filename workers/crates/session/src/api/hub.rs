@@ -66,6 +66,8 @@ pub enum HubInput {
     },
     /// Answer to [`HubOutput::Authenticate`]: it may not. Also ends an admitted session (revoked, replaced, hub stops).
     Refuse(Refused),
+    /// The site said what can't be by what the driver knows: numbers that its log never gave. Ends the session as any violation.
+    Violation(String),
     /// The site's subscriptions changed; the whole set.
     Subscriptions(Vec<Subscription>),
     /// What makes two products of a feed the same. Given before [`HubInput::Feed`]; without it id and content do.

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use downburst_fanout::{Classes, Limits, May, Next, Outbox, StreamId};
 use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Sequence, SiteName};
 
+use crate::bounds;
 use crate::frame::{Decoder, Frame, Message, repair_frame};
 use crate::patterns::{Patterns, without_heartbeats};
 use crate::{
@@ -45,6 +46,7 @@ mod trains_tests;
 /// | authenticating | `Refuse`           | closed         | refused, `Close`                                |
 /// | active         | `Refuse`           | closed         | refused, `Close`                                |
 /// | any            | malformed frame    | closed         | `Event(Violation)`, refused, `Close`            |
+/// | active         | value out of range | closed         | `Event(Violation)`, refused, `Close`            |
 /// | any            | silence            | closed         | `Event(Dead)`, `Close`                          |
 #[derive(Debug)]
 pub struct HubSession {
@@ -184,6 +186,9 @@ impl HubSession {
     fn admit(&mut self, site: SiteName, subscriptions: Vec<Subscription>) {
         match std::mem::replace(&mut self.state, State::Active) {
             State::Authenticating(hello) => {
+                if let Err(sentence) = bounds::check_hello(&hello) {
+                    return self.violation(sentence);
+                }
                 self.stand_by = hello.stand_by == Some(true);
                 let stand_by = self.stand_by.then_some(true);
                 self.send(Welcome { version: self.version, site, hub: self.hub_name.clone(), stand_by });
@@ -250,9 +255,15 @@ impl HubSession {
     fn take_frame(&mut self, now: Now, frame: Frame) {
         match (&self.state, frame) {
             (State::Greeting, Frame::Message(Message::Hello(hello))) => self.take_hello(hello),
-            (State::Active, Frame::Message(message)) => self.take_message(now, message),
+            (State::Active, Frame::Message(message)) => match bounds::check(&message) {
+                Ok(()) => self.take_message(now, message),
+                Err(sentence) => self.violation(sentence),
+            },
             (State::Active, Frame::PackedReceipts(receipts)) if self.version >= VERSION_TRAINS => {
-                self.take_receipts(receipts);
+                match bounds::check_receipts(&receipts) {
+                    Ok(()) => self.take_receipts(receipts),
+                    Err(sentence) => self.violation(sentence),
+                }
             }
             _ => self.violation("the site sent a frame that has no place here".to_owned()),
         }
@@ -400,6 +411,7 @@ impl Machine for HubSession {
             HubInput::StreamClosed { stream, reason } => self.stream_closed(now, stream, reason),
             HubInput::Admit { site, subscriptions } => self.admit(site, subscriptions),
             HubInput::Refuse(refused) => self.refuse(refused),
+            HubInput::Violation(sentence) => self.violation(sentence),
             HubInput::Subscriptions(subscriptions) if self.is_active() => self.subscribe(subscriptions),
             HubInput::Duplicates { feed, rule } => {
                 self.duplicates.insert(feed, rule);

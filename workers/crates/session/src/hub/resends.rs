@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use downburst_model::bounds::INTEGER_MAX;
 use downburst_model::{FeedName, IdFilter, Lane, Micros, Now, RangeSet, Sequence, is_heartbeat};
 
 use super::HubSession;
@@ -225,7 +226,7 @@ impl HubSession {
         match ended.outcome {
             Outcome::Stored | Outcome::Held => {
                 found.end.products = found.end.products.saturating_add(1);
-                found.end.bytes = found.end.bytes.saturating_add(ended.size);
+                found.end.bytes = found.end.bytes.saturating_add(ended.size).min(INTEGER_MAX);
             }
             Outcome::Rejected | Outcome::Expired => found.end.expired = found.end.expired.saturating_add(1),
         }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Covered, Entry, FeedStart, LegJoin, LegJoined, LegLeft, Proof, Want};
 
+mod bounds;
 mod credentials;
 mod heartbeats;
 mod keys;

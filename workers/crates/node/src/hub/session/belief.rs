@@ -1,0 +1,71 @@
+//! What can't be, by what this hub knows: a site can't have numbers that no log gave.
+use downburst_model::{Epoch, FeedName, Micros, Sequence};
+use downburst_session::{Hello, HubInput, Receipt};
+
+use super::Session;
+use crate::hub::claims;
+use crate::hub::text::shown;
+use crate::lines::Event;
+
+impl Session {
+    /// Takes in what the site says that it has.
+    pub(super) fn believe_hello(&mut self, hello: &Hello) {
+        match claims::check(&self.hub, hello) {
+            Ok(believed) => self.claimed = believed,
+            Err(sentence) => self.tell(HubInput::Violation(sentence)),
+        }
+    }
+
+    /// True if the number may be of the feed's log; one above all that it gave ends the session. What another log gave, that was here
+    /// before or is a stranger's, counts for nothing.
+    pub(super) fn believes(&mut self, feed: &FeedName, epoch: Epoch, number: Sequence) -> bool {
+        let Some(highest) = claims::highest(&self.hub, feed, epoch) else { return false };
+        let highest = highest.max(self.claimed.get(feed).copied().unwrap_or_default());
+        if number > highest {
+            let (claim, given) = (number.0, highest.0);
+            self.tell(HubInput::Violation(format!(
+                "it claims number {claim} of feed {feed}, and the log gave none above {given}"
+            )));
+        }
+        number <= highest
+    }
+
+    /// The same of every receipt: those of one feed and one log are looked at together.
+    pub(super) fn believes_receipts(&mut self, items: &[Receipt]) -> bool {
+        let alike =
+            |one: &Receipt, next: &Receipt| one.key.epoch == next.key.epoch && one.key.feed == next.key.feed;
+        items.chunk_by(alike).all(|run| {
+            let highest = run.iter().map(|receipt| receipt.key.sequence).max();
+            let (Some(first), Some(highest)) = (run.first(), highest) else { return true };
+            let (feed, epoch) = (&first.key.feed, first.key.epoch);
+            claims::highest(&self.hub, feed, epoch).is_none() || self.believes(feed, epoch, highest)
+        })
+    }
+
+    /// Tells of receipts whose latency does not count, once in a while; returns when it was last told.
+    pub(super) fn tell_passed_over(&self, receipts: usize) -> Option<Micros> {
+        let now = self.hub.clock.monotonic();
+        let rests = self.told_passed_over.is_some_and(|told| now.since(told) < PASSED_OVER_PAUSE);
+        if let Some(member) = self.member.as_ref().filter(|_| !rests) {
+            let sentence = format!(
+                "{receipts} of its receipts have no place in the history of latencies: they name moments at which this hub stored no \
+                 live product, or too many of them; look at the site, unless the clock of the hub was set"
+            );
+            tracing::warn!(site = %member.site, "{sentence}");
+            self.hub.event(&Event::Violation { site: member.site.clone(), sentence });
+            return Some(now);
+        }
+        self.told_passed_over
+    }
+
+    /// The session ends because of what the site said.
+    pub(super) fn violated(&mut self, sentence: &str) {
+        let sentence = shown(sentence);
+        self.reason = Some(format!("the site broke the protocol: {sentence}"));
+        if let Some(member) = &self.member {
+            self.hub.event(&Event::Violation { site: member.site.clone(), sentence });
+        }
+    }
+}
+
+const PASSED_OVER_PAUSE: Micros = Micros::from_secs(60);

@@ -1,0 +1,171 @@
+//! What a site's messages may say: values that no sound site sends end its session as a violation that names them, before anything is
+//! made of them. The bounds are those of [`downburst_model::bounds`].
+use downburst_model::bounds::{CLOCK_MAX, CLOCK_MIN, INTEGER_MAX, OFFSET_MAX_US, ORIGIN_MAX, ORIGIN_MIN};
+use downburst_model::{RangeSet, WallMicros};
+
+use crate::frame::Message;
+use crate::{ActionFailed, ClockOffset, Frontier, Hello, LegJoined, LegLeft, Nak, Receipt, Receipts};
+
+/// Looks at a message of an admitted site; the error is a sentence that names the value.
+///
+/// Every kind is named here: one that is added has to say what it may hold. Texts are cut where they are kept, and what only a hub
+/// sends has no place in what a site says.
+pub(crate) fn check(message: &Message) -> Result<(), String> {
+    match message {
+        Message::Hello(hello) => check_hello(hello),
+        Message::Frontier(frontier) => check_frontier(frontier),
+        Message::Receipts(receipts) => check_receipts(receipts),
+        Message::LegJoined(joined) => check_leg_joined(joined),
+        Message::LegLeft(left) => check_leg_left(left),
+        Message::Nak(nak) => check_nak(nak),
+        Message::Want(want) => ranges("sequences", "a want", &want.sequences),
+        Message::HeartbeatOut(out) => {
+            number("sequence", "a heartbeat", out.key.sequence.0)?;
+            clock("at", "a heartbeat", out.at)
+        }
+        Message::Late(late) => number("products", "late products", late.products),
+        Message::ResentEnded(ended) => {
+            number("sequence", "a resent product", ended.key.sequence.0)?;
+            number("size", "a resent product", ended.size)
+        }
+        Message::ResentFailed(failed) => ranges("sequences", "resent products", &failed.sequences),
+        Message::Taken(taken) => number("transfers", "taken transfers", taken.transfers),
+        // Echoed as it is, for the site's own arithmetic.
+        Message::ClockRequest(_) => Ok(()),
+        // Numbers of what the hub offered, or texts: both are looked up or cut.
+        Message::KeyTaken(_)
+        | Message::Forged(_)
+        | Message::Marked(_)
+        | Message::StreamEnded(_)
+        | Message::CircuitState(_)
+        | Message::CredentialOffered(_)
+        | Message::CredentialShown(_) => Ok(()),
+        Message::Welcome(_)
+        | Message::Refused(_)
+        | Message::Subscriptions(_)
+        | Message::FeedStart(_)
+        | Message::ProductBegin(_)
+        | Message::Covered(_)
+        | Message::Expired(_)
+        | Message::LegJoin(_)
+        | Message::LegLeave(_)
+        | Message::PacketsGone(_)
+        | Message::ClockReply(_)
+        | Message::ResentBegin(_)
+        | Message::Handling(_)
+        | Message::NextKey(_)
+        | Message::CircuitOffer(_)
+        | Message::CircuitEnd(_)
+        | Message::Mark(_)
+        | Message::OpenStream(_)
+        | Message::Attach(_)
+        | Message::Attached(_)
+        | Message::CredentialWanted(_)
+        | Message::CredentialKept(_)
+        | Message::Nodes(_) => Ok(()),
+    }
+}
+
+/// Looks at what a site says it has, once the site is known: its name belongs to the violation.
+pub(crate) fn check_hello(hello: &Hello) -> Result<(), String> {
+    if hello.feeds.len() > HELLO_FEEDS {
+        let many = hello.feeds.len();
+        return Err(format!("its hello tells of {many} feeds; at most {HELLO_FEEDS} are believed"));
+    }
+    hello.feeds.iter().try_for_each(|position| {
+        ranges("settled", "a position", &position.settled)?;
+        clock("newest_stored", "a position", position.newest_stored)
+    })
+}
+
+pub(crate) fn check_receipts(receipts: &Receipts) -> Result<(), String> {
+    receipts.clock.as_ref().map_or(Ok(()), check_clock)?;
+    receipts.items.iter().try_for_each(check_receipt)
+}
+
+fn check_receipt(receipt: &Receipt) -> Result<(), String> {
+    let what = "a receipt";
+    number("sequence", what, receipt.key.sequence.0)?;
+    number("size", what, receipt.size)?;
+    origin("created", what, receipt.created)?;
+    clock("hub_stored", what, receipt.hub_stored)?;
+    clock("last_byte", what, receipt.last_byte)?;
+    clock("site_stored", what, receipt.site_stored)?;
+    receipt.action_done.map_or(Ok(()), |at| clock("action_done", what, at))
+}
+
+fn check_clock(offset: &ClockOffset) -> Result<(), String> {
+    length("offset_us", offset.offset_us.unsigned_abs())?;
+    length("bound_us", offset.bound_us)?;
+    length("round_trip_us", offset.round_trip_us)
+}
+
+fn check_frontier(frontier: &Frontier) -> Result<(), String> {
+    number("settled_to", "a frontier", frontier.settled_to.0)?;
+    number("pending", "a frontier", frontier.pending)?;
+    let Some(ActionFailed { sequence, count, others, .. }) = &frontier.action_failed else {
+        return Ok(());
+    };
+    number("sequence", "a failed action", sequence.0)?;
+    number("count", "a failed action", *count)?;
+    others.iter().try_for_each(|other| number("others", "a failed action", other.0))
+}
+
+fn check_leg_joined(joined: &LegJoined) -> Result<(), String> {
+    number("after", "a leg", joined.after.0)?;
+    joined.reception.as_ref().map_or(Ok(()), |said| number("buffer_bytes", "a leg", said.buffer_bytes))
+}
+
+fn check_leg_left(left: &LegLeft) -> Result<(), String> {
+    left.known_to.map_or(Ok(()), |known| number("known_to", "a leg", known.0))
+}
+
+fn check_nak(nak: &Nak) -> Result<(), String> {
+    ranges("packets", "a request for packets", &nak.packets)?;
+    nak.heard.map_or(Ok(()), |heard| number("heard", "a request for packets", heard))?;
+    nak.losses.map_or(Ok(()), |losses| {
+        number("missed", "a request for packets", losses.missed)?;
+        number("of", "a request for packets", losses.of)
+    })
+}
+
+fn ranges(field: &str, what: &str, ranges: &RangeSet) -> Result<(), String> {
+    ranges.last().map_or(Ok(()), |last| number(field, what, last))
+}
+
+fn number(field: &str, what: &str, value: u64) -> Result<(), String> {
+    if value <= INTEGER_MAX {
+        return Ok(());
+    }
+    Err(format!("`{field}` of {what} is {value}; the highest number is {INTEGER_MAX}"))
+}
+
+fn length(field: &str, value_us: u64) -> Result<(), String> {
+    if value_us <= OFFSET_MAX_US {
+        return Ok(());
+    }
+    Err(format!("`{field}` of a compared clock is {value_us} µs; the longest time is {OFFSET_MAX_US} µs"))
+}
+
+fn clock(field: &str, what: &str, at: WallMicros) -> Result<(), String> {
+    if at.is_on_a_clock() {
+        return Ok(());
+    }
+    Err(format!(
+        "`{field}` of {what} is the stamp {}; clocks show {} to {}, the years 1970 to 2199: set the clock of the site",
+        at.0, CLOCK_MIN.0, CLOCK_MAX.0
+    ))
+}
+
+fn origin(field: &str, what: &str, at: WallMicros) -> Result<(), String> {
+    if at.has_a_date() {
+        return Ok(());
+    }
+    Err(format!(
+        "`{field}` of {what} is the stamp {}; dates go from {} to {}",
+        at.0, ORIGIN_MIN.0, ORIGIN_MAX.0
+    ))
+}
+
+/// A hub has some hundreds of feeds; a site keeps positions of those that were removed.
+const HELLO_FEEDS: usize = 4_096;

@@ -1,0 +1,45 @@
+"""Sites that say what can't be: told each time, written down once in a while."""
+
+from collections.abc import Awaitable, Callable
+
+from downburst.bounds import sentence, site_name
+from downburst.clock import Clock
+from downburst.events import Event, SiteViolated
+from downburst_worker.node import Line
+
+WriteDown = Callable[..., Awaitable[None]]
+"""Keeps a fault: its sentence, and by name `site` and `next_step`."""
+
+
+class ViolationDesk:
+    """Takes what the node tells of them."""
+
+    def __init__(self, clock: Clock, *, say: Callable[[Event], None], write_down: WriteDown) -> None:
+        self._clock = clock
+        self._say = say
+        self._write_down = write_down
+        self._written_s: dict[str, float] = {}
+        """By site when a violation was last written down, by the monotonic clock."""
+
+    async def hear(self, line: Line) -> None:
+        """One of them."""
+        event = SiteViolated(site_name(line["site"]), self._clock.now(), sentence(line["sentence"]))
+        self._say(event)
+        if self._is_due(event.site):
+            await self._write_down(
+                f"site {event.site} says what can't be: {event.sentence}",
+                site=event.site,
+                next_step="look at its receiver; no other site is touched",
+            )
+
+    def _is_due(self, site: str) -> bool:
+        now_s = self._clock.monotonic_s()
+        self._written_s = {one: at_s for one, at_s in self._written_s.items() if now_s - at_s < WRITTEN_EVERY_S}
+        if site in self._written_s:
+            return False
+        self._written_s[site] = now_s
+        return True
+
+
+WRITTEN_EVERY_S = 60.0
+"""A site that comes back at once and says it again would fill the ledger."""
