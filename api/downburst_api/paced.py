@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from downburst.clock import Clock
 from downburst.ledger import Book, Ledger
+from downburst.supervision import start
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ class Paced(Generic[T]):
     async def read(self, work: Callable[[Book], T]) -> T:
         """What `work` reads, or has read a while ago."""
         if self._reading is None and (self._known is None or self._clock.monotonic_s() >= self._due_s):
-            self._reading = asyncio.create_task(self._read(work), name="paced-reading")
+            self._reading = start("api.paced-reading", self._read(work))
         reading = self._reading
         if self._known is not None and (reading is None or (self._cost_s >= CHEAP_S and not reading.done())):
             return self._known

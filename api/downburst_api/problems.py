@@ -1,7 +1,6 @@
 """Refusals as problem documents (RFC 9457): type, title, status, detail, code, and what else helps."""
 
 import errno
-import logging
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -10,6 +9,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from downburst.errors import DiskFull, DownburstError, NotSignedIn, TooMany
+from downburst.supervision import FAULTS
 
 
 def install(app: FastAPI) -> None:
@@ -73,11 +73,10 @@ async def _system(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    FAULTS.caught("api.request", error, f"the request {request.method} {request.url.path}")
     detail = f"the hub failed at this request ({type(error).__name__}); its log says more, try again"
     return problem(500, title="The hub failed", detail=detail, code="error")
 
 
-_LOG = logging.getLogger("downburst.api")
 _OWN_WORDS = frozenset({"type", "title", "status", "detail", "code"})
 MEDIA_TYPE = "application/problem+json"

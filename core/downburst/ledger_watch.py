@@ -1,11 +1,13 @@
 """Says when the ledger's server went away and when it is back, once each, and keeps the hub's hold on the ledger."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from downburst.errors import LedgerAway
+from downburst.errors import AlreadyRunning, DownburstError, LedgerAway
 from downburst.ledger import Ledger
+from downburst.supervision import keep
 
 
 class LedgerWatch:
@@ -19,9 +21,8 @@ class LedgerWatch:
 
     async def run(self) -> None:
         """Looks for good."""
-        while True:
-            await asyncio.sleep(self._every_s)
-            await self.look()
+        await asyncio.sleep(self._every_s)
+        await keep("ledger.watch", self.look, every_s=self._every_s, refused=_goes_on)
 
     async def look(self) -> None:
         """Asks the database, and says what changed since the last look."""
@@ -38,6 +39,13 @@ class LedgerWatch:
             await self._say(f"the ledger is back after {away_s:.0f} s; what was counted meanwhile is brought in", "")
 
 
+async def _goes_on(error: DownburstError) -> None:
+    if isinstance(error, AlreadyRunning):
+        raise error
+    _LOG.warning("the ledger can't be looked at: %s", error.sentence)
+
+
+_LOG = logging.getLogger("downburst.ledger")
 MEANWHILE = (
     "products are taken in and sent meanwhile, receipts wait in the data directory, and settings can't be changed"
 )

@@ -1,12 +1,12 @@
 """Says by itself, while the hub runs, which feeds' logs hold less than the longest outage that sites may have."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from downburst.advice import Advice, Retention, advise, volume
 from downburst.clock import Clock
 from downburst.ledger import Book, Ledger
 from downburst.live import LiveState, RetentionWarning
+from downburst.supervision import keep
 
 
 class RetentionWatch:
@@ -30,9 +30,7 @@ class RetentionWatch:
 
     async def run(self) -> None:
         """Looks again and again; arrivals and retention change slowly."""
-        while True:
-            await self.look()
-            await asyncio.sleep(LOOK_S)
+        await keep("hub.retention", self.look, every_s=LOOK_S)
 
     async def look(self) -> None:
         """Compares once."""

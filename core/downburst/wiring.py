@@ -32,6 +32,7 @@ from downburst.live import LiveState
 from downburst.model import Fault
 from downburst.retention_watch import RetentionWatch
 from downburst.settings import Settings, split_address
+from downburst.supervision import hear_the_loop, keep, start
 from downburst.wiring_placing import keep_placing
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.watch import AlarmWatch
@@ -72,7 +73,6 @@ class Hub:
         self._clock = clock or SystemClock()
         self._live = LiveState()
         self._stack = AsyncExitStack()
-        self._saying: set[asyncio.Task[None]] = set()
         self.http_address = ""
 
     @property
@@ -97,11 +97,10 @@ class Hub:
         A hub whose ledger was taken over by another one stops by itself, and raises that.
         """
         server = _Server(_http(self._app))
-        serving = asyncio.create_task(server.serve(sockets=[self._socket]), name="http")
-        stopping = asyncio.create_task(stop.wait(), name="stop")
-        watch = LedgerWatch(self._ledger, say=self._say)
-        watching = asyncio.create_task(watch.run(), name="ledger watch")
-        kept = [asyncio.create_task(self._keep(name, run), name=name) for name, run in self._parts()]
+        serving = start("hub.http", server.serve(sockets=[self._socket]))
+        stopping = start("hub.stop", stop.wait())
+        watching = start("hub.ledger-watch", LedgerWatch(self._ledger, say=self._say).run())
+        kept = [start(name, keep(name, run, refused=partial(self._refused, name))) for name, run in self._parts()]
         try:
             await asyncio.wait((serving, stopping, watching), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -216,22 +215,22 @@ class Hub:
 
     def _parts(self) -> "Iterator[tuple[str, Run]]":
         if not self._settings.scheduler.apart:
-            yield "scheduler", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
+            yield "scheduler.run", SchedulerLoop(self._bus, self._ledger, self._settings, self._clock).run
         if self._settings.kafka.products != "here":
             # Receipts of senders, and what they are to send.
-            yield "placement", partial(keep_placing, self._settings)
+            yield "hub.placement", partial(keep_placing, self._settings)
             if not self._settings.latency_apart:
-                yield "receipts of senders", self._load_of_senders
-        yield "circuits", self._keeper.run
-        yield "alarms", self._alarms.run
-        yield "housekeeping", self._keep_house
+                yield "hub.receipts-of-senders", self._load_of_senders
+        yield "circuits.run", self._keeper.run
+        yield "alarms.run", self._alarms.run
+        yield "hub.housekeeping", partial(keep, "hub.house", self._keep_house, every_s=HOUSEKEEPING_S)
         if not self._settings.latency_apart:
-            yield "latency history", partial(self._latency.keep_history, days=self._settings.latency_days)
+            yield "latency.history", partial(self._latency.keep_history, days=self._settings.latency_days)
         source = self._directory_source()
         if source is not None:
-            yield "directory ingest", source.run
+            yield "ingest.directory", source.run
         if self._settings.outage_hours is not None:
-            yield "retention watch", self._retention_watch(self._settings.outage_hours).run
+            yield "hub.retention-watch", self._retention_watch(self._settings.outage_hours).run
 
     async def _load_of_senders(self) -> None:
         """Receipts of other nodes come by the brokers; the hub's own node leaves files."""
@@ -258,30 +257,18 @@ class Hub:
     def _retention_watch(self, outage_hours: float) -> RetentionWatch:
         return RetentionWatch(self._ledger, self._live, clock=self._clock, outage_hours=outage_hours, say=self._say)
 
-    async def _keep(self, name: str, run: "Run") -> None:
-        """Runs a part for good; if it ends by an error, says so and starts it again after a while."""
-        while True:
-            try:
-                return await run()
-            except LedgerAway as error:
-                # Said once for all parts, by the one that watches the ledger.
-                _LOG.info("%s waits for the ledger: %s", name, error.sentence)
-            except DownburstError as error:
-                await self._say(f"{name} failed: {error.sentence}")
-            except Exception as error:  # noqa: BLE001
-                _LOG.exception("%s failed", name)
-                await self._say(
-                    f"{name} failed ({type(error).__name__}) and is started again; the hub's log says more"
-                )
-            await asyncio.sleep(RESTART_S)
+    async def _refused(self, name: str, error: DownburstError) -> None:
+        """Tells operators why a part ended; an outage of the ledger is told by the one that watches it."""
+        if isinstance(error, LedgerAway):
+            _LOG.info("%s waits for the ledger: %s", name, error.sentence)
+        else:
+            await self._say(f"{name} failed: {error.sentence}")
 
     async def _keep_house(self) -> None:
         """Forgets history that is older than wanted."""
-        while True:
-            oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
-            audited = self._clock.now() - timedelta(days=self._settings.access.audit_days)
-            await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited))
-            await asyncio.sleep(HOUSEKEEPING_S)
+        oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
+        audited = self._clock.now() - timedelta(days=self._settings.access.audit_days)
+        await self._ledger.write(partial(_forget, oldest_minute=oldest, audited=audited))
 
     async def _say(self, sentence: str, next_step: str = "") -> None:
         fault = Fault(self._clock.now(), sentence, next_step=next_step)
@@ -291,13 +278,12 @@ class Hub:
         self._bus.publish(FaultSeen(fault.at, sentence))
 
     def _say_later(self, sentence: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._say(sentence))
-        self._saying.add(task)
-        task.add_done_callback(self._saying.discard)
+        start("hub.say", self._say(sentence))
 
 
 def stopped_by_signals() -> asyncio.Event:
     """Set once the process is asked to end."""
+    hear_the_loop()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -325,7 +311,7 @@ class Pages:
             timeout_graceful_shutdown=STOP_S,
         )
         self._server = _Server(config)
-        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]), name="http")
+        self._serving = start("pages.http", self._server.serve(sockets=[listening]))
 
     async def end(self) -> None:
         """Answers what was asked, then ends."""
@@ -435,6 +421,5 @@ _HERE = Path(__file__).resolve().parent
 BACKLOG = 1024
 KEEP_ALIVE_S = 75
 STOP_S = 5
-RESTART_S = 5.0
 HOUSEKEEPING_S = 3600.0
 FIRST_LINK = timedelta(days=1)

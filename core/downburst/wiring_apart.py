@@ -11,7 +11,7 @@ from functools import partial
 
 from downburst.bus import Bus
 from downburst.clock import SystemClock
-from downburst.errors import AlreadyRunning, BadSettings, Failure, LedgerAway
+from downburst.errors import AlreadyRunning, BadSettings, DownburstError, Failure, LedgerAway
 from downburst.events import FaultSeen
 from downburst.kafka.batches import BatchReader
 from downburst.kafka.bus import KafkaBus
@@ -19,6 +19,7 @@ from downburst.ledger import Ledger
 from downburst.ledger_watch import LedgerWatch
 from downburst.model import Fault
 from downburst.settings import Settings
+from downburst.supervision import keep, side_by_side, start
 from downburst.wiring import cancelled, stopped_by_signals
 from downburst_latency.service import LatencyService
 from downburst_scheduler.loop import SchedulerLoop
@@ -64,8 +65,8 @@ Work = Callable[[_Part], Awaitable[None]]
 
 async def _serve(settings: Settings, role: str, work: Work) -> None:
     # Signals count from here on, while servers are waited for too: the first process of a container has no other end.
-    stop = asyncio.create_task(stopped_by_signals().wait(), name="stop")
-    working = asyncio.create_task(_with_servers(settings, role, work), name=role)
+    stop = start("apart.stop", stopped_by_signals().wait())
+    working = start("apart.run", _with_servers(settings, role, work))
     await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
     if working.done():
         await working
@@ -91,8 +92,8 @@ async def _take_turns(part: _Part, role: str, work: Work) -> None:
         stands_by = True
         await asyncio.sleep(STAND_BY_S)
     _LOG.info("at work as %s", role)
-    watch = asyncio.create_task(LedgerWatch(part.ledger, say=part.say).run(), name="ledger watch")
-    working = asyncio.create_task(_again_and_again(part, work), name=role)
+    watch = start("apart.ledger-watch", LedgerWatch(part.ledger, say=part.say).run())
+    working = start("apart.work", keep("apart.work", partial(work, part), refused=_goes_on))
     try:
         done, _ = await asyncio.wait((watch, working), return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -101,16 +102,11 @@ async def _take_turns(part: _Part, role: str, work: Work) -> None:
         await cancelled(watch, working)
 
 
-async def _again_and_again(part: _Part, work: Work) -> None:
-    """A part that has begun goes on: servers that are away come back."""
-    while True:
-        try:
-            await work(part)
-        except AlreadyRunning:
-            raise
-        except Failure as error:
-            _LOG.warning("waits: %s", error.sentence)
-        await asyncio.sleep(AGAIN_S)
+async def _goes_on(error: DownburstError) -> None:
+    """A part that has begun goes on: servers that are away come back. Only another one at work ends it."""
+    if isinstance(error, AlreadyRunning) or not isinstance(error, Failure):
+        raise error
+    _LOG.warning("waits: %s", error.sentence)
 
 
 def _may_hold(ledger: Ledger, role: str) -> bool:
@@ -127,20 +123,14 @@ async def _schedule(part: _Part) -> None:
 async def _keep_latencies(part: _Part) -> None:
     latency = LatencyService(part.ledger, bus=part.bus)
     reader = await BatchReader(part.settings.kafka).open()
-    works = (
-        partial(reader.run, latency.load_text, part.say),
-        partial(latency.keep_history, days=part.settings.latency_days),
-    )
-    tasks = [asyncio.create_task(work()) for work in works]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            await task
+        await side_by_side(
+            keep("apart.receipts", partial(reader.run, latency.load_text, part.say), refused=_goes_on),
+            keep("apart.history", partial(latency.keep_history, days=part.settings.latency_days), refused=_goes_on),
+        )
     finally:
-        await cancelled(*tasks)
         reader.close()
 
 
 _LOG = logging.getLogger("downburst.hub")
 STAND_BY_S = 1.0
-AGAIN_S = 5.0

@@ -17,6 +17,7 @@ from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger
 from downburst.model import Fault
 from downburst.settings import Settings, split_address
+from downburst.supervision import start
 from downburst.wiring import cancelled, stopped_by_signals
 
 
@@ -29,8 +30,8 @@ async def serve_fleet(settings: Settings, file: Path | None = None) -> None:
             "senders need feeds on Kafka (kafka.products = ingest) and a ledger in PostgreSQL (ledger_url)"
         )
     # Signals count from here on, while servers are waited for too: the first process of a container has no other end.
-    stop = asyncio.create_task(stopped_by_signals().wait(), name="stop")
-    working = asyncio.create_task(_keep_fleet(settings, file), name="fleet")
+    stop = start("fleet.stop", stopped_by_signals().wait())
+    working = start("fleet.run", _keep_fleet(settings, file))
     await asyncio.wait((stop, working), return_when=asyncio.FIRST_COMPLETED)
     if working.done():
         await working

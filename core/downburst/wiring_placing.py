@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 
 from downburst.errors import AlreadyRunning, DownburstError, LedgerAway
 from downburst.ledger import Ledger
 from downburst.ledger_watch import LedgerWatch
 from downburst.settings import Settings
+from downburst.supervision import keep, side_by_side
 from downburst_scheduler.placement_loop import PlacementLoop
 
 
@@ -15,14 +17,11 @@ async def keep_placing(settings: Settings) -> None:
     """Places while nobody else does, for good; on a ledger without a server there is nobody to place on."""
     if not settings.ledger_url.startswith("postgres"):
         await asyncio.Event().wait()
-    while True:
-        try:
-            await _take_a_turn(settings)
-        except DownburstError as error:
-            _LOG.info("feeds are not placed from here for now: %s", error.sentence)
-        except Exception:  # noqa: BLE001
-            _LOG.exception("placing feeds failed; it is tried again")
-        await asyncio.sleep(AGAIN_S)
+    await keep("placement.turn", partial(_take_a_turn, settings), every_s=AGAIN_S, refused=_log)
+
+
+async def _log(error: DownburstError) -> None:
+    _LOG.info("feeds are not placed from here for now: %s", error.sentence)
 
 
 async def _take_a_turn(settings: Settings) -> None:
@@ -31,16 +30,7 @@ async def _take_a_turn(settings: Settings) -> None:
         while not await asyncio.to_thread(_may_hold, ledger):  # noqa: ASYNC110
             await asyncio.sleep(STAND_BY_S)
         _LOG.info("feeds and sites are given to senders from here")
-        works = (LedgerWatch(ledger, say=_silent).run(), PlacementLoop(ledger).run())
-        tasks = [asyncio.create_task(work) for work in works]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                await task
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await side_by_side(LedgerWatch(ledger, say=_silent).run(), PlacementLoop(ledger).run())
     finally:
         await asyncio.to_thread(ledger.close)
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from hashlib import sha256
 from socket import gethostname
 from typing import Any
@@ -20,6 +21,7 @@ from downburst.live import LiveState
 from downburst.model import Fault
 from downburst.senders import BEAT_S, FENCED_S
 from downburst.settings import Settings
+from downburst.supervision import keep, start
 from downburst.wiring import Pages, cancelled, listening_socket, lock_data_dir, make_data_dir, stopped_by_signals
 from downburst.wiring_placing import keep_placing
 from downburst_latency.batch import parse_batch
@@ -66,11 +68,11 @@ class SenderProcess:
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Serves until told to stop, then drains; ends by itself only if another sender took its name."""
-        stopping = asyncio.create_task(stop.wait(), name="stop")
-        starting = asyncio.create_task(self._agent.start(), name="agent")
-        watching = asyncio.create_task(LedgerWatch(self._ledger, say=self._say).run(), name="ledger watch")
-        beating = asyncio.create_task(self._beat(), name="beats")
-        placing = asyncio.create_task(keep_placing(self._settings), name="placement")
+        stopping = start("sender.stop", stop.wait())
+        starting = start("sender.agent", self._agent.start())
+        watching = start("sender.ledger-watch", LedgerWatch(self._ledger, say=self._say).run())
+        beating = start("sender.beat", keep("sender.beat", self._beat, every_s=BEAT_S))
+        placing = start("sender.placing", keep("sender.placing", partial(keep_placing, self._settings)))
         try:
             await asyncio.wait((stopping, watching, starting), return_when=asyncio.FIRST_COMPLETED)
             if starting.done():
@@ -115,17 +117,16 @@ class SenderProcess:
 
     async def _beat(self) -> None:
         """Says each second that it is at work; ends its multicast legs before others may begin them."""
-        while True:
-            began_s = time.monotonic()
+        began_s = time.monotonic()
+        try:
             # A node that does not run serves nobody: its feeds are better elsewhere.
             if self._agent.running:
-                try:
-                    await self._ledger.write(self._beat_once, patience_s=0)
-                    self._beaten_s = began_s
-                except LedgerAway as error:
-                    _LOG.info("no beat: %s", error.sentence)
+                await self._ledger.write(self._beat_once, patience_s=0)
+                self._beaten_s = began_s
+        except LedgerAway as error:
+            _LOG.info("no beat: %s", error.sentence)
+        finally:
             await self._agent.fence(fenced=time.monotonic() - self._beaten_s > FENCED_S)
-            await asyncio.sleep(BEAT_S)
 
     def _beat_once(self, book: Any) -> bool:
         return bool(book.senders.beat(self._name, load_bps=self._agent.egress_bps, draining=self._draining))

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from downburst.bus import Bus
 from downburst.clock import Clock, SystemClock
@@ -31,6 +32,7 @@ from downburst.events import (
 from downburst.ledger import Book, Ledger
 from downburst.model import Feed, Leg, Plan, Settled
 from downburst.settings import Settings
+from downburst.supervision import attempt
 from downburst_scheduler.accuracy import latencies_by_transport, with_measurement
 from downburst_scheduler.legs import followed, group_leg, legs_of, paced
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
@@ -78,9 +80,7 @@ class SchedulerLoop:
         with self._bus.subscribe(*kinds) as events:
             await self.start()
             async for event in events:
-                if events.take_dropped():
-                    await self._reload()
-                await self.handle(event)
+                await attempt("scheduler.event", partial(self._take, event, lost=events.take_dropped()))
 
     async def start(self) -> None:
         """Takes up the plans that are in force and makes those that are missing."""
@@ -93,6 +93,11 @@ class SchedulerLoop:
             recent = [plan for plan in history if plan is history[0] or age_s[plan.version] < self._pace.rules.day_s]
             self._feeds[history[0].feed] = FeedState.resumed(recent, pace=self._pace, now_s=now_s, age_s=age_s)
         await self._reload()
+
+    async def _take(self, event: Event, *, lost: int) -> None:
+        if lost:
+            await self._reload()
+        await self.handle(event)
 
     async def handle(self, event: Event) -> None:
         """Takes in one event and does what it calls for."""
@@ -183,7 +188,8 @@ class SchedulerLoop:
     async def _decide_all(self, names: Iterable[str], *, look: bool) -> None:
         for name in list(names):
             if name in self._known.feeds:
-                await self._decide(self._known.feeds[name], look=look)
+                decide_it = partial(self._decide, self._known.feeds[name], look=look)
+                await attempt("scheduler.feed", decide_it, what=f"the plan of {name}")
 
     async def _decide(self, feed: Feed, *, look: bool) -> None:
         state = self._state(feed.name)

@@ -37,6 +37,7 @@ from downburst.events import (
     TrafficSeen,
 )
 from downburst.settings import CircuitSettings
+from downburst.supervision import FAULTS, call, start
 from downburst_circuits.addresses import addresses
 from downburst_circuits.lifecycle import Happening, Work, due_by_window, next_moment_us, work_in
 from downburst_circuits.measuring import Measuring
@@ -151,20 +152,20 @@ class Keeper:
             self._begin_work(number, self._measure(number))
 
     def _begin_work(self, number: int, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(self._guarded(number, work), name=f"circuit {number}")
+        task = start("circuits.work", self._guarded(number, work))
         self._at_work[number] = task
         task.add_done_callback(lambda _: self._at_work.pop(number, None))
 
     async def _guarded(self, number: int, work: Coroutine[None, None, None]) -> None:
         try:
             async with self._register.lock(number):
-                await work
+                await call("circuits.work", lambda: work)
         except NodeAway:
             self._retries.later(number, self._clock.monotonic_s())
         except DownburstError as error:
             await self._broke(number, CircuitProblem(error.sentence, step="node", hop="the hub's node"))
-        except Exception:  # noqa: BLE001
-            _LOG.exception("work on circuit %d failed", number)
+        except Exception as error:  # noqa: BLE001
+            FAULTS.caught("circuits.work", error, f"circuit {number}")
             self._retries.later(number, self._clock.monotonic_s())
 
     async def _build(self, number: int) -> None:

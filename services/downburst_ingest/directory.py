@@ -15,11 +15,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from downburst.errors import DownburstError, NotWritable
 from downburst.model import Acknowledgement, Product
+from downburst.supervision import attempt, side_by_side
 from downburst_ingest.inotify import CompleteFiles
 from downburst_ingest.rules import PathRules
 
@@ -77,15 +79,13 @@ class DirectorySource:
         """Takes files until cancelled. What was taken and not acknowledged is taken up again by the next run."""
         self._prepare()
         waiting: asyncio.Queue[_Taken] = asyncio.Queue(maxsize=4 * self._concurrency)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for _ in range(self._concurrency):
-                    tasks.create_task(self._serve(waiting))
-                async with aclosing(self._take_files()) as files:
-                    async for taken in files:
-                        await waiting.put(taken)
-        except* DownburstError as group:
-            raise group.exceptions[0] from None
+        servers = (self._serve(waiting) for _ in range(self._concurrency))
+        await side_by_side(self._find(waiting), *servers)
+
+    async def _find(self, waiting: "asyncio.Queue[_Taken]") -> None:
+        async with aclosing(self._take_files()) as files:
+            async for taken in files:
+                await waiting.put(taken)
 
     def _prepare(self) -> None:
         for part in (DONE, FAILED, TAKEN):
@@ -130,14 +130,15 @@ class DirectorySource:
     async def _serve(self, waiting: "asyncio.Queue[_Taken]") -> None:
         while True:
             taken = await waiting.get()
-            try:
-                await self._store(taken)
-            except DownburstError as error:
-                self._fail(taken, error.sentence)
-            except (OSError, UnicodeError) as error:
-                self._fail(
-                    taken, f"{taken.relative} could not be handled ({error}); look at the file and drop it again"
-                )
+            await attempt("ingest.file", partial(self._serve_one, taken), what=f"the file {taken.relative}")
+
+    async def _serve_one(self, taken: "_Taken") -> None:
+        try:
+            await self._store(taken)
+        except DownburstError as error:
+            self._fail(taken, error.sentence)
+        except (OSError, UnicodeError) as error:
+            self._fail(taken, f"{taken.relative} could not be handled ({error}); look at the file and drop it again")
 
     async def _store(self, taken: "_Taken") -> None:
         product = self._rules.product_of(_text(taken.relative))

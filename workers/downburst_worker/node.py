@@ -15,7 +15,7 @@ from typing import Any
 
 from downburst.clock import Clock
 from downburst.errors import DownburstError, Failure, NodeAway, from_node
-from downburst.supervision import FAULTS, attempt, start
+from downburst.supervision import FAULTS, attempt, attempt_now, keep, start
 
 Line = dict[str, Any]
 
@@ -57,7 +57,7 @@ class NodeProcess:
     async def start(self) -> None:
         """Starts the child and waits until it is ready; raises why if the first start fails."""
         first = asyncio.get_running_loop().create_future()
-        self._keeper = start("node.keeper", self._keep(first))
+        self._keeper = start("node.keeper", keep("node.keeper", partial(self._keep_or_fail, first)))
         await first
 
     async def stop(self) -> None:
@@ -98,6 +98,13 @@ class NodeProcess:
         finally:
             del self._waiting[job]
         return _accepted(line)
+
+    async def _keep_or_fail(self, first: asyncio.Future[None]) -> None:
+        try:
+            await self._keep(first)
+        except Exception as error:
+            _fail(first, Failure(f"the node can't be kept running ({type(error).__name__}); the hub's log says more"))
+            raise
 
     async def _keep(self, first: asyncio.Future[None]) -> None:
         backoff_s = FIRST_BACKOFF_S
@@ -180,7 +187,7 @@ class NodeProcess:
             return
         try:
             async for raw in process.stdout:
-                self._line(raw)
+                attempt_now("node.line", partial(self._line, raw), what=f"the line {raw!r:.150}")
         except ValueError:
             _LOG.exception("the node wrote a line longer than %d bytes; it is restarted", LONGEST_LINE_BYTES)
             process.kill()

@@ -13,6 +13,7 @@ import httpx
 from downburst.clock import Clock, SystemClock
 from downburst.errors import FleetAway
 from downburst.fleet.port import Standing
+from downburst.supervision import start
 from downburst.tether import tethered
 
 
@@ -63,7 +64,7 @@ class ChildFleet:
         await self._probes.aclose()
 
     def _drain(self, number: int) -> None:
-        ending = asyncio.create_task(self._children.pop(number).end(self._drain_s), name=f"end of sender {number}")
+        ending = start("fleet.end-of-sender", self._children.pop(number).end(self._drain_s))
         self._ending[number] = ending
         ending.add_done_callback(lambda _: self._ending.pop(number))
 

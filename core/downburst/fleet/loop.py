@@ -1,8 +1,8 @@
 """The fleet at work: follows what is sent, and brings the fleet to what that needs, again and again."""
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable
+from functools import partial
 
 from downburst.bus import Bus
 from downburst.clock import Clock, SystemClock
@@ -11,6 +11,7 @@ from downburst.events import Event, TrafficSeen
 from downburst.fleet.port import Fleet, Standing
 from downburst.fleet.sizing import Sizing
 from downburst.fleet_settings import FleetSettings
+from downburst.supervision import keep, side_by_side
 
 Say = Callable[[str, str], Awaitable[None]]
 
@@ -33,13 +34,10 @@ class FleetLoop:
     async def run(self) -> None:
         """Works until cancelled."""
         with self._bus.subscribe(TrafficSeen) as events:
-            counting = asyncio.create_task(self._count(events.__aiter__()), name="fleet-counting")
-            try:
-                while True:
-                    await self.look()
-                    await asyncio.sleep(self._settings.step_s)
-            finally:
-                counting.cancel()
+            await side_by_side(
+                keep("fleet.count", partial(self._count, events)),
+                keep("fleet.look", self.look, every_s=self._settings.step_s),
+            )
 
     async def look(self) -> None:
         """One look: what is wanted now, and how it stands."""
@@ -68,7 +66,7 @@ class FleetLoop:
             whose = "" if standing.mine else "; another process decides"
             _LOG.info("%d senders are wanted, %d are ready%s", standing.wanted, standing.ready, whose)
 
-    async def _count(self, events: AsyncIterator[Event]) -> None:
+    async def _count(self, events: AsyncIterable[Event]) -> None:
         async for event in events:
             if isinstance(event, TrafficSeen):
                 self.count(event)

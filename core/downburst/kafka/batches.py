@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from downburst.errors import BrokersAway, LedgerAway
+from downburst.errors import BrokersAway, Failure
 from downburst.kafka.cluster import Cluster
 from downburst.kafka_settings import KafkaSettings
+from downburst.supervision import FAULTS, start_thread
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -46,8 +47,7 @@ class BatchSender:
                 compression_type="lz4",
             )
         )
-        self._thread = threading.Thread(target=self._serve, name="kafka-batches", daemon=True)
-        self._thread.start()
+        self._thread = start_thread("kafka.batches", self._serve)
         return self
 
     async def hand_over(self, path: Path) -> None:
@@ -146,12 +146,15 @@ class BatchReader:
         while True:
             try:
                 await load((message.value() or b"").decode())
-            except LedgerAway:
+            except Failure as error:
+                # The hub can't do it now: nothing is known against the batch.
+                _LOG.info("a batch of receipts waits: %s", error.sentence)
                 await asyncio.sleep(AGAIN_S)
                 continue
-            except (ValueError, KeyError, TypeError) as error:
-                where = f"offset {message.offset()} of topic {message.topic()}"
-                await say(f"a batch of receipts at {where} can't be understood ({error}); it was passed over", "")
+            except Exception as error:  # noqa: BLE001
+                where = f"a batch of receipts at offset {message.offset()} of topic {message.topic()}"
+                FAULTS.caught("kafka.batch", error, where)
+                await say(f"{where} can't be understood ({error}); it was passed over", "")
             return
 
     def _is_record(self, message: "Message") -> bool:

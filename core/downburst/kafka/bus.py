@@ -21,6 +21,7 @@ from downburst.events import Event, PlanMade
 from downburst.kafka.cluster import ANSWER_S, Cluster
 from downburst.kafka.records import ForeignRecord, NewerSchema, decode, encode
 from downburst.kafka_settings import KafkaSettings
+from downburst.supervision import start_thread
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -47,10 +48,10 @@ class KafkaBus:
         plans = await asyncio.to_thread(self._connect)
         for plan in plans:
             self._local.remember(plan)
-        for work in (self._listen, self._serve_deliveries):
-            thread = threading.Thread(target=work, name=f"kafka-{work.__name__.strip('_')}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        self._threads = [
+            start_thread("kafka.events", self._listen),
+            start_thread("kafka.deliveries", self._serve_deliveries),
+        ]
         return self
 
     def publish(self, event: Event) -> None:

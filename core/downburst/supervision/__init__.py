@@ -6,6 +6,26 @@ circuit or round that was worked on, is counted under the handler's name in `FAU
 """
 
 from downburst.supervision.faults import FAULTS, HandlerFault
-from downburst.supervision.tasks import attempt, keep, side_by_side, start, start_thread
+from downburst.supervision.tasks import (
+    attempt,
+    attempt_now,
+    call,
+    hear_the_loop,
+    keep,
+    side_by_side,
+    start,
+    start_thread,
+)
 
-__all__ = ["FAULTS", "HandlerFault", "attempt", "keep", "side_by_side", "start", "start_thread"]
+__all__ = [
+    "FAULTS",
+    "HandlerFault",
+    "attempt",
+    "attempt_now",
+    "call",
+    "hear_the_loop",
+    "keep",
+    "side_by_side",
+    "start",
+    "start_thread",
+]

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -26,7 +27,18 @@ def start(handler: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
 async def attempt(handler: str, work: Callable[[], Awaitable[T]], *, what: str = "") -> T | None:
     """What `work` returns; None if it met an unknown error: then `what` is set aside. Refusals are raised."""
     try:
-        return await _call(handler, work)
+        return await call(handler, work)
+    except DownburstError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        FAULTS.caught(handler, error, what)
+        return None
+
+
+def attempt_now(handler: str, work: Callable[[], T], *, what: str = "") -> T | None:
+    """As `attempt`, of work that does not wait."""
+    try:
+        return call(handler, work)
     except DownburstError:
         raise
     except Exception as error:  # noqa: BLE001
@@ -49,7 +61,7 @@ async def keep(
     while True:
         began_s = _now_s()
         try:
-            await _call(handler, work)
+            await call(handler, work)
         except DownburstError as error:
             await (refused or _log(handler))(error)
         except Exception as error:  # noqa: BLE001
@@ -78,13 +90,17 @@ async def side_by_side(*works: Coroutine[Any, Any, object]) -> None:
 
 
 def start_thread(handler: str, work: Callable[[], object]) -> threading.Thread:
-    """A thread that doesn't keep the process from ending; an unknown error that ends it is counted."""
+    """A thread that doesn't keep the process from ending; unknown errors are counted, and it begins again."""
 
     def guarded() -> None:
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001
-            FAULTS.caught(handler, error)
+        while True:
+            try:
+                call(handler, work)
+            except Exception as error:  # noqa: BLE001
+                FAULTS.caught(handler, error)
+            else:
+                return
+            time.sleep(FIRST_WAIT_S)
 
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(guarded,), name=handler, daemon=True)
@@ -92,9 +108,28 @@ def start_thread(handler: str, work: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-async def _call(_handler: str, work: Callable[[], Awaitable[T]]) -> T:
-    """The one place through which handlers are entered; tests throw here, under the handler's name."""
-    return await work()
+def call(handler: str, work: Callable[[], T]) -> T:
+    """Enters a handler."""
+    return _enter(handler, work)
+
+
+def _enter(_handler: str, work: Callable[[], T]) -> T:
+    """The one place through which every handler is entered; tests throw here, under the handler's name."""
+    return work()
+
+
+def hear_the_loop() -> None:
+    """Has errors of the event loop's own callbacks counted too, which belong to no task."""
+    loop = asyncio.get_running_loop()
+
+    def heard(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Exception) and not isinstance(error, DownburstError):
+            FAULTS.caught("loop.callback", error, str(context.get("message", "")))
+        else:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(heard)
 
 
 def _ended(task: asyncio.Task[Any]) -> None:

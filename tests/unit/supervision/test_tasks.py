@@ -86,10 +86,11 @@ async def test_a_task_that_nobody_waits_for_is_heard() -> None:
     assert [fault.error for fault in FAULTS.all()] == ["RuntimeError: unheard"]
 
 
-async def test_a_thread_that_dies_is_heard() -> None:
-    thread = start_thread("test.thread", lambda: 1 // 0)
-    await asyncio.to_thread(thread.join)
-    assert [fault.handler for fault in FAULTS.all()] == ["test.thread"]
+async def test_a_thread_that_fails_is_heard_and_begins_again() -> None:
+    rounds = [0, 0, 1]
+    thread = start_thread("test.thread", lambda: 1 // rounds.pop(0))
+    await asyncio.to_thread(thread.join, 20)
+    assert [(fault.handler, fault.count) for fault in FAULTS.all()] == [("test.thread", 2)]
 
 
 async def test_side_by_side_ends_all_with_the_first_that_fails() -> None:
