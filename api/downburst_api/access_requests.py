@@ -12,13 +12,11 @@ from downburst.access import (
     AccessRequest,
     Caller,
     LinkKind,
-    RequestState,
     hashed,
     new_secret,
 )
 from downburst.events import SitesChanged
 from downburst.ledger import Book
-from downburst.ledger.access_requests import user_of
 from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
@@ -88,10 +86,10 @@ async def show_request(hub: Hub, wanted: RequestSecret) -> dict[str, Any]:
     def look(book: Book) -> dict[str, Any]:
         request = book.access_requests.by_secret(sha256)
         shown = {name: getattr(request, name) for name in ("number", "site", "state", "answer", "asked_at")}
-        user = book.users.find(user_of(request.site)) if request.state is RequestState.APPROVED else None
+        user = None if request.invites is None else book.users.find(request.invites)
         if user is None:
             return shown | {"user": None, "fragment": None}
-        if user.password_hash is not None:
+        if user.password_hash is not None or not user.active or user.site != request.site:
             return shown | {"user": user.name, "fragment": None}
         book.login_links.add(hashed(link), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
         return shown | {"user": user.name, "fragment": f"#invitation={link}"}

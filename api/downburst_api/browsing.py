@@ -10,10 +10,13 @@ from pydantic import Field
 from downburst.access import Caller
 from downburst.browsing import Browse
 from downburst.deliveries import ProductFacts
+from downburst.ledger import Book
+from downburst.model import IdFilter
 from downburst.moments import moment
+from downburst.rights import Limit
 from downburst_api.guard import caller_of
 from downburst_api.pages import Cursor, Documented, read_cursor, write_cursor
-from downburst_api.rights import check_pattern, check_right
+from downburst_api.rights import check_feed_shown, check_pattern
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import Shape
 
@@ -50,7 +53,7 @@ async def list_products(  # noqa: PLR0913
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> dict[str, Any]:
     """The products of a feed that came in a time and match, newest first; `next` leads to the next page."""
-    await _check_may_look(hub, caller, feed)
+    limits = await _limits(hub, caller, feed)
     now = hub.clock.now()
     wanted = Browse(
         feed,
@@ -60,6 +63,7 @@ async def list_products(  # noqa: PLR0913
         contains=contains,
         before=None if cursor is None else read_cursor(cursor, int)[0],
         limit=limit,
+        limits=limits,
     )
     found = await hub.node.browse(wanted)
     items = [_listed(product) for product in found.products]
@@ -69,12 +73,13 @@ async def list_products(  # noqa: PLR0913
 @router.post("/feeds/{feed}/pattern-test")
 async def test_pattern(hub: Hub, caller: Asking, feed: str, wanted: PatternTest) -> dict[str, Any]:
     """What a pattern would have matched of the last hours: how much, and the newest ids that do and do not."""
-    await _check_may_look(hub, caller, feed)
+    limits = await _limits(hub, caller, feed)
     await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:
         await check_pattern(hub.node, "not_pattern", wanted.not_pattern)
     since = hub.clock.now() - timedelta(hours=wanted.hours)
-    asked = Browse(feed, since, pattern=wanted.pattern, not_pattern=wanted.not_pattern, limit=IDS_LISTED, count=True)
+    ids = IdFilter(wanted.pattern, wanted.not_pattern)
+    asked = Browse(feed, since, **asdict(ids), limit=IDS_LISTED, count=True, limits=limits)
     found = await hub.node.browse(asked)
     return {
         "feed": feed,
@@ -96,9 +101,9 @@ async def show_distribution(
     hours: Annotated[float, Query(gt=0, le=24, description="How far back to look.")] = 1,
 ) -> dict[str, Any]:
     """How large the products of a feed are and how long it is silent between two, from its log."""
-    await _check_may_look(hub, caller, feed)
+    limits = await _limits(hub, caller, feed)
     since = hub.clock.now() - timedelta(hours=hours)
-    found = await hub.node.browse(Browse(feed, since, limit=1, count=True))
+    found = await hub.node.browse(Browse(feed, since, limit=1, count=True, limits=limits))
     return {
         "feed": feed,
         "since": since,
@@ -110,12 +115,18 @@ async def show_distribution(
     }
 
 
-async def _check_may_look(hub: Runtime, caller: Caller, feed: str) -> None:
-    """A site's administrator sees the feeds that the site may take."""
-    await hub.feed(feed)
-    if caller.site is not None:
-        site = caller.site
-        await hub.ledger.read(lambda book: check_right(book, site, feed))
+async def _limits(hub: Runtime, caller: Caller, feed: str) -> tuple[Limit, ...]:
+    """What of a feed the caller may see; nothing is told of one that its site may not take, not even that it is."""
+    if caller.site is None:
+        await hub.feed(feed)
+        return ()
+    site = caller.site
+
+    def look(book: Book) -> tuple[Limit, ...]:
+        check_feed_shown(book, caller, feed)
+        return book.sites.one(site).limits_of(feed)
+
+    return await hub.ledger.read(look)
 
 
 def _listed(product: ProductFacts) -> dict[str, Any]:

@@ -47,4 +47,14 @@ def csv_answer(name: str, rows: Sequence[dict[str, Any]], columns: Sequence[str]
 def _shown(value: object) -> object:
     if value is None:
         return ""
-    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return _plain_text(value) if isinstance(value, str) else value
+
+
+def _plain_text(text: str) -> str:
+    """Spreadsheets carry out what begins like a formula; an apostrophe makes it text. Numbers never come here."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

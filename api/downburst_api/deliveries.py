@@ -4,21 +4,26 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
 
+from downburst.access import Caller
 from downburst.deliveries import ProductFacts
 from downburst.ledger import Book
 from downburst.ledger.exceptions import ExceptionsPage, Lost
 from downburst.model import ProductException
 from downburst.moments import moment
+from downburst_api.guard import caller_of
 from downburst_api.pages import Documented
+from downburst_api.rights import check_feed_shown, feeds_shown
 from downburst_api.runtime import Runtime, runtime_of
 
 router = APIRouter(prefix="/v1", tags=["deliveries"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
 
 
 @router.get("/deliveries")
 async def lost_deliveries(  # noqa: PLR0913
     hub: Hub,
+    caller: Asking,
     answer: Documented,
     *,
     state: Annotated[
@@ -44,30 +49,30 @@ async def lost_deliveries(  # noqa: PLR0913
 
     def page(book: Book) -> ExceptionsPage:
         if feed is not None:
-            book.feeds.one(feed)
+            check_feed_shown(book, caller, feed)
         if site is not None:
             book.sites.one(site)
         return book.exceptions.page(lost, after=cursor or after, limit=limit)
 
     found = await hub.ledger.read(page)
-    described = await _described(hub, found)
+    shown = {one.name for one in await hub.ledger.read(lambda book: feeds_shown(book, caller))}
+    described = await _described(hub, found, shown)
     return answer.of([_item(one, described) for one in found.items], found.next)
 
 
 Key = tuple[str, str, int]
 
 
-async def _described(hub: Runtime, page: ExceptionsPage) -> dict[Key, ProductFacts]:
-    """What the logs still know of the products; nothing while the node is away."""
+async def _described(hub: Runtime, page: ExceptionsPage, feeds: set[str]) -> dict[Key, ProductFacts]:
+    """What the logs of these feeds still know of the products; nothing while the node is away."""
     if not hub.node.running:
         return {}
     wanted: dict[tuple[str, str], set[int]] = {}
     for one in page.items:
         wanted.setdefault((one.feed, one.epoch), set()).add(one.sequence)
-    known_feeds = {feed.name for feed in await hub.ledger.read(lambda book: book.feeds.all())}
     described: dict[Key, ProductFacts] = {}
     for (feed, epoch), sequences in wanted.items():
-        if feed in known_feeds:
+        if feed in feeds:
             for product in await hub.node.products(feed, epoch, sorted(sequences)):
                 described[product.feed, product.epoch, product.sequence] = product
     return described

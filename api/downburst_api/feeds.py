@@ -14,6 +14,7 @@ from downburst.model import DuplicateRule, Feed, Pin
 from downburst_api.etags import IfMatch, Unchanged, etag
 from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
+from downburst_api.rights import feeds_shown
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import FeedChange, FeedNew, PinNew, feed_out, pin_out
 
@@ -25,7 +26,7 @@ Asking = Annotated[Caller, Depends(caller_of)]
 @router.get("")
 async def list_feeds(hub: Hub, caller: Asking, page: Paged) -> list[dict[str, Any]]:
     """Every feed, by name; a site's administrator sees those that the site may take."""
-    return page.of(map(feed_out, await hub.ledger.read(lambda book: _feeds_for(book, caller))), "feed")
+    return page.of(map(feed_out, await hub.ledger.read(lambda book: feeds_shown(book, caller))), "feed")
 
 
 @router.post("", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -132,13 +133,6 @@ def _changed(feed: Feed, given: dict[str, Any]) -> Feed:
     if given.get("ldm_feed_type") is not None and feed.ldm_feed_type is None:
         given = {"duplicate_rule": DuplicateRule.SIGNATURE} | given
     return replace(feed, **given)
-
-
-def _feeds_for(book: Book, caller: Caller) -> list[Feed]:
-    if caller.site is None:
-        return book.feeds.all()
-    site = book.sites.one(caller.site)
-    return [feed for feed in book.feeds.all() if site.may_take(feed.name)]
 
 
 async def _begin(hub: Runtime, feed: Feed) -> None:

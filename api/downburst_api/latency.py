@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from downburst.access import Caller
 from downburst.clock import from_us
 from downburst.errors import BadInput
 from downburst.ledger import Book
@@ -16,19 +17,23 @@ from downburst.moments import moment
 from downburst.sheet import Merged, Path
 from downburst.sketch import LatencySketch
 from downburst_api.csv_out import Asked, Form, csv_answer
+from downburst_api.guard import caller_of
 from downburst_api.pages import Cursor, page_of, read_cursor
+from downburst_api.rights import check_feed_shown
 from downburst_api.runtime import Runtime, runtime_of
 
 MOST_PATHS = 2_000
 
 router = APIRouter(prefix="/v1", tags=["latency"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
 Minutes = Annotated[int, Query(ge=1, le=60 * 24 * 366, description="How far back to look.")]
 
 
 @router.get("/latency")
 async def latency(  # noqa: PLR0913
     hub: Hub,
+    caller: Asking,
     answer: Response,
     asked: Request,
     *,
@@ -47,7 +52,7 @@ async def latency(  # noqa: PLR0913
 
     def work(book: Book) -> list[dict[str, Any]]:
         if feed is not None:
-            book.feeds.one(feed)
+            check_feed_shown(book, caller, feed)
         if site is not None:
             book.sites.one(site)
         return latencies(book, wanted, after=after, limit=limit + 1)
@@ -58,6 +63,7 @@ async def latency(  # noqa: PLR0913
 @router.get("/latency/history", response_model=None)
 async def latency_history(  # noqa: PLR0913
     hub: Hub,
+    caller: Asking,
     *,
     feed: str,
     site: str | None = None,
@@ -81,7 +87,7 @@ async def latency_history(  # noqa: PLR0913
     wanted = Selection(end - minutes, end, feed, site, transport, kind)
 
     def work(book: Book) -> list[dict[str, Any]]:
-        book.feeds.one(feed)
+        check_feed_shown(book, caller, feed)
         steps, merged = book.latency.sheet(wanted, step_minutes=length).by_step(length)
         times = (from_us(begin * length * 60_000_000) for begin in steps.tolist())
         return [{"at": at, **found} for at, found in zip(times, figures_of(merged), strict=True)]

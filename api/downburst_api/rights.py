@@ -1,19 +1,41 @@
-"""What is checked before a site is promised anything."""
+"""What is checked before a site is promised or shown anything."""
 
+from downburst.access import Caller
 from downburst.errors import BadPattern, Refused
 from downburst.ledger import Book
+from downburst.ledger.feeds import unknown_feed
+from downburst.model import Feed
 from downburst_api.runtime import Node
+
+
+def feeds_shown(book: Book, caller: Caller) -> list[Feed]:
+    """The feeds that a caller may know of, by name: those of its site, or all."""
+    feeds = book.feeds.all()
+    if caller.site is None:
+        return feeds
+    site = book.sites.one(caller.site)
+    return [feed for feed in feeds if site.may_take(feed.name)]
+
+
+def check_feed_shown(book: Book, caller: Caller, feed: str) -> None:
+    """Answers for a feed that the caller may not know of as for one that nobody made."""
+    shown = [one.name for one in feeds_shown(book, caller)]
+    if feed not in shown:
+        raise unknown_feed(feed, shown)
 
 
 def check_right(book: Book, site: str, feed: str) -> None:
     """Refuses a feed that the site's allow list does not cover."""
     allowed = book.sites.one(site)
-    if not allowed.may_take(book.feeds.one(feed).name):
+    # The list comes first: whoever administers the site does not learn which other feeds there are.
+    if not allowed.may_take(feed):
         raise Refused(
             f"site {site!r} may not take feed {feed!r}: its allow list is {', '.join(allowed.allow) or 'empty'}; "
             "extend the list, or choose another feed",
             allow=list(allowed.allow),
         )
+    if book.feeds.find(feed) is None:
+        raise unknown_feed(feed, [one.name for one in book.feeds.all() if allowed.may_take(one.name)])
 
 
 async def check_pattern(node: Node, field: str, pattern: str) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 
+from downburst.access import Caller
 from downburst.deliveries import (
     Delivery,
     Known,
@@ -15,23 +16,30 @@ from downburst.deliveries import (
     SiteFacts,
     Whereabouts,
     deliver,
+    may_see,
     meanings,
 )
 from downburst.errors import NotFound
 from downburst.events import ActionFailed
 from downburst.ledger import Book
+from downburst.ledger.feeds import unknown_feed
 from downburst.live import LiveState, SiteSession
 from downburst.model import Feed, ProductException, Settled, Site, Subscription
+from downburst.rights import Limit
 from downburst_api.deliveries_out import product_out
+from downburst_api.guard import caller_of
+from downburst_api.rights import feeds_shown
 from downburst_api.runtime import Runtime, runtime_of
 
 router = APIRouter(prefix="/v1", tags=["deliveries"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
 
 
 @router.get("/products/trace")
-async def trace(
+async def trace(  # noqa: PLR0913
     hub: Hub,
+    caller: Asking,
     *,
     product: Annotated[
         str,
@@ -47,11 +55,11 @@ async def trace(
     limit: Annotated[int, Query(ge=1, le=100, description="How many products at most.")] = 5,
 ) -> dict[str, Any]:
     """Where a product is: its state for every site that wants it, with the reason, the next action and its times."""
-    feeds = await hub.ledger.read(lambda book: _feeds(book, feed, site))
+    feeds, limits = await hub.ledger.read(lambda book: (_feeds(book, caller, feed, site), _limits(book, caller)))
     for name in meanings(product, feed=feed, feeds=feeds):
         wanted = [name.feed] if name.feed is not None else list(feeds)
         answers = [
-            await hub.node.whereabouts(name, feed=one, before=before, limit=limit, site=site)
+            _within(limits, await hub.node.whereabouts(name, feed=one, before=before, limit=limit, site=site))
             for one in wanted
             if one in feeds
         ]
@@ -178,12 +186,28 @@ def _unknown(product: str, feed: str | None, feeds: list[str]) -> NotFound:
     )
 
 
-def _feeds(book: Book, feed: str | None, site: str | None) -> dict[str, Feed]:
-    if feed is not None:
-        book.feeds.one(feed)
+def _feeds(book: Book, caller: Caller, feed: str | None, site: str | None) -> dict[str, Feed]:
+    """The feeds that are looked through; of others neither the caller's question nor an answer may tell."""
+    feeds = {one.name: one for one in feeds_shown(book, caller)}
+    if feed is not None and feed not in feeds:
+        raise unknown_feed(feed, list(feeds))
     if site is not None:
         book.sites.one(site)
-    return {one.name: one for one in book.feeds.all()}
+    return feeds
+
+
+def _limits(book: Book, caller: Caller) -> tuple[Limit, ...]:
+    return () if caller.site is None else book.sites.one(caller.site).limits
+
+
+def _within(limits: Sequence[Limit], answer: Whereabouts) -> Whereabouts:
+    """Without what no limit of the asking site grants: numbers could be asked for one after the other."""
+    kept = tuple(
+        (product, told)
+        for product, told in answer.products
+        if may_see(product.product_id, [limit for limit in limits if limit.feed == product.feed])
+    )
+    return replace(answer, products=kept)
 
 
 def _context(book: Book, feeds: dict[str, Feed], products: Sequence[ProductFacts]) -> _Context:

@@ -15,7 +15,7 @@ from downburst.moments import moment
 from downburst_api.csv_out import Asked, Form, csv_answer
 from downburst_api.guard import caller_of
 from downburst_api.latency import minute_of
-from downburst_api.rights import check_right
+from downburst_api.rights import check_feed_shown
 from downburst_api.runtime import Runtime, runtime_of
 
 router = APIRouter(prefix="/v1", tags=["latency"])
@@ -53,10 +53,7 @@ async def volume_history(
     form: Asked,
 ) -> dict[str, Any] | Response:
     """What came into a feed: by the minute for up to six hours, by the hour for up to two weeks, else by the day."""
-    await hub.feed(feed)
-    if caller.site is not None:
-        own = caller.site
-        await hub.ledger.read(lambda book: check_right(book, own, feed))
+    await hub.ledger.read(lambda book: check_feed_shown(book, caller, feed))
     now = hub.clock.now()
     end = minute_of(now if until is None else moment(until, now)) + 1
     found = await hub.ledger.read(lambda book: book.traffic.minutes(since_minute=end - minutes, feed=feed))

@@ -151,6 +151,8 @@ class AccessRequest:
     decided_at: datetime | None = None
     decided_by: str = ""
     answer: str = ""
+    invites: str | None = None
+    """The user that its approval made, while that one is kept; one of the same name made later is another."""
 
     def __post_init__(self) -> None:
         check_site_name(self.site)

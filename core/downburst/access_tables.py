@@ -88,6 +88,8 @@ access_requests = Table(
     Column("decided_at", Instant),
     Column("decided_by", String(80), nullable=False),
     Column("answer", Text, nullable=False),
+    # The database itself forgets whom a request may invite once that user is gone, however it went.
+    Column("invites", ForeignKey("users.name", ondelete="SET NULL")),
     # Operators and sites talk of requests by number, so none is given twice.
     sqlite_autoincrement=True,
 )

@@ -13,7 +13,7 @@ import os
 import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -76,8 +76,21 @@ def inspect(source: Path) -> Manifest:
     return manifest
 
 
-def restore(settings: Settings, source: Path) -> Manifest:
-    """Makes a hub of a backup where there is none: same authority and credentials, sequences beyond all given."""
+def rows(source: Path, tables: Container[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Table and values of each row of a backup, or of some of its tables; every byte is checked on the way."""
+    with _open(source) as archive:
+        manifest = _manifest(archive, source)
+        for name, content in _members(archive, manifest, source):
+            folder, table = PurePosixPath(name).parts[0], PurePosixPath(name).stem
+            if folder == "ledger" and (tables is None or table in tables):
+                yield from ((table, row) for row in _rows(content))
+
+
+def restore(settings: Settings, source: Path, *, migrated: bool = True) -> Manifest:
+    """Makes a hub of a backup where there is none: same authority and credentials, sequences beyond all given.
+
+    Without `migrated` the ledger keeps the backup's schema until a hub starts on it.
+    """
     manifest = inspect(source)
     if settings.data_dir.exists() and any(settings.data_dir.iterdir()):
         raise BadInput(
@@ -88,7 +101,7 @@ def restore(settings: Settings, source: Path) -> Manifest:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         with _open(source) as archive:
             _manifest(archive, source)
-            _restore(settings, manifest, _members(archive, manifest, source))
+            _restore(settings, manifest, _members(archive, manifest, source), migrated=migrated)
     except OSError as error:
         raise NotWritable(f"{settings.data_dir} can't be written: {error.strerror}; correct its rights") from error
     return manifest
@@ -222,11 +235,13 @@ def _damaged(source: Path, what: str) -> Failure:
     return Failure(f"the backup {source} is damaged: {what} is not as it was written; take another backup")
 
 
-def _restore(settings: Settings, manifest: Manifest, members: Iterator[tuple[str, IO[bytes]]]) -> None:
+def _restore(
+    settings: Settings, manifest: Manifest, members: Iterator[tuple[str, IO[bytes]]], *, migrated: bool
+) -> None:
     """Tables first, in the order of the archive, then the node's files."""
     counted = len(manifest.rows)
     tables = ((PurePosixPath(name).stem, _rows(content)) for name, content in islice(members, counted))
-    fill(settings.url_of_ledger, manifest.revision, tables, manifest.counters)
+    fill(settings.url_of_ledger, manifest.revision, tables, manifest.counters, migrated=migrated)
     for name, content in members:
         path = settings.node_dir / PurePosixPath(name).relative_to("node")
         path.parent.mkdir(parents=True, exist_ok=True)

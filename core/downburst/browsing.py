@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from downburst.deliveries import ProductFacts
+from downburst.rights import Limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Browse:
     limit: int = 20
     count: bool = False
     """Goes on behind the last that is listed, and counts all."""
+    limits: tuple[Limit, ...] = ()
+    """Of the site that asks: what none of these grants is neither listed nor counted. None: there are no limits."""
 
 
 @dataclass(frozen=True, slots=True)

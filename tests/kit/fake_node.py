@@ -145,6 +145,8 @@ class FakeNode:
             for number in range(len(self.products.get(job["feed"], [])), 0, -1)
             if job["before"] is None or number < job["before"]
         ]
+        limits = job["limits"]
+        listed = [one for one in listed if not limits or any(_grants(it, one["product_id"]) for it in limits)]
         listed = [] if job["since_us"] > PRODUCT_STORED_US else listed
         wanted = [one for one in listed if _wants(job, one["product_id"])]
         products = wanted[: job["limit"]]
@@ -227,6 +229,11 @@ class FakeNode:
     def _feed(self, name: str) -> Line:
         count = len(self.products.get(name, []))
         return {"feed": name, "epoch": EPOCH, "head": count, "first": 1, "products": count, "bytes": 0}
+
+
+def _grants(limit: Line, name: str) -> bool:
+    excluded = limit["not_pattern"] is not None and re.search(limit["not_pattern"], name)
+    return bool(re.search(limit["pattern"], name)) and not excluded
 
 
 def _wants(job: Line, name: str) -> bool:

@@ -107,6 +107,7 @@ COMMANDS = {
     "audit": "audit:audit",
     "backup": "backup:backup",
     "restore": "backup:restore",
+    "drill": "drill:drill",
     "migrate": "hub:migrate",
     "node-path": "hub:node_path",
 }

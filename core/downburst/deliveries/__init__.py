@@ -18,6 +18,7 @@ from downburst.deliveries.facts import (
 from downburst.deliveries.naming import Meaning, ProductName, meanings
 from downburst.deliveries.stages import Stage, Timing, timing
 from downburst.deliveries.states import Cause, Delivery, DeliveryState, deliver
+from downburst.deliveries.wishes import may_see
 
 __all__ = [
     "Cause",
@@ -36,6 +37,7 @@ __all__ = [
     "WaitingBytes",
     "Whereabouts",
     "deliver",
+    "may_see",
     "meanings",
     "timing",
 ]

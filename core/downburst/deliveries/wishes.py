@@ -29,6 +29,11 @@ def is_beyond_limits(product_id: str, wishes: Sequence[Subscription], limits: Se
     return asked and bool(limits) and all(_wants(it.pattern, it.not_pattern, product_id) is False for it in limits)
 
 
+def may_see(product_id: str, limits: Sequence[Limit]) -> bool:
+    """Whether a site with these limits to a feed may know of the product; what can't be told is not shown."""
+    return not limits or any(_wants(limit.pattern, limit.not_pattern, product_id) for limit in limits)
+
+
 def _wants(pattern: str, not_pattern: str | None, product_id: str) -> bool | None:
     """Whether one pattern is found and the other is not; None if that can't be told."""
     fits, excluded = _fits(pattern, product_id), _fits(not_pattern, product_id)

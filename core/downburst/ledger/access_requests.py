@@ -82,8 +82,8 @@ class AccessRequests:
                 allow=tuple(allow),
             )
         )
-        Users(self._connection, self._clock).add(User(user_of(request.site), Role.SITE, request.site))
-        return self._decide(request, RequestState.APPROVED, by, answer)
+        user = Users(self._connection, self._clock).add(User(user_of(request.site), Role.SITE, request.site))
+        return self._decide(replace(request, invites=user.name), RequestState.APPROVED, by, answer)
 
     def refuse(self, number: int, *, by: str, answer: str) -> AccessRequest:
         """Refuses a request, with a reason that the asker reads."""
@@ -99,6 +99,7 @@ class AccessRequests:
         decided = replace(request, state=state, decided_at=self._clock.now(), decided_by=by, answer=answer)
         change = update(access_requests).where(access_requests.c.number == request.number)
         values = {"state": state.value, "decided_at": decided.decided_at, "decided_by": by, "answer": answer}
+        values["invites"] = decided.invites
         self._connection.execute(change.values(values))
         self._audit.record("access request", request.number, state.value, before=request, after=decided)
         return decided

@@ -5,7 +5,7 @@ from typing import Any
 
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, MetaData, Table, func, insert, select, text
+from sqlalchemy import Connection, Engine, MetaData, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from downburst.errors import BadInput, Failure
@@ -56,8 +56,9 @@ def look(url: str) -> tuple[Engine, Connection]:
     return engine, connection
 
 
-def fill(url: str, revision: str, tables: Tables, counters: Mapping[str, int]) -> None:
-    """Makes a ledger of these rows where there is none, then brings its schema up to date; all of it or nothing."""
+def fill(url: str, revision: str, tables: Tables, counters: Mapping[str, int], *, migrated: bool = True) -> None:
+    """Makes a ledger of these rows where there is none, then brings its schema up to date (if `migrated`); all of
+    it or nothing."""
     check_revision(revision)
     engine = connect(url)
     try:
@@ -67,11 +68,25 @@ def fill(url: str, revision: str, tables: Tables, counters: Mapping[str, int]) -
         with engine.begin() as connection:
             _insert(connection, tables, counters)
             Partitions(connection).spread()
-        migrate(engine)
+        if migrated:
+            migrate(engine)
     except DBAPIError as error:
         if not is_of_server(error):
             raise
         raise explained(error, url) from error
+    finally:
+        engine.dispose()
+
+
+def hush(url: str) -> None:
+    """Takes out of a copy of a ledger all by which a hub reaches others: a copy must disturb nobody."""
+    engine = connect(url)
+    try:
+        with engine.begin() as connection:
+            found = _reflected(connection)
+            for table in reversed(found.sorted_tables):
+                if table.name in REACHING_OUT:
+                    connection.execute(delete(table))
     finally:
         engine.dispose()
 
@@ -149,6 +164,20 @@ def _continue_after(connection: Connection, table: Table, last: int) -> None:
 
 NOT_KEPT = frozenset({"alembic_version", "holders", "senders", "assignments", "placements", "node_clocks"})
 """Tables that say something of a database, or of what runs at the moment, and nothing of a hub."""
+REACHING_OUT = frozenset(
+    {
+        "alarm_receivers",
+        "circuit_ends",
+        "circuit_events",
+        "circuit_measurements",
+        "circuits",
+        "ldm_accepts",
+        "ldm_sources",
+        "site_receivers",
+        "upstreams",
+    }
+)
+"""Tables that make a hub call somebody by itself: receivers of alarms, other hubs, LDMs, ends of circuits."""
 SELF_NUMBERING = frozenset(
     {
         "access_requests",

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from downburst.clock import FakeClock
 from downburst_api.app import create_app
 from unit.api.conftest import Asked
 
@@ -98,3 +99,33 @@ async def test_a_site_changes_its_endpoint_and_not_its_rights(hub: Asked) -> Non
         assert (window["site"], window["kind"]) == ("unl.edu", None)
         await ask(site, "POST", "/v1/sites/other.edu/silences", 403, minutes=30)
         await ask(site, "POST", "/v1/silences", 403, minutes=30)
+
+
+async def test_finding_07_an_old_request_invites_no_user_of_the_same_name_made_anew(
+    hub: Asked, clock: FakeClock
+) -> None:
+    async with stranger(hub) as site:
+        for by_site in (True, False):
+            await hub.client.delete("/v1/sites/unl.edu")
+            asked = await ask(site, "POST", "/v1/access-requests", 201, **WANTED | {"feeds": []})
+            await hub.ask("POST", f"/v1/access-requests/{asked['number']}/approval", 200)
+            state = await ask(site, "POST", "/v1/access-requests/state", 200, secret=asked["secret"])
+            assert state["fragment"] is not None, "the user that the approval made is invited"
+            if by_site:
+                await hub.ask("DELETE", "/v1/sites/unl.edu", 204)
+                await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
+            else:
+                await hub.ask("DELETE", "/v1/users/admin@unl.edu", 204)
+            # Made anew in the same instant: it is not the time that tells them apart.
+            wanted = {"user": "admin@unl.edu", "role": "site", "site": "unl.edu"}
+            await hub.ask("POST", "/v1/users", 201, json=wanted)
+            state = await ask(site, "POST", "/v1/access-requests/state", 200, secret=asked["secret"])
+            assert (state["state"], state["user"], state["fragment"]) == ("approved", None, None)
+
+
+async def test_a_request_invites_nobody_who_became_more_than_its_site(hub: Asked) -> None:
+    asked = await hub.ask("POST", "/v1/access-requests", 201, json=WANTED | {"feeds": []})
+    await hub.ask("POST", f"/v1/access-requests/{asked['number']}/approval", 200)
+    await hub.ask("PATCH", "/v1/users/admin@unl.edu", 200, json={"role": "admin", "site": None})
+    state = await hub.ask("POST", "/v1/access-requests/state", json={"secret": asked["secret"]})
+    assert (state["user"], state["fragment"]) == ("admin@unl.edu", None)

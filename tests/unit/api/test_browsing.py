@@ -62,6 +62,6 @@ async def test_a_sites_administrator_looks_only_into_feeds_that_the_site_may_tak
     for method, path in (("POST", "pattern-test"), ("GET", "distribution")):
         given: dict[str, Any] = {"json": {}} if method == "POST" else {}
         await hub.ask(method, f"/v1/feeds/NGRID/{path}", headers=headers, **given)
-        await hub.problem(method, f"/v1/feeds/OTHER/{path}", 403, "refused", headers=headers, **given)
+        await hub.problem(method, f"/v1/feeds/OTHER/{path}", 404, "unknown-feed", headers=headers, **given)
     await hub.ask("GET", "/v1/products", headers=headers, params={"feed": "NGRID"})
-    await hub.problem("GET", "/v1/products", 403, "refused", headers=headers, params={"feed": "OTHER"})
+    await hub.problem("GET", "/v1/products", 404, "unknown-feed", headers=headers, params={"feed": "OTHER"})

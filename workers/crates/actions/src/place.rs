@@ -22,15 +22,32 @@ pub struct Problem {
     pub sentence: String,
 }
 
-/// What reading a file gave: only without errors it is of use.
+/// What reading a file gave.
 #[derive(Clone, Debug)]
 pub struct Read<T> {
     /// What was read.
     pub found: T,
-    /// Why it can't be used.
+    /// Why the file can't be used.
     pub errors: Vec<Problem>,
+    /// Rules that can't be understood. The others do not need them.
+    pub set_aside: Vec<Problem>,
     /// What will not be as the file's author may expect.
     pub notes: Vec<Problem>,
+}
+
+impl<T: Default> Read<T> {
+    /// Nothing yet.
+    pub(crate) fn nothing() -> Self {
+        Self { found: T::default(), errors: Vec::new(), set_aside: Vec::new(), notes: Vec::new() }
+    }
+}
+
+impl<T> Read<T> {
+    /// The same with a part of what was read.
+    pub fn map<U>(self, part: impl FnOnce(T) -> U) -> Read<U> {
+        let Self { found, errors, set_aside, notes } = self;
+        Read { found: part(found), errors, set_aside, notes }
+    }
 }
 
 impl Place {

@@ -1,8 +1,8 @@
 //! LDM's `pqact.conf`: feed types, a pattern and an action, separated by tabs, going on in lines that begin with a blank.
 //!
 //! What can be read is done as pqact does it; the notes say what is not. An argument is a word of the rule: an id with blanks stays one.
+use downburst_ere::Ere;
 use downburst_ldm6::FeedType;
-use downburst_model::Pattern;
 
 use crate::{
     Action, Feeds, FileAction, Kind, Limits, PipeAction, Place, Problem, ProgramAction, Read, Rule, Rules,
@@ -14,8 +14,7 @@ pub type Load<'a> = &'a mut dyn FnMut(&str) -> Result<(String, String), String>;
 
 /// Reads the text of a file; `load` finds those that it includes.
 pub fn read(file: &str, text: &str, load: Load<'_>) -> Read<Rules> {
-    let found = Read { found: Rules::default(), errors: Vec::new(), notes: Vec::new() };
-    let mut reading = Reading { found, load, open: Vec::new() };
+    let mut reading = Reading { found: Read::nothing(), load, open: Vec::new() };
     reading.file(file, text);
     reading.found
 }
@@ -27,9 +26,11 @@ struct Reading<'a> {
     open: Vec<String>,
 }
 
-/// What an entry came to, with what is to be noted.
+/// What an entry came to.
 struct Entry {
-    rule: Rule,
+    /// The rule. Where its action can't be understood, it takes its products all the same, so that no rule for the rest gets them.
+    rule: Option<Rule>,
+    wrong: Option<String>,
     notes: Vec<String>,
 }
 
@@ -43,8 +44,8 @@ impl Reading<'_> {
                 None => self.entry(&place, &entry),
             }
         }
-        self.found.errors.append(&mut errors);
-        self.found.errors.sort_by(|a, b| a.place.cmp(&b.place));
+        self.found.set_aside.append(&mut errors);
+        self.found.set_aside.sort_by(|a, b| a.place.cmp(&b.place));
         self.open.pop();
     }
 
@@ -62,13 +63,10 @@ impl Reading<'_> {
     }
 
     fn entry(&mut self, place: &Place, entry: &str) {
-        match parse(place, entry) {
-            Ok(Entry { rule, notes }) => {
-                self.found.found.rules.push(rule);
-                self.found.notes.extend(notes.into_iter().map(|note| place.wrong(note)));
-            }
-            Err(sentence) => self.found.errors.push(place.wrong(sentence)),
-        }
+        let Entry { rule, wrong, notes } = parse(place, entry);
+        self.found.found.rules.extend(rule);
+        self.found.set_aside.extend(wrong.map(|sentence| place.wrong(sentence)));
+        self.found.notes.extend(notes.into_iter().map(|note| place.wrong(note)));
     }
 }
 
@@ -103,35 +101,76 @@ fn include(entry: &str) -> Option<&str> {
     word.eq_ignore_ascii_case("include").then(|| rest.trim().trim_matches('"'))
 }
 
-fn parse(place: &Place, entry: &str) -> Result<Entry, String> {
-    let mut fields = entry.split('\t').map(|field| field.trim_matches(' ')).filter(|field| !field.is_empty());
+fn parse(place: &Place, entry: &str) -> Entry {
+    let mut notes = Vec::new();
+    let head = match head(entry, &mut notes) {
+        Ok(head) => head,
+        Err(sentence) => return Entry { rule: None, wrong: Some(sentence), notes },
+    };
+    let (kind, wrong) = match kind(&head, &mut notes) {
+        Ok(kind) => (kind, None),
+        Err(sentence) => (Kind::Nothing, Some(sentence)),
+    };
+    let Head { feeds, test, .. } = head;
+    let action = Action { place: place.clone(), kind, limits: Limits::default() };
+    check_groups(&test, &action, &mut notes);
+    Entry { rule: Some(Rule { place: place.clone(), feeds, test, actions: vec![action] }), wrong, notes }
+}
+
+/// What stands before an action's words.
+struct Head {
+    feeds: Feeds,
+    test: Test,
+    action: String,
+    arguments: String,
+}
+
+fn head(entry: &str, notes: &mut Vec<String>) -> Result<Head, String> {
+    if entry.contains(char::REPLACEMENT_CHARACTER) {
+        return Err("there are bytes in it that are not UTF-8; write the entry in UTF-8".to_owned());
+    }
+    let mut fields = entry.split('\t').filter(|field| !field.trim_matches(' ').is_empty());
     let (Some(feeds), Some(pattern), Some(action)) = (fields.next(), fields.next(), fields.next()) else {
         let blanks = if entry.contains('\t') { "" } else { " (there is no tab in it)" };
         return Err(format!(
             "an entry is feed types, pattern and action, separated by tabs; this one has too few fields{blanks}"
         ));
     };
+    let feeds = feeds.trim_matches(' ');
     let types: FeedType = feeds.parse().map_err(|error| format!("{error}; correct {feeds:?}"))?;
-    let test = test(pattern)?;
-    let (name, rest) = action.split_once(' ').unwrap_or((action, ""));
+    let (name, rest) = action.trim_matches(' ').split_once(' ').unwrap_or((action.trim_matches(' '), ""));
     let arguments = std::iter::once(rest).chain(fields).collect::<Vec<_>>().join("\t");
-    let mut notes = Vec::new();
-    let kind = kind(&name.to_ascii_uppercase(), &words(&arguments), &mut notes)?;
-    let action = Action { place: place.clone(), kind, limits: Limits::default() };
-    check_groups(&test, &action, &mut notes);
     let feeds = Feeds { names: Vec::new(), types };
-    Ok(Entry { rule: Rule { place: place.clone(), feeds, test, actions: vec![action] }, notes })
+    Ok(Head { feeds, test: test(pattern, notes)?, action: name.to_ascii_uppercase(), arguments })
 }
 
-fn test(pattern: &str) -> Result<Test, String> {
-    if pattern == ELSE {
+fn test(pattern: &str, notes: &mut Vec<String>) -> Result<Test, String> {
+    if pattern.trim_matches(' ') == ELSE {
         return Ok(Test::Rest);
     }
-    let pattern = Pattern::with_groups(pattern).map_err(|error| error.to_string())?;
+    if pattern.starts_with(' ') || pattern.ends_with(' ') {
+        notes.push(format!("blanks before and behind a pattern are part of it: {pattern:?}"));
+    }
+    let vetted = vetted(pattern);
+    if vetted != pattern {
+        notes.push("the .* at the beginning of the pattern is left out, as by pqact".to_owned());
+    }
+    let (pattern, note) = Ere::compile(vetted).map_err(|error| error.to_string())?;
+    notes.extend(note);
     Ok(Test::Id { pattern, unless: None })
 }
 
-fn kind(name: &str, words: &[&str], notes: &mut Vec<String>) -> Result<Kind, String> {
+/// A pattern without the `.*` that it begins with, unless that is all of it.
+fn vetted(pattern: &str) -> &str {
+    let mut rest = pattern;
+    while let Some(shorter) = rest.strip_prefix(".*").filter(|shorter| !shorter.is_empty()) {
+        rest = shorter;
+    }
+    rest
+}
+
+fn kind(head: &Head, notes: &mut Vec<String>) -> Result<Kind, String> {
+    let (name, words) = (head.action.as_str(), &words(&head.arguments)[..]);
     match name {
         "NOOP" => Ok(Kind::Nothing),
         "FILE" | "STDIOFILE" => file(name, words, notes),
@@ -149,7 +188,8 @@ fn kind(name: &str, words: &[&str], notes: &mut Vec<String>) -> Result<Kind, Str
 }
 
 fn file(name: &str, words: &[&str], notes: &mut Vec<String>) -> Result<Kind, String> {
-    let (options, rest) = options(name, words, &FILE_OPTIONS)?;
+    let known = if name == "FILE" { &FILE_OPTIONS[..] } else { &STDIOFILE_OPTIONS };
+    let (options, rest) = options(name, words, known, notes);
     let Some((path, before)) = rest.split_last() else { return Err(format!("{name} needs a path")) };
     if !before.is_empty() {
         notes.push(format!("a path is one word: {path:?} is taken; put the whole into double quotes"));
@@ -169,13 +209,10 @@ fn file(name: &str, words: &[&str], notes: &mut Vec<String>) -> Result<Kind, Str
 }
 
 fn pipe(words: &[&str], notes: &mut Vec<String>) -> Result<Kind, String> {
-    let (options, command) = options("PIPE", words, &PIPE_OPTIONS)?;
+    let (options, command) = options("PIPE", words, &PIPE_OPTIONS, notes);
     let command = program("PIPE", command)?;
-    let action = PipeAction { command, close: options.contains(&"close"), shape: shape(&options) };
-    if !action.shape.data && !action.shape.metadata {
-        notes.push("-nodata without -metadata writes nothing".to_owned());
-    }
-    Ok(Kind::Pipe(action))
+    let shape = shape(&options).for_pipe();
+    Ok(Kind::Pipe(PipeAction { command, close: options.contains(&"close"), shape }))
 }
 
 fn exec(words: &[&str]) -> Result<Kind, String> {
@@ -201,12 +238,14 @@ fn shape(options: &[&str]) -> Shape {
     }
 }
 
-/// The options before the last word, and what is behind them. Two letters are enough, as for pqact.
+/// The options before the last word, and what is behind them. Two letters are enough, and what is no option is passed over, as pqact
+/// does it.
 fn options<'a, 'w>(
     name: &str,
     words: &'w [&'a str],
     known: &[&'static str],
-) -> Result<(Vec<&'static str>, &'w [&'a str]), String> {
+    notes: &mut Vec<String>,
+) -> (Vec<&'static str>, &'w [&'a str]) {
     let mut options = Vec::new();
     let mut rest = words;
     while let [first, more @ ..] = rest
@@ -214,13 +253,16 @@ fn options<'a, 'w>(
         && !more.is_empty()
     {
         let begin = option.get(..2).unwrap_or(option);
-        let found = known.iter().find(|known| begin.len() == 2 && known.starts_with(begin));
-        options.push(
-            *found.ok_or_else(|| format!("{name} has no option {first}; it has -{}", known.join(", -")))?,
-        );
+        match known.iter().find(|known| begin.len() == 2 && known.starts_with(begin)) {
+            Some(found) => options.push(*found),
+            None => notes.push(format!(
+                "{name} has no option {first}, and it is passed over; there are -{}",
+                known.join(", -")
+            )),
+        }
         rest = more;
     }
-    Ok((options, rest))
+    (options, rest)
 }
 
 /// Words between blanks; double quotes keep blanks in one, and are no part of it.
@@ -250,8 +292,9 @@ pub(crate) fn check_groups(test: &Test, action: &Action, notes: &mut Vec<String>
 /// The pattern for what nothing before took.
 const ELSE: &str = "^_ELSE_$";
 const DEEPEST: usize = 8;
-const FILE_OPTIONS: [&str; 9] =
-    ["overwrite", "flush", "close", "strip", "log", "metadata", "nodata", "removewmo", "edex"];
+const FILE_OPTIONS: [&str; 8] =
+    ["overwrite", "flush", "close", "strip", "log", "metadata", "removewmo", "edex"];
+const STDIOFILE_OPTIONS: [&str; 6] = ["overwrite", "flush", "close", "strip", "log", "removewmo"];
 const PIPE_OPTIONS: [&str; 7] = ["strip", "flush", "close", "metadata", "nodata", "transient", "removewmo"];
 
 #[cfg(test)]
@@ -268,7 +311,7 @@ mod tests {
 
     fn rules(text: &str) -> Rules {
         let read = read_alone(text);
-        assert_eq!(read.errors, [], "{text}");
+        assert_eq!((&read.errors[..], &read.set_aside[..]), (&[][..], &[][..]), "{text}");
         read.found
     }
 
@@ -348,11 +391,12 @@ ANY	^_ELSE_$	NOOP
             ("ANY\t.*\tFILE", 1, "needs a path"),
             ("ANY\t.*\tPIPE\t", 1, "needs a program"),
             ("ANY\t.*\tEXEC\t-wait", 1, "needs a program"),
-            ("ANY\t.*\tFILE\t-shut x", 1, "-close"),
             ("ANY\t.*\tFILE\tx%Q", 1, "%%"),
+            ("ANY\t\u{fffd}\tNOOP", 1, "not UTF-8"),
             ("INCLUDE \"other.conf\"", 1, "other.conf is not there"),
         ] {
-            let errors = read_alone(text).errors;
+            let read = read_alone(text);
+            let errors = [read.errors, read.set_aside].concat();
             assert_eq!(errors.len(), 1, "{text:?}: {errors:?}");
             assert_eq!(errors[0].place, Place::new("pqact.conf", line), "{text:?}");
             assert!(errors[0].to_string().contains(part), "{}", errors[0]);
@@ -362,7 +406,69 @@ ANY	^_ELSE_$	NOOP
     #[test]
     fn all_errors_of_a_file_are_found_at_once() {
         let read = read_alone("X\t.*\tNOOP\nANY\t(\tNOOP\nANY\t.*\tNOOP");
-        assert_eq!((read.errors.len(), read.found.rules.len()), (2, 1));
+        assert_eq!((read.set_aside.len(), read.found.rules.len()), (2, 1));
+    }
+
+    #[test]
+    fn finding_21_what_is_no_option_is_noted_and_the_rule_works() {
+        let text = "ANY\t^a\tFILE\t-shut -close one\nANY\t^a\tPIPE\t-q -close two -x\nANY\t^a\tSTDIOFILE\t-nodata -lo three\n";
+        let read = read_alone(text);
+        assert_eq!((&read.errors[..], &read.set_aside[..]), (&[][..], &[][..]));
+        assert_eq!(done(&read.found, "IDS", "a"), ["FILE one", "PIPE two|-x", "FILE three"]);
+        let notes: Vec<String> = read.notes.iter().map(Problem::to_string).collect();
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert!(notes[0].starts_with(
+            "pqact.conf:1: FILE has no option -shut, and it is passed over; there are -overwrite"
+        ));
+        assert!(notes[1].starts_with("pqact.conf:2: PIPE has no option -q"));
+        let Kind::File(file) = &read.found.rules[2].actions[0].kind else { panic!("a file") };
+        assert!(file.log && file.shape.data);
+    }
+
+    #[test]
+    fn finding_21_a_rule_that_cannot_be_understood_is_set_aside_and_the_others_work() {
+        let text = "ANY\t^a\tFILE\tone\nANNY\t^a\tFILE\ttwo\nANY\t^b\tFIEL\tthree\nANY\t^a(\tNOOP\nANY\t^_ELSE_$\tFILE\trest\n";
+        let read = read_alone(text);
+        let lines: Vec<usize> = read.set_aside.iter().map(|problem| problem.place.line).collect();
+        assert_eq!((lines, read.errors.len()), (vec![2, 3, 4], 0));
+        assert_eq!(done(&read.found, "IDS", "a"), ["FILE one"]);
+        assert_eq!(done(&read.found, "IDS", "b"), ["NOOP"], "its products are not those of the rest");
+        assert_eq!(done(&read.found, "IDS", "c"), ["FILE rest"]);
+    }
+
+    #[test]
+    fn finding_23_pipe_without_data_has_the_metadata() {
+        for (entry, data, metadata) in [
+            ("PIPE\t-nodata p", false, true),
+            ("PIPE\t-nodata -metadata p", false, true),
+            ("PIPE\t-metadata p", true, true),
+            ("PIPE\tp", true, false),
+        ] {
+            let rules = rules(&format!("ANY\t.\t{entry}"));
+            let Kind::Pipe(pipe) = &rules.rules[0].actions[0].kind else { panic!("a pipe") };
+            assert_eq!((pipe.shape.data, pipe.shape.metadata), (data, metadata), "{entry}");
+        }
+    }
+
+    #[test]
+    fn finding_26_file_names_are_those_of_the_longest_alternative() {
+        let rules = rules(
+            "ANY\t (KW|KWBC) ([0-3][0-9])\tFILE\t\\1/\\2\nANY\t^(SA|SAUS)\tFILE\t\\1\nANY\t.*(B.)\tFILE\t&\n",
+        );
+        assert_eq!(done(&rules, "IDS", "SAUS70 KWBC 291200"), ["FILE KWBC/29", "FILE SAUS", "FILE BC"]);
+        let read = read_alone("ANY\t^(.)\\1\tFILE\ttwice\nANY\t\\d\tFILE\tletter");
+        assert_eq!(done(&read.found, "IDS", "AAd"), ["FILE twice", "FILE letter"]);
+        let notes: Vec<&str> = read.notes.iter().map(|note| note.sentence.as_str()).collect();
+        assert!(notes[0].starts_with("the back-reference at character 5"), "{notes:?}");
+        assert!(notes[1].contains("is the letter d"), "{notes:?}");
+    }
+
+    #[test]
+    fn blanks_of_a_pattern_are_part_of_it() {
+        let read = read_alone("ANY\t^SAUS \tFILE\tx\nANY \t^_ELSE_$ \t FILE\ty");
+        assert_eq!(done(&read.found, "IDS", "SAUS70"), ["FILE y"]);
+        assert_eq!(done(&read.found, "IDS", "SAUS 70"), ["FILE x"]);
+        assert!(read.notes[0].sentence.contains("are part of it"), "{:?}", read.notes);
     }
 
     #[test]
@@ -372,10 +478,11 @@ ANY	^_ELSE_$	NOOP
             ("FILE\t-edex x", "EDEX is not told"),
             ("FILE\ta b", "double quotes"),
             ("FILE\t\\2", "has 1 groups"),
-            ("PIPE\t-nodata p", "writes nothing"),
+            ("FILE\t-nodata x", "FILE has no option -nodata, and it is passed over"),
+            ("STDIOFILE\t-metadata x", "STDIOFILE has no option -metadata"),
         ] {
             let read = read_alone(&format!("ANY\t(.)\t{entry}"));
-            assert_eq!(read.errors, [], "{entry}");
+            assert_eq!(read.set_aside, [], "{entry}");
             assert!(read.notes[0].to_string().contains(part), "{:?}", read.notes);
         }
         assert_eq!(done(&rules("ANY\t.\tDBFILE\tx\nANY\t^_ELSE_$\tFILE\ty"), "IDS", "a"), ["NOOP"]);

@@ -1,8 +1,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use downburst_ere::Ere;
 use downburst_ldm6::FeedType;
-use downburst_model::{FeedName, Pattern};
+use downburst_model::FeedName;
 
 use crate::{Place, Template};
 
@@ -41,9 +42,9 @@ pub enum Test {
     /// Those whose id matches.
     Id {
         /// Its groups can be used in what is done.
-        pattern: Pattern,
+        pattern: Ere,
         /// Unless this matches.
-        unless: Option<Pattern>,
+        unless: Option<Ere>,
     },
     /// Those that no rule before it took, and whose id does not begin with an underscore.
     Rest,
@@ -130,6 +131,13 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// After so many failures a product goes to the folder of what failed.
     pub attempts: Option<u32>,
+}
+
+impl Shape {
+    /// The same for a pipe: without the data, the metadata is what a program gets.
+    pub(crate) fn for_pipe(self) -> Self {
+        Self { metadata: self.metadata || !self.data, ..self }
+    }
 }
 
 impl Default for Shape {

@@ -51,9 +51,9 @@ pub struct Space {
     pub total: u64,
 }
 
-/// Reads LDM's `scour.conf`: a directory, days (and `-HHMMSS`), and a pattern of the shell, separated by blanks.
+/// Reads LDM's `scour.conf`: a directory, an age `[D][-hh[:mm]]`, and a pattern of the shell, separated by blanks.
 pub fn read(file: &str, text: &str) -> Read<Vec<ScourRule>> {
-    let mut read = Read { found: Vec::new(), errors: Vec::new(), notes: Vec::new() };
+    let mut read: Read<Vec<ScourRule>> = Read::nothing();
     for (number, line) in text.lines().enumerate() {
         let place = Place::new(file, number + 1);
         if line.starts_with('#') || line.trim().is_empty() {
@@ -61,7 +61,7 @@ pub fn read(file: &str, text: &str) -> Read<Vec<ScourRule>> {
         }
         match parse(&place, line) {
             Ok(rule) => read.found.push(rule),
-            Err(sentence) => read.errors.push(place.wrong(sentence)),
+            Err(sentence) => read.set_aside.push(place.wrong(sentence)),
         }
     }
     read
@@ -88,18 +88,50 @@ fn parse(place: &Place, line: &str) -> Result<ScourRule, String> {
     rule.checked()
 }
 
-/// Reads `2`, `2-12`, `2-1230`, `2-123000`.
+/// Reads `[D][-hh[:mm]]`, days, hours and minutes: `2`, `2-12`, `2-12:30`, `-06`, `-06:30`. What LDM's manual says counts: its
+/// scour takes hours for minutes, and takes them away from the days as hours.
 fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no age; write days, or days-HHMMSS, for example 2 or 0-1230");
-    let (days, of_day) = text.split_once('-').unwrap_or((text, "00"));
-    let days: u64 = days.parse().ok().filter(|days| *days <= MOST_DAYS).ok_or_else(wrong)?;
-    if !matches!(of_day.len(), 2 | 4 | 6) || !of_day.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong());
+    let (days, of_day) = text.split_once('-').map_or((text, None), |(days, of_day)| (days, Some(of_day)));
+    let seconds = of_day.map_or(Some(0), seconds_of_day);
+    let days = match (days, of_day) {
+        ("", Some(_)) => Some(0),
+        _ => number(days).filter(|days| *days <= MOST_DAYS),
+    };
+    match (days, seconds) {
+        (Some(days), Some(seconds)) => Ok(Duration::from_secs(days * 86_400 + seconds)),
+        (Some(_), None) => Err(wrong_age(text, old_form(of_day.unwrap_or_default()))),
+        _ => Err(wrong_age(text, None)),
     }
-    let part = |from: usize| of_day.get(from..from + 2).map_or(Ok(0), |digits| digits.parse::<u64>());
-    let seconds =
-        || -> Result<u64, std::num::ParseIntError> { Ok(part(0)? * 3_600 + part(2)? * 60 + part(4)?) };
-    Ok(Duration::from_secs(days * 86_400 + seconds().map_err(|_| wrong())?))
+}
+
+/// Reads `hh` or `hh:mm`.
+fn seconds_of_day(text: &str) -> Option<u64> {
+    let (hours, minutes) = text.split_once(':').unwrap_or((text, "00"));
+    let two_digits = |part: &str| number(part).filter(|_| part.len() == 2);
+    Some(two_digits(hours)? * 3_600 + two_digits(minutes)? * 60)
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn wrong_age(text: &str, meant: Option<String>) -> String {
+    match meant {
+        Some(meant) => {
+            let days = text.split('-').next().unwrap_or_default();
+            format!(
+                "{text:?} is the form of LDM up to 6.14.4, which later ones pass over; write {days}-{meant}"
+            )
+        }
+        None => format!("{text:?} is no age; write [days][-hh[:mm]], for example 2, 1-12:30 or -06"),
+    }
+}
+
+/// What `HHMM` and `HHMMSS`, once the form of hours, are written as now. Seconds are no part of it any more.
+fn old_form(of_day: &str) -> Option<String> {
+    let is_old = matches!(of_day.len(), 4 | 6) && of_day.bytes().all(|byte| byte.is_ascii_digit());
+    is_old
+        .then(|| format!("{}:{}", of_day.get(..2).unwrap_or_default(), of_day.get(2..4).unwrap_or_default()))
 }
 
 impl ScourRule {
@@ -191,7 +223,7 @@ mod tests {
 
     fn rule(line: &str) -> ScourRule {
         let read = read("scour.conf", line);
-        assert_eq!(read.errors, [], "{line}");
+        assert_eq!(read.set_aside, [], "{line}");
         read.found.into_iter().next().unwrap()
     }
 
@@ -202,8 +234,8 @@ mod tests {
     #[test]
     fn lines_of_ldm_are_read() {
         let read =
-            read("scour.conf", "# Directory Days Pattern\n\n~ldm/var/data\t2\t*.gdbm\ndata/GRIB 1-0630\n");
-        assert_eq!((read.found.len(), read.errors.len()), (2, 0));
+            read("scour.conf", "# Directory Days Pattern\n\n~ldm/var/data\t2\t*.gdbm\ndata/GRIB 1-06:30\n");
+        assert_eq!((read.found.len(), read.set_aside.len()), (2, 0));
         assert_eq!(
             (read.found[0].directory.as_str(), read.found[0].files.as_str()),
             ("~ldm/var/data", "*.gdbm")
@@ -219,6 +251,15 @@ mod tests {
             ("data x", "no age"),
             ("data 3-", "no age"),
             ("data 3-0", "no age"),
+            ("data -", "no age"),
+            ("data 3-12:3", "no age"),
+            ("data 3-12:30:00", "no age"),
+            ("data 3:30", "no age"),
+            ("data +3", "no age"),
+            ("data 3-+1", "no age"),
+            ("data 99999999999999999999", "no age"),
+            ("data 1-1230", "write 1-12:30"),
+            ("data 2-113055", "write 2-11:30"),
             ("/ 2", "further down"),
             ("~ 2", "further down"),
             ("~ldm 2", "further down"),
@@ -227,10 +268,30 @@ mod tests {
             ("data/../../etc 2", "leads upwards"),
             ("data 2 a/*", "no pattern"),
         ] {
-            let errors = read("scour.conf", &format!("\n{line}")).errors;
+            let errors = read("scour.conf", &format!("\n{line}")).set_aside;
             assert!(errors[0].to_string().starts_with("scour.conf:2: "), "{errors:?}");
             assert!(errors[0].sentence.contains(part), "{line}: {errors:?}");
         }
+    }
+
+    #[test]
+    fn finding_25_ages_are_days_hours_and_minutes_as_scour_conf_has_them() {
+        for (age, minutes) in [
+            ("2", 2 * 1_440),
+            ("0", 0),
+            ("1-12", 36 * 60),
+            ("1-12:30", 36 * 60 + 30),
+            ("0-09:30", 9 * 60 + 30),
+            ("-06", 6 * 60),
+            ("-06:15", 6 * 60 + 15),
+            ("010-08:09", 10 * 1_440 + 8 * 60 + 9),
+        ] {
+            let wanted = Some(Duration::from_secs(minutes * 60));
+            assert_eq!(rule(&format!("data {age} *.nc")).older_than, wanted, "{age}");
+        }
+        let read = read("scour.conf", "data/a 1-1230\ndata/b 2\n");
+        assert_eq!(read.set_aside[0].to_string(), OLD_FORM);
+        assert_eq!(read.found.len(), 1, "the other line is read");
     }
 
     #[test]
@@ -269,6 +330,9 @@ mod tests {
         );
         assert_eq!(notes(&rules).len(), 1);
     }
+
+    const OLD_FORM: &str =
+        "scour.conf:1: \"1-1230\" is the form of LDM up to 6.14.4, which later ones pass over; write 1-12:30";
 
     proptest! {
         #[test]

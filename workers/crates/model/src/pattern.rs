@@ -19,6 +19,13 @@ pub struct PatternError {
     pub position: usize,
 }
 
+impl PatternError {
+    /// True if it is the compiled size that is too large.
+    pub fn is_size(&self) -> bool {
+        self.reason == TOO_LARGE
+    }
+}
+
 impl Pattern {
     /// Compiles `text`; the compiled size is bounded so that no pattern can exhaust memory.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
@@ -35,7 +42,7 @@ impl Pattern {
             .size_limit(COMPILED_LIMIT_BYTES)
             .build()
             .map(Self)
-            .map_err(|_| PatternError { reason: "it grows too large when compiled".to_owned(), position: 1 })
+            .map_err(|_| PatternError { reason: TOO_LARGE.to_owned(), position: 1 })
     }
 
     /// True if the pattern matches anywhere in `id`.
@@ -44,7 +51,7 @@ impl Pattern {
     }
 
     /// What the whole pattern and each of its groups matched in `id`, where it matches. Of several ways to match, the one that takes
-    /// the first alternatives counts (`regexec` takes the longest).
+    /// the first alternatives counts; `regexec` takes the longest, so nothing that LDM's users know is made of these groups.
     pub fn groups<'t>(&self, id: &'t str) -> Option<Vec<Option<&'t str>>> {
         let found = self.0.captures(id)?;
         Some(found.iter().map(|group| group.map(|group| group.as_str())).collect())
@@ -67,6 +74,7 @@ pub struct IdFilter {
     pub not_pattern: Option<String>,
 }
 
+const TOO_LARGE: &str = "it grows too large when compiled";
 const COMPILED_LIMIT_BYTES: usize = 1 << 20;
 
 #[cfg(test)]

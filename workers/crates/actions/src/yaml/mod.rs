@@ -23,8 +23,9 @@
 mod fields;
 mod tree;
 
+use downburst_ere::Ere;
 use downburst_ldm6::FeedType;
-use downburst_model::{FeedName, Pattern};
+use downburst_model::FeedName;
 
 use crate::{
     Action, Feeds, FileAction, Kind, Limits, PipeAction, Place, Problem, ProgramAction, Read, Rule, Rules,
@@ -44,7 +45,7 @@ pub struct Document {
 
 /// Reads the text of a file.
 pub fn read(file: &str, text: &str) -> Read<Document> {
-    let mut read = Read { found: Document::default(), errors: Vec::new(), notes: Vec::new() };
+    let mut read: Read<Document> = Read::nothing();
     if let Err(problem) = document(file, text, &mut read) {
         read.errors.push(problem);
     }
@@ -57,13 +58,13 @@ fn document(file: &str, text: &str, read: &mut Read<Document>) -> Result<(), Pro
     for item in fields.list("actions")? {
         match rule(item, &mut read.notes) {
             Ok(rule) => read.found.actions.rules.push(rule),
-            Err(problem) => read.errors.push(problem),
+            Err(problem) => read.set_aside.push(problem),
         }
     }
     for item in fields.list("scour")? {
         match scour_rule(item) {
             Ok(rule) => read.found.scour.push(rule),
-            Err(problem) => read.errors.push(problem),
+            Err(problem) => read.set_aside.push(problem),
         }
     }
     read.notes.extend(scour::notes(&read.found.scour));
@@ -74,7 +75,7 @@ fn rule(node: Node, notes: &mut Vec<Problem>) -> Result<Rule, Problem> {
     let place = node.place.clone();
     let mut fields = Fields::of(node, &["feeds", "match", "unless", "rest", "do"])?;
     let feeds = feeds(&mut fields)?;
-    let test = test(&mut fields)?;
+    let test = test(&mut fields, notes)?;
     let mut actions = Vec::new();
     for item in fields.list("do")? {
         let action = action(item)?;
@@ -105,7 +106,7 @@ fn feeds(fields: &mut Fields) -> Result<Feeds, Problem> {
     Ok(feeds)
 }
 
-fn test(fields: &mut Fields) -> Result<Test, Problem> {
+fn test(fields: &mut Fields, notes: &mut Vec<Problem>) -> Result<Test, Problem> {
     let (pattern, unless) = (fields.text("match")?, fields.text("unless")?);
     if let Some(place) = fields.flag_at("rest")? {
         return match (pattern, unless) {
@@ -113,13 +114,16 @@ fn test(fields: &mut Fields) -> Result<Test, Problem> {
             _ => Err(place.wrong("rest is for what no rule before took; leave match and unless out")),
         };
     }
-    let wrong = |place: &Place, error: downburst_model::PatternError| place.wrong(error.to_string());
-    let pattern = match pattern {
-        Some((place, text)) => Pattern::with_groups(&text).map_err(|error| wrong(&place, error))?,
-        None => Pattern::with_groups(".*").map_err(|error| wrong(fields.place(), error))?,
-    };
-    let unless = unless.map(|(place, text)| Pattern::parse(&text).map_err(|error| wrong(&place, error)));
-    Ok(Test::Id { pattern, unless: unless.transpose()? })
+    let (place, text) = pattern.unwrap_or_else(|| (fields.place().clone(), ".*".to_owned()));
+    let pattern = compiled(&place, &text, notes)?;
+    let unless = unless.map(|(place, text)| compiled(&place, &text, notes)).transpose()?;
+    Ok(Test::Id { pattern, unless })
+}
+
+fn compiled(place: &Place, text: &str, notes: &mut Vec<Problem>) -> Result<Ere, Problem> {
+    let (ere, note) = Ere::compile(text).map_err(|error| place.wrong(error.to_string()))?;
+    notes.extend(note.map(|note| place.wrong(note)));
+    Ok(ere)
 }
 
 fn action(node: Node) -> Result<Action, Problem> {
@@ -157,7 +161,7 @@ fn file(fields: &mut Fields) -> Result<Kind, Problem> {
 
 fn pipe(fields: &mut Fields) -> Result<Kind, Problem> {
     let command = command(fields, "pipe")?;
-    Ok(Kind::Pipe(PipeAction { command, close: fields.flag("close")?, shape: shape(fields)? }))
+    Ok(Kind::Pipe(PipeAction { command, close: fields.flag("close")?, shape: shape(fields)?.for_pipe() }))
 }
 
 fn command(fields: &mut Fields, key: &str) -> Result<Vec<Template>, Problem> {
@@ -291,7 +295,7 @@ scour:
         assert_eq!(done(rules, "IDS", "SAUX KWBC"), [What::File("data/rest".to_owned())]);
         assert_eq!(done(rules, "NGRID", "x"), [What::Nothing]);
         let Kind::Pipe(pipe) = &rules.rules[0].actions[1].kind else { panic!("a pipe") };
-        assert!(pipe.close && !pipe.shape.data);
+        assert!(pipe.close && !pipe.shape.data && pipe.shape.metadata);
         let limits = rules.rules[0].actions[1].limits;
         assert_eq!((limits.time.unwrap().as_secs(), limits.attempts), (120, Some(5)));
         assert_eq!(rules.rules[0].actions[1].place.line, 10);
@@ -318,7 +322,8 @@ scour:
             ("actions: []\nactions: []", 2, "twice"),
             ("actions: [\n", 2, "no YAML"),
         ] {
-            let errors = read("r.yaml", text).errors;
+            let read = read("r.yaml", text);
+            let errors = [read.errors, read.set_aside].concat();
             assert!(!errors.is_empty(), "{text}");
             assert!(errors[0].to_string().contains(part), "{text}: {}", errors[0]);
             assert_eq!(errors[0].place.line, line, "{text}: {}", errors[0]);
@@ -329,7 +334,7 @@ scour:
     fn every_rule_that_is_wrong_is_named() {
         let text = "actions:\n  - match: '('\n  - match: ')('\n  - do: [nothing]\n";
         let read = read("r.yaml", text);
-        assert_eq!((read.errors.len(), read.found.actions.rules.len()), (2, 1));
+        assert_eq!((read.set_aside.len(), read.found.actions.rules.len()), (2, 1));
     }
 
     #[test]

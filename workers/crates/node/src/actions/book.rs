@@ -14,29 +14,43 @@ pub(super) struct Book {
     pub(super) lines: BTreeMap<String, Arc<Vec<Rules>>>,
     /// Programs begin with a product when it was written to files.
     pub(super) has_files: bool,
+    /// Rules that can't be understood.
+    pub(super) set_aside: Vec<Problem>,
 }
 
 /// The line that all files are written on.
 pub(super) const FILE_LINE: &str = "file";
 
 impl Book {
-    /// Reads the files; what is to be noted goes to the log. The error is all that is wrong, a line each.
+    /// Reads the files; what is to be noted goes to the log. The error is why files can't be used, a line each.
     pub(super) fn read(paths: &[PathBuf]) -> Result<Self, String> {
-        let (mut files, mut wrong) = (Vec::new(), Vec::new());
+        let (mut files, mut wrong, mut aside) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
             match read_rules(path) {
-                Ok(Read { found, errors, notes }) => {
+                Ok(Read { found, errors, set_aside, notes }) => {
                     notes.iter().for_each(|note| tracing::warn!("{note}"));
                     wrong.extend(errors.iter().map(Problem::to_string));
+                    aside.extend(set_aside);
                     files.push(found);
                 }
                 Err(sentence) => wrong.push(sentence),
             }
         }
-        if wrong.is_empty() { Ok(Self::of(files)) } else { Err(wrong.join("\n")) }
+        if wrong.is_empty() { Ok(Self::of(files, aside)) } else { Err(wrong.join("\n")) }
     }
 
-    fn of(files: Vec<Rules>) -> Self {
+    /// The same, if every rule was understood: rules that are at work are not given up for fewer. The error is all that is wrong.
+    pub(super) fn without_set_aside(self) -> Result<Self, String> {
+        let wrong: Vec<String> = self.set_aside.iter().map(Problem::to_string).collect();
+        if wrong.is_empty() { Ok(self) } else { Err(wrong.join("\n")) }
+    }
+
+    /// Says in the log which rules do not work.
+    pub(super) fn tell_of_set_aside(&self) {
+        say_set_aside(&self.set_aside);
+    }
+
+    fn of(files: Vec<Rules>, set_aside: Vec<Problem>) -> Self {
         let mut lines: BTreeSet<String> = files.iter().flat_map(Rules::lines).collect();
         // It keeps the place in feeds that no rule is for yet.
         lines.insert(FILE_LINE.to_owned());
@@ -47,16 +61,20 @@ impl Book {
         let lines = lines.into_iter().map(only).collect();
         let mut actions = files.iter().flat_map(|rules| &rules.rules).flat_map(|rule| &rule.actions);
         let has_files = actions.any(|action| matches!(action.kind, Kind::File(_)));
-        Self { files, lines, has_files }
+        Self { files, lines, has_files, set_aside }
     }
+}
+
+/// Says in the log which rules do not work.
+pub(super) fn say_set_aside(problems: &[Problem]) {
+    problems.iter().for_each(|problem| tracing::error!("{problem} (the rule is set aside, the others work)"));
 }
 
 /// Reads a file in the form that its name says: YAML, or else LDM's.
 pub(super) fn read_rules(path: &Path) -> Result<Read<Rules>, String> {
     let (name, text) = (path.display().to_string(), text_of(path)?);
     if is_yaml(path) {
-        let Read { found, errors, notes } = yaml::read(&name, &text);
-        return Ok(Read { found: found.actions, errors, notes });
+        return Ok(yaml::read(&name, &text).map(|document| document.actions));
     }
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
     let mut load = |included: &str| {
@@ -71,7 +89,7 @@ pub(super) fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// The text of a file; the error is a sentence.
+/// The text of a file; the error is a sentence. Bytes that are no UTF-8, in old comments, become U+FFFD.
 pub(super) fn text_of(path: &Path) -> Result<String, String> {
     let wrong = |error: &dyn std::fmt::Display| {
         format!("{} can't be read: {error}; check its path and rights", path.display())
@@ -81,7 +99,7 @@ pub(super) fn text_of(path: &Path) -> Result<String, String> {
         return Err(wrong(&format!("it has {length} bytes, and rules have at most {LONGEST_BYTES}")));
     }
     let bytes = fs::read(path).map_err(|error| wrong(&error))?;
-    String::from_utf8(bytes).map_err(|error| wrong(&error))
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 const LONGEST_BYTES: u64 = 16 << 20;
@@ -103,11 +121,26 @@ mod tests {
         let yaml = path("rules.yaml", "actions:\n  - do:\n      - exec: 'true'\n");
         let book = Book::read(&[ldm.clone(), yaml]).unwrap();
         assert_eq!((book.files.len(), book.lines.len(), book.has_files), (2, 2, true));
-        let bad = path("bad.conf", "ANY\t(\tNOOP\nX\t.\tNOOP\n");
-        let wrong = Book::read(&[ldm, bad, root.path().join("gone")]).unwrap_err();
+        let bad = path("bad.conf", "ANY\t(\tNOOP\nX\t.\tNOOP\nANY\t.\tFILE\ty\n");
+        let book = Book::read(&[ldm.clone(), bad]).unwrap();
+        let aside: Vec<String> = book.set_aside.iter().map(Problem::to_string).collect();
+        assert!(aside[0].contains("bad.conf:1: ") && aside[1].contains("bad.conf:2: "), "{aside:?}");
+        assert_eq!((aside.len(), book.files[1].rules.len()), (2, 1));
+        let broken = path("broken.yaml", "actions: [\n");
+        let wrong = Book::read(&[ldm, broken, root.path().join("gone")]).unwrap_err();
         let lines: Vec<&str> = wrong.lines().collect();
-        assert_eq!(lines.len(), 3, "{wrong}");
-        assert!(lines[0].contains("bad.conf:1: ") && lines[1].contains("bad.conf:2: "), "{wrong}");
-        assert!(lines[2].contains("gone can't be read"), "{wrong}");
+        assert_eq!(lines.len(), 2, "{wrong}");
+        assert!(lines[0].contains("broken.yaml:2: "), "{wrong}");
+        assert!(lines[1].contains("gone can't be read"), "{wrong}");
+    }
+
+    #[test]
+    fn old_files_are_not_always_utf_8() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("pqact.conf");
+        fs::write(&path, b"# M\xfcnchen\nANY\t.\tFILE\tx\nANY\t.\tFILE\tM\xfcnchen\n").unwrap();
+        let read = read_rules(&path).unwrap();
+        assert_eq!((read.found.rules.len(), read.errors.len(), read.set_aside.len()), (1, 0, 1));
+        assert!(read.set_aside[0].to_string().contains(":3: there are bytes in it that are not UTF-8"));
     }
 }

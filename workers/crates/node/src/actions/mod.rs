@@ -97,7 +97,7 @@ struct Shared {
 }
 
 impl Actions {
-    /// Begins, if rules are given. The error says what is wrong in them.
+    /// Begins, if rules are given. Those that can't be understood are set aside; the error says which file can't be used.
     pub(crate) fn start(
         wanted: &Wanted,
         site: &Path,
@@ -110,6 +110,7 @@ impl Actions {
             return Ok(None);
         }
         let book = Book::read(&wanted.files)?;
+        book.tell_of_set_aside();
         let directory = wanted.directory.clone().unwrap_or_else(|| site.join("data"));
         let unwritable = |path: &Path, error: &io::Error| crate::disk::unwritable(path, error);
         std::fs::create_dir_all(&directory).map_err(|error| unwritable(&directory, &error))?;
@@ -144,7 +145,7 @@ impl Actions {
 
     /// Reads the rules again. Where something is wrong in them, those before stay in force.
     pub(crate) fn reread(&mut self) {
-        match Book::read(&self.paths) {
+        match Book::read(&self.paths).and_then(Book::without_set_aside) {
             Ok(book) => {
                 let rules = book.files.iter().map(|file| file.rules.len()).sum::<usize>();
                 *self.shared.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);

@@ -34,12 +34,14 @@ pub(crate) struct Scouring {
 }
 
 impl Scouring {
-    /// Begins, if rules are given. The error says what is wrong in them.
+    /// Begins, if rules are given. Those that can't be understood are set aside; the error says which file can't be used.
     pub(crate) fn start(wanted: &Wanted, site: &Path) -> Result<Option<Self>, String> {
         if wanted.files.is_empty() {
             return Ok(None);
         }
-        let rules = Arc::new(Mutex::new(read_all(&wanted.files)?));
+        let found = read_all(&wanted.files)?;
+        book::say_set_aside(&found.set_aside);
+        let rules = Arc::new(Mutex::new(found.rules));
         let (stop, bell) = (Stop::default(), Arc::<Bell>::default());
         let places = Places::new(wanted.directory.as_deref(), Some(site));
         let work = Work {
@@ -57,7 +59,10 @@ impl Scouring {
     /// Reads the rules again. Where something is wrong in them, those before stay in force.
     pub(crate) fn reread(&self) {
         match read_all(&self.paths) {
-            Ok(rules) => *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = rules,
+            Ok(found) if found.set_aside.is_empty() => {
+                *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = found.rules;
+            }
+            Ok(found) => found.set_aside.iter().for_each(|problem| tracing::error!("{problem}")),
             Err(wrong) => wrong.lines().for_each(|line| tracing::error!("{line}")),
         }
         self.bell.ring();
@@ -162,27 +167,35 @@ fn home(directory: &str) -> Result<PathBuf, String> {
     Ok(home.join(below))
 }
 
-/// The rules of all files; the error is all that is wrong, a line each.
-pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<ScourRule>, String> {
-    let (mut rules, mut wrong) = (Vec::new(), Vec::new());
+/// What the files say.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) rules: Vec<ScourRule>,
+    /// Rules that can't be understood.
+    pub(super) set_aside: Vec<Problem>,
+}
+
+/// The rules of all files; the error is why files can't be used, a line each.
+pub(super) fn read_all(paths: &[PathBuf]) -> Result<Found, String> {
+    let (mut all, mut wrong) = (Found::default(), Vec::new());
     for path in paths {
         match read(path) {
-            Ok(Read { found, errors, notes }) => {
+            Ok(Read { found, errors, set_aside, notes }) => {
                 notes.iter().for_each(|note| tracing::warn!("{note}"));
                 wrong.extend(errors.iter().map(Problem::to_string));
-                rules.extend(found);
+                all.rules.extend(found);
+                all.set_aside.extend(set_aside);
             }
             Err(sentence) => wrong.push(sentence),
         }
     }
-    if wrong.is_empty() { Ok(rules) } else { Err(wrong.join("\n")) }
+    if wrong.is_empty() { Ok(all) } else { Err(wrong.join("\n")) }
 }
 
 fn read(path: &Path) -> Result<Read<Vec<ScourRule>>, String> {
     let (name, text) = (path.display().to_string(), book::text_of(path)?);
     if book::is_yaml(path) {
-        let Read { found, errors, notes } = yaml::read(&name, &text);
-        return Ok(Read { found: found.scour, errors, notes });
+        return Ok(yaml::read(&name, &text).map(|document| document.scour));
     }
     let mut read = scour::read(&name, &text);
     read.notes.extend(scour::notes(&read.found));
@@ -220,6 +233,16 @@ mod tests {
         let root = site.path().canonicalize().unwrap();
         assert_eq!(places.root(&rule("x")).unwrap(), root.join("data/x"));
         assert_eq!(places.root(&at("received")).unwrap(), root.join("received"));
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_understood_is_set_aside_and_the_others_work() {
+        let site = tempfile::tempdir().unwrap();
+        let path = site.path().join("scour.conf");
+        std::fs::write(&path, "data/a 1-12:30\ndata/b 1-1230\n/ 1\n").unwrap();
+        let found = read_all(std::slice::from_ref(&path)).unwrap();
+        assert_eq!((found.rules.len(), found.set_aside.len()), (1, 2));
+        assert!(read_all(&[site.path().join("gone")]).is_err());
     }
 
     #[test]

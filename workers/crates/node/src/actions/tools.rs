@@ -1,4 +1,5 @@
 //! `downburst-node actions`: looks at rules, shows what they would do, and at what failed. `downburst-node scour`: old files, once.
+mod check;
 mod failed;
 mod rehearse;
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use downburst_actions::{Problem, Rules};
+use downburst_actions::Rules;
 use downburst_ldm6::FeedType;
 use downburst_model::FeedName;
 
@@ -18,7 +19,7 @@ use super::scour::{Places, Scoured, clear, now, read_all};
 /// What to do with rules.
 #[derive(Debug, Subcommand)]
 pub enum ActionsTool {
-    /// Read files of rules, LDM's pqact.conf or YAML, and say what is wrong in them. Ends with 1 if anything is.
+    /// Read files of rules, LDM's pqact.conf or YAML, as a receiver does, and say what is wrong in them. Ends with 1 if anything is.
     #[command(after_help = CHECK_EXAMPLES)]
     Check {
         /// The files.
@@ -111,7 +112,7 @@ pub struct ScourArguments {
 /// Runs a tool: 0 if all went well, 1 where something is wrong, 2 after bad use.
 pub fn run(tool: &ActionsTool) -> ExitCode {
     told(match tool {
-        ActionsTool::Check { files, json } => check(files, *json),
+        ActionsTool::Check { files, json } => check::check(files, *json),
         ActionsTool::Run(arguments) => rehearse::run(arguments),
         ActionsTool::Failed { dir, json } => failed::list(dir, *json),
         ActionsTool::Retry(arguments) => failed::retry(arguments),
@@ -150,38 +151,11 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-fn check(files: &[PathBuf], json: bool) -> Outcome {
-    let (mut well, mut said) = (true, Vec::new());
-    for path in files {
-        let read = book::read_rules(path)?;
-        well &= read.errors.is_empty();
-        let rules = read.found.rules.len();
-        if json {
-            let list =
-                |problems: &[Problem]| -> Vec<serde_json::Value> { problems.iter().map(problem).collect() };
-            said.push(serde_json::json!({
-                "file": path, "rules": rules, "errors": list(&read.errors), "notes": list(&read.notes),
-            }));
-            continue;
-        }
-        read.errors.iter().for_each(|error| say(&error.to_string()));
-        read.notes.iter().for_each(|note| say(&format!("{note} (note)")));
-        say(&format!("{}: {rules} rules, {} errors", path.display(), read.errors.len()));
-    }
-    if json {
-        say(&serde_json::json!({ "files": said }).to_string());
-    }
-    Ok(well)
-}
-
-fn problem(problem: &Problem) -> serde_json::Value {
-    let Problem { place, sentence } = problem;
-    serde_json::json!({"file": &*place.file, "line": place.line, "sentence": sentence})
-}
-
-/// The rules of files that have to be right.
+/// The rules of files. What is set aside is said on standard error.
 fn rules_of(files: &[PathBuf]) -> Result<Vec<Rules>, String> {
-    book::Book::read(files).map(|book| book.files)
+    let book = book::Book::read(files)?;
+    book.set_aside.iter().for_each(|problem| eprintln!("downburst-node: {problem} (set aside)"));
+    Ok(book.files)
 }
 
 fn types_of(said: &[(FeedName, FeedType)]) -> BTreeMap<FeedName, FeedType> {
@@ -189,10 +163,11 @@ fn types_of(said: &[(FeedName, FeedType)]) -> BTreeMap<FeedName, FeedType> {
 }
 
 fn scour(arguments: &ScourArguments) -> Outcome {
-    let rules = read_all(&arguments.files)?;
+    let found = read_all(&arguments.files)?;
+    found.set_aside.iter().for_each(|problem| eprintln!("downburst-node: {problem} (set aside)"));
     let places = Places::new(arguments.actions_dir.as_deref(), arguments.dir.as_deref());
-    let (mut well, mut said) = (true, Vec::new());
-    for rule in &rules {
+    let (mut well, mut said) = (found.set_aside.is_empty(), Vec::new());
+    for rule in &found.rules {
         let done = places.root(rule).and_then(|root| {
             let mut agrees = |path: &Path| {
                 if arguments.dry_run && !arguments.json && path != Path::new("") {

@@ -30,6 +30,16 @@ pub(crate) struct BrowseLine {
     /// Goes on behind the last that is listed, and counts all.
     #[serde(default)]
     count: bool,
+    /// Of whoever asks: what none of these grants is neither listed nor counted. None: there are no limits.
+    #[serde(default)]
+    limits: Vec<GrantLine>,
+}
+
+/// Ids that match one pattern and not the other.
+#[derive(Debug, Deserialize)]
+struct GrantLine {
+    pattern: String,
+    not_pattern: Option<String>,
 }
 
 /// Lists the products that match, newest first, with some that do not; counts them if that is wanted.
@@ -50,16 +60,26 @@ struct Wanted {
     pattern: Option<Pattern>,
     not_pattern: Option<Pattern>,
     contains: String,
+    granted: Vec<(Pattern, Option<Pattern>)>,
 }
 
 impl Wanted {
     fn of(line: &BrowseLine) -> Result<Self, Failure> {
         let parsed = |text: &Option<String>| text.as_deref().map(jobs::parsed).transpose();
+        let grant = |one: &GrantLine| Ok((jobs::parsed(&one.pattern)?, parsed(&one.not_pattern)?));
         Ok(Self {
+            granted: line.limits.iter().map(grant).collect::<Result<_, Failure>>()?,
             pattern: parsed(&line.pattern)?,
             not_pattern: parsed(&line.not_pattern)?,
             contains: line.contains.clone().unwrap_or_default(),
         })
+    }
+
+    fn may_be_seen(&self, id: &str) -> bool {
+        let grants = |(pattern, not): &(Pattern, Option<Pattern>)| {
+            pattern.matches(id) && !not.as_ref().is_some_and(|not| not.matches(id))
+        };
+        self.granted.is_empty() || self.granted.iter().any(grants)
     }
 
     fn takes(&self, id: &str) -> bool {
@@ -88,9 +108,10 @@ struct Found {
 
 impl Found {
     fn take(&mut self, info: &ProductInfo, kept: bool, wanted: &Wanted, limit: usize) {
-        if info.id.is_heartbeat() {
+        if info.id.is_heartbeat() || !wanted.may_be_seen(info.id.as_str()) {
             return;
         }
+        self.shown += 1;
         if wanted.takes(info.id.as_str()) {
             self.matched += 1;
             self.bytes = self.bytes.saturating_add(info.size);
@@ -121,7 +142,7 @@ fn look(log: &FeedLog, line: &BrowseLine, wanted: &Wanted) -> Result<Found, Fail
         if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let looked = looked.map_err(|error| failure(&error))?;
-    Ok(Found { shown: looked.shown, searched_to: looked.searched_to, complete: looked.complete, ..found })
+    Ok(Found { searched_to: looked.searched_to, complete: looked.complete, ..found })
 }
 
 /// The smallest power of two that a value does not exceed.
@@ -136,6 +157,17 @@ const PRODUCTS_LOOKED_AT: u64 = 2_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_limit_grants_is_not_seen() {
+        let line = json!({
+            "feed": "NGRID", "since_us": 0, "limit": 1,
+            "limits": [{"pattern": "^YZ", "not_pattern": "TEST"}, {"pattern": "^SA", "not_pattern": null}],
+        });
+        let wanted = Wanted::of(&serde_json::from_value(line).unwrap()).ok().unwrap();
+        let seen: Vec<bool> = ["YZ1", "YZ TEST", "SA TEST", "XX"].map(|id| wanted.may_be_seen(id)).to_vec();
+        assert_eq!(seen, [true, false, true, false]);
+    }
 
     #[test]
     fn a_value_lies_below_its_power_of_two_and_above_the_one_before() {

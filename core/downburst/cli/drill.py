@@ -1,0 +1,46 @@
+"""`downburst drill`: whether a backup makes a hub, shown by making one of it."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from downburst.cli.client import AsJson, show
+from downburst.cli.hub import SettingsFile, chosen_settings
+from downburst.drill.drill import drill as run_drill
+from downburst.drill.report import Report
+from downburst.wiring import node_binary
+
+
+def drill(
+    file: Annotated[Path, typer.Argument(help="The backup.")],
+    *,
+    settings: SettingsFile = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Restore there, and keep it; it holds the authority's key.")
+    ] = None,
+    patience: Annotated[float, typer.Option(min=1, help="Seconds to wait for each thing that takes time.")] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Try a backup: restore it aside, compare every row and file, start a hub on it, have a new site served.
+
+    The hub that runs is not touched, and the copy calls nobody: it listens on loopback addresses alone, without
+    receivers of alarms, other hubs, LDMs and circuits. Ends with 0 only if everything was as it should be.
+
+    Example: downburst drill /backups/hub.dbb
+    """
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    node = node_binary(chosen_settings(settings))
+    report = asyncio.run(run_drill(file, node=node, keep=keep, patience_s=patience))
+    show(report.as_json()) if as_json else _tell(report)
+    if not report.good:
+        raise typer.Exit(1)
+
+
+def _tell(report: Report) -> None:
+    for finding in report.findings:
+        print(f"{'good' if finding.good else 'BAD':4} {finding.about:24} {finding.sentence}")
+    verdict = "makes a hub" if report.good else "does NOT make a hub as it should"
+    print(f"{report.backup} (hub {report.hub!r} as of {report.made_at}) {verdict}; {report.seconds} s")
