@@ -102,6 +102,28 @@ def test_rules_are_read_again_and_wrong_ones_leave_those_before_in_force(
     wait_for("what they want", lambda: lines(site, "new.txt") == ["new one"])
 
 
+def test_finding_21_a_receiver_starts_beside_a_rule_that_it_does_not_understand(hub: HubNode, tmp_path: Path) -> None:
+    rules = tmp_path / "odd.conf"
+    rules.write_text(
+        "IDS\t^(KW|KWBC)\tFILE\t-shut -close -removewmo \\1.txt\nIDS\t^bad\tFIEL\tx\nANY\t^_ELSE_$\tFILE\trest.txt\n"
+    )
+    site = SiteNode(tmp_path / "odd", hub.address, arguments=("--actions", str(rules)))
+    hub.site("one", {"feed": "IDS", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
+    site.start()
+    try:
+        hub.wait_connected("one")
+        hub.put("IDS", "bad", b"none\n")
+        hub.put("IDS", "KWBC 1", b"****0000000042****\nSAUS70 KWBC 291200\r\r\nMETAR KDEN\n")
+        hub.put("IDS", "other", b"rest\n")
+        wait_for("the product of the rest", lambda: lines(site, "rest.txt") == ["rest"])
+        assert lines(site, "KWBC.txt") == ["METAR KDEN"], "by the longest alternative, without what stood before"
+        assert f"{rules}:2: " in site.log()
+        assert "(the rule is set aside, the others work)" in site.log()
+        assert f"{rules}:1: FILE has no option -shut, and it is passed over" in site.log()
+    finally:
+        site.stop()
+
+
 def test_no_product_is_left_out_over_crashes(hub: HubNode, site: SiteNode) -> None:
     products = 40 * KILLS
     for number in range(products):

@@ -1,14 +1,18 @@
 """`downburst import`: what the configuration of another system says, as a declaration."""
 
+import json
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from downburst.cli.client import AsJson, show
+from downburst.cli.ldm_tools import node_path, sentence_of
 from downburst.errors import BadInput
-from downburst.ldm.action_file import read_action_file
+from downburst.ldm.action_file import ActionFiles, action_files
 from downburst.ldm.carried import settings_text
 from downburst.ldm.declared import declare
 from downburst.ldm.registry import read_registry
@@ -38,7 +42,7 @@ def import_ldm(
 
     Example: downburst import ldm --ldmd-conf etc/ldmd.conf --registry etc/registry.xml --settings hub.toml
     """
-    actions = [action for path in pqact_conf or [] for action in read_action_file(path)]
+    actions = _checked(pqact_conf) if pqact_conf else ActionFiles()
     made = declare(read_server_file(ldmd_conf), actions, read_registry(registry) if registry else None)
     document = made.document()
     if settings is not None:
@@ -65,6 +69,18 @@ def _write(file: Path, text: str) -> None:
     except OSError as error:
         raise BadInput(f"{file} can't be written ({error.strerror}); name another file") from None
 
+
+def _checked(paths: Sequence[Path]) -> ActionFiles:
+    """What a site's node makes of the files."""
+    command = [node_path(), "actions", "check", "--json", "--", *map(str, paths)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=CHECK_S)
+    if ran.returncode not in (0, 1):
+        raise BadInput(sentence_of(ran.stderr))
+    return action_files(json.loads(ran.stdout))
+
+
+CHECK_S = 60
+"""Longer than any file takes."""
 
 HEAD = """\
 # What LDM's files say. Nothing was changed. Read it, correct it, and have a hub do it: downburst apply -f THIS-FILE

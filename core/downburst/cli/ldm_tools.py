@@ -97,7 +97,7 @@ def ldmping(
 
 def _ping(server: str, timeout_s: float) -> bool:
     began = time.monotonic()
-    command = [_binary(), "ldm", "ping", "--json", "--timeout", str(timeout_s), server]
+    command = [node_path(), "ldm", "ping", "--json", "--timeout", str(timeout_s), server]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     elapsed_s = time.monotonic() - began
     name, port = _split(server)
@@ -106,9 +106,9 @@ def _ping(server: str, timeout_s: float) -> bool:
         elapsed_s = (found["connect_us"] + found["answer_us"]) / 1e6
         state, why = "RESPONDING", ""
     elif done.returncode == BAD_USE:
-        raise BadInput(_sentence(done.stderr))
+        raise BadInput(sentence_of(done.stderr))
     else:
-        why = _sentence(done.stderr)
+        why = sentence_of(done.stderr)
         state = "NAMED" if "can't be reached" in why else "ADDRESSED"
     print(f"{_now()} {state:>10} {elapsed_s:10.6f} {port:>4}   {name:<20}  {why}".rstrip(), flush=True)
     return done.returncode == 0
@@ -119,7 +119,7 @@ def _lines(total_s: float | None, *arguments: str) -> Iterator[str]:
     is_over = threading.Event()
     with tempfile.TemporaryFile("w+") as errors:
         tool = subprocess.Popen(
-            [_binary(), "ldm", *arguments], stdout=subprocess.PIPE, stderr=errors, text=True, bufsize=1
+            [node_path(), "ldm", *arguments], stdout=subprocess.PIPE, stderr=errors, text=True, bufsize=1
         )
 
         def end() -> None:
@@ -134,7 +134,7 @@ def _lines(total_s: float | None, *arguments: str) -> Iterator[str]:
                 yield from tool.stdout or ()
                 if tool.wait() and not is_over.is_set():
                     errors.seek(0)
-                    raise (BadInput if tool.returncode == BAD_USE else Failure)(_sentence(errors.read()))
+                    raise (BadInput if tool.returncode == BAD_USE else Failure)(sentence_of(errors.read()))
         finally:
             if timer is not None:
                 timer.cancel()
@@ -168,7 +168,8 @@ def _opened(logfile: str) -> Any:
         raise BadInput(f"{logfile} can't be written: {error.strerror}; choose another file") from error
 
 
-def _binary() -> str:
+def node_path() -> str:
+    """Where the node's binary is, as the settings say."""
     return str(find_node(load_settings().node))
 
 
@@ -179,7 +180,8 @@ def _split(server: str) -> tuple[str, str]:
     return server, "388"
 
 
-def _sentence(errors: str) -> str:
+def sentence_of(errors: str) -> str:
+    """The sentence with which the node ended."""
     said = errors.strip().splitlines() or ["the tool said nothing"]
     told = next((line for line in said if line.startswith(("downburst-node: ", "error: "))), said[-1])
     return told.removeprefix("downburst-node: ").removeprefix("error: ")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from downburst.ldm.action_file import Action, program
+from downburst.ldm.action_file import Action, ActionFiles, program
 from downburst.ldm.carried import AGES, listening, max_age_s, reason, rtstats_setting, setting_of
 from downburst.ldm.feed_types import ANY, each_feed, feed_type_name, parse_feed_type
 from downburst.ldm.hosts import host_matches, is_loopback, named_hosts
@@ -53,7 +53,7 @@ class Declaration:
 
 
 def declare(
-    statements: Sequence[Statement], actions: Sequence[Action] = (), registry: dict[str, str] | None = None
+    statements: Sequence[Statement], actions: ActionFiles | None = None, registry: dict[str, str] | None = None
 ) -> Declaration:
     """Everything the files say, each line either declared or among what has no equivalent."""
     made, registry = Declaration(), registry or {}
@@ -64,8 +64,7 @@ def declare(
     _sites(made, [one for one in statements if isinstance(one, Allow)])
     for one in statements:
         _others(made, one)
-    for action in actions:
-        _action(made, action)
+    _actions(made, actions or ActionFiles())
     if made.sites or made.accepts:
         made.settings.setdefault("ldm.listen", [listening({})])
     return made
@@ -217,20 +216,24 @@ def _logs(made: Declaration, registry: dict[str, str]) -> None:
     made.remark("registry", f"/queue/size = {text}", how)
 
 
-def _action(made: Declaration, action: Action) -> None:
-    made.actions.append(
-        {
-            "feed": feed_type_name(action.feeds),
-            "pattern": None if action.is_rest else action.pattern,
-            "do": action.name.lower(),
-            **({"options": list(action.options)} if action.options else {}),
-            **({"path" if "FILE" in action.name else "command": action.arguments} if action.arguments else {}),
-            "at": str(action.spot),
-        }
-    )
-    if action.is_rest:
-        return
-    _is_usable(made, action.spot, action.pattern)
+def _actions(made: Declaration, files: ActionFiles) -> None:
+    made.actions.extend(_action(action) for action in files.actions)
+    for spot, why in files.set_aside:
+        made.without(spot, "the entry of pqact, which is set aside", why)
+    for spot, why in files.notes:
+        made.remark(spot, "the entry of pqact", why)
+
+
+def _action(action: Action) -> dict[str, Any]:
+    words: dict[str, Any] = {"path": action.words[0]} if action.does == "file" else {"command": list(action.words)}
+    return {
+        "feed": feed_type_name(action.feeds),
+        "pattern": action.pattern,
+        "do": action.does,
+        **({"options": list(action.options)} if action.options else {}),
+        **(words if action.words else {}),
+        "at": str(action.spot),
+    }
 
 
 def _registry(made: Declaration, registry: dict[str, str]) -> None:

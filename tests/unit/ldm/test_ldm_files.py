@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from downburst.errors import BadInput
-from downburst.ldm.action_file import Action, read_action_file
 from downburst.ldm.hosts import named_hosts
 from downburst.ldm.registry import read_registry, size_bytes
 from downburst.ldm.server_file import Accept, Allow, Exec, Multicast, Request, read_server_file
@@ -45,49 +44,6 @@ def test_errors_of_a_server_file_name_the_line(tmp_path: Path, line: str, part: 
     with pytest.raises(BadInput, match=part) as error:
         read_server_file(tmp_path / "ldmd.conf")
     assert "absent" in line or "ldmd.conf:2: " in error.value.sentence
-
-
-def test_an_action_file_is_read_with_lines_that_go_on() -> None:
-    found = read_action_file(SITE / "pqact.conf")
-    assert [one.name for one in found] == ["FILE", "PIPE", "FILE", "NOOP", "EXEC", "DBFILE", "STDIOFILE"]
-    observations, metar, grids, _, made, rest, graphs = found
-    assert (observations.options, observations.arguments) == (
-        ("close",),
-        r"data/surface/(\1:yyyy)(\1:mm)\1\2_sao.wmo",
-    )
-    assert metar.arguments == (
-        "decoders/dcmetar -v 1 -e GEMTBL=/home/gempak/tables data/gempak/surface/YYYYMMDD_sao.gem"
-    )
-    assert grids.options == ("overwrite", "log")
-    assert (made.options, made.arguments) == (("wait",), r'/usr/local/bin/made "\1"')
-    assert rest.is_rest
-    assert not made.is_rest
-    assert str(graphs.spot) == f"{SITE / 'more_pqact.conf'}:1"
-    assert str(metar.spot) == f"{SITE / 'pqact.conf'}:5"
-
-
-@pytest.mark.parametrize(
-    ("entry", "part"),
-    [
-        ("WMO ^S FILE data/x", "separated by tabs"),
-        ("\tFILE\tdata/x", "goes on with nothing"),
-        ("WMO\t^S\tFILL\tdata/x", "FILL is no action"),
-        ("WMO\t^S\tFILE\t-clsoe\tdata/x", "FILE has no option -clsoe"),
-        ("WMO\t^S\tFILE\t-close", "FILE needs a path"),
-        ("WMO\t^S\tPIPE", "PIPE needs a command"),
-        ("WOM\t^S\tNOOP", "no feed is called WOM"),
-    ],
-)
-def test_errors_of_an_action_file_name_the_line(tmp_path: Path, entry: str, part: str) -> None:
-    (tmp_path / "pqact.conf").write_text(f"# first\n{entry}\n")
-    with pytest.raises(BadInput, match=part) as error:
-        read_action_file(tmp_path / "pqact.conf")
-    assert "pqact.conf:2: " in error.value.sentence
-
-
-def test_old_files_are_not_always_utf_8(tmp_path: Path) -> None:
-    (tmp_path / "pqact.conf").write_bytes(b"# M\xfcnchen\nWMO\t^S\tNOOP\n")
-    assert [type(one) for one in read_action_file(tmp_path / "pqact.conf")] == [Action]
 
 
 def test_a_registry_is_read_by_its_keys(tmp_path: Path) -> None:
