@@ -17,6 +17,7 @@ from downburst.access import (
 )
 from downburst.events import SitesChanged
 from downburst.ledger import Book
+from downburst_api.border.budgets import network_of
 from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of
@@ -70,7 +71,7 @@ class Refusal(Shape):
 @router.post("", status_code=201)
 async def ask_for_access(hub: Hub, caller: Asking, wanted: RequestNew) -> dict[str, Any]:
     """Asks for access; the secret in the answer shows what becomes of it, and is told here alone."""
-    hub.gate.requests.take(caller.peer)
+    hub.gate.requests.take(network_of(caller.peer))
     secret = new_secret(REQUEST_PREFIX)
     given = wanted.model_dump() | {"feeds": tuple(wanted.feeds or ())}
     request = AccessRequest(0, hashed(secret), **given, peer=caller.peer)

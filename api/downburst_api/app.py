@@ -36,6 +36,7 @@ from downburst_api import (
     users,
     volume,
 )
+from downburst_api.border.proxies import Forwarded
 from downburst_api.idempotency import Idempotency
 from downburst_api.runtime import Runtime
 
@@ -84,7 +85,9 @@ def create_app(runtime: Runtime) -> FastAPI:
     page.mount(app, runtime.dashboard)
     described.install(app)
     app.add_middleware(Idempotency, ledger=runtime.ledger)
-    guard.install(app, runtime.gate, _routes(app, *(module.router for module in modules)))
+    routes = _routes(app, *(module.router for module in modules))
+    guard.install(app, runtime.gate, runtime.settings.limits, routes)
+    app.add_middleware(Forwarded, proxies=runtime.settings.access.proxies)
     return app
 
 

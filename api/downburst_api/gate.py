@@ -1,9 +1,11 @@
 """Who asks: the caller behind a token, a session or nothing."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hmac import compare_digest
+from weakref import WeakValueDictionary
 
 from downburst.access import (
     LOCAL,
@@ -17,9 +19,12 @@ from downburst.access import (
     User,
     hashed,
 )
+from downburst.access_settings import LimitSettings
 from downburst.clock import Clock
-from downburst.errors import LedgerAway, NotSignedIn
+from downburst.errors import DownburstError, LedgerAway, NotSignedIn, TooMany
 from downburst.ledger import Book, Ledger
+from downburst_api.border.budgets import network_of
+from downburst_api.border.hashing import Hashing
 from downburst_api.limits import Limit
 
 
@@ -36,15 +41,26 @@ class Gate:
     """Knows callers by what they show; asks the ledger at most each `REMEMBERED_S` for the same one."""
 
     def __init__(
-        self, ledger: Ledger, clock: Clock, *, local_token: str = "", without_login: str = "nothing"
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        *,
+        local_token: str = "",
+        without_login: str = "nothing",
+        limits: LimitSettings | None = None,
     ) -> None:
         self._ledger = ledger
         self._clock = clock
         self._local_token = local_token
         self._nobody = Caller("nobody", None, _WITHOUT_LOGIN[without_login])
         self._known: OrderedDict[str, tuple[Caller | None, float]] = OrderedDict()
-        self.nobodys = Limit(clock, per_minute=600, burst=600, what="requests without a login from this address")
-        self.callers = Limit(clock, per_minute=6_000, burst=6_000, what="requests of this user")
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        limits = limits or LimitSettings()
+        self.nobodys = _steady(
+            clock, limits.requests_per_minute_without_login, "requests without a login from this address"
+        )
+        self.callers = _steady(clock, limits.requests_per_minute, "requests of this user")
+        self.hashing = Hashing()
         self.wrong = Limit(clock, per_minute=30, burst=30, what="wrong tokens from this address")
         self.requests = Limit(clock, per_minute=0.1, burst=6, what="requests for access from this address")
         self.sign_ins_by_peer = Limit(clock, per_minute=6, burst=30, what="failed sign-ins from this address")
@@ -53,12 +69,7 @@ class Gate:
     async def caller(self, shown: Shown) -> Caller:
         """Who shows this; a token that is not known is refused, a session that has ended is nobody's."""
         if shown.bearer is not None:
-            self.wrong.check(shown.peer)
-            found = await self._by_secret(shown.bearer)
-            if found is None:
-                self.wrong.take(shown.peer)
-                raise NotSignedIn("the token is not known here, or it was revoked or has expired; make another one")
-            return replace(found, peer=shown.peer)
+            return replace(await self._by_bearer(shown.bearer, shown.peer), peer=shown.peer)
         if shown.cookie is not None and shown.cookie.startswith(SESSION_PREFIX):
             found = await self._by_secret(shown.cookie)
             if found is not None:
@@ -68,6 +79,47 @@ class Gate:
     def forget(self) -> None:
         """Asks the ledger again about everybody: users or tokens have changed."""
         self._known.clear()
+
+    def attempt(self, peer: str, name: str) -> None:
+        """Counts a try with a password, or refuses it; counted before it is judged, whatever else comes in then."""
+        peer = network_of(peer)
+        self.sign_ins_by_peer.take(peer)
+        try:
+            self.sign_ins_by_name.take(name)
+        except TooMany:
+            self.sign_ins_by_peer.give_back(peer)
+            raise
+
+    def take_back(self, peer: str, name: str) -> None:
+        """Counts a try less, which was not judged."""
+        self.sign_ins_by_peer.give_back(network_of(peer))
+        self.sign_ins_by_name.give_back(name)
+
+    def succeed(self, peer: str, name: str) -> None:
+        """The try was good: who knows the password may try again as often as before."""
+        self.sign_ins_by_peer.give_back(network_of(peer))
+        self.sign_ins_by_name.forgive(name)
+
+    async def _by_bearer(self, secret: str, peer: str) -> Caller:
+        """Who shows the token. One that was not good before counts as wrong until the ledger has said otherwise."""
+        key, peer = hashed(secret), network_of(peer)
+        # One after the other where several show the same: a source with many connections is not many guesses.
+        async with self._asking.setdefault(key, asyncio.Lock()):
+            remembered = self._known.get(key)
+            if secret.startswith(LOCAL_PREFIX) or (remembered is not None and remembered[0] is not None):
+                found = await self._by_secret(secret)
+                if found is not None:
+                    return found
+            self.wrong.take(peer)
+            try:
+                found = await self._by_secret(secret)
+            except DownburstError:
+                self.wrong.give_back(peer)
+                raise
+        if found is None:
+            raise NotSignedIn("the token is not known here, or it was revoked or has expired; make another one")
+        self.wrong.give_back(peer)
+        return found
 
     async def _by_secret(self, secret: str) -> Caller | None:
         if secret.startswith(LOCAL_PREFIX):
@@ -90,6 +142,11 @@ class Gate:
         if len(self._known) > MOST_REMEMBERED:
             self._known.popitem(last=False)
         return found
+
+
+def _steady(clock: Clock, per_minute: float, what: str) -> Limit:
+    """A limit whose burst is a minute's worth."""
+    return Limit(clock, per_minute=per_minute, burst=max(1, round(per_minute)), what=what)
 
 
 def caller_of_user(user: User | None) -> Caller | None:

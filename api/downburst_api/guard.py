@@ -1,6 +1,7 @@
 """Stands before every route: finds the caller, applies the route's rule, and says who acts for the audit."""
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -11,19 +12,23 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from downburst.access import LOCAL, Caller, acting
 from downburst.access import Scope as Right
+from downburst.access_settings import LimitSettings
 from downburst.errors import DownburstError, NotSignedIn, Refused
+from downburst_api.border.bodies import Body
+from downburst_api.border.budgets import network_of
+from downburst_api.border.tenants import Tenants
 from downburst_api.gate import Gate, Shown
 from downburst_api.problems import problem, refusal
-from downburst_api.rules import RULES, Own, Rule
+from downburst_api.rules import EVERYBODY, RULES, Holds, Own, Rule
 
 
-def install(app: FastAPI, gate: Gate, routes: Iterable[tuple[str, str]]) -> None:
+def install(app: FastAPI, gate: Gate, limits: LimitSettings, routes: Iterable[tuple[str, str]]) -> None:
     """Guards the application; refuses to start with a route that has no rule, or a rule that has no route."""
     known = set(routes)
     without, idle = sorted(known - RULES.keys()), sorted(RULES.keys() - known)
     if without or idle:
         raise RuntimeError(f"routes without a rule: {without}; rules without a route: {idle}")
-    app.add_middleware(Guard, gate=gate)
+    app.add_middleware(Guard, gate=gate, limits=limits)
 
 
 def caller_of(request: Request) -> Caller:
@@ -35,9 +40,11 @@ def caller_of(request: Request) -> Caller:
 class Guard:
     """The middleware; what is no route of the table is refused before the application sees it."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, limits: LimitSettings) -> None:
         self._app = app
         self._gate = gate
+        self._limits = limits
+        self._tenants = Tenants(limits)
         self._rules = [(method, compile_path(path)[0], rule) for (method, path), rule in RULES.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,28 +52,35 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sending = _with_headers(scope, send)
-        try:
-            caller = await self._admitted(scope)
-        except DownburstError as error:
-            await refusal(error)(scope, receive, sending)
-            return
-        except _NoRoute as error:
-            await error.answer(scope, receive, sending)
-            return
-        with acting(caller):
-            await self._app(scope, receive, sending)
+        body = Body(scope, receive)
+        sending = body.closing(_with_headers(scope, send))
+        with ExitStack() as held:
+            try:
+                caller = await self._admitted(scope, body, held)
+            except DownburstError as error:
+                await refusal(error)(scope, body.receive, sending)
+                return
+            except _NoRoute as error:
+                await error.answer(scope, body.receive, sending)
+                return
+            with acting(caller):
+                await self._app(scope, body.receive, sending)
 
-    async def _admitted(self, scope: Scope) -> Caller:
+    async def _admitted(self, scope: Scope, body: Body, held: ExitStack) -> Caller:
+        """The caller of a request that may be carried out, with its body read and counted to a budget."""
         rule, path = self._rule(scope)
         caller = await self._gate.caller(shown_by(scope))
         scope["downburst_caller"] = caller
         if rule is None:
-            return caller
-        self._limit(caller, rule)
-        if caller.by_cookie and scope["method"] not in _SAFE:
-            _check_same_origin(scope)
-        _check(rule, caller, scope, path)
+            rule = EVERYBODY
+        else:
+            self._limit(caller, rule)
+            if caller.by_cookie and scope["method"] not in _SAFE:
+                _check_same_origin(scope)
+            _check(rule, caller, scope, path)
+        held.enter_context(self._tenants.holding(rule, caller, body))
+        if rule.holds is not Holds.UPLOAD:
+            await body.read(most_bytes=self._tenants.most_bytes(caller), within_s=self._limits.body_s)
         return caller
 
     def _rule(self, scope: Scope) -> tuple[Rule | None, dict[str, str]]:
@@ -88,7 +102,7 @@ class Guard:
 
     def _limit(self, caller: Caller, rule: Rule) -> None:
         if not caller.known:
-            self._gate.nobodys.take(caller.peer)
+            self._gate.nobodys.take(network_of(caller.peer))
         elif caller.name != LOCAL and rule.scope is not Right.INGEST:
             self._gate.callers.take(caller.name)
 

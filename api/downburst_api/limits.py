@@ -17,17 +17,20 @@ class Limit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> None:
-        """Counts one; refuses with the time after which it is worth while again."""
-        self.check(name)
-        left, at_s = self._left(name)
-        self._put(name, left - 1, at_s)
+        """Counts one before it is carried out; refuses with the time after which it is worth while again.
 
-    def check(self, name: str) -> None:
-        """Refuses if nothing is left, and counts nothing."""
-        left, _ = self._left(name)
+        A look first and a count afterwards would let any number through that come in between.
+        """
+        left, at_s = self._left(name)
         if left < 1:
             wait_s = max(1, round((1 - left) / self._per_s + 0.5))
             raise TooMany(f"too many {self._what}; try again in {wait_s} s", retry_after_s=wait_s)
+        self._put(name, left - 1, at_s)
+
+    def give_back(self, name: str) -> None:
+        """Counts one less: what was carried out was none of those that are limited."""
+        left, at_s = self._left(name)
+        self._put(name, min(self._burst, left + 1), at_s)
 
     def forgive(self, name: str) -> None:
         """Fills the bucket again."""

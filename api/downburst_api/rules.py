@@ -19,6 +19,17 @@ class Own(Enum):
     """The route itself shows what concerns the site."""
 
 
+class Holds(Enum):
+    """What a request holds of its tenant's budget while it is answered."""
+
+    BODY = auto()
+    """A body that is read before the route is asked."""
+    STREAM = auto()
+    """A live line, for as long as somebody listens."""
+    UPLOAD = auto()
+    """A body that the route itself streams to a file, with limits of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What a route asks of its caller; no scope: nothing."""
@@ -27,6 +38,7 @@ class Rule:
     own: Own = Own.NEVER
     known: bool = False
     """Whether at least somebody has to be signed in."""
+    holds: Holds = Holds.BODY
 
 
 EVERYBODY = Rule(None)
@@ -80,7 +92,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("DELETE", "/v1/alarm-receivers/{receiver}"): OPERATE,
     ("POST", "/v1/alarm-receivers/{receiver}/test"): OPERATE,
     ("GET", "/v1/overview"): READ,
-    ("GET", "/v1/events"): READ,
+    ("GET", "/v1/events"): Rule(Scope.READ, holds=Holds.STREAM),
     ("GET", "/v1/status"): DETAILS,
     ("GET", "/v1/latency"): LATENCY,
     ("GET", "/v1/latency/history"): LATENCY,
@@ -99,7 +111,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/v1/feeds/{feed}/plans"): READ,
     ("PUT", "/v1/feeds/{feed}/pin"): OPERATE,
     ("DELETE", "/v1/feeds/{feed}/pin"): OPERATE,
-    ("PUT", "/v1/feeds/{feed}/products/{product_id:anytext}"): Rule(Scope.INGEST),
+    ("PUT", "/v1/feeds/{feed}/products/{product_id:anytext}"): Rule(Scope.INGEST, holds=Holds.UPLOAD),
     ("GET", "/v1/feeds/{feed}/distribution"): Rule(Scope.READ, Own.QUERY),
     ("POST", "/v1/feeds/{feed}/pattern-test"): Rule(Scope.READ, Own.QUERY),
     ("GET", "/v1/products"): Rule(Scope.READ, Own.QUERY),

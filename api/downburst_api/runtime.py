@@ -151,6 +151,7 @@ class Runtime:
             self.clock,
             local_token=self.local_token,
             without_login=self.settings.access.without_login,
+            limits=self.settings.limits,
         )
 
     async def feed(self, name: str) -> Feed:

@@ -1,6 +1,5 @@
 """Routes of whoever asks: signing in and out, one-time links, the own password."""
 
-import asyncio
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -24,6 +23,7 @@ from downburst.access import (
 from downburst.errors import BadInput, DownburstError, NotSignedIn, Refused
 from downburst.ledger import Book
 from downburst.passwords import hash_password, is_password
+from downburst_api.border.budgets import network_of
 from downburst_api.gate import LOCAL_CALLER, caller_of_user
 from downburst_api.guard import caller_of, cookie_name, shown_by
 from downburst_api.runtime import Runtime, runtime_of
@@ -70,16 +70,9 @@ async def who_am_i(hub: Hub, caller: Asking) -> dict[str, Any]:
 async def sign_in(hub: Hub, request: Request, wanted: SignIn) -> JSONResponse:
     """Signs a user in: a cookie for a browser, or a secret for a program that asks for it."""
     _check_not_foreign(request)
-    peer = shown_by(request.scope).peer
-    hub.gate.sign_ins_by_peer.check(peer)
-    hub.gate.sign_ins_by_name.check(wanted.user)
-    user = await hub.ledger.read(lambda book: book.users.find(wanted.user))
-    kept = user.password_hash if user is not None and user.active else None
-    if not await _argon2(is_password, wanted.password, kept) or user is None:
-        hub.gate.sign_ins_by_peer.take(peer)
-        hub.gate.sign_ins_by_name.take(wanted.user)
+    user = await _judged(hub, shown_by(request.scope).peer, wanted.user, wanted.password)
+    if user is None:
         raise NotSignedIn("name or password is wrong; an administrator can send you a link for another password")
-    hub.gate.sign_ins_by_name.forgive(wanted.user)
     return await _begin(hub, request, user, bearer=wanted.bearer)
 
 
@@ -104,14 +97,15 @@ async def use_link(hub: Hub, request: Request, wanted: LinkUse) -> JSONResponse:
     """Uses a one-time link: the first administrator, an invitation with a password, or a sign-in from the shell."""
     _check_not_foreign(request)
     peer = shown_by(request.scope).peer
-    hub.gate.sign_ins_by_peer.check(peer)
     sha256 = hashed(wanted.link)
-    try:
-        link = await hub.ledger.read(lambda book: book.login_links.find(sha256))
-    except Refused:
-        hub.gate.sign_ins_by_peer.take(peer)
-        raise
-    password = await _argon2(hash_password, _needed(wanted.password)) if link.kind is not LinkKind.SIGN_IN else None
+    # Counted before the ledger is asked: a guess among many at once is counted like one after the other.
+    hub.gate.sign_ins_by_peer.take(network_of(peer))
+    link = await hub.ledger.read(lambda book: book.login_links.find(sha256))
+    hub.gate.sign_ins_by_peer.give_back(network_of(peer))
+    password = None
+    if link.kind is not LinkKind.SIGN_IN:
+        chosen = _needed(wanted.password)
+        password = await hub.gate.hashing.run(peer, link.user or "", hash_password, chosen)
     with acting(Caller(f"{link.kind.value} link", None, frozenset(), peer=peer)):
         user = await hub.ledger.write(lambda book: _used(book, sha256, wanted.user, password))
     hub.gate.forget()
@@ -136,16 +130,29 @@ async def make_link(hub: Hub, caller: Asking) -> dict[str, Any]:
 @router.put("/password", status_code=204, responses={401: {}, 403: {}})
 async def change_password(hub: Hub, caller: Asking, wanted: PasswordChange) -> None:
     """Changes the password of whoever asks; every session of the user ends."""
-    hub.gate.sign_ins_by_name.check(caller.name)
-    user = await hub.ledger.read(lambda book: book.users.find(caller.name))
-    if not caller.known or user is None:
+    if not caller.known or await hub.ledger.read(lambda book: book.users.find(caller.name)) is None:
         raise Refused("only a user who has signed in has a password to change")
-    if not await _argon2(is_password, wanted.old, user.password_hash):
-        hub.gate.sign_ins_by_name.take(caller.name)
+    if await _judged(hub, caller.peer, caller.name, wanted.old) is None:
         raise Refused("the old password is wrong")
-    new = await _argon2(hash_password, wanted.new)
-    await hub.ledger.write(lambda book: book.users.change(_with_password(book.users.one(user.name), new)))
+    new = await hub.gate.hashing.run(caller.peer, caller.name, hash_password, wanted.new)
+    await hub.ledger.write(lambda book: book.users.change(_with_password(book.users.one(caller.name), new)))
     hub.gate.forget()
+
+
+async def _judged(hub: Runtime, peer: str, name: str, password: str) -> User | None:
+    """The user, if this is the password; a try is counted before it is judged, and longest if it was wrong."""
+    hub.gate.attempt(peer, name)
+    try:
+        user = await hub.ledger.read(lambda book: book.users.find(name))
+        kept = user.password_hash if user is not None and user.active else None
+        good = await hub.gate.hashing.run(peer, name, is_password, password, kept)
+    except DownburstError:
+        hub.gate.take_back(peer, name)
+        raise
+    if not good:
+        return None
+    hub.gate.succeed(peer, name)
+    return user
 
 
 def _used(book: Book, sha256: str, name: str | None, password: str | None) -> User | None:
@@ -201,12 +208,6 @@ def _check_not_foreign(request: Request) -> None:
         )
 
 
-async def _argon2(work: Any, *arguments: Any) -> Any:
-    """One password at a time: each takes 64 MiB and all of a core for some tens of milliseconds."""
-    async with _ONE_AT_A_TIME:
-        return await asyncio.to_thread(work, *arguments)
-
-
 def _needed(password: str | None) -> str:
     if password is None:
         raise BadInput("this link asks for a password; give `password`")
@@ -226,5 +227,4 @@ def _caller_out(caller: Caller) -> dict[str, Any]:
     }
 
 
-_ONE_AT_A_TIME = asyncio.Semaphore(1)
 SIGN_IN_LINK = timedelta(minutes=10)

@@ -7,6 +7,8 @@
     │   ├── DigestMismatch         422  the bytes differ from the digest that came with them
     │   ├── TruncatedUpload        400  fewer bytes than announced
     │   ├── TooLarge               413  a product over the feed's limit
+    │   ├── RequestTooLarge        413  a body longer than whoever asks may send
+    │   ├── RequestTooSlow         408  a body that did not come whole in time
     │   └── BadSettings            400  settings file or environment
     ├── NotFound                   404  feed, site, subscription or plan that nobody made; knows near names
     ├── AlreadyThere               409  a name that is taken
@@ -81,6 +83,18 @@ class TooLarge(BadInput):
     """A product over the limit of its feed."""
 
     status, code, title = 413, "too-large", "The product is too large"
+
+
+class RequestTooLarge(BadInput):
+    """A body longer than whoever asks may send; `extra["limit_bytes"]` says what is taken."""
+
+    status, code, title = 413, "request-too-large", "The request is too large"
+
+
+class RequestTooSlow(BadInput):
+    """A body that did not come whole in time."""
+
+    status, code, title = 408, "request-too-slow", "The request took too long"
 
 
 class BadSettings(BadInput):

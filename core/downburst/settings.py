@@ -12,7 +12,7 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from downburst.access_settings import AccessSettings, Section
+from downburst.access_settings import AccessSettings, LimitSettings, Section
 from downburst.alarm_settings import AlarmSettings
 from downburst.errors import BadSettings
 from downburst.fleet_settings import FleetSettings
@@ -331,6 +331,7 @@ class Settings(BaseSettings):
     circuits: CircuitSettings = CircuitSettings()
     ldm: LdmSettings = LdmSettings()
     access: AccessSettings = AccessSettings()
+    limits: LimitSettings = LimitSettings()
     alarms: AlarmSettings = AlarmSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     watch: WatchSettings = WatchSettings()

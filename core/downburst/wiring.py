@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import uvicorn
-from fastapi import FastAPI
 
 from downburst import local_token
 from downburst.access import LINK_PREFIX, LinkKind, hashed, new_secret
@@ -37,6 +36,7 @@ from downburst.wiring_placing import keep_placing
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.watch import AlarmWatch
 from downburst_api.app import create_app
+from downburst_api.border.connections import Connections
 from downburst_api.runtime import Runtime
 from downburst_circuits.desk import Desk
 from downburst_circuits.keeper import Keeper
@@ -96,7 +96,7 @@ class Hub:
 
         A hub whose ledger was taken over by another one stops by itself, and raises that.
         """
-        server = _Server(_http(self._app))
+        server = _Server(http_config(self._app, self._settings, timeout_keep_alive=KEEP_ALIVE_S))
         serving = start("hub.http", server.serve(sockets=[self._socket]))
         stopping = start("hub.stop", stop.wait())
         watching = start("hub.ledger-watch", LedgerWatch(self._ledger, say=self._say).run())
@@ -301,16 +301,8 @@ class _Server(uvicorn.Server):
 class Pages:
     """A few pages of a process that has no api."""
 
-    def __init__(self, app: Any, listening: socket.socket) -> None:
-        config = uvicorn.Config(
-            app,
-            interface="asgi3",
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=STOP_S,
-        )
-        self._server = _Server(config)
+    def __init__(self, app: Any, listening: socket.socket, settings: Settings) -> None:
+        self._server = _Server(http_config(app, settings, interface="asgi3"))
         self._serving = start("pages.http", self._server.serve(sockets=[listening]))
 
     async def end(self) -> None:
@@ -382,14 +374,19 @@ def listening_socket(address: str) -> socket.socket:
     return listening
 
 
-def _http(app: FastAPI) -> uvicorn.Config:
+def http_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
+    """How HTTP is served: bounded connections, and nothing believed that a request says of its sender."""
     return uvicorn.Config(
         app,
+        http=Connections(settings.limits, settings.access.proxies),  # type: ignore[arg-type]
+        ws="none",
+        # The application believes the proxies that the settings name; uvicorn would believe this machine.
+        proxy_headers=False,
         log_level="warning",
         access_log=False,
         lifespan="off",
-        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_S,
+        **more,
     )
 
 

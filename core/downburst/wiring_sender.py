@@ -93,7 +93,7 @@ class SenderProcess:
         self._stack.enter_context(lock_data_dir(settings.data_dir))
         page = listening_socket(settings.http)
         self._stack.callback(page.close)
-        pages = Pages(self._answer, page)
+        pages = Pages(self._answer, page, self._settings)
         self._stack.push_async_callback(pages.end)
         self._ledger = await asyncio.to_thread(Ledger.look_into, settings.url_of_ledger)
         self._stack.callback(self._ledger.close)

@@ -11,6 +11,7 @@ BEGINS_WORK = frozenset(
 )
 ELSEWHERE = {
     "core/downburst/supervision/tasks.py": "it is the supervision",
+    "api/downburst_api/border/connections.py": "timers of single connections, which do nothing but end them",
     "core/downburst/cli/ldm_tools.py": "a command",
     "core/downburst/cli/demo.py": "a command: its errors end it, in front of whoever started it",
     "core/downburst/cli/play.py": "a command",

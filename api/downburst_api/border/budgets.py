@@ -1,0 +1,68 @@
+"""How much somebody may hold at a time. Taken before anything is waited for, so that many at once get no more."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from downburst.access import Caller
+from downburst.errors import TooMany
+
+
+class Budget:
+    """At most `most` of something for each holder; the unit is whatever is counted."""
+
+    def __init__(self, most: int, *, what: str, retry_after_s: int = 5) -> None:
+        self.most = most
+        self._what = what
+        self._retry_after_s = retry_after_s
+        self._held: dict[str, int] = {}
+
+    def take(self, holder: str, amount: int = 1) -> None:
+        """Holds so much more; refuses, and holds nothing more, if that is too much."""
+        if self.of(holder) + amount > self.most:
+            wait_s = self._retry_after_s
+            raise TooMany(
+                f"too many {self._what} at a time, the limit is {self.most}; end some, or try again in {wait_s} s",
+                retry_after_s=wait_s,
+            )
+        if amount:
+            self._held[holder] = self.of(holder) + amount
+
+    def give_back(self, holder: str, amount: int = 1) -> None:
+        """Holds so much less."""
+        left = self.of(holder) - amount
+        if left > 0:
+            self._held[holder] = left
+        else:
+            self._held.pop(holder, None)
+
+    @contextmanager
+    def held(self, holder: str, amount: int = 1) -> Iterator[None]:
+        """Holds so much more while the block runs."""
+        self.take(holder, amount)
+        try:
+            yield
+        finally:
+            self.give_back(holder, amount)
+
+    def of(self, holder: str) -> int:
+        """How much a holder has."""
+        return self._held.get(holder, 0)
+
+
+def tenant_of(caller: Caller) -> str:
+    """Whose budget a request counts to: a site, whatever users and tokens it has, else the caller or the address."""
+    if caller.site is not None:
+        return f"site {caller.site}"
+    return f"caller {caller.name}" if caller.known else f"address {network_of(caller.peer)}"
+
+
+def network_of(address: str) -> str:
+    """What counts as one address: with IPv6 a network of 64 bits, which anybody has to choose from."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    return str(parsed.ipv4_mapped or ip_network((int(parsed), 64), strict=False))
