@@ -8,22 +8,27 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Depends, Query
 
+from downburst.access import Caller
 from downburst.ledger import Book
 from downburst.ledger.latency_selection import Selection
 from downburst.model import LatencyKind, Transport
 from downburst.moments import moment
 from downburst.sheet import Merged, Sheet, bucket_of_code
 from downburst.sketch import value_of
+from downburst_api.guard import caller_of
 from downburst_api.latency import Minutes, figures, figures_of, minute_of
+from downburst_api.rights import check_feed_shown
 from downburst_api.runtime import Runtime, runtime_of
 
 router = APIRouter(prefix="/v1", tags=["latency"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
 
 
 @router.get("/latency/histogram")
 async def latency_histogram(  # noqa: PLR0913
     hub: Hub,
+    caller: Asking,
     *,
     feed: str,
     site: str | None = None,
@@ -39,7 +44,7 @@ async def latency_histogram(  # noqa: PLR0913
     wanted = Selection(end - minutes, end, feed, site, transport, kind)
 
     def work(book: Book) -> Sheet:
-        book.feeds.one(feed)
+        check_feed_shown(book, caller, feed)
         return book.latency.sheet(wanted)
 
     sheet = await hub.ledger.read(work)

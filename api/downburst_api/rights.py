@@ -24,10 +24,11 @@ def check_feed_shown(book: Book, caller: Caller, feed: str) -> None:
         raise unknown_feed(feed, shown)
 
 
-def check_right(book: Book, site: str, feed: str) -> None:
-    """Refuses a feed that the site's allow list does not cover."""
+def check_right(book: Book, site: str, feed: str, caller: Caller | None = None) -> None:
+    """Refuses a feed that the site's allow list does not cover; its administrator learns of no others."""
     allowed = book.sites.one(site)
-    # The list comes first: whoever administers the site does not learn which other feeds there are.
+    if caller is None or caller.site is None:
+        book.feeds.one(feed)
     if not allowed.may_take(feed):
         raise Refused(
             f"site {site!r} may not take feed {feed!r}: its allow list is {', '.join(allowed.allow) or 'empty'}; "

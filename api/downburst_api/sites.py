@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
+from downburst.access import Caller
 from downburst.circuits import Circuit, Measured
 from downburst.clock import from_us
 from downburst.errors import NotFound
@@ -16,6 +17,7 @@ from downburst.model import IdFilter, Resend, ResendKind, Site, Subscription
 from downburst.moments import moment
 from downburst.rights import Limit
 from downburst_api.etags import IfMatch, Unchanged, etag
+from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
 from downburst_api.path_out import path_out
 from downburst_api.rights import check_pattern, check_right
@@ -33,6 +35,7 @@ from downburst_api.schemas import (
 
 router = APIRouter(prefix="/v1", tags=["sites"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
 Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
@@ -173,9 +176,11 @@ async def list_subscriptions(hub: Hub, site: str, page: Paged) -> list[dict[str,
 
 
 @router.post("/sites/{site}/subscriptions", status_code=201, responses={403: {}, 422: {}})
-async def add_subscription(hub: Hub, answer: Response, site: str, wanted: SubscriptionNew) -> dict[str, Any]:
+async def add_subscription(
+    hub: Hub, caller: Asking, answer: Response, site: str, wanted: SubscriptionNew
+) -> dict[str, Any]:
     """Subscribes a site to what matches; a pattern that can't be read is refused with the position."""
-    await hub.ledger.read(lambda book: check_right(book, site, wanted.feed))
+    await hub.ledger.read(lambda book: check_right(book, site, wanted.feed, caller))
     await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:
         await check_pattern(hub.node, "not_pattern", wanted.not_pattern)
