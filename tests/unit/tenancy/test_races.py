@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -30,6 +30,8 @@ class Crowd:
 
     app: Any
     hub: Asked
+    seen: Counter[int] = field(default_factory=Counter)
+    """Statuses of all that was answered so far."""
 
     async def ask(
         self, method: str, path: str, *, peer: str = "192.0.2.1", times: int = AT_ONCE, **given: Any
@@ -37,11 +39,15 @@ class Crowd:
         """The statuses of so many requests, all begun before the first has ended."""
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=(peer, 4711))
         async with httpx.AsyncClient(transport=transport, base_url="http://hub", timeout=60) as client:
-            answers = await asyncio.gather(*(client.request(method, path, **given) for _ in range(times)))
-        for answer in answers:
-            if answer.status_code == 429:
-                assert int(answer.headers["retry-after"]) >= 1
-        return Counter(answer.status_code for answer in answers)
+
+            async def one() -> int:
+                answer = await client.request(method, path, **given)
+                if answer.status_code == 429:
+                    assert int(answer.headers["retry-after"]) >= 1
+                self.seen[answer.status_code] += 1
+                return answer.status_code
+
+            return Counter(await asyncio.gather(*(one() for _ in range(times))))
 
 
 async def until(probe: Callable[[], bool]) -> None:
@@ -214,8 +220,7 @@ async def test_finding_18_live_lines_of_one_viewer(crowd: Crowd, monkeypatch: py
     monkeypatch.setattr(stream, "overviews", listeners.overviews)
     headers = await bearer(crowd.hub, "viewer")
     asking = asyncio.create_task(crowd.ask("GET", "/v1/events", times=400, headers=headers))
-    await until(lambda: listeners.open == 16)
-    await asyncio.sleep(0.05)
+    await until(lambda: listeners.open == 16 and crowd.seen[429] == 384)
     listeners.end.set()
     assert await asking == Counter({200: 16, 429: 384})
     assert listeners.most == 16
@@ -231,8 +236,7 @@ async def test_finding_18_live_lines_from_one_address(crowd: Crowd, monkeypatch:
     monkeypatch.setattr(stream, "overviews", listeners.overviews)
     viewers = [await bearer(crowd.hub, "viewer") for _ in range(6)]
     asking = [asyncio.create_task(crowd.ask("GET", "/v1/events", times=16, headers=one)) for one in viewers]
-    await until(lambda: listeners.open == 64)
-    await asyncio.sleep(0.05)
+    await until(lambda: listeners.open == 64 and crowd.seen[429] == 32)
     listeners.end.set()
     assert sum(await asyncio.gather(*asking), Counter()) == Counter({200: 64, 429: 32})
 
