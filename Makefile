@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a second run finds it done. `make help` lists all.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-all lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke air-gap deb audit \
+.PHONY: help setup setup-test demo test test-all lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke air-gap deb audit sbom release \
 	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people bench-distributed lock clean
 
 help: ## List the targets
@@ -60,6 +60,12 @@ deb: setup node-kafka ## Make Debian packages of hub and site in dist/, for this
 
 audit: setup-test ## Scan licences, bans, sources and advisories of all that is built in; dist/audit.json
 	@scripts/audit.sh
+
+sbom: setup ## Write the software bill of materials (CycloneDX) of crates and packages into dist/
+	@scripts/sbom.sh
+
+release: setup node-kafka ## Build all files of a release in dist/release/, with checksums; ARGS="--key FILE" signs, "--dry-run" only lists
+	@scripts/release.sh $(ARGS)
 
 bench: ## List the side-by-side measurements that exist
 	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"
