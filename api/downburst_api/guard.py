@@ -201,7 +201,7 @@ def _with_headers(scope: Scope, send: Send) -> Send:
 
 
 _SAFE = frozenset({"GET", "HEAD"})
-_GUARDED = ("/v1", "/metrics", "/healthz", "/docs", "/openapi.json")
+_GUARDED = ("/v1", "/metrics", "/healthz", "/livez", "/readyz", "/docs", "/openapi.json")
 _SECURE = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 
-from downburst.errors import LedgerAway, NodeAway
+from downburst.errors import NodeAway
 from downburst_api.problems import problem
 from downburst_api.runtime import Runtime, runtime_of
 
@@ -14,19 +14,35 @@ router = APIRouter(tags=["health"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
 
 
+@router.get("/livez")
+async def livez() -> JSONResponse:
+    """200 while the process answers at all; whoever gets none starts it again."""
+    return JSONResponse({"status": "alive"})
+
+
+@router.get("/readyz")
+async def readyz(hub: Hub) -> JSONResponse:
+    """200 while the hub takes products in and sends them, which it does without its ledger's server too."""
+    return _judged(hub, "node", "store")
+
+
 @router.get("/healthz")
 async def healthz(hub: Hub) -> JSONResponse:
-    """200 while the hub can take products in and send them, which it does without its ledger's server too."""
-    try:
-        await hub.ledger.read(lambda book: book.feeds.all(), patience_s=0)
-        ledger = "ok"
-    except LedgerAway as error:
-        ledger = error.sentence
+    """200 while every probe passes; else 503, and the problem names those that fail. Costs nothing to ask."""
+    return _judged(hub)
+
+
+def _judged(hub: Runtime, *names: str) -> JSONResponse:
     if not hub.node.running:
         return problem(
             503, title=NodeAway.title, detail="the node is not running; it is being restarted", code="node-away"
         )
-    return JSONResponse({"status": "ok", "ledger": ledger})
+    probes = {one.name: one.fault or "ok" for one in hub.probes.all() if not names or one.name in names}
+    failing = hub.probes.failing(*names)
+    if not failing:
+        return JSONResponse({"status": "ok", "ledger": probes.get("ledger", "ok"), "probes": probes})
+    detail = "; ".join(f"{one.name}: {one.fault}" for one in failing)
+    return problem(503, title="The hub does not work as it should", detail=detail, code="probe-failed", probes=probes)
 
 
 @router.get("/v1/status")
@@ -44,6 +60,7 @@ async def status(hub: Hub) -> dict[str, Any]:
         "data_dir": str(hub.settings.data_dir),
         "sites_address": list(hub.node.sites_address),
         "ca_sha256": hub.node.ca_sha256,
+        "probes": {one.name: one.fault or "ok" for one in hub.probes.all()},
         "node": {"running": hub.node.running, "restarts": hub.node.restarts},
         "sites_connected": hub.live.connected,
         "feeds": told.get("feeds", []),

@@ -55,6 +55,8 @@ SITE_CHANGES = Rule(Scope.OPERATE, Own.PATH)
 RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/"): EVERYBODY,
     ("GET", "/healthz"): EVERYBODY,
+    ("GET", "/livez"): EVERYBODY,
+    ("GET", "/readyz"): EVERYBODY,
     ("GET", "/metrics"): Rule(Scope.METRICS),
     ("GET", "/docs"): EVERYBODY,
     ("GET", "/openapi.json"): EVERYBODY,

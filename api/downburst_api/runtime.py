@@ -20,6 +20,7 @@ from downburst.ledger.feeds import unknown_feed
 from downburst.live import LiveState
 from downburst.model import Acknowledgement, Feed, Product
 from downburst.settings import Settings
+from downburst.supervision.probes import Probes
 from downburst_api.gate import Gate
 from downburst_api.histograms import Histograms
 from downburst_api.paced import Paced
@@ -131,6 +132,8 @@ class Runtime:
     node: Node
     circuits: Circuits
     alarms: AlarmTests
+    probes: Probes = field(default_factory=lambda: Probes({}))
+    """Whether the hub works, end to end."""
     dashboard: Path | None = None
     local_token: str = field(default="", repr=False)
     """What commands of the hub's own user show; empty: there are none."""

@@ -1,8 +1,10 @@
 """Settings of alarms."""
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from downburst.access_settings import Section
+from downburst.errors import BadInput
+from downburst.network.receiver_addresses import web_address
 
 
 class AlarmSettings(Section):
@@ -61,6 +63,12 @@ class AlarmSettings(Section):
         description="Seconds that a condition must be over before its alarm ends. It may flap.",
     )
     look_s: float = Field(default=5.0, gt=0, description="Seconds between two looks. A twelfth of a minute.")
+    dead_man_url: str = Field(
+        default="",
+        description="http:// or https:// address that gets a POST while all probes pass, so that somebody outside "
+        "misses it. Empty: none.",
+    )
+    dead_man_s: float = Field(default=60.0, ge=5, description="Seconds between two of them. A minute is missed.")
     site_webhooks_inside: bool = Field(
         default=False,
         description="Whether receivers that sites' administrators set may lie at addresses that are not public.",
@@ -70,3 +78,13 @@ class AlarmSettings(Section):
         description="smtp://[USER:PASSWORD@]HOST[:PORT] or smtps://...; where mail is handed over. Empty: no mail.",
     )
     mail_from: str = Field(default="downburst@localhost", description="Sender of mail.")
+
+    @field_validator("dead_man_url")
+    @classmethod
+    def _can_be_connected_to(cls, value: str) -> str:
+        if value:
+            try:
+                web_address(value, what="it")
+            except BadInput as error:
+                raise ValueError(error.sentence) from None
+        return value

@@ -359,6 +359,13 @@ class Settings(BaseSettings):
         gt=0,
         description="Seconds the node may take to answer a question. A full disk is slow, not dead.",
     )
+    reserve_bytes: int = Field(
+        default=64_000_000,
+        ge=0,
+        le=10**12,
+        description="Bytes of the data directory's disk that are held in reserve, so that a hub starts on a full "
+        "one; 0: none. A start writes a few.",
+    )
     token_hours: float = Field(
         default=72.0, gt=0, description="Hours an enrolment token lasts unless said otherwise. A long week-end."
     )

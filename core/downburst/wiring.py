@@ -32,6 +32,9 @@ from downburst.model import Fault
 from downburst.retention_watch import RetentionWatch
 from downburst.settings import Settings, split_address
 from downburst.supervision import hear_the_loop, keep, start
+from downburst.supervision.disk import Reserve, store_and_read_back
+from downburst.supervision.outside import DeadMan, tell_systemd
+from downburst.supervision.probes import Probes
 from downburst.wiring_placing import keep_placing
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.watch import AlarmWatch
@@ -60,6 +63,7 @@ async def serve(settings: Settings) -> None:
         gc.freeze()
         if link := await hub.first_link():
             _LOG.info("no administrator yet; whoever opens this within a day becomes the first: %s", link)
+        tell_systemd("READY=1")
         _LOG.info("page and api at http://%s, sites connect to %s", hub.http_address, ", ".join(hub.sites_address))
         await hub.run_until(stop)
     _LOG.info("stopped")
@@ -115,6 +119,8 @@ class Hub:
 
     async def _open(self) -> None:
         settings = self._settings
+        self._reserve = Reserve(settings.data_dir, settings.reserve_bytes)
+        released = await asyncio.to_thread(self._reserve.give_up_if_full)
         make_data_dir(settings)
         self._stack.enter_context(lock_data_dir(settings.data_dir))
         _empty(settings.spool_dir)
@@ -140,6 +146,21 @@ class Hub:
         self._circuits = await self._open_circuits()
         self._alarms = self._alarm_watch()
         self._local_token = self._leave_token()
+        self._dead_man = DeadMan(settings.alarms.dead_man_url, settings.alarms.dead_man_s)
+        self._probes = Probes(
+            {
+                "ledger": lambda: self._ledger.write(lambda book: book.answers.prove(), patience_s=0),
+                "node": self._agent.prove,
+                "store": lambda: asyncio.to_thread(store_and_read_back, settings.node_dir),
+                "alarms": self._alarms.prove,
+            },
+            after_round=self._after_probes,
+        )
+        if released:
+            await self._say(
+                "the disk was full at the start, and the reserve was released for it",
+                "free space, or keep fewer hours: downburst log advise says what each feed takes",
+            )
         self._app = create_app(self._runtime())
 
     async def _open_bus(self) -> Bus:
@@ -209,6 +230,7 @@ class Hub:
             node=self._agent,
             circuits=self._circuits,
             alarms=self._alarms,
+            probes=self._probes,
             dashboard=_dashboard(self._settings),
             local_token=self._local_token,
         )
@@ -221,6 +243,8 @@ class Hub:
             yield "hub.placement", partial(keep_placing, self._settings)
             if not self._settings.latency_apart:
                 yield "hub.receipts-of-senders", self._load_of_senders
+        yield "hub.probes", self._probes.run
+        yield "hub.reserve", partial(keep, "hub.reserve", self._hold_reserve, every_s=RESERVE_S)
         yield "circuits.run", self._keeper.run
         yield "alarms.run", self._alarms.run
         yield "hub.housekeeping", partial(keep, "hub.house", self._keep_house, every_s=HOUSEKEEPING_S)
@@ -263,6 +287,18 @@ class Hub:
             _LOG.info("%s waits for the ledger: %s", name, error.sentence)
         else:
             await self._say(f"{name} failed: {error.sentence}")
+
+    async def _after_probes(self, probes: Probes) -> None:
+        """Tells the outside that rounds go on, and that all is well; ends a node that hangs."""
+        tell_systemd("WATCHDOG=1")
+        if probes.failing_s("node") > HUNG_S and self._agent.running:
+            await self._say(f"the node did not answer for {HUNG_S:.0f} s; it is ended and started again")
+            self._agent.restart_node()
+        if not probes.failing():
+            await self._dead_man.tell(self._clock.monotonic_s())
+
+    async def _hold_reserve(self) -> None:
+        await asyncio.to_thread(self._reserve.hold)
 
     async def _keep_house(self) -> None:
         """Forgets history that is older than wanted."""
@@ -419,4 +455,7 @@ BACKLOG = 1024
 KEEP_ALIVE_S = 75
 STOP_S = 5
 HOUSEKEEPING_S = 3600.0
+RESERVE_S = 60.0
+HUNG_S = 60.0
+"""A node that answers nothing for so long is stopped or stuck; busy ones answer within seconds."""
 FIRST_LINK = timedelta(days=1)

@@ -10,7 +10,7 @@ from functools import partial
 from downburst.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind, Silence
 from downburst.bus import Bus
 from downburst.clock import Clock, from_us
-from downburst.errors import DownburstError
+from downburst.errors import DownburstError, Failure
 from downburst.events import SiteViolated, TrafficSeen
 from downburst.ledger import Book, Ledger
 from downburst.ledger.latency_selection import Selection
@@ -46,6 +46,7 @@ class AlarmWatch:
         self._violations = ViolationWatch(watched=timedelta(seconds=settings.alarms.violation_s))
         self._repeated_at: datetime | None = None
         self._unreached: set[tuple[str | None, str]] = set()
+        self._looked_s = self._toured_s = clock.monotonic_s()
         self._told: set[tuple[int, bool]] = set()
         """What receivers were told and the ledger did not take a note of yet."""
 
@@ -75,12 +76,20 @@ class AlarmWatch:
             if feed.products:
                 self._gaps.setdefault(feed.feed, Gaps()).arrived(at)
 
+    async def prove(self) -> None:
+        """Raises `Failure` if it is long ago that it was looked, or receivers told."""
+        for what, done_s in (("looked for", self._looked_s), ("told", self._toured_s)):
+            silent_s = self._clock.monotonic_s() - done_s
+            if silent_s > PROOF_S + 2 * self._settings.alarms.look_s:
+                raise Failure(f"alarms were not {what} for {silent_s:.0f} s; the hub's log says why")
+
     async def look(self) -> None:
         """Looks once."""
         now = self._clock.now()
         situation = await self._ledger.read(lambda book: self._situation(book, now))
         wrong = {one.key: one for one in conditions(situation, self._settings.alarms)}
         await self._ledger.write(lambda book: self._keep(book, wrong, now))
+        self._looked_s = self._clock.monotonic_s()
 
     async def tell(self) -> None:
         """Has receivers told of what they were not told yet."""
@@ -95,6 +104,7 @@ class AlarmWatch:
         if noted:
             await self._ledger.write(partial(_note, alarms=noted))
         self._told.clear()
+        self._toured_s = self._clock.monotonic_s()
         if self._repeated_at is None or now - self._repeated_at >= REPEAT:
             self._repeated_at = now
             repeated = [one for one in receivers if one.kind is ReceiverKind.ALERTMANAGER]
@@ -233,4 +243,6 @@ def _owner(receiver: Receiver) -> str:
 
 QUEUE = 1024
 REPEAT = timedelta(seconds=60)
+PROOF_S = 60.0
+"""A receiver that does not answer keeps the others waiting for less."""
 RETRIES_S = (1.0, 4.0)

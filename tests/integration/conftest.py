@@ -141,7 +141,7 @@ def starter(tmp_path: Path) -> Iterator[Starter]:
 def _up(client: httpx.Client, hub: RunningHub) -> bool:
     assert hub.process.poll() is None, f"the hub ended with {hub.process.returncode}\n{hub.log()}"
     try:
-        return client.get("/healthz").is_success
+        return client.get("/livez").is_success
     except httpx.TransportError:
         return False
 

@@ -1,8 +1,10 @@
 """A full disk: products are refused with a sentence, what was acknowledged arrives, and space is all it takes."""
 
 import os
+import signal
+import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -49,9 +51,57 @@ def test_a_full_disk_loses_nothing_acknowledged(starter: Starter, hub: RunningHu
         lambda: files if len(files := starter.received("a.example")) >= len(stored) else None,
     )
     assert sorted(received.values()) == sorted(stored)
-    assert hub.client.get("/healthz").is_success
+    assert hub.client.get("/livez").is_success
+    problem = until("health names the disk", lambda: failing(hub, "store"))
+    assert "No space left on device" in str(problem["detail"])
     hub.ask("PATCH", "/v1/feeds/NGRID", json={"retention_bytes": 4 * PRODUCT_BYTES})
     until("there is room again", lambda: put(hub, "afterwards", b"x" * 1000) == 201, patience_s=90)
+
+
+def failing(hub: RunningHub, probe: str) -> dict[str, object] | None:
+    """The problem of `/healthz`, once it names a probe."""
+    answer = hub.client.get("/healthz")
+    problem: dict[str, object] = answer.json()
+    probes = problem.get("probes")
+    named = isinstance(probes, dict) and probes.get(probe, "ok") != "ok"
+    return problem if answer.status_code == 503 and named else None
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that outlives the hub on it."""
+    needs("root")
+    directory = tmp_path / "hub"
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(directory)], check=True)
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", "-l", str(directory)], check=True)
+
+
+@pytest.mark.parametrize("ends_by", [signal.SIGKILL, signal.SIGTERM])
+def test_finding_15_a_hub_starts_on_a_full_disk_and_reports_it(
+    starter: Starter, small_disk: Path, monkeypatch: pytest.MonkeyPatch, ends_by: signal.Signals
+) -> None:
+    monkeypatch.setenv("DOWNBURST_RESERVE_BYTES", "6000000")
+    hub = starter.hub(data_dir=small_disk)
+    hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID", "class": "grid", "retention_bytes": 10 * DISK_BYTES})
+    until("the reserve is held", (small_disk / "reserve").exists)
+    stored, _ = fill(hub)
+    # Whatever else lies on the disk fills the rest to the last byte.
+    with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while True:
+            filler.write(b"x" * 4096)
+    hub.stop(ends_by)
+    again = starter.hub(data_dir=small_disk, http=hub.http, sites=hub.sites)
+    assert not (small_disk / "reserve").exists()
+    faults = [fault["sentence"] for fault in again.ask("GET", "/v1/overview")["faults"]]
+    assert any("the disk was full at the start" in sentence for sentence in faults), faults
+    assert again.ask("GET", "/v1/status")["feeds"][0]["products"] == len(stored)
+    (small_disk / "filler").unlink()
+    assert put(again, "afterwards", b"x" * 1000) == 201
+    until("health is good again", lambda: again.client.get("/healthz").is_success)
 
 
 def fill(hub: RunningHub) -> tuple[list[bytes], dict[str, object]]:

@@ -69,6 +69,14 @@ class Asking:
         """What the node says of its feeds and sessions."""
         return await self._node.request("status")
 
+    async def prove(self) -> None:
+        """Has the node answer something; raises `NodeAway` if it does not."""
+        await self._node.ask("check-pattern", pattern="a", timeout_s=PROOF_S)
+
+    def restart_node(self) -> None:
+        """Ends a node that runs and does not answer; another one begins."""
+        self._node.kill()
+
     async def drain(self, *, limit_s: float) -> bool:
         """Waits until every connected site has everything it subscribed; False if the limit came first."""
         with suppress(NodeAway):
@@ -79,5 +87,6 @@ class Asking:
 
 # A product of gigabytes is read, hashed and written before it is acknowledged.
 INGEST_S = 600.0
+PROOF_S = 9.0
 BROWSE_S = 60.0
 """Two million descriptions on a slow disk."""

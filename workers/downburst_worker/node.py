@@ -60,6 +60,11 @@ class NodeProcess:
         self._keeper = start("node.keeper", keep("node.keeper", partial(self._keep_or_fail, first)))
         await first
 
+    def kill(self) -> None:
+        """Ends a child that does not answer; the keeper starts another one."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+
     async def stop(self) -> None:
         """Ends the child: end of its input, then SIGTERM, then SIGKILL; returns when it is gone and was heard out."""
         self._stopping = True

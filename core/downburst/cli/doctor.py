@@ -228,7 +228,7 @@ def _may_listen(host: str, port: int) -> bool:
 def _hub_answers(http: str) -> bool:
     try:
         said = httpx.get(f"http://{http}/healthz", timeout=2).json()
-        return "ledger" in said or said.get("code") == "node-away"
+        return "ledger" in said or said.get("code") in ("node-away", "probe-failed")
     except (httpx.HTTPError, json.JSONDecodeError):
         return False
 

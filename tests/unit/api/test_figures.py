@@ -240,6 +240,8 @@ async def test_metrics_are_what_prometheus_reads(told: Asked) -> None:
 
 
 async def test_health_follows_the_node(hub: Asked) -> None:
+    await hub.problem("GET", "/healthz", 503, "probe-failed")
+    await hub.runtime.probes.look()
     assert (await hub.ask("GET", "/healthz"))["status"] == "ok"
     assert (await hub.ask("GET", "/v1/status"))["sites_address"] == ["127.0.0.1:7370"]
     hub.node.running = False

@@ -1,0 +1,71 @@
+"""Disk space: held in reserve for a start on a full disk, and proof that what is stored can be read back."""
+
+import logging
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from downburst.errors import DiskFull, NotWritable
+
+_LOG = logging.getLogger("downburst.disk")
+
+
+class Reserve:
+    """A file that only takes room: given up where a start finds none, made again where there is plenty."""
+
+    def __init__(self, directory: Path, size_bytes: int) -> None:
+        self._path = directory / "reserve"
+        self._size_bytes = size_bytes
+
+    def give_up_if_full(self) -> bool:
+        """Before a start: makes room if the disk has less than the reserve; says whether it did."""
+        with suppress(OSError):
+            if shutil.disk_usage(self._path.parent).free < max(self._size_bytes, LEAST_BYTES):
+                held = self._path.stat().st_size
+                self._path.unlink()
+                if held:
+                    _LOG.warning("the disk of %s is full: its reserve of %d bytes was released", self._path, held)
+                return held > 0
+        return False
+
+    def hold(self) -> None:
+        """Makes the file if it is not there and the disk has four times its room."""
+        if self._size_bytes == 0:
+            self._path.unlink(missing_ok=True)
+            return
+        with suppress(OSError):
+            if self._path.exists() and self._path.stat().st_size == self._size_bytes:
+                return
+            if shutil.disk_usage(self._path.parent).free < PLENTY * self._size_bytes:
+                return
+            with self._path.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, self._size_bytes)
+
+
+def store_and_read_back(directory: Path) -> None:
+    """Writes a file to the disk, has it confirmed, and reads the same bytes; raises why it can't. Blocks."""
+    path = directory / ".probe"
+    content = os.urandom(PROBE_BYTES)
+    try:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.read_bytes() != content:
+            raise NotWritable(f"the disk of {directory} gives other bytes back than it was given; replace it")
+    except OSError as error:
+        kind = DiskFull if error.errno in (28, 122) else NotWritable
+        raise kind(
+            f"nothing can be stored in {directory} ({error.strerror}); free some space or mend the disk"
+        ) from None
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+PLENTY = 4
+LEAST_BYTES = 4_000_000
+"""What a hub writes while it starts: the ledger's journal, a sequence of each feed, a token."""
+PROBE_BYTES = 256 * 1024
+"""More than the last free blocks of a full disk."""
