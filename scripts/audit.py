@@ -126,8 +126,8 @@ def last_line(text: str) -> str:
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = Path(os.environ.get("DOWNBURST_AUDIT_REPORT", ROOT / "dist" / "audit.json"))
-CARGO_DENY = os.environ.get("CARGO_DENY", "cargo-deny")
-PIP_AUDIT = os.environ.get("PIP_AUDIT", "pip-audit")
+CARGO_DENY = os.environ.get("CARGO_DENY", str(ROOT / ".cache" / "cargo-deny" / "bin" / "cargo-deny"))
+PIP_AUDIT = os.environ.get("PIP_AUDIT", str(ROOT / ".cache" / "pip-audit" / "bin" / "pip-audit"))
 DENY_OPTIONS = ["--locked", "--manifest-path", "workers/Cargo.toml", "--config", "workers/deny.toml"]
 PASSED, FOUND, NOT_RUN = "passed", "found", "not run"
 NO_DATABASE = "no advisory database reachable"

@@ -101,6 +101,10 @@ part_test_all() {
     if ((${#targets[@]})); then
         check test-all "crates, long" cargo test --manifest-path "$MANIFEST" --workspace --locked --no-fail-fast "${targets[@]}"
     fi
+    check test-all "bill of materials" scripts/sbom.sh .cache/sbom.cdx.json
+    # Programs that `make audit` was not asked to fetch, and databases that can't be reached, are named as not judged.
+    check test-all "audit" "$VENV_PYTHON" scripts/audit.py
+    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(sed -n 's/^not run /SKIPPED audit:/p' "$LOGS/test-test-all-audit.log")
 }
 
 # run_marked PART MARK ARGUMENT...: runs pytest on the files that name a mark, a folder at a time: modules of two folders
