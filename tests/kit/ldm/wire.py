@@ -23,6 +23,7 @@ class Product:
     """A product as LDM describes it, with its bytes if they are known."""
 
     ident: str
+    """Bytes that are no UTF-8 are in it as Python has them in names of files."""
     content: bytes | None = None
     feed: int = NGRID
     created_us: int = 0
@@ -57,7 +58,9 @@ def decoded(body: bytes) -> tuple[Product, bytes]:
     ident, body = _take_text(body[8:])
     (size,) = struct.unpack(">I", body[:4])
     created_us = seconds * 1_000_000 + micros
-    return Product(ident.decode(), None, feed, created_us, origin.decode(), sequence, size, signature), body[4:]
+    return Product(
+        ident.decode(errors="surrogateescape"), None, feed, created_us, origin.decode(), sequence, size, signature
+    ), body[4:]
 
 
 def klass(specs: Sequence[tuple[int, str]], *, from_s: int = 0, resume: bytes | None = None) -> bytes:
@@ -308,7 +311,7 @@ def _shut(connection: socket.socket) -> None:
 
 
 def _text(text: str) -> bytes:
-    encoded = text.encode()
+    encoded = text.encode(errors="surrogateescape")
     return struct.pack(">I", len(encoded)) + encoded + bytes(-len(encoded) % 4)
 
 

@@ -5,6 +5,7 @@ use downburst_model::{
     Class, Digest, Epoch, FeedName, Hops, Lane, Origin, ProductId, ProductInfo, ProductKey, Sequence,
     WallMicros,
 };
+use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::LogError;
@@ -151,7 +152,7 @@ impl SourceStamp {
 }
 
 /// What LDM says about a product beyond its identifier, origin and creation time; kept in the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct LdmStamp {
     /// LDM's duplicate key: normally the MD5 of the bytes, and what its source made it otherwise.
@@ -163,12 +164,16 @@ pub struct LdmStamp {
     /// LDM's feed type; 0: no LDM brought it.
     #[n(2)]
     pub feed_type: u32,
+    /// LDM's identifier, at most 255 bytes, where the product's id can't be the same: it has control characters, a path
+    /// segment `..`, or is no UTF-8.
+    #[n(3)]
+    pub ident: Option<ByteVec>,
 }
 
 impl LdmStamp {
     /// For a product that no LDM brought: the MD5 of its bytes.
     pub fn of_content(signature: [u8; 16]) -> Self {
-        Self { signature, sequence: 0, feed_type: 0 }
+        Self { signature, sequence: 0, feed_type: 0, ident: None }
     }
 }
 

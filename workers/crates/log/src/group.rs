@@ -273,7 +273,7 @@ impl Checked {
             return Err(LogError::DigestMismatch { id: id(), expected, found: digest });
         }
         let body = if options.duplicate_rule == DuplicateRule::None { None } else { body_of(&bytes) };
-        let ldm = product.ldm.or_else(|| {
+        let ldm = product.ldm.clone().or_else(|| {
             (options.duplicate_rule == DuplicateRule::Signature)
                 .then(|| LdmStamp::of_content(Md5::digest(&bytes).into()))
         });

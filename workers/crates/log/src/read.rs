@@ -92,7 +92,8 @@ impl FeedLog {
     /// The remembered product with a signature. Only under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) they are looked for.
     pub fn find_signature(&self, signature: &[u8; 16]) -> Result<Option<Sequence>, LogError> {
         let candidate = self.keys().signature_candidate(signature);
-        let same = |header: &Header| header.metadata.ldm.is_some_and(|ldm| ldm.signature == *signature);
+        let same =
+            |header: &Header| header.metadata.ldm.as_ref().is_some_and(|ldm| ldm.signature == *signature);
         Ok(self.confirm(candidate, same)?.map(Sequence))
     }
 

@@ -233,7 +233,12 @@ pub(crate) mod tests {
                 resend: Some(u64::MAX),
             }),
             hops: longest_way(),
-            ldm: Some(LdmStamp { signature: [9; 16], sequence: u32::MAX, feed_type: u32::MAX }),
+            ldm: Some(LdmStamp {
+                signature: [9; 16],
+                sequence: u32::MAX,
+                feed_type: u32::MAX,
+                ident: Some(vec![0xff; 255].into()),
+            }),
             ..metadata(&long)
         }
     }

@@ -209,7 +209,7 @@ impl FeedLog {
         let header_bytes = record::reserve(&metadata) as u32;
         let mut draft = Draft { active, at: active.tail + u64::from(header_bytes), size: 0 };
         let outcome = draft.copy(product, bytes, buffer, &options).and_then(|contents| {
-            let ldm = product.ldm.or(contents.signature.map(LdmStamp::of_content));
+            let ldm = product.ldm.clone().or(contents.signature.map(LdmStamp::of_content));
             let metadata = Metadata { digest: contents.digest, body: contents.body, ldm, ..metadata };
             let header = Header { sequence: *next, size: contents.size, header_bytes, metadata };
             self.finish(&draft, header, &options, clock, numbers)

@@ -16,7 +16,7 @@ fn signing() -> LogOptions {
 }
 
 fn stamp(byte: u8) -> LdmStamp {
-    LdmStamp { signature: [byte; 16], sequence: 7, feed_type: 1 << 23 }
+    LdmStamp { signature: [byte; 16], sequence: 7, feed_type: 1 << 23, ident: Some(vec![byte, 0xff].into()) }
 }
 
 /// One by one, or as a group, or with a disk that is synchronised: three ways into the log.

@@ -146,7 +146,7 @@ impl Group<'_> {
             class: self.feed.class(),
             source: None,
             hops: None,
-            ldm: write.ldm,
+            ldm: write.ldm.clone(),
             expected_size: Some(size),
             expected_digest: write.digest,
         }
@@ -166,7 +166,7 @@ impl Group<'_> {
             Appended::Stored { info, .. } if info.id.is_heartbeat() => self.hub.put_heartbeat(&info),
             Appended::Stored { info, .. } => {
                 self.hub.counters.arrived(&info.key.feed, info.size);
-                self.hub.ldm.stored(write.ldm, &info);
+                self.hub.ldm.stored(write.ldm.as_ref(), &info);
                 write.done.tell(Ok(Written::Stored(Box::new(info))));
             }
             Appended::Duplicate { of } => {

@@ -293,13 +293,14 @@ fn hand_over(
         Room::Nowhere => return None,
     };
     let (done, written) = oneshot::channel();
+    let id = words::product_id(&info.ident)?;
     feed.write(Write {
         bytes,
-        id: words::product_id(&info.ident)?,
+        ldm: Some(words::stamp(info, &id)),
+        id,
         origin: words::origin(&info.origin)?,
         created: Some(info.arrival.into()),
         digest: None,
-        ldm: Some(words::stamp(info)),
         done: Done::Told(done),
     });
     Some(written)

@@ -71,7 +71,7 @@ impl Ldm {
     }
 
     /// A product was stored, which an LDM may have brought.
-    pub(super) fn stored(&self, ldm: Option<LdmStamp>, info: &ProductInfo) {
+    pub(super) fn stored(&self, ldm: Option<&LdmStamp>, info: &ProductInfo) {
         let brought = ldm.map(|stamp| FeedType::from_bits(stamp.feed_type));
         let feed = || self.routes().types(&info.key.feed);
         self.statistics.count(brought.unwrap_or_else(feed), info);

@@ -4,26 +4,53 @@ use downburst_log::{LdmStamp, LogEntry};
 use downburst_model::{Origin, ProductId, is_heartbeat};
 use md5::{Digest as _, Md5};
 
-/// The identifier as the hub keeps it: unchanged, unless it holds what no identifier of the hub may.
+/// The identifier as the hub keeps it: unchanged, unless it holds what no identifier of the hub may. Then it is written for
+/// people, each byte in question as `%` and two digits; LDM's own stays beside it in the [`stamp`].
 pub(super) fn product_id(ident: &Ident) -> Option<ProductId> {
     let text = ident.text();
     if is_heartbeat(&text) {
         return None;
     }
-    if let Ok(id) = ProductId::parse(&text) {
-        return Some(id);
+    let plain = std::str::from_utf8(ident.as_bytes()).ok().and_then(|text| ProductId::parse(text).ok());
+    plain.or_else(|| ProductId::parse(&written(ident)).ok())
+}
+
+/// An identifier that can't be the hub's, in characters that can: reversible, and where that is too long cut and ended by a
+/// digest, so that no two that are written so are the same.
+fn written(ident: &Ident) -> String {
+    let mut text = String::new();
+    for chunk in ident.as_bytes().utf8_chunks() {
+        chunk.valid().split_inclusive(['/', '\\']).for_each(|part| put_part(&mut text, part));
+        put_bytes(&mut text, chunk.invalid());
     }
-    let printable: String =
-        text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
-    let harmless = printable.split('/').map(|part| if part == ".." { "%2E%2E" } else { part });
-    let mut whole = harmless.collect::<Vec<_>>().join("/");
-    if whole.is_empty() {
-        whole.push_str(NAMELESS);
+    if text.is_empty() {
+        text.push_str(NAMELESS);
     }
-    while whole.len() > LONGEST_ID_BYTES {
-        whole.pop();
+    if text.len() <= LONGEST_ID_BYTES {
+        return text;
     }
-    ProductId::parse(&whole).ok()
+    let digest = Signature(Md5::digest(ident.as_bytes()).into()).to_string();
+    while text.len() + 1 + digest.len() > LONGEST_ID_BYTES {
+        text.pop();
+    }
+    format!("{text}~{digest}")
+}
+
+fn put_part(text: &mut String, part: &str) {
+    let (name, separator) =
+        part.strip_suffix(['/', '\\']).map_or((part, ""), |name| part.split_at(name.len()));
+    for letter in name.chars() {
+        if letter.is_control() || letter == '%' || name == ".." {
+            put_bytes(text, letter.encode_utf8(&mut [0; 4]).as_bytes());
+        } else {
+            text.push(letter);
+        }
+    }
+    text.push_str(separator);
+}
+
+fn put_bytes(text: &mut String, bytes: &[u8]) {
+    bytes.iter().for_each(|byte| text.push_str(&format!("%{byte:02X}")));
 }
 
 /// The origin with the last hop, as LDM writes it.
@@ -35,15 +62,21 @@ pub(super) fn origin(origin: &LdmOrigin) -> Option<Origin> {
 }
 
 /// What is kept of a description beside that.
-pub(super) fn stamp(info: &ProductInfo) -> LdmStamp {
-    LdmStamp { signature: info.signature.0, sequence: info.sequence, feed_type: info.feed.bits() }
+pub(super) fn stamp(info: &ProductInfo, id: &ProductId) -> LdmStamp {
+    let ident = info.ident.as_bytes();
+    LdmStamp {
+        signature: info.signature.0,
+        sequence: info.sequence,
+        feed_type: info.feed.bits(),
+        ident: (ident != id.as_str().as_bytes()).then(|| ident.to_vec().into()),
+    }
 }
 
 /// A product of a log as LDM describes it. `None` where LDM's numbers can't hold its size.
 pub(super) fn description(entry: &LogEntry, own_type: FeedType) -> Option<ProductInfo> {
     let info = &entry.info;
     let bytes = entry.bytes.as_ref()?;
-    let stamp = entry.ldm.unwrap_or_else(|| LdmStamp::of_content(Md5::digest(bytes).into()));
+    let stamp = entry.ldm.clone().unwrap_or_else(|| LdmStamp::of_content(Md5::digest(bytes).into()));
     let feed = Some(FeedType::from_bits(stamp.feed_type)).filter(|feed| !feed.is_none());
     let origin = info.origin.as_str().as_bytes();
     Some(ProductInfo {
@@ -52,7 +85,7 @@ pub(super) fn description(entry: &LogEntry, own_type: FeedType) -> Option<Produc
         origin: LdmOrigin::new(origin.get(..LONGEST_ORIGIN_BYTES).unwrap_or(origin).to_vec()).ok()?,
         feed: feed.unwrap_or(own_type),
         sequence: if stamp.feed_type == 0 { counted(info.key.sequence.0) } else { stamp.sequence },
-        ident: Ident::new(info.id.as_str().to_owned()).ok()?,
+        ident: Ident::new(stamp.ident.map_or_else(|| info.id.as_str().into(), Vec::from)).ok()?,
         size: u32::try_from(info.size).ok().filter(|size| *size <= LARGEST_BYTES)?,
     })
 }
@@ -72,18 +105,61 @@ pub(super) const LARGEST_BYTES: u32 = (1 << 31) - 1_024;
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use downburst_model::{Class, Digest, Epoch, FeedName, ProductKey, Sequence, WallMicros};
+
     use super::*;
 
     #[test]
     fn identifiers_are_kept_where_the_hub_can_keep_them() {
-        let id = |text: &str| product_id(&Ident::new(text.to_owned()).unwrap()).unwrap();
-        assert_eq!(id("SDUS54 KFWD 231200 /pN0R").as_str(), "SDUS54 KFWD 231200 /pN0R");
-        assert_eq!(id("a\u{1}b").as_str(), "a?b");
-        assert_eq!(id("a/../b").as_str(), "a/%2E%2E/b");
-        assert_eq!(id("").as_str(), NAMELESS);
-        assert!(id(&"../".repeat(85)).as_str().len() <= LONGEST_ID_BYTES);
-        let no_text = Ident::new(vec![b'a', 0xff]).unwrap();
-        assert_eq!(product_id(&no_text).unwrap().as_str(), "a\u{fffd}");
+        let id = |text: &[u8]| product_id(&Ident::new(text.to_vec()).unwrap()).unwrap().as_str().to_owned();
+        assert_eq!(id(b"SDUS54 KFWD 231200 /pN0R"), "SDUS54 KFWD 231200 /pN0R");
+        assert_eq!(id(b"100% of a..b"), "100% of a..b", "what the hub can keep");
+        assert_eq!(id(b"a\x01b"), "a%01b");
+        assert_eq!(id(b"a/../b\\.."), "a/%2E%2E/b\\%2E%2E");
+        assert_eq!(id(b"a%01\x01"), "a%2501%01", "no two that are written are the same");
+        assert_eq!(id(b""), NAMELESS);
+        assert_eq!(id(b"a\xff"), "a%FF");
+        assert_eq!(id("a\u{85}\u{fffd}".as_bytes()), "a%C2%85\u{fffd}");
+        let long = |last: u8| id(&[&[0xff; 254][..], &[last]].concat());
+        assert_eq!(long(0xff).len(), LONGEST_ID_BYTES);
+        assert_ne!(long(0xff), long(0xfe));
+    }
+
+    #[test]
+    fn finding_22_an_identifier_of_any_bytes_comes_out_as_it_came_in() {
+        let mut bytes: Vec<Vec<u8>> = (0..=255).map(|byte| vec![b'a', byte, b'/', byte]).collect();
+        bytes.extend([
+            b"".to_vec(),
+            b"..".to_vec(),
+            b"a/../b".to_vec(),
+            b"\\..\\".to_vec(),
+            vec![0xff; 255],
+            vec![0; 255],
+        ]);
+        bytes.extend(["W\u{e4}rme \u{85}".into(), b"100%".to_vec(), b"%2E%2E".to_vec(), b"unnamed".to_vec()]);
+        for ident in bytes {
+            let brought = ProductInfo { ident: Ident::new(ident.clone()).unwrap(), ..ProductInfo::default() };
+            let id = product_id(&brought.ident).unwrap();
+            let given = description(&entry(id.clone(), Some(stamp(&brought, &id))), FeedType::ANY).unwrap();
+            assert_eq!(given.ident.as_bytes(), ident, "kept as {id}");
+        }
+    }
+
+    fn entry(id: ProductId, ldm: Option<LdmStamp>) -> LogEntry {
+        let key = ProductKey { feed: FeedName::parse("F").unwrap(), epoch: Epoch(1), sequence: Sequence(1) };
+        let info = downburst_model::ProductInfo {
+            key,
+            id,
+            origin: Origin::parse("host").unwrap(),
+            created: WallMicros(0),
+            stored: WallMicros(0),
+            size: 0,
+            digest: Digest([0; 32]),
+            class: Class::Grid,
+            hops: None,
+        };
+        LogEntry { info, bytes: Some(Bytes::new()), source: None, ldm }
     }
 
     #[test]
