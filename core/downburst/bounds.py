@@ -5,14 +5,51 @@ The node holds the same bounds (crate model, bounds.rs); `tests/golden/bounds.js
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from downburst.errors import BadName
 from downburst.names import check_feed_name, check_site_name
 
+T = TypeVar("T")
+NAMES_REMEMBERED = 4_096
+"""The same names come each second, a thousand times."""
+
 
 class OutOfBounds(ValueError):
     """A value that can't be; the text names it and says what it can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """An entry of a list that does not count."""
+
+    site: str | None
+    """Whose; None: it does not say so, or names no site."""
+    sentence: str
+
+
+def each(entries: Iterable[object], parse: Callable[[Any], T], what: str, aside: list[SetAside]) -> tuple[T, ...]:
+    """Every entry that can be; the others go to `aside`, each for itself."""
+    read = []
+    for entry in entries:
+        try:
+            read.append(parse(entry))
+        except KeyError as error:
+            aside.append(SetAside(site_of(entry), f"{what} lacks the field {error}"))
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            aside.append(SetAside(site_of(entry), f"{what} can't be: {error}"))
+    return tuple(read)
+
+
+def site_of(entry: object) -> str | None:
+    """The site that an entry names, if it names one."""
+    try:
+        return site_name(entry.get("site")) if isinstance(entry, dict) else None
+    except OutOfBounds:
+        return None
 
 
 def integer(value: object, *, least: int, most: int) -> int:
@@ -26,6 +63,8 @@ def integer(value: object, *, least: int, most: int) -> int:
 
 def count(value: object, *, most: int | None = None) -> int:
     """How many, how large or which number: from 0 to what the ledger's databases keep."""
+    if most is None and type(value) is int and 0 <= value <= INTEGER_MAX:
+        return value
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise OutOfBounds(f"{shown(value)} is no count")
     return integer(value, least=0, most=INTEGER_MAX if most is None else most)
@@ -56,12 +95,33 @@ def origin_us(value: object) -> int:
 
 def feed_name(value: object) -> str:
     """The name of a feed."""
-    return _named(value, check_feed_name)
+    if not isinstance(value, str):
+        raise OutOfBounds(f"{shown(value)} is no name")
+    return _feed(value)
 
 
 def site_name(value: object) -> str:
     """The name of a site."""
-    return _named(value, check_site_name)
+    if not isinstance(value, str):
+        raise OutOfBounds(f"{shown(value)} is no name")
+    return _site(value)
+
+
+def flag(value: object) -> bool:
+    """Yes or no."""
+    if not isinstance(value, bool):
+        raise OutOfBounds(f"{shown(value)} is neither true nor false")
+    return value
+
+
+def maybe(value: object, check: Callable[[object], T]) -> T | None:
+    """A value that need not be there."""
+    return None if value is None else check(value)
+
+
+def added(*counts: int) -> int:
+    """A sum as far as the ledger counts."""
+    return min(sum(counts), INTEGER_MAX)
 
 
 def epoch(value: object) -> str:
@@ -102,9 +162,17 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
 
 
-def _named(value: object, check: Callable[[str], str]) -> str:
-    if not isinstance(value, str):
-        raise OutOfBounds(f"{shown(value)} is no name")
+@lru_cache(maxsize=NAMES_REMEMBERED)
+def _feed(name: str) -> str:
+    return _named(name, check_feed_name)
+
+
+@lru_cache(maxsize=NAMES_REMEMBERED)
+def _site(name: str) -> str:
+    return _named(name, check_site_name)
+
+
+def _named(value: str, check: Callable[[str], str]) -> str:
     try:
         return check(value)
     except BadName as error:
@@ -137,6 +205,8 @@ LINE_BYTES_MAX = 16 * 2**20
 """The longest line between node and agent."""
 BATCH_BYTES_MAX = 256 * 2**20
 """The longest batch file."""
+PRODUCTS_MAX = 2**53
+"""The most products of a sum: a thousand such sums are still one that databases add up."""
 BATCH_ENTRIES_MAX = 1_000_000
 """The most entries of one list of a batch file."""
 WORD_CHARS = 100

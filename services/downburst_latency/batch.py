@@ -11,21 +11,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from downburst import bounds
-from downburst.bounds import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, LATENCY_MS_MAX, LATENCY_SUM_MS_MAX, OutOfBounds
+from downburst.bounds import (
+    BATCH_BYTES_MAX,
+    BATCH_ENTRIES_MAX,
+    LATENCY_MS_MAX,
+    LATENCY_SUM_MS_MAX,
+    PRODUCTS_MAX,
+    OutOfBounds,
+    SetAside,
+)
 from downburst.clock import from_us
 from downburst.model import Batch, LatencyKind, ProductException, Settled, SketchRow, Transport
 from downburst.sketch import NEGATIVE_PREFIX, ZERO_BUCKET, check_buckets
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class SetAside:
-    """An entry of a batch that does not count."""
-
-    site: str | None
-    """Whose; None: it does not say so, or names no site."""
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,9 @@ def read_batch(text: str) -> ReadBatch:
     sketches = [entry for entry in lists[0] if not _is_of_a_later_release(entry)]
     batch = Batch(
         id=identity,
-        sketches=_read(sketches, _sketch, "a sketch", aside),
-        exceptions=_read(lists[1], _exception, "an exception", aside),
-        settled=_read(lists[2], _settled, "a frontier", aside),
+        sketches=bounds.each(sketches, _entry(_sketch), "a sketch", aside),
+        exceptions=bounds.each(lists[1], _entry(_exception), "an exception", aside),
+        settled=bounds.each(lists[2], _entry(_settled), "a frontier", aside),
     )
     return ReadBatch(batch, tuple(aside))
 
@@ -72,32 +71,18 @@ def parse_batch(text: str) -> Batch:
     return read_batch(text).batch
 
 
-def _read(
-    entries: list[object], parse: Callable[[dict[str, Any]], T], what: str, aside: list[SetAside]
-) -> tuple[T, ...]:
-    read = []
-    for entry in entries:
-        try:
-            if not isinstance(entry, dict):
-                raise OutOfBounds(f"{bounds.shown(entry)} is no object")
-            read.append(parse(entry))
-        except KeyError as error:
-            aside.append(SetAside(_site_of(entry), f"{what} lacks the field {error}"))
-        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            aside.append(SetAside(_site_of(entry), f"{what} can't be: {error}"))
-    return tuple(read)
-
-
 def _is_of_a_later_release(entry: object) -> bool:
     kind = entry.get("kind") if isinstance(entry, dict) else None
     return isinstance(kind, str) and bool(kind) and kind not in _KINDS
 
 
-def _site_of(entry: object) -> str | None:
-    try:
-        return bounds.site_name(entry.get("site")) if isinstance(entry, dict) else None
-    except OutOfBounds:
-        return None
+def _entry(parse: Callable[[dict[str, Any]], T]) -> Callable[[object], T]:
+    def read(entry: object) -> T:
+        if not isinstance(entry, dict):
+            raise OutOfBounds(f"{bounds.shown(entry)} is no object")
+        return parse(entry)
+
+    return read
 
 
 def _sketch(line: dict[str, Any]) -> SketchRow:
@@ -141,11 +126,11 @@ def _settled(line: dict[str, Any]) -> Settled:
         epoch=bounds.epoch(line["epoch"]),
         site=bounds.site_name(line["site"]),
         settled_to=bounds.count(line["settled_to"]),
-        stored=bounds.count(line["stored"]),
+        stored=bounds.count(line["stored"], most=PRODUCTS_MAX),
         stored_bytes=bounds.count(line["stored_bytes"]),
-        duplicates=bounds.count(line["duplicates"]),
-        rejected=bounds.count(line["rejected"]),
-        expired=bounds.count(line["expired"]),
+        duplicates=bounds.count(line["duplicates"], most=PRODUCTS_MAX),
+        rejected=bounds.count(line["rejected"], most=PRODUCTS_MAX),
+        expired=bounds.count(line["expired"], most=PRODUCTS_MAX),
     )
 
 

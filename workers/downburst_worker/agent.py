@@ -18,30 +18,28 @@ from pathlib import Path
 from socket import gethostname
 from typing import TypeVar, cast
 
+from downburst.bounds import SetAside, sentence
 from downburst.bus import Bus
 from downburst.clock import Clock
 from downburst.credentials import EnrolmentToken
 from downburst.errors import DownburstError, Failure, LedgerAway, NodeAway
 from downburst.events import (
-    BatchReady,
     Event,
     FaultSeen,
     FeedsChanged,
     FeedTraffic,
+    LdmPeerChanged,
+    LdmSourceChanged,
     NodeChanged,
     PlanMade,
     ResendsChanged,
     SitesChanged,
     SubscriptionsChanged,
+    UpstreamChanged,
 )
 from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
-from downburst.model import (
-    Fault,
-    Head,
-    Plan,
-    Transport,
-)
+from downburst.model import Fault, Head, Plan, Transport
 from downburst.settings import Settings
 from downburst.supervision import attempt, keep, start
 from downburst_worker import circuit_lines, lines
@@ -387,8 +385,8 @@ class Agent(Asking):
             case "traffic":
                 await self._count(line)
             case "batch":
-                self._say(BatchReady(line["batch"], Path(line["path"])))
-                await self._books.take_batch(Path(line["path"]))
+                self._say(batch := lines.batch_ready(line))
+                await self._books.take_batch(batch.path)
             case "enrol" | "credential-offered" | "credential-taken" | "violation" as name:
                 await (self._violations if name == "violation" else self._enrolment).hear(line)
             case "leg":
@@ -400,14 +398,14 @@ class Agent(Asking):
             case "circuit":
                 await self._circuit_changed(line)
             case "rtstats":
-                self._live.reported(line["line"])
+                self._live.reported(sentence(line["line"]))
             case "recovered" | "fault":
-                await self._fault(line["sentence"], feed=line.get("feed"), site=line.get("site"))
+                await self._fault(**lines.told_fault(line))
             case other:
                 _LOG.warning("the node told of %r, which this agent does not know", other)
 
     def _connection_changed(self, line: Line) -> None:
-        changed: Event
+        changed: UpstreamChanged | LdmSourceChanged | LdmPeerChanged
         match line["event"]:
             case "session":
                 return self._say(replace(lines.session_changed(line), sender=self._seat.name if self._seat else ""))
@@ -418,11 +416,13 @@ class Agent(Asking):
             case _:
                 who = line.get("site") or "no site"
                 what, changed = f"LDM {line['peer']} of {who}", lines.ldm_peer_changed(line)
-        _LOG.info("%s is %s%s", what, line["state"], _because(line.get("reason")))
+        _LOG.info("%s is %s%s", what, changed.state, f": {changed.reason}" if changed.reason else "")
         return self._say(changed)
 
     async def _count(self, line: Line) -> None:
-        traffic = lines.traffic_seen(line, self._accounts.transports)
+        aside: list[SetAside] = []
+        traffic = lines.traffic_seen(line, self._accounts.transports, aside)
+        await self._violations.set_aside(aside)
         counted, minutes = self._accounts.count(traffic)
         if self._seat is not None:
             # Arrivals are counted where they arrive, and numbers where they are given.
@@ -442,7 +442,7 @@ class Agent(Asking):
         return bool(feed.epoch) and (bool(feed.products) or (before is not None and before[1] != feed.head))
 
     async def _finish_resend(self, line: Line) -> None:
-        await self._books.finish_resend(line["resend"], line["products"], line["bytes"], line["expired"])
+        await self._books.finish_resend(*lines.resend_ended(line))
         await self._apply_sites()
         self._bus.publish(ResendsChanged())
 
@@ -467,7 +467,7 @@ class Agent(Asking):
     async def _leg_changed(self, line: Line) -> None:
         self._say(lines.leg_changed(line))
         if advice := (line.get("reception") or {}).get("advice"):
-            await self._fault(f"site {line['site']}: {advice}", feed=line["feed"], site=line["site"])
+            await self._fault(f"site {line['site']}: {sentence(advice)}", feed=line["feed"], site=line["site"])
 
     async def _fault(
         self, sentence: str, *, feed: str | None = None, site: str | None = None, next_step: str = ""
@@ -487,10 +487,6 @@ class Agent(Asking):
 
 def _program(settings: Settings) -> Path:
     return (find_node if settings.kafka.products == "here" else find_node_for_kafka)(settings.node)
-
-
-def _because(reason: str | None) -> str:
-    return f": {reason}" if reason else ""
 
 
 _LOG = logging.getLogger("downburst.agent")

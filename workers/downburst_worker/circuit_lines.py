@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from downburst.bounds import OutOfBounds, clock_us, count, maybe, sentence, site_name
 from downburst.circuits import (
     Circuit,
     CircuitDriver,
@@ -54,7 +55,7 @@ def standing(line: Line) -> Standing:
 
 def problem(line: Line) -> CircuitProblem:
     """Why an end failed, or was left behind."""
-    where = line.get("hop") or line.get("end") or ""
+    where = sentence(line.get("hop") or line.get("end") or "")
     if line.get("state") == "away" and line.get("site"):
         return CircuitProblem(
             f"{line['site']} is not connected",
@@ -64,11 +65,11 @@ def problem(line: Line) -> CircuitProblem:
             site=line["site"],
         )
     return CircuitProblem(
-        sentence=line.get("sentence")
+        sentence=maybe(line.get("sentence"), sentence)
         or f"{line.get('site') or where or 'an end'} is {line.get('state', 'not there')}",
-        step=line.get("step") or "",
+        step=sentence(line.get("step") or ""),
         hop=where,
-        remedy=line.get("remedy") or "",
+        remedy=sentence(line.get("remedy") or ""),
         site=line.get("site"),
     )
 
@@ -104,14 +105,16 @@ def rate_probe(line: Line) -> RateProbe:
 def circuit_told(line: Line) -> CircuitTold:
     """An end came, went or was removed."""
     told = problem(line) if line.get("sentence") else None
-    return CircuitTold(line["lease"], line.get("site"), line["state"], from_us(line["at_us"]), told)
+    if line["state"] not in ("up", "down", "removed"):
+        raise OutOfBounds(f"{line['state']!r:.100} is no state of a circuit")
+    at = from_us(clock_us(line["at_us"]))
+    return CircuitTold(count(line["lease"]), maybe(line.get("site"), site_name), line["state"], at, told)
 
 
-def circuit_uses(line: Line) -> tuple[CircuitUse, ...]:
-    """What went through circuits since the last traffic event."""
-    return tuple(
-        CircuitUse(use["lease"], use.get("site"), use["out_bytes"], use["in_bytes"])
-        for use in line.get("circuits", ())
+def circuit_use(use: Line) -> CircuitUse:
+    """What went through an end of a circuit since the last traffic event."""
+    return CircuitUse(
+        count(use["lease"]), maybe(use.get("site"), site_name), count(use["out_bytes"]), count(use["in_bytes"])
     )
 
 

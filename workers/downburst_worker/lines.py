@@ -3,12 +3,32 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, TypedDict, TypeVar
 
+from downburst.bounds import (
+    OFFSET_MAX_US,
+    OutOfBounds,
+    SetAside,
+    clock_us,
+    count,
+    each,
+    entries,
+    feed_name,
+    flag,
+    integer,
+    maybe,
+    origin_us,
+    sentence,
+    site_name,
+    word,
+)
+from downburst.bounds import epoch as epoch_of
 from downburst.clock import from_us, to_us
 from downburst.credentials import Credential
 from downburst.events import (
     ActionFailed,
+    BatchReady,
     FeedTraffic,
     LdmPeerChanged,
     LdmSourceChanged,
@@ -39,9 +59,18 @@ from downburst.model import (
     Upstream,
 )
 from downburst.settings import LdmSettings, MulticastSettings
-from downburst_worker.circuit_lines import circuit_uses
+from downburst_worker.circuit_lines import circuit_use
 
 Line = dict[str, Any]
+Word = TypeVar("Word", bound=str)
+
+
+class FaultTold(TypedDict):
+    """What a fault of the node says."""
+
+    sentence: str
+    feed: str | None
+    site: str | None
 
 
 def shared_log(settings: KafkaSettings, *, sends: bool = False) -> Line | None:
@@ -59,7 +88,10 @@ def feeds_job(feeds: Iterable[Feed], heads: Sequence[Head]) -> Line:
 
 def opened_heads(answer: Line) -> list[Head]:
     """Where the logs of the feeds stand that were opened."""
-    return [Head(feed["feed"], feed["epoch"], feed["head"]) for feed in answer.get("feeds", [])]
+    return [
+        Head(feed_name(feed["feed"]), epoch_of(feed["epoch"]), count(feed["head"]))
+        for feed in answer.get("feeds", [])
+    ]
 
 
 def sites_job(
@@ -130,10 +162,10 @@ def ingest_job(path: str, product: Product, *, digest: object, remove: bool) -> 
 def acknowledgement(answer: Line) -> Acknowledgement:
     """What became of an ingested file."""
     return Acknowledgement(
-        size_bytes=int(answer["size"]),
-        digest=str(answer["digest"]),
-        sequence=answer.get("sequence"),
-        epoch=answer.get("epoch"),
+        size_bytes=count(answer["size"]),
+        digest=word(answer["digest"]),
+        sequence=maybe(answer.get("sequence"), count),
+        epoch=maybe(answer.get("epoch"), epoch_of),
         stored_at=_instant(answer.get("stored_us")),
         created_at=_instant(answer.get("created_us")),
         duplicate_of=answer.get("duplicate_of"),
@@ -143,86 +175,110 @@ def acknowledgement(answer: Line) -> Acknowledgement:
 def session_changed(line: Line) -> SessionChanged:
     """A site came, went or was refused, or a stranger was."""
     return SessionChanged(
-        site=line["site"] or "",
-        state=line["state"],
-        at=from_us(line["at_us"]),
-        peer=line["peer"],
-        reason=line.get("reason"),
-        software=line.get("software"),
-        stand_by=line.get("stand_by", False),
-        renews=line.get("renews", False),
+        site=maybe(line["site"], site_name) or "",
+        state=_one_of(line["state"], SESSION_STATES),
+        at=_at(line),
+        peer=sentence(line["peer"]),
+        reason=maybe(line.get("reason"), sentence),
+        software=maybe(line.get("software"), sentence),
+        stand_by=flag(line.get("stand_by", False)),
+        renews=flag(line.get("renews", False)),
     )
 
 
 def upstream_changed(line: Line) -> UpstreamChanged:
     """The connection to an upstream came, went or was refused."""
     return UpstreamChanged(
-        upstream=line["upstream"],
-        state=line["state"],
-        at=from_us(line["at_us"]),
-        hub=line.get("hub"),
-        reason=line.get("reason"),
+        upstream=sentence(line["upstream"]),
+        state=_one_of(line["state"], SESSION_STATES),
+        at=_at(line),
+        hub=maybe(line.get("hub"), sentence),
+        reason=maybe(line.get("reason"), sentence),
     )
 
 
 def ldm_source_changed(line: Line) -> LdmSourceChanged:
     """The connection to an upstream LDM came, went or was refused."""
     return LdmSourceChanged(
-        source=line["source"],
-        upstream=line["upstream"],
-        state=line["state"],
-        at=from_us(line["at_us"]),
-        mode=line["mode"],
-        reason=line.get("reason"),
+        source=sentence(line["source"]),
+        upstream=sentence(line["upstream"]),
+        state=_one_of(line["state"], SESSION_STATES),
+        at=_at(line),
+        mode=sentence(line["mode"]),
+        reason=maybe(line.get("reason"), sentence),
     )
 
 
 def ldm_peer_changed(line: Line) -> LdmPeerChanged:
     """A connection of an LDM to this hub came, went or was refused."""
     return LdmPeerChanged(
-        peer=line["peer"],
-        state=line["state"],
-        at=from_us(line["at_us"]),
-        what=line["what"],
-        site=line.get("site"),
-        reason=line.get("reason"),
+        peer=sentence(line["peer"]),
+        state=_one_of(line["state"], SESSION_STATES),
+        at=_at(line),
+        what=sentence(line["what"]),
+        site=maybe(line.get("site"), site_name),
+        reason=maybe(line.get("reason"), sentence),
     )
 
 
 def leg_changed(line: Line) -> LegChanged:
     """A site joined or left a leg, or did not hear it."""
     return LegChanged(
-        feed=line["feed"],
-        leg=line["leg"],
-        site=line["site"],
-        state=line["state"],
-        at=from_us(line["at_us"]),
-        after=line.get("after"),
-        reason=line.get("reason"),
+        feed=feed_name(line["feed"]),
+        leg=_leg_number(line["leg"]),
+        site=site_name(line["site"]),
+        state=_one_of(line["state"], LEG_STATES),
+        at=_at(line),
+        after=maybe(line.get("after"), count),
+        reason=maybe(line.get("reason"), sentence),
     )
 
 
-def traffic_seen(line: Line, transports: Mapping[int, Transport]) -> TrafficSeen:
-    """A second of counters; `transports` says how each leg travels."""
+def traffic_seen(line: Line, transports: Mapping[int, Transport], aside: list[SetAside]) -> TrafficSeen:
+    """A second of counters; `transports` says how each leg travels.
+
+    An entry that can't be goes to `aside`, and the others count: the line tells of all sites.
+    """
     return TrafficSeen(
-        from_us=line["from_us"],
-        to_us=line["to_us"],
-        feeds=tuple(
-            FeedTraffic(
-                feed["feed"],
-                feed["products"],
-                feed["bytes"],
-                tuple(feed["sizes"]),
-                feed["head"],
-                feed.get("epoch", ""),
-            )
-            for feed in line["feeds"]
-        ),
-        legs=tuple(_leg_traffic(leg, transports) for leg in line["legs"]),
-        sessions=tuple(_session_traffic(session) for session in line["sessions"]),
-        control_bytes=line["control_bytes"],
-        circuits=circuit_uses(line),
-        gone=frozenset(line.get("gone", ())),
+        from_us=clock_us(line["from_us"]),
+        to_us=clock_us(line["to_us"]),
+        feeds=each(_listed(line, "feeds"), _feed_traffic, "a feed's traffic", aside),
+        legs=each(_listed(line, "legs"), lambda leg: _leg_traffic(leg, transports), "a leg's traffic", aside),
+        sessions=each(_listed(line, "sessions"), _session_traffic, "a session", aside),
+        control_bytes=count(line["control_bytes"]),
+        circuits=each(_listed(line, "circuits"), circuit_use, "a circuit's traffic", aside),
+        gone=frozenset(each(_listed(line, "gone"), site_name, "a site that is gone", aside)),
+    )
+
+
+def resend_ended(line: Line) -> tuple[int, int, int, int]:
+    """What became of a resend: its number, products, bytes, and how many had expired."""
+    number, products, size_bytes, expired = (count(line[name]) for name in ("resend", "products", "bytes", "expired"))
+    return number, products, size_bytes, expired
+
+
+def told_fault(line: Line) -> FaultTold:
+    """Something that an operator should see."""
+    return {
+        "sentence": sentence(line["sentence"]),
+        "feed": maybe(line.get("feed"), feed_name),
+        "site": maybe(line.get("site"), site_name),
+    }
+
+
+def batch_ready(line: Line) -> BatchReady:
+    """A batch file to load."""
+    return BatchReady(word(line["batch"]), Path(line["path"]))
+
+
+def _feed_traffic(feed: Line) -> FeedTraffic:
+    return FeedTraffic(
+        feed=feed_name(feed["feed"]),
+        products=count(feed["products"]),
+        bytes=count(feed["bytes"]),
+        sizes=tuple(count(size) for size in entries(feed["sizes"], most=MOST_SIZES)),
+        head=count(feed["head"]),
+        epoch=epoch_of(feed["epoch"]) if feed.get("epoch") else "",
     )
 
 
@@ -314,42 +370,44 @@ def _leg(leg: Leg, multicast: MulticastSettings) -> Line:
 
 
 def _leg_traffic(leg: Line, transports: Mapping[int, Transport]) -> LegTraffic:
+    number = _leg_number(leg["leg"])
     return LegTraffic(
-        leg=leg["leg"],
-        feed=leg["feed"],
-        egress_bytes=leg["egress_bytes"],
-        repair_bytes=leg["repair_bytes"],
-        products=leg["products"],
-        product_bytes=leg["product_bytes"],
-        sites=leg["sites"],
-        backlog_bytes=leg["backlog_bytes"],
-        transport=transports.get(leg["leg"], Transport.UNICAST),
+        leg=number,
+        feed=feed_name(leg["feed"]),
+        egress_bytes=count(leg["egress_bytes"]),
+        repair_bytes=count(leg["repair_bytes"]),
+        products=count(leg["products"]),
+        product_bytes=count(leg["product_bytes"]),
+        sites=integer(leg["sites"], least=0, most=MOST_SITES),
+        backlog_bytes=count(leg["backlog_bytes"]),
+        transport=transports.get(number, Transport.UNICAST),
     )
 
 
 def _session_traffic(session: Line) -> SessionTraffic:
     return SessionTraffic(
-        site=session["site"],
-        clock_offset_us=session.get("clock_offset_us"),
-        clock_bound_us=session.get("clock_bound_us"),
-        round_trip_us=session.get("round_trip_us"),
-        feeds=tuple(
-            SiteProgress(
-                feed["feed"],
-                feed["settled_to"],
-                feed["pending"],
-                Transport(feed["transport"]),
-                feed["leg"],
-                feed.get("trouble"),
-                feed.get("late", 0),
-                _action_failed(feed.get("action_failed")),
-                feed.get("heartbeat_us"),
-                feed.get("heartbeat_waits_us"),
-            )
-            for feed in session["feeds"]
-        ),
+        site=site_name(session["site"]),
+        clock_offset_us=maybe(session.get("clock_offset_us"), _offset_us),
+        clock_bound_us=maybe(session.get("clock_bound_us"), count),
+        round_trip_us=maybe(session.get("round_trip_us"), count),
+        feeds=tuple(map(_progress, entries(session["feeds"], most=MOST_FEEDS))),
         streams=_streams(session),
         path=_path(session.get("path")),
+    )
+
+
+def _progress(feed: Any) -> SiteProgress:
+    return SiteProgress(
+        feed_name(feed["feed"]),
+        count(feed["settled_to"]),
+        count(feed["pending"]),
+        Transport(feed["transport"]),
+        _leg_number(feed["leg"]),
+        maybe(feed.get("trouble"), sentence),
+        count(feed.get("late", 0)),
+        _action_failed(feed.get("action_failed")),
+        maybe(feed.get("heartbeat_us"), clock_us),
+        maybe(feed.get("heartbeat_waits_us"), clock_us),
     )
 
 
@@ -357,14 +415,14 @@ def _action_failed(failed: Line | None) -> ActionFailed | None:
     if failed is None:
         return None
     return ActionFailed(
-        rule=failed["rule"],
-        exit=failed["exit"],
-        last_error=failed["last_error"],
-        product=failed["product"],
-        sequence=failed["sequence"],
-        epoch=failed.get("epoch"),
-        count=failed.get("count", 1),
-        others=tuple(failed.get("others", ())),
+        rule=sentence(failed["rule"]),
+        exit=maybe(failed["exit"], lambda status: integer(status, least=-(2**31), most=2**31 - 1)),
+        last_error=sentence(failed["last_error"]),
+        product=sentence(failed["product"]),
+        sequence=count(failed["sequence"]),
+        epoch=maybe(failed.get("epoch"), epoch_of),
+        count=count(failed.get("count", 1)),
+        others=tuple(count(other) for other in entries(list(failed.get("others", ())), most=MOST_SIZES)),
     )
 
 
@@ -372,13 +430,13 @@ def _path(path: Line | None) -> TcpPath | None:
     if path is None:
         return None
     return TcpPath(
-        least_round_trip_us=path["least_round_trip_us"],
-        sent_segments=path["sent_segments"],
-        resent_segments=path["resent_segments"],
-        rate_bps=path["rate_bps"],
-        is_lower_bound=path["is_lower_bound"],
-        congestion=path["congestion"],
-        path_mtu_bytes=path.get("path_mtu_bytes"),
+        least_round_trip_us=maybe(path["least_round_trip_us"], count),
+        sent_segments=count(path["sent_segments"]),
+        resent_segments=count(path["resent_segments"]),
+        rate_bps=count(path["rate_bps"]),
+        is_lower_bound=flag(path["is_lower_bound"]),
+        congestion=sentence(path["congestion"]),
+        path_mtu_bytes=maybe(path.get("path_mtu_bytes"), count),
     )
 
 
@@ -386,11 +444,43 @@ def _streams(session: Line) -> Streams | None:
     if "data_connections" not in session:
         return None
     return Streams(
-        open=session["data_connections"],
-        planned=session["data_connections_planned"],
-        reason=session["data_connections_reason"],
+        open=count(session["data_connections"]),
+        planned=count(session["data_connections_planned"]),
+        reason=sentence(session["data_connections_reason"]),
     )
 
 
+def _listed(line: Line, name: str) -> list[object]:
+    return entries(line.get(name, []), most=MOST_ENTRIES)
+
+
+def _leg_number(value: object) -> int:
+    return integer(value, least=0, most=2**32 - 1)
+
+
+def _offset_us(value: object) -> int:
+    return integer(value, least=-2 * OFFSET_MAX_US, most=2 * OFFSET_MAX_US)
+
+
+def _one_of(value: object, words: tuple[Word, ...]) -> Word:
+    found = next((one for one in words if one == value), None)
+    if found is None:
+        raise OutOfBounds(f"{value!r:.100} is none of {', '.join(words)}")
+    return found
+
+
+def _at(line: Line) -> datetime:
+    return from_us(clock_us(line["at_us"]))
+
+
 def _instant(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else from_us(microseconds)
+    return None if microseconds is None else from_us(origin_us(microseconds))
+
+
+SESSION_STATES: tuple[Literal["connected", "closed", "refused"], ...] = ("connected", "closed", "refused")
+LegState = Literal["joined", "left", "never-heard", "too-slow"]
+LEG_STATES: tuple[LegState, ...] = ("joined", "left", "never-heard", "too-slow")
+MOST_ENTRIES = 100_000
+MOST_FEEDS = 4_096
+MOST_SITES = 2**31 - 1
+MOST_SIZES = 64

@@ -1,8 +1,8 @@
 """Sites that say what can't be: told each time, written down once in a while."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
-from downburst.bounds import sentence, site_name
+from downburst.bounds import SetAside, sentence, site_name
 from downburst.clock import Clock
 from downburst.events import Event, SiteViolated
 from downburst_worker.node import Line
@@ -31,6 +31,17 @@ class ViolationDesk:
                 site=event.site,
                 next_step="look at its receiver; no other site is touched",
             )
+
+    async def set_aside(self, entries: Sequence[SetAside]) -> None:
+        """Entries of a line that do not count: laid to the sites that they name."""
+        # The first of each: a line holds as many as it likes.
+        for entry in {entry.site: entry for entry in reversed(entries)}.values():
+            text = sentence(entry.sentence)
+            if entry.site is not None:
+                self._say(SiteViolated(entry.site, self._clock.now(), text))
+            if self._is_due(entry.site or ""):
+                who = f" of site {entry.site}" if entry.site else ""
+                await self._write_down(f"what the node tells{who} does not count: {text}", site=entry.site)
 
     def _is_due(self, site: str) -> bool:
         now_s = self._clock.monotonic_s()

@@ -1,8 +1,10 @@
 """The node's answers about products and their ways, into the words of deliveries."""
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
+from downburst.bounds import ORIGIN_MAX_US, ORIGIN_MIN_US
 from downburst.browsing import Browse, Browsed
 from downburst.clock import from_us, to_us
 from downburst.deliveries import (
@@ -50,8 +52,8 @@ def whereabouts(answer: Line) -> Whereabouts:
         searched_to=answer["searched_to"],
         search_complete=answer["search_complete"],
         receipts_complete=answer["receipts_complete"],
-        receipts_since=None if since is None else from_us(since),
-        at=from_us(answer["at_us"]),
+        receipts_since=None if since is None else _date(since),
+        at=_date(answer["at_us"]),
     )
 
 
@@ -85,8 +87,8 @@ def product_facts(line: Line) -> ProductFacts:
         sequence=line["sequence"],
         product_id=line["product_id"],
         origin=line["origin"],
-        created_at=from_us(line["created_us"]),
-        stored_at=from_us(line["stored_us"]),
+        created_at=_date(line["created_us"]),
+        stored_at=_date(line["stored_us"]),
         size_bytes=line["size"],
         digest=line["digest"],
         feed_class=line["class"],
@@ -151,4 +153,9 @@ def _by_power(counts: dict[str, int]) -> dict[int, int]:
 
 
 def _instant(microseconds: int | None) -> Any:
-    return None if microseconds is None else from_us(microseconds)
+    return None if microseconds is None else _date(microseconds)
+
+
+def _date(microseconds: int) -> datetime:
+    """Logs and receipts of an earlier release may hold stamps that no date names: they are shown at the nearest."""
+    return from_us(min(max(microseconds, ORIGIN_MIN_US), ORIGIN_MAX_US))

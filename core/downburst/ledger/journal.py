@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select
 
+from downburst.bounds import added
 from downburst.ledger.rows import found, key_of, put_all
 from downburst.model import Fault, TrafficMinute
 from downburst.tables import faults, traffic_hours, traffic_minutes
@@ -48,8 +49,8 @@ class Traffic:
         for row in rows:
             before = known.get(key_of(traffic_minutes, row))
             if before is not None:
-                row["products"] += before["products"]
-                row["bytes"] += before["bytes"]
+                row["products"] = added(row["products"], before["products"])
+                row["bytes"] = added(row["bytes"], before["bytes"])
                 row["peak_1s_bytes"] = max(row["peak_1s_bytes"], before["peak_1s_bytes"])
             known[key_of(traffic_minutes, row)] = row
         put_all(self._connection, traffic_minutes, rows)
@@ -111,11 +112,12 @@ class Traffic:
         for row in rows:
             hour = {"feed": row["feed"], "hour": row["minute"] // 60, "products": 0, "bytes": 0}
             kept = hours.setdefault((row["feed"], row["minute"] // 60), hour)
-            kept["products"] += row["products"]
-            kept["bytes"] += row["bytes"]
+            kept["products"] = added(kept["products"], row["products"])
+            kept["bytes"] = added(kept["bytes"], row["bytes"])
         for before in found(self._connection, traffic_hours, list(hours.values())).values():
-            hours[before.feed, before.hour]["products"] += before.products
-            hours[before.feed, before.hour]["bytes"] += before.bytes
+            hour = hours[before.feed, before.hour]
+            hour["products"] = added(hour["products"], before.products)
+            hour["bytes"] = added(hour["bytes"], before.bytes)
         put_all(self._connection, traffic_hours, hours.values())
 
     def _of_feeds(self, feeds: Sequence[str], begin: int, end: int) -> list[TrafficMinute]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
+from downburst.bounds import added
 from downburst.clock import Clock
 from downburst.errors import Failure
 from downburst.ledger.audit import Audit
@@ -116,7 +117,7 @@ class Legs:
         for row in rows:
             before = known.get(key_of(leg_counters, row))
             if before is not None:
-                row |= {name: row[name] + before[name] for name in _ADDED}
+                row |= {name: added(row[name], before[name]) for name in _ADDED}
                 row["sites"] = max(row["sites"], before["sites"])
             known[key_of(leg_counters, row)] = row
         put_all(self._connection, leg_counters, rows)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from downburst.bounds import INTEGER_MAX
+from downburst.bounds import INTEGER_MAX, PRODUCTS_MAX
 from downburst.clock import Clock
 from downburst.ledger.exceptions import Exceptions
 from downburst.ledger.latency import Latency
@@ -78,13 +78,20 @@ class Frontiers:
             got_receipt = any(row[name] for name in _COUNTED)
             row["last_receipt_at"] = at if got_receipt else None
             if before is not None:
-                row |= {name: min(row[name] + before[name], INTEGER_MAX) for name in _COUNTED}
+                row |= {name: min(row[name] + before[name], most) for name, most in _COUNTED.items()}
                 row["settled_to"] = max(row["settled_to"], before["settled_to"])
                 row["last_receipt_at"] = row["last_receipt_at"] or before["last_receipt_at"]
             known[key_of(settled, row)] = row
         put_all(self._connection, settled, rows)
 
 
-_COUNTED = ("stored", "stored_bytes", "duplicates", "rejected", "expired")
+_COUNTED = {
+    "stored": PRODUCTS_MAX,
+    "stored_bytes": INTEGER_MAX,
+    "duplicates": PRODUCTS_MAX,
+    "rejected": PRODUCTS_MAX,
+    "expired": PRODUCTS_MAX,
+}
+"""What is counted, and how far: a site's products are summed over its feeds."""
 # More than a day of one batch a second; a batch file never waits longer than the node remembers to keep it.
 BATCHES_REMEMBERED = 200_000

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from downburst.bounds import SetAside
 from downburst.model import LatencyKind, Transport
-from downburst_latency.batch import SetAside, parse_batch, read_batch
+from downburst_latency.batch import parse_batch, read_batch
 from unit.latency.batches import document
 
 

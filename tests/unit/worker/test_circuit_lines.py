@@ -18,7 +18,7 @@ from downburst.circuits import (
 )
 from downburst_worker.circuit_lines import (
     circuit_told,
-    circuit_uses,
+    circuit_use,
     lease_line,
     rate_probe,
     reach_probe,
@@ -139,6 +139,5 @@ def test_events_and_uses_are_read() -> None:
         SOME_TIME,
         CircuitProblem("nothing came back", "probe", site="unl.edu"),
     )
-    assert circuit_uses({}) == ()
-    used = {"circuits": [{"lease": 17, "site": None, "out_bytes": 5, "in_bytes": 6}]}
-    assert circuit_uses(used) == (CircuitUse(17, None, 5, 6),)
+    used = {"lease": 17, "site": None, "out_bytes": 5, "in_bytes": 6}
+    assert circuit_use(used) == CircuitUse(17, None, 5, 6)

@@ -18,7 +18,7 @@ def failure(**more: Any) -> ActionFailed | None:
     session = {"site": "unl.edu", "data_connections": 0, "data_connections_planned": 0}
     session |= {"data_connections_reason": "", "feeds": [progress(**more)]}
     line = {"from_us": 0, "to_us": 1, "feeds": [], "legs": [], "control_bytes": 0, "gone": [], "sessions": [session]}
-    return traffic_seen(line, {}).sessions[0].feeds[0].action_failed
+    return traffic_seen(line, {}, []).sessions[0].feeds[0].action_failed
 
 
 @pytest.mark.parametrize(
