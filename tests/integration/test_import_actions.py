@@ -92,6 +92,32 @@ def test_finding_26_import_warns_of_patterns_that_differ_from_those_of_the_netwo
     assert "is the letter d" in told[2]
 
 
+def test_finding_26_import_asks_the_node_which_patterns_of_ldmd_conf_a_hub_has_otherwise(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    conf = tmp_path / "ldmd.conf"
+    conf.write_text(
+        "REQUEST IDS ^S[AP] up.example.edu\n"
+        "REQUEST HDS ^(.).\\1 up.example.edu\n"
+        "REQUEST NGRID ^[[=a=]] up.example.edu\n"
+        "REQUEST PPS ^\N{LATIN CAPITAL LETTER A WITH DIAERESIS}. up.example.edu\n"
+        "ALLOW IDS ^ldm\\d\\.example\\.edu$ .*\n"
+    )
+    with pytest.raises(SystemExit) as end:
+        main(["import", "ldm", "--ldmd-conf", str(conf), "--json"])
+    assert not end.value.code
+    found = json.loads(capsys.readouterr().out)
+    assert [one["feeds"] for one in found["ldm_sources"]] == ["IDS", "PPS"]
+    why = {int(one["at"].rpartition(":")[2]): one["why"] for one in found["no_equivalent"]}
+    assert sorted(why) == [2, 3, 5]
+    assert "a back-reference, which is not offered at character 6" in why[2]
+    assert "depends on a locale" in why[3]
+    assert "write [0-9]" in why[5]
+    differing = [one["as"] for one in found["remarks"] if one["at"].endswith(":4")]
+    assert differing
+    assert "are bytes to LDM" in differing[0]
+
+
 def test_a_file_that_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as end:
         main(["import", "ldm", "--ldmd-conf", str(SITE / "ldmd.conf"), "--pqact-conf", str(tmp_path / "gone")])

@@ -15,6 +15,7 @@ from downburst.errors import BadInput
 from downburst.ldm.action_file import ActionFiles, action_files
 from downburst.ldm.carried import settings_text
 from downburst.ldm.declared import declare
+from downburst.ldm.judged import Judged, judgements, patterns_of
 from downburst.ldm.registry import read_registry
 from downburst.ldm.server_file import read_server_file
 from downburst.yaml_text import yaml_text
@@ -43,7 +44,9 @@ def import_ldm(
     Example: downburst import ldm --ldmd-conf etc/ldmd.conf --registry etc/registry.xml --settings hub.toml
     """
     actions = _checked(pqact_conf) if pqact_conf else ActionFiles()
-    made = declare(read_server_file(ldmd_conf), actions, read_registry(registry) if registry else None)
+    statements = read_server_file(ldmd_conf)
+    keys = read_registry(registry) if registry else None
+    made = declare(statements, actions, keys, judged=judged_patterns(patterns_of(statements)))
     document = made.document()
     if settings is not None:
         _write(settings, settings_text(made.settings))
@@ -72,11 +75,21 @@ def _write(file: Path, text: str) -> None:
 
 def _checked(paths: Sequence[Path]) -> ActionFiles:
     """What a site's node makes of the files."""
-    command = [node_path(), "actions", "check", "--json", "--", *map(str, paths)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=CHECK_S)
+    return action_files(json.loads(_asked("actions", "check", "--json", "--", *map(str, paths))))
+
+
+def judged_patterns(patterns: Sequence[str]) -> dict[str, Judged]:
+    """What a hub's node makes of the patterns."""
+    return judgements(_asked("patterns", lines="".join(f"{pattern}\n" for pattern in patterns))) if patterns else {}
+
+
+def _asked(*arguments: str, lines: str = "") -> str:
+    """What the node prints; it ends with 1 where it has something to say."""
+    command = [node_path(), *arguments]
+    ran = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=CHECK_S)
     if ran.returncode not in (0, 1):
         raise BadInput(sentence_of(ran.stderr))
-    return action_files(json.loads(ran.stdout))
+    return ran.stdout
 
 
 CHECK_S = 60

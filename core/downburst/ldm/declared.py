@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from downburst.ldm.action_file import Action, ActionFiles, program
 from downburst.ldm.carried import AGES, listening, max_age_s, reason, rtstats_setting, setting_of
 from downburst.ldm.feed_types import ANY, each_feed, feed_type_name, parse_feed_type
 from downburst.ldm.hosts import host_matches, is_loopback, named_hosts
+from downburst.ldm.judged import Judged
 from downburst.ldm.lines import Spot
 from downburst.ldm.registry import size_bytes
 from downburst.ldm.server_file import LDM_PORT, Accept, Allow, Exec, Multicast, Request, Statement
@@ -28,6 +29,8 @@ class Declaration:
     settings: dict[str, Any] = field(default_factory=dict)
     remarks: list[dict[str, Any]] = field(default_factory=list)
     no_equivalent: list[dict[str, Any]] = field(default_factory=list)
+    judged: Mapping[str, Judged] = field(default_factory=dict)
+    """By pattern, what a hub's node says of it; those that are not here are as good as LDM's."""
 
     def document(self) -> dict[str, Any]:
         """All parts that are not empty."""
@@ -53,10 +56,14 @@ class Declaration:
 
 
 def declare(
-    statements: Sequence[Statement], actions: ActionFiles | None = None, registry: dict[str, str] | None = None
+    statements: Sequence[Statement],
+    actions: ActionFiles | None = None,
+    registry: dict[str, str] | None = None,
+    *,
+    judged: Mapping[str, Judged] | None = None,
 ) -> Declaration:
     """Everything the files say, each line either declared or among what has no equivalent."""
-    made, registry = Declaration(), registry or {}
+    made, registry = Declaration(judged=judged or {}), registry or {}
     _registry(made, registry)
     _feeds(made, statements)
     _logs(made, registry)
@@ -256,15 +263,12 @@ def _are_usable(made: Declaration, line: Allow) -> bool:
 
 def _is_usable(made: Declaration, spot: Spot, pattern: str) -> bool:
     """LDM takes expressions that a hub refuses, since they are never meant or can't be matched in linear time."""
-    found = UNUSABLE.search(re.sub(r"\[\^?\]?[^]]*\]", "", pattern))
-    if found:
-        why = f"patterns have no {found[0]}: " + (
-            "back-references can't be matched in linear time"
-            if found[0][1].isdigit()
-            else "LDM reads it as the letter itself; a hub refuses it, so write down what is meant"
-        )
-        made.without(spot, pattern, why)
-    return found is None
+    judged = made.judged.get(pattern, Judged())
+    if judged.refused:
+        made.without(spot, pattern, judged.refused)
+    if judged.differs:
+        made.remark(spot, pattern, judged.differs)
+    return judged.refused is None
 
 
 def _allow_text(line: Allow) -> str:
@@ -301,5 +305,3 @@ CLASSES = {
     "UNIWISC": "bulk",
 }
 """Priorities to begin with; what is not here are observations and bulletins."""
-
-UNUSABLE = re.compile(r"\\[1-9]|\\[A-Za-z](?<!\\[wWsSbB])")

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from downburst.cli import main
+from downburst.cli import importing, main
 from downburst.ldm.carried import settings_text
 from downburst.ldm.declared import declare
+from downburst.ldm.judged import Judged
 from downburst.ldm.lines import read_lines
 from downburst.ldm.server_file import read_server_file
 from downburst.ldm.volumes import MEGABYTES_PER_HOUR, SMALLEST_LOG_BYTES
@@ -19,6 +20,12 @@ from downburst_ingest.idd_mix import IDD_2024
 
 SITE = Path(__file__).parent / "site"
 ALL = ["import", "ldm", "--ldmd-conf", str(SITE / "ldmd.conf")]
+
+
+@pytest.fixture(autouse=True)
+def no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node is asked in the integration tests."""
+    monkeypatch.setattr(importing, "judged_patterns", lambda patterns: {})
 
 
 def ended(*argv: str) -> int:
@@ -75,16 +82,15 @@ def test_sites_get_the_feeds_that_the_first_line_gives_them() -> None:
 
 
 def test_what_has_no_equivalent_is_told_with_a_reason_and_its_line() -> None:
-    found = declare(read_server_file(SITE / "ldmd.conf")).document()["no_equivalent"]
+    judged = {r"/p(N0R|N0Q)(\d+)": Judged(refused="\\d is not offered")}
+    found = declare(read_server_file(SITE / "ldmd.conf"), judged=judged).document()["no_equivalent"]
     why = {one["line"].split()[0] + " " + one["line"].split()[1]: one for one in found if " " in one["line"]}
     assert "actions" in why["EXEC pqact"]["why"]
     assert "systemd" in why["EXEC /opt/local/bin/watchdog"]["why"]
     assert "planned" in why["MULTICAST NGRID"]["why"]
     assert why["EXEC pqact"]["at"] == f"{SITE / 'ldmd.conf'}:5"
     patterns = [one["why"] for one in found if one["line"] == r"/p(N0R|N0Q)(\d+)"]
-    assert patterns == [
-        r"patterns have no \d: LDM reads it as the letter itself; a hub refuses it, so write down what is meant"
-    ]
+    assert patterns == ["\\d is not offered"]
 
 
 def test_finding_20_every_line_is_carried_over_or_named() -> None:

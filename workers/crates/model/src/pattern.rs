@@ -45,6 +45,13 @@ impl Pattern {
             .map_err(|_| PatternError { reason: TOO_LARGE.to_owned(), position: 1 })
     }
 
+    /// Where a pattern that [`parse`](Self::parse) takes matches other ids than for LDM, which has the C library match bytes.
+    pub fn difference(text: &str) -> Option<&'static str> {
+        (!text.is_ascii()).then_some(
+            "characters that are not ASCII are bytes to LDM, so that a dot is half of one and a bracket knows its halves",
+        )
+    }
+
     /// True if the pattern matches anywhere in `id`.
     pub fn matches(&self, id: &str) -> bool {
         self.0.is_match(id)

@@ -15,6 +15,7 @@ pub mod hub;
 pub mod ldm_tools;
 mod lines;
 pub mod log_tools;
+pub mod patterns;
 pub mod reconnect;
 mod recovery;
 mod signals;

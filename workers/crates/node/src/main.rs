@@ -56,6 +56,9 @@ enum Role {
     /// Ask LDM servers, as ldmping and notifyme do.
     #[command(subcommand)]
     Ldm(LdmTool),
+    /// Read patterns from standard input, a line each, and say which a hub refuses and which match other ids than LDM's. Ends with 1 if
+    /// any is refused.
+    Patterns,
     /// What this host can do for circuits.
     #[command(subcommand)]
     Circuits(CircuitTool),
@@ -182,6 +185,7 @@ fn main() -> ExitCode {
         Role::Hub => drive(hub_runtime(), hub()),
         Role::Circuits(CircuitTool::ProbeHost { json }) => probe_host(json),
         Role::Ldm(tool) => downburst_node::ldm_tools::run(&tool),
+        Role::Patterns => downburst_node::patterns::run(),
         Role::Actions(tool) => downburst_node::actions::tools::run(&tool),
         Role::Scour(arguments) => downburst_node::actions::tools::run_scour(&arguments),
         Role::Log(tool) => downburst_node::log_tools::run(&tool),

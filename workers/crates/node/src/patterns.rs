@@ -1,0 +1,46 @@
+//! `downburst-node patterns`: what a hub makes of the patterns of LDM's files. `downburst import ldm` asks, so that there is one judgement.
+use std::io::{self, BufRead as _, Write as _};
+use std::process::ExitCode;
+
+use downburst_model::Pattern;
+use serde_json::{Value, json};
+
+/// Reads patterns from standard input, a line each, and prints a JSON object for each. Ends with 1 if any is refused, with 2 if there
+/// is no text to read.
+pub fn run() -> ExitCode {
+    let mut well = true;
+    let mut out = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let Ok(pattern) = line else {
+            eprintln!("downburst-node: the patterns are no UTF-8; write them in UTF-8");
+            return ExitCode::from(2);
+        };
+        let judged = judged(&pattern);
+        well &= judged.get("refused").is_some_and(Value::is_null);
+        if writeln!(out, "{judged}").is_err() {
+            break;
+        }
+    }
+    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// `refused`: why a hub does not take it. `differs`: where it matches other ids than LDM's.
+fn judged(pattern: &str) -> Value {
+    let refused = Pattern::parse(pattern).err().map(|error| error.to_string());
+    let differs = Pattern::difference(pattern).filter(|_| refused.is_none());
+    json!({ "pattern": pattern, "refused": refused, "differs": differs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finding_26_what_differs_from_ldm_is_said_of_each_pattern() {
+        assert_eq!(judged("^S[AP]"), json!({"pattern": "^S[AP]", "refused": null, "differs": null}));
+        let refused = judged(r"^(.)\1")["refused"].to_string();
+        assert!(refused.contains("a back-reference") && refused.contains("character 5"), "{refused}");
+        assert!(judged("^[[=a=]]")["refused"].to_string().contains("locale"));
+        assert!(judged("^Ä.$")["differs"].to_string().contains("are bytes to LDM"));
+    }
+}
