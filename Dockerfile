@@ -59,7 +59,7 @@ RUN /opt/downburst/bin/pip install --no-cache-dir --no-deps --no-build-isolation
 
 FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 7370 --home-dir /var/lib/downburst --shell /usr/sbin/nologin downburst \
-    && install -d -o downburst -g downburst -m 0750 /var/lib/downburst /var/lib/downburst-tokens
+    && install -d -o downburst -g downburst -m 0700 /var/lib/downburst /var/lib/downburst-tokens
 COPY --from=python-build /opt/downburst /opt/downburst
 COPY --from=page /page /usr/share/downburst/dashboard
 COPY --from=programs /programs/ /usr/local/bin/

@@ -98,7 +98,7 @@ def restore(settings: Settings, source: Path, *, migrated: bool = True) -> Manif
             "or name another directory with --data-dir"
         )
     try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _open(source) as archive:
             _manifest(archive, source)
             _restore(settings, manifest, _members(archive, manifest, source), migrated=migrated)

@@ -90,7 +90,7 @@ class DirectorySource:
     def _prepare(self) -> None:
         for part in (DONE, FAILED, TAKEN):
             try:
-                (self._directory / part).mkdir(parents=True, exist_ok=True)
+                _make_readable(self._directory / part)
             except OSError as error:
                 raise NotWritable(
                     f"the watched directory {self._directory} can't be used ({error.strerror}); "
@@ -195,8 +195,16 @@ def _text(relative: Path) -> str:
 
 
 def _move(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_readable(target.parent)
     source.rename(target)
+
+
+def _make_readable(wanted: Path) -> None:
+    """Makes a directory for whoever reads the one it lies in, whatever the hub keeps for itself elsewhere."""
+    if not wanted.is_dir():
+        _make_readable(wanted.parent)
+        wanted.mkdir(exist_ok=True)
+        wanted.chmod(wanted.parent.stat().st_mode & 0o755)
 
 
 def _free_name(wanted: Path) -> Path:

@@ -1,8 +1,10 @@
 """A whole hub asked too much, too slowly and from too many connections: it refuses, and goes on for all others."""
 
 import json
+import os
 import re
 import socket
+import stat
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -186,6 +188,21 @@ def test_finding_12_a_proxy_that_is_named_is_believed(starter: Starter, monkeypa
     monkeypatch.setenv("DOWNBURST_ACCESS__PROXIES", '["127.0.0.0/8"]')
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
     assert forwarded(starter.hub()) == "203.0.113.9"
+
+
+def test_finding_09_nothing_that_a_whole_hub_keeps_is_open_to_others(starter: Starter) -> None:
+    before = os.umask(0o022)
+    try:
+        hub = starter.hub()
+    finally:
+        os.umask(before)
+    hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
+    hub.ask("PUT", "/v1/feeds/NGRID/products/x", 201, content=b"x" * 2_000_000)
+    kept = [hub.directory, *hub.directory.rglob("*")]
+    names = {path.name for path in kept}
+    assert {"ledger.sqlite", "operator.token", "hub.lock", "node"} <= names
+    is_open = [path for path in kept if not path.is_socket() and stat.S_IMODE(path.lstat().st_mode) & 0o077]
+    assert is_open == []
 
 
 LIMITS = {"HEAD_S": "1", "BODY_S": "1", "STALLED_S": "1", "CONNECTIONS_PER_ADDRESS": "16"}

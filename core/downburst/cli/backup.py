@@ -11,7 +11,7 @@ import typer
 from downburst.backup import Manifest, back_up, inspect
 from downburst.backup import restore as restore_from
 from downburst.cli.client import AsJson, show
-from downburst.cli.hub import DataDir, SettingsFile, chosen_settings
+from downburst.cli.hub import DataDir, SettingsFile, chosen_settings, keep_private
 from downburst.clock import SystemClock
 
 BackupFile = Annotated[Path, typer.Argument(help="The backup.")]
@@ -54,6 +54,7 @@ def restore(
     Example: downburst restore --check /backups/hub.dbb
     """
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    keep_private()
     manifest = inspect(file) if check else restore_from(chosen_settings(settings, data_dir=data_dir), file)
     done = "whole" if check else "restored; start it: downburst hub"
     show(asdict(manifest)) if as_json else print(f"{file}: {_sentence(manifest)}; {done}")

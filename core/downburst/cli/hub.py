@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from downburst.cli.client import AsJson, show
 from downburst.errors import BadInput
+from downburst.host.privacy import PRIVATE_UMASK
 from downburst.ledger import migrate_ledger, standing_of
 from downburst.settings import Settings, load_settings
 from downburst.wiring import make_data_dir, node_binary, serve
@@ -39,6 +41,7 @@ def hub(
 
     Example: downburst hub --data-dir /var/lib/downburst --sites 0.0.0.0:7370
     """
+    keep_private()
     _log_to_stderr()
     logging.getLogger("downburst.node").setLevel(logging.INFO if verbose else logging.WARNING)
     asyncio.run(serve(chosen_settings(settings, data_dir=data_dir, http=http, sites=sites, ledger_url=ledger)))
@@ -73,6 +76,7 @@ def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: L
 
     Example: DOWNBURST_SENDER__PUBLIC=sender1.example.edu:7370 downburst sender --settings /etc/downburst/hub.toml
     """
+    keep_private()
     _log_to_stderr()
     asyncio.run(serve_sender(chosen_settings(settings, data_dir=data_dir, ledger_url=ledger)))
 
@@ -109,6 +113,7 @@ def migrate(
     if check:
         _check_schema(chosen, as_json=as_json)
         return
+    keep_private()
     if chosen.ledger_url == "":
         make_data_dir(chosen)
     before, now = migrate_ledger(chosen.url_of_ledger)
@@ -131,6 +136,11 @@ def _check_schema(chosen: Settings, *, as_json: bool) -> None:
         print(f"the ledger is up to date (schema {found.found})")
     if found.pending:
         raise typer.Exit(1)
+
+
+def keep_private() -> None:
+    """Whatever this process and its children make is for their user alone: ledger, keys, products, logs."""
+    os.umask(PRIVATE_UMASK)
 
 
 def _log_to_stderr() -> None:
