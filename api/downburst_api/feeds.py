@@ -76,7 +76,13 @@ async def change_feed(
 @router.delete("/{feed}", status_code=204)
 async def remove_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
     """Forgets a feed and the subscriptions to it."""
-    await hub.ledger.write(lambda book: book.feeds.remove(_seen(book, feed, unchanged).name))
+
+    def remove(book: Book) -> None:
+        if feed not in book.feeds.misnamed():
+            _seen(book, feed, unchanged)
+        book.feeds.remove(feed)
+
+    await hub.ledger.write(remove)
     hub.live.forget_feed(feed)
     await _announce(hub)
     hub.bus.publish(SubscriptionsChanged())

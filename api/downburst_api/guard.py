@@ -28,6 +28,9 @@ def install(app: FastAPI, gate: Gate, limits: LimitSettings, routes: Iterable[tu
     without, idle = sorted(known - RULES.keys()), sorted(RULES.keys() - known)
     if without or idle:
         raise RuntimeError(f"routes without a rule: {without}; rules without a route: {idle}")
+    unclear = sorted(route for route, rule in RULES.items() if not rule.is_complete)
+    if unclear:
+        raise RuntimeError(f"rules that don't say whose objects a site's administrator may name: {unclear}")
     app.add_middleware(Guard, gate=gate, limits=limits)
 
 

@@ -19,6 +19,19 @@ class Own(Enum):
     """The route itself shows what concerns the site."""
 
 
+class Object(Enum):
+    """What a request may name that belongs to one tenant: a site's administrator gets the site's own."""
+
+    SITE = auto()
+    FEED = auto()
+    """One that the site's allow list covers; another is answered for like one that is not there."""
+    LIMIT = auto()
+    """Products of a feed: those that the site's limits grant."""
+    USER = auto()
+    ITEM = auto()
+    """A numbered or named thing of a site: its subscription, window, receiver."""
+
+
 class Holds(Enum):
     """What a request holds of its tenant's budget while it is answered."""
 
@@ -39,18 +52,28 @@ class Rule:
     known: bool = False
     """Whether at least somebody has to be signed in."""
     holds: Holds = Holds.BODY
+    objects: tuple[Object, ...] | None = None
+    """Said by every rule that lets strangers or sites' administrators in; a test asks for those of others."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it says whose objects whoever it lets in may name."""
+        return self.objects is not None or (self.scope is not None and self.own is Own.NEVER)
 
 
-EVERYBODY = Rule(None)
-SIGNED_IN = Rule(None, known=True)
-LATENCY = Rule(Scope.LATENCY, Own.QUERY)
+EVERYBODY = Rule(None, objects=())
+SIGNED_IN = Rule(None, known=True, objects=())
+LATENCY = Rule(Scope.LATENCY, Own.QUERY, objects=(Object.SITE, Object.FEED))
+LISTED = Rule(Scope.READ, Own.QUERY, objects=(Object.SITE, Object.FEED))
+PRODUCTS = Rule(Scope.READ, Own.QUERY, objects=(Object.SITE, Object.FEED, Object.LIMIT))
 PUBLISHED = Rule(Scope.LATENCY)
 READ = Rule(Scope.READ)
 DETAILS = Rule(Scope.DETAILS)
 OPERATE = Rule(Scope.OPERATE)
 ADMIN = Rule(Scope.ADMIN)
-SITE_READS = Rule(Scope.DETAILS, Own.PATH)
-SITE_CHANGES = Rule(Scope.OPERATE, Own.PATH)
+SITE_READS = Rule(Scope.DETAILS, Own.PATH, objects=(Object.SITE,))
+SITE_CHANGES = Rule(Scope.OPERATE, Own.PATH, objects=(Object.SITE,))
+SITE_ITEM = Rule(Scope.OPERATE, Own.PATH, objects=(Object.SITE, Object.ITEM))
 
 RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/"): EVERYBODY,
@@ -81,11 +104,11 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/v1/access-requests"): OPERATE,
     ("POST", "/v1/access-requests/{number}/approval"): OPERATE,
     ("POST", "/v1/access-requests/{number}/refusal"): OPERATE,
-    ("GET", "/v1/alarms"): Rule(Scope.READ, Own.QUERY),
+    ("GET", "/v1/alarms"): LISTED,
     ("GET", "/v1/silences"): READ,
     ("POST", "/v1/silences"): OPERATE,
     ("DELETE", "/v1/silences/{number}"): OPERATE,
-    ("GET", "/v1/objectives"): Rule(Scope.READ, Own.QUERY),
+    ("GET", "/v1/objectives"): LISTED,
     ("PUT", "/v1/feeds/{feed}/objectives/{site}"): OPERATE,
     ("DELETE", "/v1/feeds/{feed}/objectives/{site}"): OPERATE,
     ("GET", "/v1/alarm-receivers"): OPERATE,
@@ -104,7 +127,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("GET", "/v1/volume/history"): LATENCY,
     ("GET", "/v1/tree"): PUBLISHED,
     ("GET", "/v1/plans"): READ,
-    ("GET", "/v1/feeds"): Rule(Scope.READ, Own.FILTERED),
+    ("GET", "/v1/feeds"): Rule(Scope.READ, Own.FILTERED, objects=(Object.FEED,)),
     ("POST", "/v1/feeds"): OPERATE,
     ("GET", "/v1/feeds/{feed}"): READ,
     ("PUT", "/v1/feeds/{feed}"): OPERATE,
@@ -114,11 +137,11 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("PUT", "/v1/feeds/{feed}/pin"): OPERATE,
     ("DELETE", "/v1/feeds/{feed}/pin"): OPERATE,
     ("PUT", "/v1/feeds/{feed}/products/{product_id:anytext}"): Rule(Scope.INGEST, holds=Holds.UPLOAD),
-    ("GET", "/v1/feeds/{feed}/distribution"): Rule(Scope.READ, Own.QUERY),
-    ("POST", "/v1/feeds/{feed}/pattern-test"): Rule(Scope.READ, Own.QUERY),
-    ("GET", "/v1/products"): Rule(Scope.READ, Own.QUERY),
-    ("GET", "/v1/products/trace"): Rule(Scope.READ, Own.QUERY),
-    ("GET", "/v1/deliveries"): Rule(Scope.READ, Own.QUERY),
+    ("GET", "/v1/feeds/{feed}/distribution"): PRODUCTS,
+    ("POST", "/v1/feeds/{feed}/pattern-test"): PRODUCTS,
+    ("GET", "/v1/products"): PRODUCTS,
+    ("GET", "/v1/products/trace"): PRODUCTS,
+    ("GET", "/v1/deliveries"): LISTED,
     ("GET", "/v1/sites"): DETAILS,
     ("POST", "/v1/sites"): OPERATE,
     ("GET", "/v1/sites/{site}"): SITE_READS,
@@ -128,21 +151,21 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("PUT", "/v1/sites/{site}/endpoint"): SITE_CHANGES,
     ("GET", "/v1/sites/{site}/silences"): SITE_READS,
     ("POST", "/v1/sites/{site}/silences"): SITE_CHANGES,
-    ("DELETE", "/v1/sites/{site}/silences/{number}"): SITE_CHANGES,
+    ("DELETE", "/v1/sites/{site}/silences/{number}"): SITE_ITEM,
     ("GET", "/v1/sites/{site}/alarm-receivers"): SITE_CHANGES,
     ("POST", "/v1/sites/{site}/alarm-receivers"): SITE_CHANGES,
-    ("DELETE", "/v1/sites/{site}/alarm-receivers/{receiver}"): SITE_CHANGES,
-    ("POST", "/v1/sites/{site}/alarm-receivers/{receiver}/test"): SITE_CHANGES,
+    ("DELETE", "/v1/sites/{site}/alarm-receivers/{receiver}"): SITE_ITEM,
+    ("POST", "/v1/sites/{site}/alarm-receivers/{receiver}/test"): SITE_ITEM,
     ("POST", "/v1/sites/{site}/tokens"): SITE_CHANGES,
     ("DELETE", "/v1/sites/{site}/credentials"): SITE_CHANGES,
     ("POST", "/v1/sites/{site}/credentials/replacement"): SITE_CHANGES,
     ("GET", "/v1/subscriptions"): READ,
     ("DELETE", "/v1/subscriptions/{subscription}"): OPERATE,
     ("GET", "/v1/sites/{site}/subscriptions"): SITE_READS,
-    ("POST", "/v1/sites/{site}/subscriptions"): SITE_CHANGES,
-    ("DELETE", "/v1/sites/{site}/subscriptions/{subscription}"): SITE_CHANGES,
+    ("POST", "/v1/sites/{site}/subscriptions"): Rule(Scope.OPERATE, Own.PATH, objects=(Object.SITE, Object.FEED)),
+    ("DELETE", "/v1/sites/{site}/subscriptions/{subscription}"): SITE_ITEM,
     ("POST", "/v1/resends"): OPERATE,
-    ("GET", "/v1/resends"): Rule(Scope.READ, Own.QUERY),
+    ("GET", "/v1/resends"): LISTED,
     ("GET", "/v1/resends/{resend}"): READ,
     ("DELETE", "/v1/resends/{resend}"): OPERATE,
     ("GET", "/v1/upstreams"): DETAILS,

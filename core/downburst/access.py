@@ -13,8 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 
-from downburst.errors import BadInput, BadName
-from downburst.names import check_site_name
+from downburst.errors import BadInput
+from downburst.names import check_site_name, check_user_name
 
 
 class Role(StrEnum):
@@ -178,13 +178,6 @@ class Caller:
     def may(self, scope: Scope) -> bool:
         """Whether it has the scope."""
         return scope in self.scopes
-
-
-def check_user_name(name: str) -> str:
-    """1 to 64 letters, digits, and `. _ @ + -`."""
-    if not 1 <= len(name) <= 64 or not all(char.isascii() and (char.isalnum() or char in "._@+-") for char in name):
-        raise BadName(f"{name[:80]!r} can't be a user's name; use 1 to 64 letters, digits and . _ @ + -")
-    return name
 
 
 def check_role(role: Role, site: str | None) -> None:

@@ -4,14 +4,27 @@ from downburst.errors import BadName
 
 
 def check_feed_name(text: str) -> str:
-    """1 to 64 printable ASCII characters without blanks and slashes, for example IDS|DDPLUS."""
+    """1 to 64 letters, digits and `| _ . - + ~ ! : , @`, a letter or digit first, for example IDS|DDPLUS.
+
+    What stands for something else in paths, patterns, shells and tables is no name: `.`, `..`, `*`, `=cmd`, `-r`.
+    """
     length = len(_utf8(text, "feed name"))
     if not 1 <= length <= 64:
         raise BadName(f"a feed name has 1 to 64 characters, this one has {length}; choose a shorter one")
-    bad = next((char for char in text if not _graphic(char) or char in "/\\"), None)
+    bad = next((char for char in text if not _alphanumeric(char) and char not in _FEED_MARKS), None)
     if bad is not None:
-        raise BadName(f"the feed name {text!r} holds {bad!r}; use printable ASCII without blanks and slashes")
+        raise BadName(f"the feed name {text!r} holds {bad!r}; use letters, digits and {' '.join(_FEED_MARKS)}")
+    if not _alphanumeric(text[0]):
+        raise BadName(f"the feed name {text!r} begins with {text[0]!r}; begin it with a letter or digit")
     return text
+
+
+def is_feed_name(text: str) -> bool:
+    """Whether a feed may bear this name; ledgers of earlier releases hold others."""
+    try:
+        return check_feed_name(text) == text
+    except BadName:
+        return False
 
 
 def check_product_id(text: str) -> str:
@@ -44,6 +57,27 @@ def check_site_name(text: str) -> str:
     return text
 
 
+def check_user_name(text: str) -> str:
+    """1 to 64 letters, digits and `. _ @ + -`, a letter or digit first; none that the hub uses for itself."""
+    good = 1 <= len(text) <= 64 and all(_alphanumeric(char) or char in "._@+-" for char in text)
+    if not good or not _alphanumeric(text[0]):
+        raise BadName(
+            f"{text[:80]!r} can't be a user's name; "
+            "use 1 to 64 letters, digits and . _ @ + -, a letter or digit first"
+        )
+    if text.lower() in _OWN_NAMES:
+        raise BadName(f"{text!r} can't be a user's name: the hub calls itself, or a stranger, so; choose another one")
+    return text
+
+
+def is_user_name(text: str) -> bool:
+    """Whether a user may bear this name; ledgers of earlier releases hold others."""
+    try:
+        return check_user_name(text) == text
+    except BadName:
+        return False
+
+
 def check_origin(text: str) -> str:
     """At most 255 printable ASCII characters."""
     if len(text) > 255 or not all(_graphic(char) for char in text):
@@ -62,8 +96,15 @@ def _graphic(char: str) -> bool:
     return "!" <= char <= "~"
 
 
+def _alphanumeric(char: str) -> bool:
+    return char.isascii() and char.isalnum()
+
+
 def _control(char: str) -> bool:
     return ord(char) < 0x20 or 0x7F <= ord(char) <= 0x9F
 
 
+_FEED_MARKS = "|_.-+~!:,@"
+_OWN_NAMES = frozenset({"local", "hub", "nobody"})
+"""Rights go by the name of who asks, and the hub's own user is called `local`."""
 _SITE_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789.-")

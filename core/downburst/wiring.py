@@ -23,6 +23,7 @@ from downburst.circuits import FINISHED, Circuit
 from downburst.clock import Clock, SystemClock
 from downburst.errors import AlreadyRunning, DownburstError, Failure, LedgerAway, NotWritable, PortInUse
 from downburst.events import FaultSeen
+from downburst.host.privacy import make_private
 from downburst.kafka.batches import BatchReader, BatchSender
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Book, Ledger
@@ -132,6 +133,7 @@ class Hub:
         self._stack.callback(self._ledger.close)
         self._ledger.hold()
         self._live.remember(await self._ledger.read(lambda book: book.traffic.totals()))
+        await self._report_names()
         self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
         self._agent = Agent(
             settings=settings,
@@ -162,6 +164,19 @@ class Hub:
                 "free space, or keep fewer hours: downburst log advise says what each feed takes",
             )
         self._app = create_app(self._runtime())
+
+    async def _report_names(self) -> None:
+        feeds, users = await self._ledger.read(lambda book: (book.feeds.misnamed(), book.users.misnamed()))
+        for name in feeds:
+            await self._say(
+                f"the feed {name!r} has a name that is taken no more, and is set aside: nothing goes into it or out",
+                "make another feed and subscriptions to it, then remove this one: downburst feeds remove",
+            )
+        for name in users:
+            await self._say(
+                f"the user {name!r} has a name that is taken no more, and can't sign in",
+                "invite the person under another name, then remove this one: downburst users remove",
+            )
 
     async def _open_bus(self) -> Bus:
         if not self._settings.kafka.servers:
@@ -348,11 +363,12 @@ class Pages:
 
 
 def make_data_dir(settings: Settings) -> None:
-    """Makes the data directory and the ones inside; one sentence if it can't be written."""
+    """Makes the data directory and the ones inside, for the hub's user alone; one sentence if it can't be written."""
     directory = settings.data_dir
     try:
         for wanted in (directory, settings.node_dir, settings.batch_dir, settings.spool_dir):
-            wanted.mkdir(parents=True, exist_ok=True)
+            wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(directory, apart=settings.watch.directory)
         probe = directory / ".writable"
         probe.touch()
         probe.unlink()

@@ -12,6 +12,7 @@ from downburst.access_tables import access_tokens, login_links, login_sessions, 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, BadInput, NotFound, Refused
 from downburst.ledger.audit import Audit
+from downburst.names import is_user_name
 from downburst.tables import sites
 
 
@@ -25,12 +26,17 @@ class Users:
 
     def all(self) -> list[User]:
         """Every user, by name."""
-        return [_user(row) for row in self._connection.execute(select(users).order_by(users.c.name))]
+        query = select(users).order_by(users.c.name)
+        return [_user(row) for row in self._connection.execute(query) if is_user_name(row.name)]
+
+    def misnamed(self) -> list[str]:
+        """Names that an earlier release took and this one does not: such users can't sign in until made anew."""
+        return [name for name in self._connection.scalars(select(users.c.name)) if not is_user_name(name)]
 
     def find(self, name: str) -> User | None:
         """The user, if there is one."""
         row = self._connection.execute(select(users).where(users.c.name == name)).one_or_none()
-        return None if row is None else _user(row)
+        return None if row is None or not is_user_name(row.name) else _user(row)
 
     def one(self, name: str) -> User:
         """The user; a name nobody has is refused."""
@@ -70,10 +76,11 @@ class Users:
 
     def remove(self, name: str) -> None:
         """Forgets a user with the sessions; what the audit says of it stays."""
-        before = self.one(name)
-        self._keep_an_admin(before, None)
+        before = None if name in self.misnamed() else self.one(name)
+        if before is not None:
+            self._keep_an_admin(before, None)
         self._connection.execute(delete(users).where(users.c.name == name))
-        self._audit.record("user", name, "removed", before=_shown(before))
+        self._audit.record("user", name, "removed", before=None if before is None else _shown(before))
 
     def has_admin(self) -> bool:
         """Whether somebody can sign in as an administrator."""

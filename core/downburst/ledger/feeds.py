@@ -10,6 +10,7 @@ from downburst.errors import AlreadyThere, UnknownFeed
 from downburst.ledger.audit import Audit
 from downburst.ledger.plans import Legs
 from downburst.model import DuplicateRule, Durability, Feed, FeedClass
+from downburst.names import is_feed_name
 from downburst.tables import feeds
 
 
@@ -23,12 +24,17 @@ class Feeds:
 
     def all(self) -> list[Feed]:
         """Every feed, by name."""
-        return [_feed(row) for row in self._connection.execute(select(feeds).order_by(feeds.c.name))]
+        query = select(feeds).order_by(feeds.c.name)
+        return [_feed(row) for row in self._connection.execute(query) if is_feed_name(row.name)]
+
+    def misnamed(self) -> list[str]:
+        """Names that an earlier release took and this one does not: such feeds are set aside until removed."""
+        return [name for name in self._connection.scalars(select(feeds.c.name)) if not is_feed_name(name)]
 
     def find(self, name: str) -> Feed | None:
         """The feed, if there is one."""
         row = self._connection.execute(select(feeds).where(feeds.c.name == name)).one_or_none()
-        return None if row is None else _feed(row)
+        return None if row is None or not is_feed_name(row.name) else _feed(row)
 
     def one(self, name: str) -> Feed:
         """The feed; a name nobody made is answered with the near ones."""
@@ -56,7 +62,7 @@ class Feeds:
 
     def remove(self, name: str) -> None:
         """Forgets a feed and the subscriptions to it; its plans and latencies stay as history."""
-        before = self.one(name)
+        before = None if name in self.misnamed() else self.one(name)
         self._connection.execute(delete(feeds).where(feeds.c.name == name))
         self._audit.record("feed", name, "removed", before=before)
 

@@ -9,6 +9,7 @@ from downburst.clock import Clock
 from downburst.errors import NotFound
 from downburst.ledger.audit import Audit
 from downburst.model import IdFilter, Resend, ResendKind, ResendState
+from downburst.names import is_feed_name
 from downburst.tables import resends
 
 
@@ -54,7 +55,7 @@ class Resends:
     def waiting(self) -> list[Resend]:
         """Every resend that is not finished, oldest first."""
         query = select(resends).where(resends.c.state == ResendState.WAITING.value).order_by(resends.c.id)
-        return [_resend(row) for row in self._connection.execute(query)]
+        return [_resend(row) for row in self._connection.execute(query) if is_feed_name(row.feed)]
 
     def finish(self, number: int, *, products: int, size_bytes: int, expired: int) -> bool:
         """Notes what a resend that waited has brought; False if it was ended or forgotten before."""

@@ -3,12 +3,13 @@
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, NotFound
 from downburst.ledger.audit import Audit
 from downburst.model import CircuitAttachment, Place, Site, Subscription
+from downburst.names import is_feed_name
 from downburst.rights import Limit
 from downburst.tables import sites, subscriptions
 
@@ -71,19 +72,20 @@ class Subscriptions:
 
     def all(self) -> list[Subscription]:
         """Every subscription, oldest first."""
-        return [
-            _subscription(row) for row in self._connection.execute(select(subscriptions).order_by(subscriptions.c.id))
-        ]
+        return self._good(select(subscriptions).order_by(subscriptions.c.id))
 
     def of_site(self, site: str) -> list[Subscription]:
         """The subscriptions of a site, oldest first."""
-        query = select(subscriptions).where(subscriptions.c.site == site).order_by(subscriptions.c.id)
-        return [_subscription(row) for row in self._connection.execute(query)]
+        return self._good(select(subscriptions).where(subscriptions.c.site == site).order_by(subscriptions.c.id))
 
     def of_feed(self, feed: str) -> list[Subscription]:
         """The subscriptions to a feed, oldest first."""
         query = select(subscriptions).where(subscriptions.c.feed == feed).order_by(subscriptions.c.id)
         return [_subscription(row) for row in self._connection.execute(query)]
+
+    def _good(self, query: Select[Any]) -> list[Subscription]:
+        """Those to feeds that are not set aside for their names, which no node would understand."""
+        return [_subscription(row) for row in self._connection.execute(query) if is_feed_name(row.feed)]
 
     def pairs(self) -> set[tuple[str, str]]:
         """Feed and site of every subscription, whatever its pattern."""
@@ -130,7 +132,7 @@ def _site(row: Row[Any]) -> Site:
         access_rate_bps=row.access_rate_bps,
         ceiling_mbps_by_hour=tuple(row.ceiling_mbps_by_hour),
         allow=tuple(row.allow),
-        limits=tuple(Limit(**limit) for limit in row.limits or ()),
+        limits=tuple(Limit(**limit) for limit in row.limits or () if is_feed_name(limit["feed"])),
         multicast=row.multicast,
         active=row.active,
         data_connections=row.data_connections,

@@ -34,7 +34,7 @@ async def test_put_makes_a_feed_too(hub: Asked) -> None:
 @pytest.mark.parametrize(
     ("body", "part"),
     [
-        ({"feed": "two words"}, "without blanks"),
+        ({"feed": "two words"}, "letters, digits and"),
         ({"feed": "A", "class": "gird"}, "'warning', 'observation', 'grid' or 'bulk'"),
         ({"feed": "A", "retention_hours": 0}, "retention_hours"),
         ({"feed": "A", "class": None}, "class can't be null"),

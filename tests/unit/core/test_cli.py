@@ -85,7 +85,7 @@ def test_no_hub_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     ("argv", "sentence"),
     [
         (("put", "NGRID", "../x", __file__), "'..'"),
-        (("put", "two words", "x", __file__), "without blanks"),
+        (("put", "two words", "x", __file__), "letters, digits and"),
         (("put", "NGRID", "x", "/none"), "is no file"),
         (("put", "NGRID", "x", __file__, __file__), "{name}"),
         (("feeds", "set", "NGRID"), "nothing to change"),

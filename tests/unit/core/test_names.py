@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from downburst.errors import BadName
-from downburst.names import check_feed_name, check_origin, check_product_id, check_site_name
+from downburst.names import check_feed_name, check_origin, check_product_id, check_site_name, check_user_name
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "names.json").read_text())
 CHECKS: dict[str, Callable[[str], str]] = {
     "feed": check_feed_name,
     "product_id": check_product_id,
     "site": check_site_name,
+    "user": check_user_name,
     "origin": check_origin,
 }
 GOOD = [(kind, name) for kind, cases in GOLDEN.items() for name in cases["good"]]
@@ -30,6 +31,13 @@ def test_bad_names_are_refused_with_the_reason(kind: str, name: str, part: str) 
     with pytest.raises(BadName) as refused:
         CHECKS[kind](name)
     assert part in refused.value.sentence
+
+
+@pytest.mark.parametrize("kind", ["feed", "site", "user"])
+@pytest.mark.parametrize("name", [".", "..", "*", "=cmd", "-r", "@SUM(A1)", "+1", "?", "[a]", "~", "'", "a b", "a/b"])
+def test_finding_17_what_stands_for_something_else_is_no_name(kind: str, name: str) -> None:
+    with pytest.raises(BadName):
+        CHECKS[kind](name)
 
 
 def test_the_limit_of_an_id_counts_bytes() -> None:

@@ -69,7 +69,7 @@ macro_rules! name {
 }
 
 name!(
-    /// The name of a feed: 1 to 64 printable ASCII characters without blanks, for example `IDS|DDPLUS`.
+    /// The name of a feed: 1 to 64 letters, digits and a few marks, a letter or digit first, for example `IDS|DDPLUS`.
     FeedName,
     check_feed
 );
@@ -102,11 +102,15 @@ fn check_feed(text: &str) -> Result<(), NameError> {
             text.len()
         ));
     }
-    match text.bytes().find(|byte| !byte.is_ascii_graphic() || *byte == b'/' || *byte == b'\\') {
-        Some(byte) => refuse(format!(
-            "the feed name {text:?} holds {:?}; use printable ASCII without blanks and slashes",
-            char::from(byte)
-        )),
+    if let Some(bad) = text.chars().find(|c| !c.is_ascii_alphanumeric() && !FEED_MARKS.contains(c)) {
+        let marks = FEED_MARKS.map(String::from).join(" ");
+        return refuse(format!("the feed name {text:?} holds {bad:?}; use letters, digits and {marks}"));
+    }
+    // What stands for something else in paths, patterns, shells and tables is no name: `.`, `..`, `-r`.
+    match text.chars().next().filter(|first| !first.is_ascii_alphanumeric()) {
+        Some(first) => {
+            refuse(format!("the feed name {text:?} begins with {first:?}; begin it with a letter or digit"))
+        }
         None => Ok(()),
     }
 }
@@ -167,6 +171,8 @@ fn check_origin(text: &str) -> Result<(), NameError> {
     )
 }
 
+const FEED_MARKS: [char; 10] = ['|', '_', '.', '-', '+', '~', '!', ':', ',', '@'];
+
 fn refuse(sentence: String) -> Result<(), NameError> {
     Err(NameError(sentence))
 }
@@ -186,6 +192,14 @@ mod tests {
             assert!(ProductId::parse(id).is_ok(), "{id}");
         }
         assert!(FeedName::parse("IDS|DDPLUS").is_ok());
+    }
+
+    #[test]
+    fn finding_17_what_stands_for_something_else_is_no_name() {
+        for bad in [".", "..", "*", "=cmd", "-r", "@SUM(A1)", "+1", "?", "[a]", "~", "'", "a b", "a/b"] {
+            assert!(FeedName::parse(bad).is_err(), "{bad}");
+            assert!(SiteName::parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

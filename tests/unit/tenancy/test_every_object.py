@@ -1,0 +1,400 @@
+"""Every route, asked by every kind of caller for objects of its own site and of another: the rule is what happens.
+
+Made from the table of routes. A route without a sample below fails, and so does one whose rule does not say which
+objects of tenants it names; what a site's administrator is answered never holds a word of another site.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from downburst.access import (
+    SCOPES_OF,
+    SESSION_PREFIX,
+    AccessRequest,
+    AccessToken,
+    Role,
+    Scope,
+    User,
+    hashed,
+)
+from downburst.access_settings import AccessSettings
+from downburst.alarms import Objective, Receiver, ReceiverKind, Silence
+from downburst.clock import FakeClock
+from downburst.ledger import Book, Ledger
+from downburst.model import Feed, Place, ProductException, Resend, Site, Subscription
+from downburst.rights import Limit
+from downburst_api import stream
+from downburst_api.app import create_app
+from downburst_api.rules import RULES, Holds, Object, Own, Rule
+from factories import AUTHORIZATION, EPOCH, runtime, sketch_row
+
+SECRET = "sesame"
+"""In everything that belongs to the other site alone."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a request names; a variant names an object of somebody else."""
+
+    site: str = "alpha.example"
+    feed: str = "ALPHA"
+    product: str = "alpha-1"
+    user: str = "adm-alpha"
+    receiver: str = "noc-alpha"
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """Of the site's subscription, silence, resend and so on, by the name in the path."""
+
+
+@dataclass
+class World:
+    """Two sites that share a feed, have one each, and of which one may take a part of what they share."""
+
+    client: httpx.AsyncClient
+    published: httpx.AsyncClient
+    ledger: Ledger
+    own: Names
+    foreign: Names
+
+    def variants(self, route: tuple[str, str]) -> Iterator[tuple[Object, Names]]:
+        """The objects of others that a route can be asked for."""
+        for one in RULES[route].objects or ():
+            if one is Object.SITE:
+                yield one, replace(self.own, site=self.foreign.site)
+            elif one is Object.FEED:
+                yield one, replace(self.own, feed=self.foreign.feed, product=self.foreign.product)
+            elif one is Object.LIMIT:
+                yield one, replace(self.own, feed="SHARED", product=f"{SECRET}-beyond")
+            elif one is Object.USER:
+                yield one, replace(self.own, user=self.foreign.user)
+            else:
+                yield one, replace(self.own, numbers=self.foreign.numbers, receiver=self.foreign.receiver)
+
+    async def ask(self, caller: str, route: tuple[str, str], names: Names) -> httpx.Response:
+        method, path = route
+        client = self.published if caller == PUBLISHED else self.client
+        return await client.request(method, _filled(path, names), headers=HEADERS[caller], **_sample(route, names))
+
+    def of_the_other_site(self) -> Any:
+        """All that the ledger has of it."""
+        site = self.foreign.site
+        with self.ledger.transaction(writes=False) as book:
+            return (
+                book.sites.find(site),
+                book.subscriptions.of_site(site),
+                book.silences.of_site(site),
+                book.site_receivers.of(site),
+                book.tokens.of(site),
+                book.credentials.of(site),
+                book.resends.newest(site=site),
+                book.users.find(self.foreign.user),
+                [one for one in book.objectives.all() if one.site == site],
+                book.feeds.find(self.foreign.feed),
+            )
+
+
+@pytest.fixture
+async def world(
+    tmp_path: Path, ledger: Ledger, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[World]:
+    with ledger.transaction() as book:
+        own, foreign = _fill(book, clock)
+        _callers(book, clock)
+    made, node = runtime(tmp_path / "hub", ledger, clock)
+    opened, _ = runtime(tmp_path / "open", ledger, clock, access=AccessSettings(without_login="latency"))
+    await node.refresh()
+    monkeypatch.setattr(stream, "overviews", _no_overviews)
+    monkeypatch.setattr("downburst_api.sessions.is_password", lambda *_: False)
+    transports = [
+        httpx.ASGITransport(create_app(one), raise_app_exceptions=False, client=(peer, 1))
+        for one, peer in ((made, "192.0.2.1"), (opened, "192.0.2.2"))
+    ]
+    async with (
+        httpx.AsyncClient(transport=transports[0], base_url="http://hub") as client,
+        httpx.AsyncClient(transport=transports[1], base_url="http://hub") as published,
+    ):
+        for feed, product in PRODUCTS:
+            await client.put(f"/v1/feeds/{feed}/products/{product}", content=product.encode(), headers=AUTHORIZATION)
+        yield World(client, published, ledger, own, foreign)
+
+
+async def _no_overviews(*_: object) -> AsyncIterator[None]:
+    return
+    yield
+
+
+def test_every_route_has_a_rule_for_its_objects_and_a_sample() -> None:
+    """Whatever a site's administrator, or a stranger, reaches says whose objects it names."""
+    reached = {route for route, rule in RULES.items() if rule.own is not Own.NEVER or rule.scope is None}
+    assert {route for route in reached if RULES[route].objects is None} == set()
+    writing = {(method, path) for method, path in reached if method in ("POST", "PUT", "PATCH")}
+    assert writing - SAMPLES.keys() == set(), "say in SAMPLES how these are asked"
+
+
+def test_what_the_path_names_is_an_object_of_the_rule() -> None:
+    named = {"{site}": Object.SITE, "{feed}": Object.FEED, "{user}": Object.USER}
+    for (method, path), rule in RULES.items():
+        if rule.own is Own.NEVER:
+            continue
+        for part, wanted in named.items():
+            assert part not in path or wanted in (rule.objects or ()), f"{method} {path}: {wanted}"
+        if any(part in path for part in ("{number}", "{subscription}", "{receiver}", "{resend}")):
+            assert Object.ITEM in (rule.objects or ()), f"{method} {path}"
+
+
+@pytest.mark.parametrize("caller", ["site session", "site token"])
+async def test_a_site_gets_what_is_its_own_and_not_a_word_of_another(world: World, caller: str) -> None:
+    before, asked = world.of_the_other_site(), 0
+    # What takes something away comes last, so that all others find it.
+    for route in sorted(RULES, key=_taking_away_last):
+        rule = RULES[route]
+        for what, names in world.variants(route):
+            answer = await world.ask(caller, route, names)
+            told = f"{route} for {what} of another: {answer.status_code} {answer.text}"
+            assert SECRET not in _said(answer, names), told
+            if _is_open(rule):
+                assert answer.status_code in (403, 404) or _tells_nothing(answer, world, names), told
+            else:
+                assert _is_refused(answer), told
+            asked += 1
+        answer = await world.ask(caller, route, world.own)
+        told = f"{route}: {answer.status_code} {answer.text}"
+        assert SECRET not in _said(answer, world.own), told
+        assert world.foreign.site not in _said(answer, world.own), told
+        assert world.foreign.feed not in _said(answer, world.own), told
+        assert _is_refused(answer) is not _may(caller, rule), told
+        assert answer.status_code < 500, told
+        asked += 1
+        assert world.of_the_other_site() == before, f"{route} changed what is another's"
+    assert asked > len(RULES) + 40
+
+
+@pytest.mark.parametrize("caller", ["nobody", "nobody, latency published", "expired token", "revoked token"])
+async def test_who_is_not_known_gets_what_is_published_and_not_a_word_of_any_site(world: World, caller: str) -> None:
+    before = world.of_the_other_site()
+    for route, rule in RULES.items():
+        answer = await world.ask(caller, route, world.foreign)
+        told = f"{route}: {answer.status_code} {answer.text}"
+        refused = _is_refused(answer)
+        assert refused is not _may(caller, rule), told
+        if rule.scope is not Scope.LATENCY and route[1] not in ("/docs", "/openapi.json", "/"):
+            assert SECRET not in _said(answer, world.foreign), told
+        assert answer.status_code < 500, told
+        assert world.of_the_other_site() == before, route
+
+
+@pytest.mark.parametrize(
+    "caller", ["viewer", "operator", "admin", "ingest token", "metrics token", "viewer token", "local"]
+)
+async def test_who_has_no_site_is_let_through_by_rights_alone(world: World, caller: str) -> None:
+    for route in sorted(RULES, key=_taking_away_last):
+        objects = [world.own, world.foreign] if "{" in route[1] else [world.foreign]
+        for names in objects:
+            answer = await world.ask(caller, route, names)
+            told = f"{route}: {answer.status_code} {answer.text}"
+            assert _is_refused(answer) is not _may(caller, RULES[route]), told
+            assert answer.status_code < 500 or answer.status_code == 503, told
+
+
+def _taking_away_last(route: tuple[str, str]) -> tuple[bool, bool, str, str]:
+    """So that all others find what they name; who asks signs out at the very end."""
+    return route == ("DELETE", "/v1/session"), route[0] == "DELETE", route[1], route[0]
+
+
+def _may(caller: str, rule: Rule) -> bool:
+    """What the rule says, for what is the caller's own if anything is."""
+    scopes = RIGHTS[caller]
+    if caller in ("expired token", "revoked token"):
+        return False
+    if rule.scope is None:
+        return not rule.known or not caller.startswith("nobody")
+    return rule.scope in scopes or (Scope.OWN in scopes and caller.startswith("site") and rule.own is not Own.NEVER)
+
+
+def _is_open(rule: Rule) -> bool:
+    return rule.scope is None or rule.own is not Own.NEVER
+
+
+def _is_refused(answer: httpx.Response) -> bool:
+    """Whether the guard refused; a refusal by what a route knows is an answer."""
+    problem = answer.headers.get("content-type") == "application/problem+json"
+    body = answer.json() if problem else {}
+    if answer.status_code == 429 and "wrong tokens" in body["detail"]:
+        return True
+    return "needs" in body or (answer.status_code == 401 and "password is wrong" not in body["detail"])
+
+
+def _tells_nothing(answer: httpx.Response, world: World, names: Names) -> bool:
+    """A list that a foreign name makes empty, or a form that does not look at the name at all."""
+    said = _said(answer, names)
+    return answer.status_code < 500 and world.foreign.site not in said and world.foreign.feed not in said
+
+
+def _said(answer: httpx.Response, names: Names) -> str:
+    """What was answered, less what was asked."""
+    said = answer.text
+    for echo in (names.site, names.feed, names.product, names.user, names.receiver):
+        said = said.replace(echo, "...")
+    return said
+
+
+def _filled(path: str, names: Names) -> str:
+    filled = path.replace("{product_id:anytext}", names.product).replace("{site}", names.site)
+    filled = filled.replace("{feed}", names.feed).replace("{user}", names.user).replace("{receiver}", names.receiver)
+    for name in ("number", "subscription", "resend", "circuit"):
+        key = "silence" if name == "number" and "silences" in path else name
+        filled = filled.replace(f"{{{name}}}", str(names.numbers.get(key, 1)))
+    for name in ("port", "upstream", "source"):
+        filled = filled.replace(f"{{{name}}}", "x")
+    return filled
+
+
+def _sample(route: tuple[str, str], names: Names) -> dict[str, Any]:
+    """A request that makes sense: what it is answered is then a matter of rights."""
+    made = SAMPLES.get(route, lambda _: {})(names)
+    if RULES[route].holds is Holds.UPLOAD:
+        return {"content": b"bytes"}
+    own_by_query = RULES[route].own in (Own.QUERY, Own.FILTERED) and "{site}" not in route[1]
+    if own_by_query:
+        # The guard fills the site in; to name another one is refused.
+        named = {"site": names.site} if Object.SITE in (RULES[route].objects or ()) else {}
+        made = made | {"params": {**made.get("params", {}), **named}}
+    return made if made.get("params") or "json" in made else {}
+
+
+def _fill(book: Book, clock: FakeClock) -> tuple[Names, Names]:
+    for feed in ("SHARED", "ALPHA", "BRAVO"):
+        book.feeds.add(Feed(feed))
+    book.sites.add(
+        Site(
+            "alpha.example",
+            organisation="Alpha",
+            allow=("SHARED", "ALPHA"),
+            limits=(Limit("SHARED", "^alpha"),),
+        )
+    )
+    text = f"{SECRET} of the other"
+    book.sites.add(
+        Site("bravo.example", organisation=text, contact=text, place=Place(text), allow=("SHARED", "BRAVO"))
+    )
+    own = _objects(book, clock, Names(), "mine")
+    foreign = Names("bravo.example", "BRAVO", f"{SECRET}-1", "adm-bravo", "noc-bravo")
+    foreign = _objects(book, clock, foreign, text)
+    wanted = AccessRequest(0, hashed("dbq_x"), "charlie.example", text, text, note=text, peer="192.0.2.9")
+    book.access_requests.add(wanted)
+    return own, foreign
+
+
+def _objects(book: Book, clock: FakeClock, names: Names, text: str) -> Names:
+    """One of each kind for a site."""
+    now, site = clock.now(), names.site
+    for feed in (names.feed, "SHARED"):
+        wish = book.subscriptions.add(Subscription(0, site, feed, pattern=text))
+    silence = book.silences.add(Silence(0, now + timedelta(hours=1), text, text, site=site))
+    receiver = Receiver(
+        names.receiver, ReceiverKind.MAIL, f"{text[:4]}{SECRET if SECRET in text else site}@example.edu", owner=site
+    )
+    book.site_receivers.add(receiver)
+    resend = book.resends.add(Resend(0, site, names.feed, now - timedelta(hours=1), now, requested_by=text))
+    book.tokens.add(site, hashed(f"{site} token"), lifetime=timedelta(hours=1))
+    book.tokens.consume(hashed(f"{site} token"), hashed(f"{site} credential"), peer=text)
+    book.users.add(User(names.user, Role.SITE, site, password_hash="x"))
+    book.objectives.put(Objective(names.feed, site, 5))
+    book.exceptions.add(ProductException(names.feed, EPOCH, 1, site, "rejected", now))
+    book.latency.add(sketch_row([1.5], feed=names.feed, site=site, minute=int(now.timestamp() // 60)))
+    numbers = {"subscription": wish.id, "silence": silence.number, "resend": resend.id}
+    return replace(names, numbers=numbers)
+
+
+def _callers(book: Book, clock: FakeClock) -> None:
+    now = clock.now()
+    for role in (Role.VIEWER, Role.OPERATOR, Role.ADMIN):
+        book.users.add(User(role.value, role, password_hash="x"))
+        book.login_sessions.add(hashed(f"{SESSION_PREFIX}{role}"), role.value, lifetime=timedelta(days=1))
+    book.login_sessions.add(hashed(f"{SESSION_PREFIX}site"), "adm-alpha", lifetime=timedelta(days=1))
+    for name, role, scopes in (
+        ("site", Role.SITE, SCOPES_OF[Role.SITE]),
+        ("viewer", Role.VIEWER, SCOPES_OF[Role.VIEWER]),
+        ("ingest", Role.OPERATOR, frozenset({Scope.INGEST})),
+        ("metrics", Role.VIEWER, frozenset({Scope.METRICS})),
+        ("expired", Role.ADMIN, SCOPES_OF[Role.ADMIN]),
+        ("revoked", Role.ADMIN, SCOPES_OF[Role.ADMIN]),
+    ):
+        ends = now - timedelta(seconds=1) if name == "expired" else now + timedelta(days=1)
+        site = "alpha.example" if role is Role.SITE else None
+        token = AccessToken(0, name, hashed(f"dba_{name}"), role, tuple(sorted(scopes)), site, now, "test", ends)
+        kept = book.access_tokens.add(token)
+        if name == "revoked":
+            book.access_tokens.revoke(kept.number)
+
+
+def _bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+PUBLISHED = "nobody, latency published"
+HEADERS: dict[str, dict[str, str]] = {
+    "nobody": {},
+    PUBLISHED: {},
+    **{role: _bearer(f"{SESSION_PREFIX}{role}") for role in ("viewer", "operator", "admin")},
+    "site session": _bearer(f"{SESSION_PREFIX}site"),
+    **{f"{name} token": _bearer(f"dba_{name}") for name in ("site", "viewer", "ingest", "metrics")},
+    "expired token": _bearer("dba_expired"),
+    "revoked token": _bearer("dba_revoked"),
+    "local": AUTHORIZATION,
+}
+RIGHTS: dict[str, frozenset[Scope]] = {
+    "nobody": frozenset(),
+    PUBLISHED: frozenset({Scope.LATENCY}),
+    "viewer": SCOPES_OF[Role.VIEWER],
+    "operator": SCOPES_OF[Role.OPERATOR],
+    "admin": SCOPES_OF[Role.ADMIN],
+    "site session": SCOPES_OF[Role.SITE],
+    "site token": SCOPES_OF[Role.SITE],
+    "viewer token": SCOPES_OF[Role.VIEWER],
+    "ingest token": frozenset({Scope.INGEST}),
+    "metrics token": frozenset({Scope.METRICS}),
+    "expired token": frozenset(),
+    "revoked token": frozenset(),
+    "local": frozenset(Scope),
+}
+PRODUCTS = (
+    ("ALPHA", "alpha-1"),
+    ("SHARED", "alpha-2"),
+    ("SHARED", f"{SECRET}-beyond"),
+    ("BRAVO", f"{SECRET}-1"),
+)
+SAMPLES: dict[tuple[str, str], Any] = {
+    ("POST", "/v1/session"): lambda it: {"json": {"user": it.user, "password": "wrong"}},
+    ("POST", "/v1/session/link"): lambda _: {"json": {"link": "dbl_wrong", "password": "four words are long"}},
+    ("POST", "/v1/session/links"): lambda _: {},
+    ("PUT", "/v1/session/password"): lambda _: {"json": {"old": "wrong", "new": "four words are long"}},
+    ("POST", "/v1/access-requests"): lambda it: {
+        "json": {"site": it.site, "organisation": "x", "contact": "x@x", "feeds": [it.feed]}
+    },
+    ("POST", "/v1/access-requests/state"): lambda _: {"json": {"secret": "dbq_wrong"}},
+    ("POST", "/v1/feeds/{feed}/pattern-test"): lambda _: {"json": {"pattern": SECRET, "hours": 24}},
+    ("PUT", "/v1/sites/{site}/endpoint"): lambda _: {"json": {"organisation": "changed"}},
+    ("POST", "/v1/sites/{site}/silences"): lambda _: {"json": {"minutes": 5}},
+    ("POST", "/v1/sites/{site}/alarm-receivers"): lambda it: {
+        "json": {"receiver": "new", "kind": "mail", "address": "x@x.example", "feeds": [it.feed]}
+    },
+    ("POST", "/v1/sites/{site}/alarm-receivers/{receiver}/test"): lambda _: {},
+    ("POST", "/v1/sites/{site}/tokens"): lambda _: {},
+    ("POST", "/v1/sites/{site}/credentials/replacement"): lambda _: {},
+    ("POST", "/v1/sites/{site}/subscriptions"): lambda it: {"json": {"feed": it.feed}},
+    ("GET", "/v1/products"): lambda it: {"params": {"feed": it.feed, "since": "30000d"}},
+    ("GET", "/v1/products/trace"): lambda it: {"params": {"product": it.product}},
+    ("GET", "/v1/volume/history"): lambda it: {"params": {"feed": it.feed}},
+    ("GET", "/v1/latency"): lambda it: {"params": {"feed": it.feed}},
+    ("GET", "/v1/latency/history"): lambda it: {"params": {"feed": it.feed}},
+    ("GET", "/v1/latency/histogram"): lambda it: {"params": {"feed": it.feed}},
+    ("GET", "/v1/deliveries"): lambda it: {"params": {"feed": it.feed}},
+    ("GET", "/v1/alarms"): lambda it: {"params": {"feed": it.feed, "ended": "true"}},
+    ("GET", "/v1/resends"): lambda it: {"params": {"feed": it.feed}},
+}
