@@ -17,7 +17,7 @@ def make_private(directory: Path, *, apart: Path | None = None) -> int:
         return 0
     way_in = apart is not None and directory in apart.resolve().parents
     # First of all, so that nothing is opened while the rest is closed. A way through shows no names.
-    closed = _close(directory, keep=stat.S_IXGRP | stat.S_IXOTH if way_in else 0)
+    closed = int(_close(directory, keep=stat.S_IXGRP | stat.S_IXOTH if way_in else 0))
     closed += sum(_close(path) for path in _inside(directory, apart))
     if closed:
         _LOG.warning(
