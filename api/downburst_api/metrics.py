@@ -15,6 +15,7 @@ from downburst.alarms import Alarm
 from downburst.circuits import Circuit, Measured
 from downburst.ledger import Book
 from downburst.model import LatencyKind, LegCounters, Plan, SketchRow, TrafficMinute
+from downburst.supervision import FAULTS
 from downburst_api.circuit_metrics import circuit_metrics
 from downburst_api.histograms import Histogram, Labels
 from downburst_api.latency import minute_of
@@ -61,6 +62,15 @@ def _facts(book: Book, since_minute: int) -> _Facts:
     )
 
 
+def _internal_faults() -> Metric:
+    family = CounterMetricFamily(
+        "downburst_internal_fault", "Errors that a handler did not know; it set something aside", labels=("handler",)
+    )
+    for fault in FAULTS.all():
+        family.add_metric([fault.handler], fault.count)
+    return family
+
+
 class _Hub(Collector):
     def __init__(self, hub: Runtime, facts: _Facts, latencies: list[tuple[Labels, Histogram]]) -> None:
         self._node = hub.node
@@ -78,6 +88,7 @@ class _Hub(Collector):
         yield from circuit_metrics(self._facts.circuits, self._facts.measured, self._live)
         yield _gauge("downburst_node_up", "1 while the node runs", float(self._node.running))
         yield _counter("downburst_node_restarts", "Restarts of the node since the hub started", self._node.restarts)
+        yield _internal_faults()
         yield _counter("downburst_exceptions", "Products rejected or expired at a site", self._facts.exceptions)
 
     def _latency(self) -> Iterator[Metric]:

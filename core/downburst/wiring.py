@@ -58,7 +58,12 @@ from downburst_worker.bookkeeping import BatchLoader
 async def serve(settings: Settings) -> None:
     """Runs a hub until SIGTERM or SIGINT, then stops it cleanly."""
     stop = stopped_by_signals()
-    async with Hub(settings) as hub:
+    async with AsyncExitStack() as stack:
+        hub = await _opened(Hub(settings), stop)
+        if hub is None:
+            _LOG.info("stopped before the start was complete")
+            return
+        stack.push_async_exit(hub)
         # What was loaded stays: to look through ten thousand circuits for garbage takes a tenth of a second.
         gc.collect()
         gc.freeze()
@@ -68,6 +73,17 @@ async def serve(settings: Settings) -> None:
         _LOG.info("page and api at http://%s, sites connect to %s", hub.http_address, ", ".join(hub.sites_address))
         await hub.run_until(stop)
     _LOG.info("stopped")
+
+
+async def _opened(hub: "Hub", stop: asyncio.Event) -> "Hub | None":
+    """The hub once it is open; None if it was asked to stop before that."""
+    opening, stopping = start("hub.open", hub.__aenter__()), start("hub.asked-to-stop", stop.wait())
+    await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if opening.done():
+        await cancelled(stopping)
+        return await opening
+    await cancelled(opening)
+    return None
 
 
 class Hub:
@@ -129,9 +145,10 @@ class Hub:
         self._stack.callback(self._socket.close)
         self.http_address = _address(self._socket)
         self._bus = await self._open_bus()
-        self._ledger = Ledger.open(settings.url_of_ledger, self._clock)
+        # Beside the event loop, which heeds signals meanwhile: a schema may take a while to be brought up to date.
+        self._ledger = await asyncio.to_thread(Ledger.open, settings.url_of_ledger, self._clock)
         self._stack.callback(self._ledger.close)
-        self._ledger.hold()
+        await asyncio.to_thread(self._ledger.hold)
         self._live.remember(await self._ledger.read(lambda book: book.traffic.totals()))
         await self._report_names()
         self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)

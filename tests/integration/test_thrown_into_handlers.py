@@ -1,0 +1,128 @@
+"""An unknown error is thrown into each handler that the code names: the hub goes on, and raises an alarm."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from downburst.alarm_settings import AlarmSettings
+from downburst.alarms import AlarmKind, Receiver, ReceiverKind
+from downburst.errors import NodeAway
+from downburst.events import FeedsChanged
+from downburst.model import Feed
+from downburst.settings import Settings, WatchRule, WatchSettings
+from downburst.supervision import FAULTS, tasks
+from downburst.wiring import Hub
+from kit.handlers import HANDLERS
+
+ELSEWHERE = {
+    "apart.": "a process of its own, which needs servers",
+    "fleet.": "a process of its own, which needs servers",
+    "kafka.": "needs brokers",
+    "sender.": "a process of its own, which needs servers",
+    "placement.": "needs a ledger in PostgreSQL",
+    "agent.neighbours": "needs feeds on Kafka",
+    "agent.elsewhere": "needs feeds on Kafka",
+    "hub.placement": "needs feeds on Kafka",
+    "hub.receipts-of-senders": "needs feeds on Kafka",
+    "circuits.work": "needs a circuit; tests/unit/circuits/test_keeper.py throws into it",
+}
+"""Handlers that a hub on one machine does not enter, and why."""
+ENTERED = frozenset({"attempt", "attempt_now", "keep", "call", "start_thread"})
+
+
+ANSWERS = frozenset({"node.line", "node.event"})
+
+
+class Planted(Exception):
+    """What no handler knows."""
+
+
+async def test_no_handler_lets_an_unknown_error_stop_more_than_one_thing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {name for name, ways in HANDLERS.items() if ways & ENTERED and not name.startswith(tuple(ELSEWHERE))}
+    # A first start that the node does not answer is refused with a sentence, as it should be.
+    armed, entered_again, enter = wanted - ANSWERS, set[str](), tasks._enter
+
+    def throw(handler: str, work: Callable[[], Any]) -> Any:
+        if handler in armed:
+            armed.remove(handler)
+            raise Planted(handler)
+        entered_again.add(handler)
+        return enter(handler, work)
+
+    monkeypatch.setattr(tasks, "_enter", throw)
+    monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr(tasks, "LONGEST_WAIT_S", 0.05)
+    monkeypatch.setattr("downburst.wiring.HOUSEKEEPING_S", 0.2)
+    async with Hub(_settings(tmp_path)) as hub:
+        armed |= ANSWERS
+        stop = asyncio.Event()
+        running = asyncio.create_task(hub.run_until(stop))
+        async with asyncio.timeout(60):
+            number = 0
+            while armed or wanted - entered_again or await _without_alarm(hub, wanted):
+                number += 1
+                await _stimulate(hub, tmp_path, number)
+                assert not running.done(), "the hub ended"
+                print(f"not thrown into: {sorted(armed)}; not entered again: {sorted(wanted - entered_again)}")
+                await asyncio.sleep(0.2)
+            await hub._probes.look()
+        assert hub._probes.failing() == []
+        stop.set()
+        await asyncio.wait_for(running, 30)
+    _print(wanted)
+
+
+async def _without_alarm(hub: Hub, wanted: set[str]) -> set[str]:
+    found = await hub._ledger.read(lambda book: book.alarms.newest(limit=1000))
+    return wanted - {alarm.subject for alarm in found if alarm.kind is AlarmKind.INTERNAL_FAULT}
+
+
+async def _stimulate(hub: Hub, directory: Path, number: int) -> None:
+    """Some of everything that a hub gets to do."""
+    feed = Feed(f"F{number}")
+    await hub._ledger.write(lambda book: book.feeds.add(feed))
+    hub._bus.publish(FeedsChanged())
+    batch = directory / "hub" / "batches" / f"b{number}.json"
+    batch.write_text("{}")
+    told = {"event": "batch", "batch": batch.stem, "path": str(batch), "at_us": 1_000_000}
+    with suppress(NodeAway):
+        await hub._agent._node.request("emit", line=told)
+    (directory / "drop" / f"{number}.txt").write_text("x")
+    if number == 1:
+        receiver = Receiver("ops", ReceiverKind.WEBHOOK, "http://127.0.0.1:1/")
+        await hub._ledger.write(lambda book: book.alarm_receivers.add(receiver))
+
+
+def _settings(directory: Path) -> Settings:
+    node = directory / "node"
+    node.write_text(f"#!/bin/sh\nexec {sys.executable} {Path(__file__).parents[1] / 'kit' / 'fake_node.py'}\n")
+    node.chmod(0o755)
+    (directory / "drop").mkdir()
+    return Settings(
+        data_dir=directory / "hub",
+        node=node,
+        http="127.0.0.1:0",
+        sites="127.0.0.1:0",
+        outage_hours=1,
+        reserve_bytes=0,
+        node_answer_s=2,
+        watch=WatchSettings(directory=directory / "drop", rules=(WatchRule(match=".*", feed="F1"),)),
+        alarms=AlarmSettings(look_s=0.1, heartbeat_s=0, disk_free_share=0),
+    )
+
+
+def _print(wanted: set[str]) -> None:
+    by_handler = {fault.handler: fault for fault in FAULTS.all()}
+    for name in sorted(HANDLERS):
+        if name in wanted:
+            print(f"{name:28} set aside, counted {by_handler[name].count}, alarm")
+        else:
+            reasons = (why for begin, why in ELSEWHERE.items() if name.startswith(begin))
+            print(f"{name:28} not thrown into: {next(reasons, 'its caller waits for it')}")
