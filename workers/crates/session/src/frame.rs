@@ -30,6 +30,12 @@ macro_rules! messages {
             $($name($name),)*
         }
 
+        /// Every kind of frame and its name: what makes frames for tests is held against it, so that none is forgotten.
+        pub const KINDS: &[(u8, &str)] = &[
+            $(($kind, stringify!($name)),)*
+            (SLICE, "slice"), (REPAIR, "repair"), (TRAIN, "train"), (PACKED_RECEIPTS, "packed receipts"),
+        ];
+
         impl Message {
             /// The message as a frame.
             pub(crate) fn encode(&self) -> Bytes {
@@ -222,8 +228,8 @@ pub(crate) fn train_header(head: &Head, cars_bytes: usize) -> Bytes {
     frame.freeze()
 }
 
-/// Receipts as version 2 writes them.
-pub(crate) fn packed_receipts(receipts: &Receipts) -> Bytes {
+/// Receipts as version 2 writes them: a whole frame.
+pub fn packed_receipts(receipts: &Receipts) -> Bytes {
     let mut frame = BytesMut::with_capacity(RECEIPT_BYTES.saturating_mul(receipts.items.len()));
     put_header(&mut frame, PACKED_RECEIPTS, 0);
     packed::encode(receipts, &mut frame);

@@ -63,6 +63,11 @@ impl Identity {
         }
     }
 
+    /// Its name and its secret, once it was let in.
+    pub(crate) fn enrolled(&self) -> Option<(SiteName, String)> {
+        self.site.clone().map(|site| (site, self.secret.clone()))
+    }
+
     /// Notes that the hub let the site in; true at the first time.
     pub(crate) fn accepted(&mut self, site: SiteName) -> bool {
         self.site = Some(site);

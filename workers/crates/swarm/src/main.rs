@@ -6,6 +6,7 @@
 // A shell around the session's machine, as the node is.
 #![allow(clippy::disallowed_methods)]
 
+mod hostile;
 mod identity;
 mod insider;
 mod probe;
@@ -23,6 +24,7 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
+use crate::hostile::{Attack, KnownFeed};
 use crate::identity::{Enrolled, Identity};
 use crate::probe::Probe;
 use crate::site::{Manner, Site};
@@ -64,6 +66,19 @@ struct Arguments {
     /// Acknowledge everything and bring nothing to its end, as receivers do whose consumers are cut off: for tests.
     #[arg(long, hide = true)]
     swallow: bool,
+    /// Play so many sessions of hostile sites, and end: frames that decode well and make no sense, for tests. The lines are those
+    /// that --enrolled-file wrote.
+    #[arg(long, value_name = "SESSIONS", hide = true)]
+    hostile: Option<u64>,
+    /// Of the hostile sessions; equal seeds, equal words. Drawn and printed if not given.
+    #[arg(long, hide = true)]
+    seed: Option<u64>,
+    /// The number of the first hostile session, to play a part of a run again.
+    #[arg(long, default_value_t = 0, hide = true)]
+    first: u64,
+    /// A feed that hostile sites know beside those that the hub names to them.
+    #[arg(long, value_name = "NAME:EPOCH:HEAD", hide = true)]
+    feed: Vec<KnownFeed>,
     /// Write a line for each site that was let in; a later run takes the file as its --token-file.
     #[arg(long, value_name = "FILE")]
     enrolled_file: Option<PathBuf>,
@@ -90,6 +105,12 @@ fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Result<(), String> {
     downburst_node::system::raise_open_files();
     let identities = Identity::load(&arguments.token_file, arguments.sites)?;
+    if let Some(sessions) = arguments.hostile {
+        let seed = arguments.seed.map_or_else(getrandom::u64, Ok).map_err(|error| error.to_string())?;
+        let numbers = arguments.first..arguments.first.saturating_add(sessions);
+        let attack = Attack { hub: arguments.hub, seed, numbers, feeds: arguments.feed };
+        return attack.run(identities, Duration::from_secs_f64(arguments.every.clamp(0.05, 3_600.0))).await;
+    }
     let enrolled = Arc::new(Enrolled::open(arguments.enrolled_file.as_deref())?);
     let tally = Arc::new(Tally::new(identities.len()));
     let probe = Probe::start();

@@ -1,0 +1,109 @@
+"""Those who go on as if nothing were: a source of products, and a user who asks the api."""
+
+import threading
+import time
+from contextlib import suppress
+from hashlib import sha256
+from random import Random
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from kit.patience import wait_for
+from kit.whole_hub import WholeHub
+
+
+class Source(threading.Thread):
+    """Puts products into feeds, and keeps what was acknowledged."""
+
+    def __init__(self, hub: WholeHub, feeds: tuple[str, ...], seed: int) -> None:
+        super().__init__(daemon=True)
+        self.hub, self.feeds, self.random = hub, feeds, Random(seed)
+        self.over = threading.Event()
+        self.acknowledged: dict[tuple[str, int], tuple[str, str]] = {}
+        self.refused: list[str] = []
+        self._resting, self._rests = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        """Goes on until it is over; what is refused is no product, and is kept as a sentence."""
+        url, authorization = f"http://{self.hub.http}", self.hub.authorization
+        with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
+            while not self.over.wait(PRODUCT_EACH_S):
+                if self._resting.is_set():
+                    self._rests.set()
+                    continue
+                self._put(client, self.feeds[len(self.acknowledged) % len(self.feeds)])
+
+    def rest(self) -> None:
+        """Puts nothing from here on; the product in hand is acknowledged first."""
+        self._rests.clear()
+        self._resting.set()
+        assert self._rests.wait(60) or not self.is_alive(), "the source waits for an acknowledgement for ever"
+
+    def go_on(self) -> None:
+        """Puts products again."""
+        self._resting.clear()
+
+    def wait_for_more(self, products: int) -> None:
+        """Waits until so many more products were acknowledged."""
+        goal = len(self.acknowledged) + products
+        wait_for(f"{products} more products", lambda: len(self.acknowledged) >= goal, 60)
+
+    def of(self, feeds: tuple[str, ...]) -> dict[tuple[str, int], tuple[str, str]]:
+        """What was acknowledged in these feeds: feed and number to id and SHA-256."""
+        return {key: product for key, product in self.acknowledged.items() if key[0] in feeds}
+
+    def _put(self, client: httpx.Client, feed: str) -> None:
+        name = f"product {len(self.acknowledged)}"
+        content = self.random.randbytes(int(60_000 * self.random.random() ** 4))
+        answer = client.put(f"/v1/feeds/{quote(feed, safe='')}/products/{quote(name, safe='')}", content=content)
+        if answer.status_code == httpx.codes.CREATED:
+            self.acknowledged[feed, answer.json()["sequence"]] = name, sha256(content).hexdigest()
+        else:
+            self.refused.append(f"{name} of {feed}: {answer.status_code} {answer.text}")
+
+
+class HubUser(threading.Thread):
+    """Asks the api one question after the other, and whether the hub is well."""
+
+    def __init__(self, hub: WholeHub, questions: tuple[str, ...]) -> None:
+        super().__init__(daemon=True)
+        self.hub, self.questions = hub, questions
+        self.over = threading.Event()
+        self.answered = 0
+        self.complaints: list[str] = []
+        self.slowest_s = 0.0
+
+    def run(self) -> None:
+        """Goes on until it is over."""
+        url, authorization = f"http://{self.hub.http}", self.hub.authorization
+        with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
+            while not self.over.wait(QUESTION_EACH_S):
+                self._ask(client, self.questions[self.answered % len(self.questions)])
+
+    def _ask(self, client: httpx.Client, question: str) -> None:
+        began = time.monotonic()
+        try:
+            answer: Any = client.get(question)
+            said = "" if answer.is_success else f"{answer.status_code} {answer.text[:500]}"
+        except httpx.TransportError as error:
+            said = repr(error)
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+        self.answered += 1
+        if said and len(self.complaints) < COMPLAINTS_KEPT:
+            self.complaints.append(f"{question}: {said}")
+
+
+def end(*threads: Source | HubUser) -> None:
+    """Ends them, whatever they do."""
+    for thread in threads:
+        thread.over.set()
+    for thread in threads:
+        with suppress(RuntimeError):
+            thread.join(timeout=60)
+
+
+PRODUCT_EACH_S = 0.05
+QUESTION_EACH_S = 0.1
+COMPLAINTS_KEPT = 20

@@ -1,0 +1,98 @@
+"""Enrolled sites that say what decodes well and makes no sense, against a whole hub: nobody else notices."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.patience import wait_for
+from kit.siege import HONEST, Siege
+from kit.siege.story import fresh_seed
+
+pytestmark = [pytest.mark.system, pytest.mark.beside]
+FEW = 300
+ARENAS_BYTES = 48 << 20
+"""Without any hostile session a hub of this size takes 5 MB more in a minute."""
+
+
+@pytest.fixture
+def siege(tmp_path: Path) -> Iterator[Siege]:
+    seed = int(os.environ.get("DOWNBURST_SEED") or fresh_seed())
+    test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
+    # Frames follow from the seed; what the hub has named by then, and who comes first, is the machine's affair.
+    print(f"replay: DOWNBURST_SEED={seed} .venv/bin/python -m pytest '{test}' -s")
+    begun = Siege(tmp_path, seed)
+    try:
+        begun.begin()
+        yield begun
+    finally:
+        begun.end()
+
+
+def test_some_hostile_sessions_change_nothing_for_others(siege: Siege) -> None:
+    withstand(siege, sessions(FEW))
+
+
+@pytest.mark.all
+def test_a_thousand_hostile_sessions_change_nothing_for_others(siege: Siege) -> None:
+    withstand(siege, sessions(1_000))
+
+
+@pytest.mark.nightly
+def test_a_hundred_thousand_hostile_sessions_change_nothing_for_others(siege: Siege) -> None:
+    withstand(siege, sessions(100_000))
+
+
+def sessions(usual: int) -> int:
+    return int(os.environ.get("DOWNBURST_HOSTILE_SESSIONS", usual))
+
+
+def withstand(siege: Siege, many: int) -> None:
+    """A siege of so many sessions, and all that has to be true afterwards."""
+    summary = siege.attack(many)
+    print(summary)
+    print(f"{siege.user.answered} questions, the slowest took {siege.user.slowest_s:.2f} s; memory {siege.memory}")
+    assert summary["sessions"] == many
+    assert summary["let_in"] > many / 2, "most of the hostile sessions were none"
+    siege.source.wait_for_more(10)
+    siege.a_new_site_is_let_in()
+    assert siege.hub.is_well()
+    siege.wait_until_quiet()
+    assert siege.blamed() == []
+    assert {alarm["kind"] for alarm in siege.blamed_hostile()} >= {"site-violation"}
+    assert siege.user.complaints == []
+    assert siege.source.refused == []
+    assert siege.outcry() == []
+    assert_memory_stays(siege, many)
+    assert_a_real_fault_is_noticed(siege)
+    assert_a_restart_is_quick(siege)
+
+
+def assert_memory_stays(siege: Siege, many: int) -> None:
+    """Within a tenth of what it was after a hundred sessions, or what the allocator's arenas need."""
+    if many < 1_000:
+        return
+    for name, (before, after) in siege.memory.items():
+        allowed = before + max(before * 0.1, ARENAS_BYTES)
+        assert after <= allowed, f"{name} had {before} bytes after 100 sessions, and {after} at the end"
+
+
+def assert_a_real_fault_is_noticed(siege: Siege) -> None:
+    """A honest site that stops is missed, and its return is seen."""
+    name = next(iter(HONEST))
+    siege.honest[name].stop()
+    (alarm,) = wait_for(f"the alarm about {name}", lambda: siege.open_alarms(name), 20)
+    assert alarm["kind"] == "site-down"
+    siege.honest[name].start()
+    wait_for(f"the end of the alarm about {name}", lambda: not siege.open_alarms(name), 30)
+
+
+def assert_a_restart_is_quick(siege: Siege) -> None:
+    """What hostile sites left behind keeps no hub from starting, nor from the same figures."""
+    assert siege.hub.stop() == 0
+    siege.hub.start()
+    siege.source.go_on()
+    siege.source.wait_for_more(6)
+    siege.wait_until_quiet(clocks_known=False)
+    assert siege.outcry() == []

@@ -1,0 +1,18 @@
+//! What an enrolled site can say that decodes well and makes no sense. A seeded generator makes frames of every kind that a session
+//! knows: the right shape, the feeds, epochs and legs that the hub named, and values that no honest site has.
+//!
+//! Nothing here opens a socket: tests of the session's crate lead a machine with these frames, `downburst-swarm --hostile` a hub.
+#![forbid(unsafe_code)]
+
+mod absurd;
+mod cbor;
+mod dice;
+mod frames;
+mod messages;
+mod scene;
+mod story;
+
+pub use dice::{Dice, Temper};
+pub use frames::{Liar, first_frame};
+pub use scene::Scene;
+pub use story::{Ending, Opening, Story};

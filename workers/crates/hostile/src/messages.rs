@@ -1,0 +1,101 @@
+//! The messages of a site, field by field.
+use downburst_session::{
+    ActionFailed, Attach, CircuitFault, CircuitState, ClockOffset, ClockRequest, CredentialOffered,
+    CredentialShown, FeedPosition, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft,
+    Marked, Nak, Proof, Receipt, Receipts, Reception, ResentEnded, ResentFailed, StreamEnded, Taken,
+    VERSIONS, Want,
+};
+use downburst_vcmtp::{Losses, SymbolsHeard};
+
+use crate::absurd::{Absurd, absurd};
+use crate::frames::Liar;
+
+absurd! {
+    Hello { versions = versions, software, proof, feeds, stand_by = seldom }
+    FeedPosition { feed, epoch, settled, newest_stored }
+    LegJoined { leg, leg_epoch = leg_epoch, after, reception }
+    Reception { buffer_bytes, path, advice }
+    LegLeft { leg, known_to, reason, too_slow }
+    Nak { leg, leg_epoch = leg_epoch, packets, heard, symbols, unanswered, losses }
+    SymbolsHeard { block, made }
+    Losses { missed, of }
+    Want { feed, epoch, sequences }
+    Receipts { clock, items }
+    ClockOffset { offset_us, bound_us, round_trip_us }
+    Receipt {
+        key, outcome, lane, leg, transport, class, size, created, hub_stored, last_byte, site_stored, repaired,
+        action_done,
+    }
+    ClockRequest { sent }
+    Frontier { feed, epoch, settled_to, pending, trouble = rarely, action_failed = rarely }
+    ActionFailed { rule, exit, last_error, product, sequence, epoch, count, others }
+    ResentEnded { resend = resend, key, outcome, size }
+    ResentFailed { resend = resend, sequences }
+    Late { feed, products }
+    KeyTaken { leg, leg_epoch = leg_epoch, key_id }
+    CircuitState { lease = lease, fault }
+    CircuitFault { step, sentence, remedy }
+    Forged { leg, leg_epoch = leg_epoch }
+    Marked { number }
+    Attach { ticket }
+    StreamEnded { stream = stream, reason }
+    Taken { stream = stream, transfers }
+    HeartbeatOut { key, at }
+    CredentialOffered { sha256 = spare_sha256 }
+    CredentialShown { secret = spare_secret }
+}
+
+impl Absurd for Proof {
+    fn absurd(liar: &mut Liar<'_>) -> Self {
+        match liar.dice.one_in(2) {
+            true => Self::Token { secret: Absurd::absurd(liar), credential_sha256: spare_sha256(liar) },
+            false => Self::Credential { site: Absurd::absurd(liar), secret: Absurd::absurd(liar) },
+        }
+    }
+}
+
+/// Of every version, and of some that do not exist.
+fn versions(liar: &mut Liar<'_>) -> Vec<u16> {
+    let spoken = liar.dice.pick(&VERSIONS).copied().unwrap_or_default();
+    match liar.dice.below(8) {
+        0..4 => VERSIONS.to_vec(),
+        4..7 => vec![u16::MAX, spoken, spoken, 0],
+        _ => Absurd::absurd(liar),
+    }
+}
+
+fn seldom(liar: &mut Liar<'_>) -> Option<bool> {
+    liar.dice.one_in(20).then_some(true)
+}
+
+fn rarely<T: Absurd>(liar: &mut Liar<'_>) -> Option<T> {
+    liar.dice.one_in(4).then(|| T::absurd(liar))
+}
+
+fn leg_epoch(liar: &mut Liar<'_>) -> u64 {
+    if liar.is_wild() { u64::absurd(liar) } else { liar.focus.leg_epoch }
+}
+
+fn resend(liar: &mut Liar<'_>) -> u64 {
+    let known = liar.dice.pick(&liar.scene.resends).copied();
+    known.unwrap_or_else(|| u64::absurd(liar))
+}
+
+fn lease(liar: &mut Liar<'_>) -> u32 {
+    let known = liar.dice.pick(&liar.scene.leases).copied();
+    known.unwrap_or_else(|| u32::absurd(liar))
+}
+
+fn stream(liar: &mut Liar<'_>) -> u32 {
+    let known = liar.dice.pick(&liar.scene.streams).map(|(stream, _)| *stream);
+    known.unwrap_or_else(|| u32::absurd(liar))
+}
+
+fn spare_sha256(liar: &mut Liar<'_>) -> String {
+    if liar.is_wild() { Absurd::absurd(liar) } else { liar.scene.spare.1.clone() }
+}
+
+/// The true one only where the hub keeps it: it is this site's credential from then on.
+fn spare_secret(liar: &mut Liar<'_>) -> String {
+    if liar.scene.spare_is_kept { liar.scene.spare.0.clone() } else { Absurd::absurd(liar) }
+}
