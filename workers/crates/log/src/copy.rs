@@ -17,7 +17,7 @@ use downburst_model::{Epoch, FeedName, ProductInfo, Sequence, WallMicros};
 use minicbor::{Decode, Encode};
 
 use crate::{
-    FeedLog, LogError, LogOptions, NewProduct, ProductLog, Recovery, files,
+    FeedLog, LogError, LogOptions, NewProduct, ProductLog, Recovery, disk, files,
     group::{Checked, Group, Results},
     identity::Identity,
     record::{Header, Metadata},
@@ -98,8 +98,11 @@ impl FeedLog {
         if had_identity && !mark.exists() {
             return Err(LogError::NoCopy { dir: dir.to_owned() });
         }
-        fs::create_dir_all(dir).map_err(|error| LogError::not_writable(dir, error))?;
-        fs::write(&mark, b"").map_err(|error| LogError::not_writable(&mark, error))?;
+        disk::make_directory(dir).map_err(|error| LogError::not_writable(dir, error))?;
+        if !mark.exists() {
+            disk::File::create(&mark).map_err(|error| LogError::not_writable(&mark, error))?;
+            files::sync_directory(dir)?;
+        }
         let (log, recovery) = Self::open(dir, feed.clone(), options.clone(), epoch.0)?;
         let is_whole = log.epoch() == epoch && (log.head() >= forgotten || !had_identity);
         let (log, recovery) = if is_whole {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::{
@@ -20,6 +19,7 @@ use crate::{
     Appended, Clock, Damage, Durability, LogEntry, LogError, LogOptions, LogStat, NewProduct, ProductLog,
     ReadBatch, Recovery, Retained,
     commits::Commits,
+    disk::{self, File},
     files,
     identity::{Identity, LOST_RESERVATION_JUMP, Reservation},
     keys::Keys,
@@ -53,6 +53,8 @@ pub struct FeedLog {
     listeners: RwLock<Vec<Listener>>,
     /// Who is told of heartbeats that a copy takes over.
     pub(crate) told_of_heartbeats: RwLock<Option<HeartbeatListener>>,
+    /// How the log ended before is not known: look through it soon.
+    is_suspect: bool,
     _lock: File,
 }
 
@@ -77,6 +79,7 @@ impl FeedLog {
         let last_found = segments.last().and_then(|segment| segment.last_row()).map_or(0, |row| row.sequence);
         let resumption = reservation.resume(known, last_found);
         recovery.clean = resumption.clean;
+        recovery.sequence_lost = !known && !segments.is_empty();
         let forgotten_to = reservation.forgotten_to();
         let log = Self {
             dir: dir.to_owned(),
@@ -92,11 +95,25 @@ impl FeedLog {
             forgotten_to: AtomicU64::new(forgotten_to),
             listeners: RwLock::new(Vec::new()),
             told_of_heartbeats: RwLock::default(),
+            is_suspect: recovery.sequence_lost || !recovery.damaged.is_empty(),
             _lock: lock,
         };
         log.rebuild_keys();
         log.report(&recovery);
         Ok((log, recovery))
+    }
+
+    /// True if opening found damage, or lacked the file that tells how the log ended.
+    pub fn is_suspect(&self) -> bool {
+        self.is_suspect
+    }
+
+    /// Makes everything durable that was appended so far, whatever the durability of an append.
+    pub fn sync(&self) -> Result<(), LogError> {
+        for segment in self.unsealed() {
+            segment.sync()?;
+        }
+        files::sync_directory(&self.dir)
     }
 
     /// Changes the options; they hold from the next append, read or retain on.
@@ -324,11 +341,10 @@ fn fresh_salt(dir: &Path) -> Result<u64, LogError> {
 fn lock_directory(dir: &Path) -> Result<File, LogError> {
     let path = dir.join("lock");
     let not_writable = |source| LogError::not_writable(dir, source);
-    fs::create_dir_all(dir).map_err(not_writable)?;
-    let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-    let mut file = open.map_err(not_writable)?;
+    disk::make_directory(dir).map_err(not_writable)?;
+    let mut file = File::open_or_create(&path).map_err(not_writable)?;
     if !lock_soon(&file).map_err(|error| LogError::io("lock", &path, error))? {
-        return Err(LogError::Locked { dir: dir.to_owned(), holder: holder(&mut file) });
+        return Err(LogError::Locked { dir: dir.to_owned(), holder: holder(file.as_file()) });
     }
     // The name is for people; a full disk is no reason to keep the log from making room.
     let _ = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
@@ -338,15 +354,15 @@ fn lock_directory(dir: &Path) -> Result<File, LogError> {
 /// Gives a predecessor that is about to end, and children it was about to start, a moment to let go.
 fn lock_soon(file: &File) -> io::Result<bool> {
     for _ in 0..LOCK_LOOKS {
-        if system::try_lock(file)? {
+        if system::try_lock(file.as_file())? {
             return Ok(true);
         }
         thread::sleep(LOCK_INTERVAL);
     }
-    system::try_lock(file)
+    system::try_lock(file.as_file())
 }
 
-fn holder(file: &mut File) -> String {
+fn holder(file: &std::fs::File) -> String {
     let mut name = String::new();
     match file.take(64).read_to_string(&mut name) {
         Ok(1..) => name,

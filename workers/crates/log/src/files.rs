@@ -1,14 +1,16 @@
 //! Small files that are replaced as a whole, and names of the files of a log.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use minicbor::{Decode, Encode};
 
-use crate::LogError;
+use crate::{
+    LogError,
+    disk::{self, Checked, File},
+};
 
 /// The files of one log, by the first sequence they may hold.
 #[derive(Debug, Default)]
@@ -68,7 +70,7 @@ pub(crate) fn index_path(dir: &Path, base: u64) -> PathBuf {
 
 /// Deletes a file that may be gone already.
 pub(crate) fn remove(path: &Path) -> Result<(), LogError> {
-    match fs::remove_file(path) {
+    match disk::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LogError::io("delete", path, error)),
         _ => Ok(()),
     }
@@ -84,20 +86,13 @@ pub(crate) fn quarantine(path: &Path) -> Result<PathBuf, LogError> {
         target = PathBuf::from(format!("{}.{attempt}", aside.to_string_lossy()));
         attempt += 1;
     }
-    fs::rename(path, &target).map_err(|error| LogError::io("set aside", path, error))?;
+    disk::rename(path, &target).map_err(|error| LogError::io("set aside", path, error))?;
     Ok(target)
 }
 
 /// Writes `value` so that a crash at any moment leaves the old contents or the new ones.
 pub(crate) fn write_checked<T: Encode<()>>(path: &Path, magic: &[u8; 8], value: &T) -> Result<(), LogError> {
-    let body =
-        minicbor::to_vec(value).map_err(|error| LogError::io("encode", path, io::Error::other(error)))?;
-    replace(path, |file| {
-        file.write_all(magic)?;
-        file.write_all(&FORMAT_VERSION.to_le_bytes())?;
-        file.write_all(&crc32fast::hash(&body).to_le_bytes())?;
-        file.write_all(&body)
-    })
+    disk::write_checked(path, magic, value).map_err(|error| LogError::io("write", path, error))
 }
 
 /// Reads what [`write_checked`] wrote; `None` if the file is missing or damaged.
@@ -105,56 +100,28 @@ pub(crate) fn read_checked<T: for<'b> Decode<'b, ()>>(
     path: &Path,
     magic: &[u8; 8],
 ) -> Result<Option<T>, LogError> {
-    let contents = match fs::read(path) {
-        Ok(contents) => contents,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(LogError::io("read", path, error)),
-    };
-    let Some((version, crc, body)) = split(&contents, magic) else { return Ok(None) };
-    if crc32fast::hash(body) != crc {
-        return Ok(None);
+    match disk::read_checked(path, magic).map_err(|error| LogError::io("read", path, error))? {
+        Checked::Missing | Checked::Damaged => Ok(None),
+        Checked::Newer(version) => Err(LogError::NewerFormat { path: path.to_owned(), version }),
+        Checked::Whole(value) => Ok(Some(value)),
     }
-    if version > FORMAT_VERSION {
-        return Err(LogError::NewerFormat { path: path.to_owned(), version });
-    }
-    Ok(minicbor::decode(body).ok())
 }
 
 /// Replaces a file as a whole and durably.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), LogError> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".");
-    aside.push(ASIDE);
-    let aside = PathBuf::from(aside);
-    let written = File::create(&aside).and_then(|mut file| {
-        write(&mut file)?;
-        file.sync_all()
-    });
-    if let Err(error) = written.and_then(|()| fs::rename(&aside, path)) {
-        // The first failure is the one to report.
-        let _ = fs::remove_file(&aside);
-        return Err(LogError::io("write", path, error));
-    }
-    path.parent().map_or(Ok(()), sync_directory)
+    disk::replace(path, &disk::aside(path), write).map_err(|error| LogError::io("write", path, error))
 }
 
 /// Makes created, renamed and deleted names durable.
 pub(crate) fn sync_directory(dir: &Path) -> Result<(), LogError> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| LogError::io("sync", dir, error))
-}
-
-fn split<'a>(contents: &'a [u8], magic: &[u8; 8]) -> Option<(u32, u32, &'a [u8])> {
-    let rest = contents.strip_prefix(magic.as_slice())?;
-    let (version, rest) = rest.split_first_chunk::<4>()?;
-    let (crc, body) = rest.split_first_chunk::<4>()?;
-    Some((u32::from_le_bytes(*version), u32::from_le_bytes(*crc), body))
+    disk::sync_directory(dir).map_err(|error| LogError::io("sync", dir, error))
 }
 
 fn base_of(path: &Path) -> Option<u64> {
     path.file_stem()?.to_str()?.parse().ok()
 }
 
-/// The version of every file format of a log.
+/// The version of the indexes and segments of a log.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 const SEGMENT: &str = "segment";
 const INDEX: &str = "index";

@@ -15,7 +15,7 @@ use crate::{
     index::Row,
     keys::{Keys, Likeness, is_same},
     record::{self, Body, Header, Place},
-    system, wmo,
+    wmo,
     writer::{Active, MAX_ROWS, Writer, announced, check_size},
 };
 
@@ -382,7 +382,7 @@ impl Group {
             }
             from = member.headers_end;
         }
-        system::write_all_vectored_at(&active.file, &mut pieces, self.begin)
+        active.file.write_pieces_at(&mut pieces, self.begin)
     }
 }
 

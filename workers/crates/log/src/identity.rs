@@ -91,6 +91,17 @@ impl Reservation {
         resumption
     }
 
+    /// True if the file says what is known here, or was not written yet.
+    pub(crate) fn is_whole(&self) -> Result<bool, LogError> {
+        let kept = files::read_checked::<Reserved>(&self.path, SEQUENCE_MAGIC)?;
+        Ok(kept.is_some_and(|kept| kept.epoch == self.state.epoch) || self.state.reserved_to == 0)
+    }
+
+    /// Writes the file anew.
+    pub(crate) fn write_again(&mut self) -> Result<(), LogError> {
+        self.replace(self.state.clone())
+    }
+
     /// No sequence above was ever given.
     pub(crate) fn reserved_to(&self) -> u64 {
         self.state.reserved_to

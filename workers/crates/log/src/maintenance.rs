@@ -111,7 +111,7 @@ impl FeedLog {
         self.segments().values().map(|segment| segment.data_bytes() + segment.index_bytes()).sum()
     }
 
-    fn unsealed(&self) -> Vec<Arc<Segment>> {
+    pub(crate) fn unsealed(&self) -> Vec<Arc<Segment>> {
         self.segments().values().filter(|segment| !segment.is_sealed()).cloned().collect()
     }
 

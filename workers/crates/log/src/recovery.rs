@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    LogError, files,
+    LogError, disk, files,
     identity::Identity,
     index::{Index, Row},
     record::{self, Place},
@@ -24,6 +24,8 @@ pub struct Recovery {
     pub clean: bool,
     /// The log was created, with a fresh epoch.
     pub created: bool,
+    /// The file `sequence` was missing or damaged, so that nothing tells how the log ended.
+    pub sequence_lost: bool,
     /// Bytes of unfinished records cut from the ends of segments.
     pub cut_bytes: u64,
     /// Places inside segments that were stepped over; what they held is lost.
@@ -161,7 +163,7 @@ fn keep(
         |(offset, bytes): &(u64, u64)| Damage { segment: path.clone(), offset: *offset, bytes: *bytes };
     recovery.damaged.extend(scan.damaged.iter().map(damage));
     // Nothing behind the last record was ever handed out, so no mapping reaches there.
-    let cut = File::options().write(true).open(&path).and_then(|file| file.set_len(scan.end));
+    let cut = disk::File::open_to_write(&path).and_then(|file| file.set_len(scan.end));
     cut.map_err(|error| LogError::io("cut", &path, error))?;
     let segment = Segment::recovered(dir, base, scan.rows, scan.end);
     match segment.seal(identity.epoch) {

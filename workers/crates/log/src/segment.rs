@@ -15,7 +15,7 @@ use bytes::Bytes;
 use downburst_model::Epoch;
 
 use crate::{
-    LogError, files,
+    LogError, disk, files,
     identity::Identity,
     index::{Index, Row, slice},
     record::{self, Fields, Header, Place},
@@ -73,10 +73,10 @@ impl Segment {
         base: u64,
         identity: &Identity,
         length_bytes: u64,
-    ) -> Result<(Arc<Self>, File), LogError> {
+    ) -> Result<(Arc<Self>, disk::File), LogError> {
         let path = files::segment_path(dir, base);
-        let create = || -> io::Result<File> {
-            let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+        let create = || -> io::Result<disk::File> {
+            let file = disk::File::create(&path)?;
             file.set_len(length_bytes.max(FILE_HEADER_BYTES))?;
             file.write_all_at(&file_header(identity, base), 0)?;
             Ok(file)
@@ -133,8 +133,7 @@ impl Segment {
             State { rows: Rows::Open(rows), being_written: false, data_end, .. } => (rows.clone(), *data_end),
             _ => return Ok(()),
         };
-        let synced = File::open(&self.path).and_then(|file| file.sync_all());
-        synced.map_err(|error| LogError::io("sync", &self.path, error))?;
+        self.sync()?;
         let map = self.mapped(data_end)?.unwrap_or_default();
         let populated = RefCell::new(Populated::to_read(SEALED_AHEAD_BYTES));
         let header = |row: &Row| {
@@ -144,6 +143,14 @@ impl Segment {
             self.write().rows = Rows::Sealed(index);
         }
         Ok(())
+    }
+
+    /// Makes durable what is written so far. One that is gone needs nothing.
+    pub(crate) fn sync(&self) -> Result<(), LogError> {
+        match disk::File::open_to_read(&self.path).and_then(|file| file.sync_all()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            synced => synced.map_err(|error| LogError::io("sync", &self.path, error)),
+        }
     }
 
     /// Hands the bytes of a product out no more; true if it did so far.

@@ -105,6 +105,12 @@ pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
 }
 
+/// Makes everything durable that was written to the file system of an open file or directory.
+pub(crate) fn sync_file_system(file: &File) -> io::Result<()> {
+    // SAFETY: the descriptor is open for the length of the call, and `syncfs` touches no memory of ours.
+    if unsafe { libc::syncfs(file.as_raw_fd()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Gives the disk blocks between two places of a file back, without changing its length.
 ///
 /// Best effort: a file system that can't do it keeps the blocks until the file goes.

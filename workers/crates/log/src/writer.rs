@@ -1,9 +1,7 @@
 //! Appending: bytes first, header last, so that an interrupted append leaves no record and its place is used again.
 
 use std::{
-    fs::File,
     io::{self, Read},
-    os::unix::fs::FileExt,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -11,12 +9,14 @@ use downburst_model::{Digest, ProductId, Sequence, WallMicros};
 use md5::{Digest as _, Md5};
 
 use crate::{
-    Appended, Clock, DuplicateRule, Durability, FeedLog, LdmStamp, LogError, LogOptions, NewProduct, files,
+    Appended, Clock, DuplicateRule, Durability, FeedLog, LdmStamp, LogError, LogOptions, NewProduct,
+    disk::File,
+    files,
     index::Row,
     keys::Likeness,
     record::{self, Body, Header, Metadata, Place},
     segment::{FILE_HEADER_BYTES, Segment},
-    system, wmo,
+    wmo,
 };
 
 /// What only the one writer needs.
@@ -85,7 +85,7 @@ impl Writer {
 impl Active {
     /// Makes the file as if nothing had been written behind the last record. No mapping is read behind that place.
     pub(crate) fn wipe_tail(&self) -> io::Result<()> {
-        let length = self.file.metadata()?.len();
+        let length = self.file.as_file().metadata()?.len();
         self.file.set_len(self.tail)?;
         self.file.set_len(length.max(self.tail))
     }
@@ -411,11 +411,7 @@ fn abandon(writer: &Writer, size: u64) {
     if let Some(Active { file, tail, .. }) = &writer.active
         && size > WORTH_RELEASING_BYTES
     {
-        system::release(
-            file,
-            *tail,
-            tail.saturating_add(size).saturating_add(u64::from(record::MAX_HEADER_BYTES)),
-        );
+        file.release(*tail, tail.saturating_add(size).saturating_add(u64::from(record::MAX_HEADER_BYTES)));
     }
 }
 

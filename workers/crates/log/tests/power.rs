@@ -1,8 +1,8 @@
 //! Losing power: what the disk had not confirmed is gone or stands there in part, in any order.
 //!
-//! A copy of the directory is taken at each moment that the kernel confirmed (an acknowledged append under `Power`, a
-//! sealed segment under `Process`) and another at the cut. After the cut each block of a file has what it had at the last
-//! confirmation or what it was to have; the file's length is one of the two.
+//! A story of appends, retention and restarts is recorded step by step. The power is cut before a step, directories as a
+//! cut can leave them are made of the trace, and the ordinary code opens them. `DOWNBURST_CUT_STATES` says how many
+//! different ones; `DOWNBURST_SEED` replays.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -15,60 +15,241 @@ use std::{
 };
 
 use bytes::Bytes;
-use common::{all, open, small};
-use downburst_log::{Appended, Durability, FeedLog, LogOptions, LogReader, ProductLog, contract};
-use downburst_model::{Sequence, WallMicros};
-use proptest::{prelude::*, test_runner::FileFailurePersistence};
+use common::{all, open, small, try_open};
+use downburst_log::{
+    Appended, Durability, FeedLog, LogOptions, LogReader, ProductLog, Retention, contract,
+    disk::{Chances, Planted, Recording, Trace},
+};
+use downburst_model::WallMicros;
 
-type Files = BTreeMap<String, Vec<u8>>;
-type Given = BTreeMap<u64, Vec<u8>>;
-
-fn snapshot(dir: &Path) -> Files {
-    let read = |entry: std::io::Result<fs::DirEntry>| {
-        let path = entry.unwrap().path();
-        (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap())
-    };
-    fs::read_dir(dir).unwrap().map(read).collect()
+/// What happened by a mark of the trace.
+enum Event {
+    /// A sequence was handed out, and its product acknowledged.
+    Given(u64),
+    /// Retention began: these may be gone from here on.
+    Evicted(BTreeSet<u64>),
 }
 
-/// What the disk holds after a cut between two states; `chance` decides for each block.
-fn after_the_cut(synced: &Files, cut: &Files, chance: &mut dyn FnMut() -> bool) -> Files {
-    let torn = |(name, new): (&String, &Vec<u8>)| {
-        let old = synced.get(name);
-        // A name that was never synchronised may be missing; one that is replaced is there, as the old or the new file.
-        if old.is_none() && chance() {
-            return None;
-        }
-        if !name.ends_with(".segment") {
-            let contents = if chance() { new } else { old.unwrap_or(new) };
-            return Some((name.clone(), contents.clone()));
-        }
-        let empty = Vec::new();
-        let old = old.unwrap_or(&empty);
-        let length = if chance() || old.is_empty() { new.len() } else { old.len() };
-        let mut contents = vec![0; length];
-        for at in (0..length).step_by(BLOCK_BYTES) {
-            let end = (at + BLOCK_BYTES).min(length);
-            let from = if chance() { new } else { old };
-            let known = from.get(at..end.min(from.len()).max(at)).unwrap_or_default();
-            contents[at..at + known.len()].copy_from_slice(known);
-        }
-        Some((name.clone(), contents))
-    };
-    cut.iter().filter_map(torn).collect()
+/// A log's life, recorded.
+struct Story {
+    durability: Durability,
+    trace: Trace,
+    events: Vec<Event>,
+    _root: tempfile::TempDir,
 }
 
-fn restore(files: &Files) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    files.iter().for_each(|(name, contents)| fs::write(dir.path().join(name), contents).unwrap());
-    dir
+impl Story {
+    fn tell(durability: Durability, seed: u64, planted: Planted) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let recording = Recording::begin(root.path(), planted).unwrap();
+        let mut teller = Teller { recording, events: Vec::new(), next: 0, chances: Chances::new(seed) };
+        let options = options(durability);
+        for _ in 0..2 {
+            let (log, _) = open(&root.path().join(LOG), options.clone());
+            for _ in 0..4 {
+                teller.one_thing(&log, &options);
+            }
+            if teller.chances.below(2) == 0 {
+                log.close().unwrap();
+            }
+        }
+        let trace = teller.recording.trace();
+        check_that_nothing_passed_the_layer_by(&trace, root.path());
+        Self { durability, trace, events: teller.events, _root: root }
+    }
+
+    /// Makes one state and has the ordinary code open it; what it is, and what is wrong.
+    fn cut(&self, at: usize, seed: u64) -> ([u8; 32], Option<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let state = self.trace.cut(at, &mut Chances::new(seed), dir.path()).unwrap();
+        (state, self.check(at, dir.path()).err())
+    }
+
+    fn check(&self, at: usize, root: &Path) -> Result<(), String> {
+        let (mut given, mut gone) = (BTreeSet::new(), BTreeSet::new());
+        for label in self.trace.marks_before(at) {
+            match &self.events[label as usize] {
+                Event::Given(sequence) => drop(given.insert(*sequence)),
+                Event::Evicted(sequences) => gone.extend(sequences),
+            }
+        }
+        let (log, _) =
+            try_open(&root.join(LOG), options(self.durability)).map_err(|error| error.to_string())?;
+        let mut found = BTreeMap::new();
+        for entry in all(&log) {
+            let right = content(entry.info.id.as_str().parse().unwrap());
+            if entry.bytes.as_deref().is_some_and(|bytes| bytes != right) {
+                return Err(format!("{} is not what was given", entry.info.id));
+            }
+            found.insert(entry.info.key.sequence.0, entry.bytes.is_some());
+        }
+        let lost = given.difference(&gone).find(|sequence| found.get(*sequence) != Some(&true));
+        if let (Durability::Power, Some(sequence)) = (self.durability, lost) {
+            return Err(format!("{sequence} was acknowledged and is gone"));
+        }
+        let next = append(&log, &[1_000_000])[0];
+        if given.last().is_some_and(|last| *last >= next) {
+            return Err(format!("{next} may have been given before"));
+        }
+        log.close().map_err(|error| error.to_string())?;
+        let verified = LogReader::open(&root.join(LOG)).unwrap().verify(&mut |_| ()).unwrap();
+        if verified.flaws == 0 { Ok(()) } else { Err(format!("{} flaws", verified.flaws)) }
+    }
 }
 
-fn append(log: &FeedLog, ids: &[usize]) -> Given {
+struct Teller {
+    recording: Recording,
+    events: Vec<Event>,
+    next: usize,
+    chances: Chances,
+}
+
+impl Teller {
+    fn one_thing(&mut self, log: &FeedLog, options: &LogOptions) {
+        match self.chances.below(6) {
+            0 => self.retain(log, options),
+            1 => {
+                let ids = self.ids(1);
+                let bytes = content(ids[0]);
+                let product = contract::product(&ids[0].to_string()).unwrap();
+                let appended = log.append(product, &mut bytes.as_slice(), &|| WallMicros(0)).unwrap();
+                let Appended::Stored { sequence, .. } = appended else { panic!("{ids:?} is no duplicate") };
+                self.mark(Event::Given(sequence.0));
+            }
+            _ => {
+                let count = 1 + self.chances.below(6) as usize;
+                let ids = self.ids(count);
+                append(log, &ids).into_iter().for_each(|sequence| self.mark(Event::Given(sequence)));
+            }
+        }
+    }
+
+    /// What will go is known when it has gone, and the mark stands before.
+    fn retain(&mut self, log: &FeedLog, options: &LogOptions) {
+        let ceiling = if self.chances.below(3) == 0 { 15_000 } else { 1 << 30 };
+        log.set_options(LogOptions {
+            retention: Retention { bytes: ceiling, ..options.retention },
+            ..options.clone()
+        });
+        let had: BTreeSet<u64> = all(log).iter().map(|entry| entry.info.key.sequence.0).collect();
+        self.mark(Event::Evicted(BTreeSet::new()));
+        log.retain(WallMicros(0)).unwrap();
+        let has =
+            |entry: &downburst_log::LogEntry| entry.bytes.is_some().then_some(entry.info.key.sequence.0);
+        let left: BTreeSet<u64> = all(log).iter().filter_map(has).collect();
+        if let Some(Event::Evicted(gone)) = self.events.last_mut() {
+            *gone = had.difference(&left).copied().collect();
+        }
+        log.set_options(options.clone());
+    }
+
+    fn mark(&mut self, event: Event) {
+        self.recording.mark(self.events.len() as u64);
+        self.events.push(event);
+    }
+
+    fn ids(&mut self, count: usize) -> Vec<usize> {
+        self.next += count;
+        (self.next - count..self.next).collect()
+    }
+}
+
+#[test]
+fn under_power_nothing_acknowledged_is_lost() {
+    cut_states(Durability::Power);
+}
+
+#[test]
+fn under_process_what_is_there_is_whole_and_no_sequence_is_given_twice() {
+    cut_states(Durability::Process);
+}
+
+#[test]
+fn a_missing_synchronisation_of_a_file_is_found() {
+    let (syncs, _) = Story::tell(Durability::Power, PLANTED_SEED, Planted::Nothing).trace.syncs();
+    check_plants(syncs, &[3, 4, 5], Planted::FileSync);
+}
+
+#[test]
+fn a_missing_synchronisation_of_a_directory_is_found() {
+    let (_, syncs) = Story::tell(Durability::Power, PLANTED_SEED, Planted::Nothing).trace.syncs();
+    check_plants(syncs, &[0, 1], Planted::DirectorySync);
+}
+
+/// Those that nothing else makes up for are found. With many states asked for, all are tried, and what is found is printed.
+fn check_plants(syncs: usize, needed: &[usize], planted: impl Fn(usize) -> Planted) {
+    let tried: Vec<usize> =
+        if number("DOWNBURST_CUT_STATES") >= Some(1_000) { (0..syncs).collect() } else { needed.to_vec() };
+    let found: Vec<usize> = tried.into_iter().filter(|n| is_found(planted(*n))).collect();
+    println!("{found:?} of {syncs} synchronisations were found to be missing");
+    assert!(needed.iter().all(|n| found.contains(n)), "{found:?}");
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// True if the checker sees that one synchronisation of the story is left out.
+fn is_found(planted: Planted) -> bool {
+    let story = Story::tell(Durability::Power, PLANTED_SEED, planted);
+    let steps = story.trace.steps();
+    (0..MOST_TRIES).any(|seed| {
+        let at = Chances::new(seed).below(steps as u64 + 1) as usize;
+        story.cut(at, seed).1.is_some()
+    })
+}
+
+/// Cuts until so many different states were opened.
+fn cut_states(durability: Durability) {
+    let wanted = number("DOWNBURST_CUT_STATES").unwrap_or(60) as usize;
+    let first = number("DOWNBURST_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!(
+        "replay: DOWNBURST_CUT_STATES={wanted} DOWNBURST_SEED={first} cargo test -p downburst-log --test power"
+    );
+    let mut states = BTreeSet::new();
+    for seed in first.. {
+        let story = Story::tell(durability, seed, Planted::Nothing);
+        let mut chances = Chances::new(seed);
+        for cut in 0..CUTS_PER_STORY {
+            let at = chances.below(story.trace.steps() as u64 + 1) as usize;
+            let (state, wrong) = story.cut(at, seed.wrapping_add(cut));
+            assert_eq!(wrong, None, "seed {seed}, cut {cut} before step {at} of {}", story.trace.steps());
+            states.insert(state);
+        }
+        if states.len() >= wanted {
+            break;
+        }
+    }
+    println!("{} different states were opened", states.len());
+}
+
+/// What the trace says is there is what is there: no change went another way.
+fn check_that_nothing_passed_the_layer_by(trace: &Trace, root: &Path) {
+    let replayed = tempfile::tempdir().unwrap();
+    trace.replay(replayed.path()).unwrap();
+    assert_eq!(snapshot(replayed.path()), snapshot(root));
+}
+
+fn snapshot(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(root).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_dir() {
+            files.extend(
+                snapshot(&entry.path()).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)),
+            );
+        } else {
+            files.insert(name, fs::read(entry.path()).unwrap());
+        }
+    }
+    files
+}
+
+fn append(log: &FeedLog, ids: &[usize]) -> Vec<u64> {
     let named = |n: &usize| (contract::product(&format!("{n}")).unwrap(), Bytes::from(content(*n)));
     let appended = log.append_all(ids.iter().map(named).collect(), &|| WallMicros(0));
     let given = |(n, appended): (&usize, Result<Appended, _>)| match appended.unwrap() {
-        Appended::Stored { sequence, .. } => (sequence.0, content(*n)),
+        Appended::Stored { sequence, .. } => sequence.0,
         Appended::Duplicate { of } => panic!("{n} is a duplicate of {of:?}"),
     };
     ids.iter().zip(appended).map(given).collect()
@@ -78,106 +259,13 @@ fn content(n: usize) -> Vec<u8> {
     format!("{n} ").repeat(1 + n * 131 % 900).into_bytes()
 }
 
-/// Everything that is there is as it was given, the log verifies, and goes on above all that was ever given.
-fn check(files: &Files, options: &LogOptions, given: &Given) -> BTreeSet<u64> {
-    let dir = restore(files);
-    let (log, _) = open(dir.path(), options.clone());
-    let entries = all(&log);
-    for entry in &entries {
-        let sequence = entry.info.key.sequence.0;
-        assert_eq!(entry.bytes.as_deref(), given.get(&sequence).map(Vec::as_slice), "{sequence}");
-    }
-    let next = append(&log, &[1_000_000]);
-    assert!(next.keys().next() > given.keys().last(), "{:?} may have been given before", next.keys().next());
-    log.close().unwrap();
-    let verified = LogReader::open(dir.path()).unwrap().verify(&mut |_| ()).unwrap();
-    assert_eq!((verified.flaws, verified.products), (0, entries.len() as u64 + 1));
-    entries.iter().map(|entry| entry.info.key.sequence.0).collect()
+fn options(durability: Durability) -> LogOptions {
+    LogOptions { durability, segment_bytes: 12_000, sequence_block: 10, ..small() }
 }
 
-/// Groups of products; whoever calls decides what is confirmed after each.
-fn run(
-    groups: &[u8],
-    durability: Durability,
-    mut confirmed: impl FnMut(&FeedLog, &Path, &Given),
-) -> (Files, Given, LogOptions) {
-    let dir = tempfile::tempdir().unwrap();
-    let options = LogOptions { durability, segment_bytes: 20_000, ..small() };
-    let (log, _) = open(dir.path(), options.clone());
-    let (mut given, mut next) = (Given::new(), 0);
-    for size in groups {
-        let ids: Vec<usize> = (next..next + usize::from(*size)).collect();
-        next += ids.len();
-        given.extend(append(&log, &ids));
-        confirmed(&log, dir.path(), &given);
-    }
-    (snapshot(dir.path()), given, options)
-}
-
-/// A small generator of chances, so that a failure is replayed by its numbers alone.
-fn chances(seed: u64) -> impl FnMut() -> bool {
-    let mut state = seed | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 63 == 1
-    }
-}
-
-proptest! {
-    // A failing run prints its numbers and a seed; a line with the seed in this file's regressions replays it.
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40),
-        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        ..ProptestConfig::default()
-    })]
-
-    #[test]
-    fn under_power_nothing_acknowledged_is_lost(
-        groups in prop::collection::vec(1..7_u8, 1..8), last in 1..7_u8, seed: u64
-    ) {
-        let mut states = Vec::new();
-        let all_groups: Vec<u8> = groups.iter().copied().chain([last]).collect();
-        let (cut, given, options) = run(&all_groups, Durability::Power, |_, dir, given| {
-            states.push((snapshot(dir), given.clone()));
-        });
-        let (synced, acknowledged) = &states[groups.len() - 1];
-        let found = check(&after_the_cut(synced, &cut, &mut chances(seed)), &options, &given);
-        for sequence in acknowledged.keys() {
-            prop_assert!(found.contains(sequence), "{sequence} was acknowledged and is gone");
-        }
-    }
-
-    #[test]
-    fn under_process_only_what_was_not_sealed_is_lost(
-        groups in prop::collection::vec(1..7_u8, 2..9), sealed_after in 0..8_usize, seed: u64
-    ) {
-        let (mut turn, mut state) = (0, None);
-        let (cut, given, options) = run(&groups, Durability::Process, |log, dir, _| {
-            if turn == sealed_after.min(groups.len() - 1) {
-                log.retain(WallMicros(0)).unwrap();
-                state = Some((snapshot(dir), sealed_to(dir)));
-            }
-            turn += 1;
-        });
-        let (synced, sealed_to) = state.unwrap();
-        let found = check(&after_the_cut(&synced, &cut, &mut chances(seed)), &options, &given);
-        for sequence in given.keys().filter(|sequence| **sequence <= sealed_to) {
-            prop_assert!(found.contains(sequence), "{sequence} was sealed and is gone");
-        }
-    }
-}
-
-/// The last sequence in a sealed segment: sealing synchronises.
-fn sealed_to(dir: &Path) -> u64 {
-    let sealed = common::files(dir, "index").len();
-    let open_base = common::files(dir, "segment").get(sealed).map(|path| {
-        let stem = path.file_stem().unwrap().to_str().unwrap();
-        Sequence(stem.parse().unwrap())
-    });
-    open_base.map_or(0, |base| base.0 - 1)
-}
-
-/// Smaller than a real block, so that records are torn in many ways.
-const BLOCK_BYTES: usize = 512;
+/// A directory that is new as well, in one that is.
+const LOG: &str = "log/TEST";
+const CUTS_PER_STORY: u64 = 12;
+const PLANTED_SEED: u64 = 7;
+/// States that are tried before a planted fault counts as not found.
+const MOST_TRIES: u64 = 150;

@@ -1,0 +1,143 @@
+//! A file that is written, with or without a trace of it.
+
+use std::{
+    fs,
+    io::{self, IoSlice, Write},
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::Path,
+};
+
+use super::recording::{Node, on_open};
+use crate::system;
+
+/// An open file. What is read or mapped of it is read from [`as_file`](Self::as_file), which must not be written to.
+#[derive(Debug)]
+pub struct File {
+    inner: fs::File,
+    node: Option<Node>,
+    /// Where [`Write`] goes on.
+    position: u64,
+}
+
+impl File {
+    /// Makes an empty file, or empties the one that is there.
+    ///
+    /// # Errors
+    /// Those of the system, as everywhere here.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Self::open(path, fs::File::options().read(true).write(true).create(true).truncate(true))
+    }
+
+    /// Makes an empty file that only its owner may read, or empties the one that is there.
+    pub fn create_private(path: &Path) -> io::Result<Self> {
+        Self::open(path, fs::File::options().write(true).create(true).truncate(true).mode(0o600))
+    }
+
+    /// Makes an empty file where there is none.
+    pub fn create_new(path: &Path) -> io::Result<Self> {
+        Self::open(path, fs::File::options().read(true).write(true).create_new(true))
+    }
+
+    /// Opens a file for reading and writing, and makes it where there is none.
+    pub fn open_or_create(path: &Path) -> io::Result<Self> {
+        Self::open(path, fs::File::options().read(true).write(true).create(true).truncate(false))
+    }
+
+    /// Opens a file that is there, for writing.
+    pub fn open_to_write(path: &Path) -> io::Result<Self> {
+        Self::open(path, fs::File::options().write(true))
+    }
+
+    /// Opens a file that is there, for being synchronised.
+    pub fn open_to_read(path: &Path) -> io::Result<Self> {
+        Self::open(path, fs::File::options().read(true))
+    }
+
+    fn open(path: &Path, options: &fs::OpenOptions) -> io::Result<Self> {
+        let (inner, node) = on_open(path, || options.open(path))?;
+        Ok(Self { inner, node, position: 0 })
+    }
+
+    /// For reading and mapping.
+    #[must_use]
+    pub fn as_file(&self) -> &fs::File {
+        &self.inner
+    }
+
+    /// Writes all bytes at a place.
+    pub fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        match &self.node {
+            None => self.inner.write_all_at(bytes, at),
+            Some(node) => {
+                node.note(|trace, node| trace.write(node, at, bytes), || self.inner.write_all_at(bytes, at))
+            }
+        }
+    }
+
+    /// Writes all pieces one behind the other, with as few calls as the kernel allows.
+    pub fn write_pieces_at(&self, pieces: &mut [IoSlice<'_>], at: u64) -> io::Result<()> {
+        match &self.node {
+            None => system::write_all_vectored_at(&self.inner, pieces, at),
+            Some(node) => {
+                let whole: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+                let write = || system::write_all_vectored_at(&self.inner, pieces, at);
+                node.note(|trace, node| trace.write(node, at, &whole), write)
+            }
+        }
+    }
+
+    /// Cuts the file, or lets it end with zeros.
+    pub fn set_len(&self, bytes: u64) -> io::Result<()> {
+        match &self.node {
+            None => self.inner.set_len(bytes),
+            Some(node) => {
+                node.note(|trace, node| trace.set_length(node, bytes), || self.inner.set_len(bytes))
+            }
+        }
+    }
+
+    /// Gives the blocks between two places back; they read as zeros. Best effort.
+    pub fn release(&self, from: u64, to: u64) {
+        match &self.node {
+            None => system::release(&self.inner, from, to),
+            Some(node) => {
+                // Where the file system can't do it the trace is stricter than the disk.
+                let _ = node.note(
+                    |trace, node| trace.release(node, from, to),
+                    || {
+                        system::release(&self.inner, from, to);
+                        Ok(())
+                    },
+                );
+            }
+        }
+    }
+
+    /// Makes contents and length durable; the name is durable once its directory is synchronised.
+    pub fn sync_all(&self) -> io::Result<()> {
+        match &self.node {
+            None => self.inner.sync_all(),
+            Some(node) => node.note(|trace, node| trace.sync(node), || self.inner.sync_all()),
+        }
+    }
+
+    /// As [`sync_all`](Self::sync_all), without stamps and rights.
+    pub fn sync_data(&self) -> io::Result<()> {
+        match &self.node {
+            None => self.inner.sync_data(),
+            Some(node) => node.note(|trace, node| trace.sync(node), || self.inner.sync_data()),
+        }
+    }
+}
+
+impl Write for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all_at(bytes, self.position)?;
+        self.position += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! The narrow layer that every change of a log's and of a site's files passes.
+//!
+//! In production each function is the system call it is named after, and one look at an empty list when a file is opened.
+//! A test that begins a [`Recording`] of a directory gets a trace of what was done to it, with the bytes; from that
+//! [`Trace::cut`] makes the directories that a power cut can leave.
+//!
+//! Reading and mapping need no layer: they change nothing.
+
+mod checked;
+mod cut;
+mod file;
+mod recording;
+mod slots;
+mod trace;
+
+pub use checked::{Checked, checked, read_checked, write_checked};
+pub use cut::Chances;
+pub use file::File;
+pub use recording::{Planted, Recording};
+pub use slots::{Found, Slots};
+pub use trace::Trace;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use recording::traced;
+
+/// Makes a directory and those above it. What was made is durable once this returns.
+///
+/// # Errors
+/// Those of the system.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|it| is_name(it) && !it.is_dir()).collect();
+    for directory in missing.into_iter().rev() {
+        let made = traced(directory, |trace| trace.make_directory(directory), || fs::create_dir(directory));
+        match made {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
+            made => made?,
+        }
+        sync_directory(parent(directory))?;
+    }
+    Ok(())
+}
+
+/// Gives a file another name, in the place of whatever has it. Durable once [`sync_directory`] has returned.
+///
+/// # Errors
+/// Those of the system.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    traced(from, |trace| trace.rename(from, to), || fs::rename(from, to))
+}
+
+/// Deletes a file. Durable once [`sync_directory`] has returned.
+///
+/// # Errors
+/// Those of the system.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    traced(path, |trace| trace.remove(path), || fs::remove_file(path))
+}
+
+/// Deletes a directory and all in it.
+///
+/// # Errors
+/// Those of the system.
+pub fn remove_directory(path: &Path) -> io::Result<()> {
+    traced(path, |trace| trace.remove(path), || fs::remove_dir_all(path))
+}
+
+/// Makes created, renamed and deleted names of a directory durable.
+///
+/// # Errors
+/// Those of the system.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    traced(path, |trace| trace.sync_directory(path), || fs::File::open(path)?.sync_all())
+}
+
+/// Makes everything durable that was written to the file system of a directory so far, by whichever process.
+///
+/// # Errors
+/// Those of the system.
+pub fn sync_file_system(path: &Path) -> io::Result<()> {
+    traced(path, trace::Trace::sync_everything, || crate::system::sync_file_system(&fs::File::open(path)?))
+}
+
+/// Replaces a file as a whole: after a crash at any moment it has the old contents or the new ones. Durable on return.
+///
+/// # Errors
+/// Those of the system; the old file is there still.
+pub fn replace(path: &Path, aside: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let written = File::create(aside).and_then(|mut file| {
+        write(&mut file)?;
+        file.sync_all()
+    });
+    if let Err(error) = written.and_then(|()| rename(aside, path)) {
+        // The first failure is the one to report.
+        let _ = remove_file(aside);
+        return Err(error);
+    }
+    sync_directory(parent(path))
+}
+
+/// Replaces a file as a whole, for the end of the process: a power cut may leave it torn, which a checksum has to tell.
+///
+/// # Errors
+/// Those of the system; the old file is there still.
+pub fn replace_unsynced(path: &Path, aside: &Path, contents: &[u8]) -> io::Result<()> {
+    File::create(aside)?.write_all_at(contents, 0)?;
+    rename(aside, path)
+}
+
+/// The name under which the next contents of a file are written.
+#[must_use]
+pub fn aside(path: &Path) -> PathBuf {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".aside");
+    PathBuf::from(aside)
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| is_name(parent)).unwrap_or_else(|| Path::new("."))
+}
+
+fn is_name(path: &Path) -> bool {
+    !path.as_os_str().is_empty()
+}
