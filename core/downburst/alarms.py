@@ -32,6 +32,8 @@ class AlarmKind(StrEnum):
     CIRCUIT = "circuit"
     PREDICTION = "prediction"
     """Plans of a feed predict latencies that are far from what is measured."""
+    DAMAGED_DATA = "damaged-data"
+    """A stored file of the hub's logs or of a site is not as it was written."""
     INTERNAL_FAULT = "internal-fault"
     """A handler of the hub met an error that it does not know, set something aside and went on."""
 

@@ -115,6 +115,14 @@ class RetentionWarning:
     step: str
 
 
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What the reading of a feed's log last found not to be as it was written."""
+
+    at: datetime
+    sentence: str
+
+
 class LiveState:
     """Follows the events of a hub; read by the api, written by whoever hands events to `apply`."""
 
@@ -133,6 +141,8 @@ class LiveState:
         self.node_running = False
         self.node_restarts = 0
         self.retention_warnings: Mapping[str, RetentionWarning] = {}
+        self.damages: dict[str, Damage] = {}
+        """By feed."""
         self.backlog_bytes: dict[int, int] = {}
         self.control_bytes = 0
         self.paths = PathWatch()

@@ -315,6 +315,16 @@ class Settings(BaseSettings):
         ge=0,
         description="Disk for raw receipts, in bytes; the oldest go first. At least 38 million of them.",
     )
+    scrub_bytes_per_second: int = Field(
+        default=10_000_000,
+        ge=0,
+        description="Bytes a second read to find damage in the logs: a tenth of what a plain disk reads.",
+    )
+    scrub_hours: float = Field(
+        default=24.0,
+        ge=0,
+        description="Hours between two such readings of a log; 0: none. Products stay a day by default.",
+    )
     origin: str = Field(
         default="", description="Origin given to products without one; empty: this machine's host name."
     )

@@ -11,7 +11,7 @@ from downburst.circuits import Circuit, CircuitState
 from downburst.clock import from_us
 from downburst.credentials import Credential
 from downburst.events import SiteProgress
-from downburst.live import RetentionWarning, SiteSession
+from downburst.live import Damage, RetentionWarning, SiteSession
 from downburst.model import Feed, LatencyKind, Plan, Site, Subscription
 from downburst.sheet import Sheet
 from downburst.supervision import HandlerFault
@@ -40,6 +40,8 @@ class Situation:
     sessions: Mapping[str, SiteSession] = field(default_factory=dict)
     gaps: Mapping[str, Gaps] = field(default_factory=dict)
     retention: Mapping[str, RetentionWarning] = field(default_factory=dict)
+    damages: Mapping[str, Damage] = field(default_factory=dict)
+    """By feed, what the reading of its log found last."""
     disk_free_bytes: int | None = None
     disk_bytes: int | None = None
     standstills: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
@@ -61,6 +63,7 @@ def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]
         _credentials,
         _hub_disk,
         _retention,
+        _damages,
         _circuits,
         _predictions,
         _faults,
@@ -163,7 +166,11 @@ def _connected(
 ) -> Iterable[Condition]:
     for progress in session.progress.values():
         failed = progress.action_failed
-        if failed is not None:
+        if failed is not None and failed.rule == DAMAGED_STATE:
+            sentence = f"{site.name} found its stored data of {progress.feed} damaged: {failed.last_error}"
+            step = f"at the site: look for failures of the disk (dmesg, smartctl); {RESEND_STEP}"
+            yield Condition(AlarmKind.DAMAGED_DATA, sentence, step, progress.feed, site.name)
+        elif failed is not None:
             others = f" for {failed.count} products" if failed.count > 1 else ""
             sentence = (
                 f"{site.name} has {progress.feed}, and its rule {failed.rule} failed{others}: {failed.last_error}"
@@ -279,6 +286,13 @@ def _retention(situation: Situation, _settings: AlarmSettings) -> Iterable[Condi
         yield Condition(AlarmKind.RETENTION, warning.problem, warning.step, feed)
 
 
+def _damages(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
+    for feed, damage in situation.damages.items():
+        if situation.now - damage.at < DAMAGE_STANDS:
+            step = f"look for failures of the hub's disk (dmesg, smartctl), then downburst log verify; {RESEND_STEP}"
+            yield Condition(AlarmKind.DAMAGED_DATA, damage.sentence, step, feed)
+
+
 def _circuits(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
     for circuit in situation.circuits:
         if circuit.state in (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED):
@@ -319,3 +333,10 @@ def _seconds(value: float) -> str:
     if value < 120:
         return f"{value:.0f} s"
     return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
+
+
+DAMAGED_STATE = "damaged state"
+"""What a site's node says in the place of a rule where its own stored files are damaged."""
+DAMAGE_STANDS = timedelta(hours=48)
+"""Each reading of a log names what is damaged still; the default is one a day."""
+RESEND_STEP = "a damaged product is handed out no more, and comes again if its source sends it again"

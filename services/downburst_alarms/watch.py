@@ -149,6 +149,7 @@ class AlarmWatch:
             sessions=self._live.sessions,
             gaps=self._gaps,
             retention=self._live.retention_warnings,
+            damages=self._live.damages,
             disk_free_bytes=disk.free,
             disk_bytes=disk.total,
             standstills=self._standstills(now),

@@ -38,7 +38,7 @@ from downburst.events import (
     UpstreamChanged,
 )
 from downburst.ledger import Book, Ledger
-from downburst.live import LiveState
+from downburst.live import Damage, LiveState
 from downburst.model import Fault, Head, Plan, Transport
 from downburst.settings import Settings
 from downburst.supervision import attempt, keep, start
@@ -228,6 +228,8 @@ class Agent(Asking):
             "data_connections": settings.data_connections,
             "receipt_hours": settings.receipt_hours,
             "receipt_bytes": settings.receipt_bytes,
+            "scrub_bytes_per_second": settings.scrub_bytes_per_second,
+            "scrub_hours": settings.scrub_hours,
             "shared_log": lines.shared_log(settings.kafka, sends=self._seat is not None),
             "heartbeat_seconds": settings.alarms.heartbeat_s,
         }
@@ -399,8 +401,8 @@ class Agent(Asking):
                 await self._circuit_changed(line)
             case "rtstats":
                 self._live.reported(sentence(line["line"]))
-            case "recovered" | "fault":
-                await self._fault(**lines.told_fault(line))
+            case "damaged" | "recovered" | "fault":
+                await self._trouble_told(line)
             case other:
                 _LOG.warning("the node told of %r, which this agent does not know", other)
 
@@ -459,6 +461,13 @@ class Agent(Asking):
             next_step="nothing acknowledged is lost; if this repeats, read the hub's log",
         )
 
+    async def _trouble_told(self, line: Line) -> None:
+        told, step = lines.told_fault(line), ""
+        if line["event"] == "damaged":
+            self._live.damages[line["feed"]] = Damage(self._clock.now(), told["sentence"])
+            step = DISK_STEP
+        await self._fault(**told, next_step=step)
+
     async def _circuit_changed(self, line: Line) -> None:
         self._say(circuit_lines.circuit_told(line))
         for plan in list(self._unmet.values()) if line["state"] == "up" else ():
@@ -490,6 +499,7 @@ def _program(settings: Settings) -> Path:
 
 
 _LOG = logging.getLogger("downburst.agent")
+DISK_STEP = "look for failures of the disk (dmesg, smartctl); downburst log verify names all that is damaged"
 CATCHING_UP = "agent.catching-up"
 CATCH_UP_S = 1.0
 LOOK_S = 0.5

@@ -101,7 +101,7 @@ export function begins(field: string): { begins?: string } {
 
 export const ALARM_KINDS = [
   ...['objective', 'silence', 'site-down', 'site-disk', 'action', 'stalled', 'heartbeat', 'clock'],
-  ...['site-violation', 'hub-disk', 'retention', 'circuit', 'prediction', 'internal-fault'],
+  ...['site-violation', 'hub-disk', 'retention', 'circuit', 'prediction', 'damaged-data', 'internal-fault'],
 ]
 /** How long people work on a site. */
 export const LENGTHS = [

@@ -11,7 +11,7 @@ from downburst.alarms import AlarmKind, Condition, Objective
 from downburst.clock import to_us
 from downburst.credentials import Credential
 from downburst.events import ActionFailed, SiteProgress
-from downburst.live import RetentionWarning, SiteSession
+from downburst.live import Damage, RetentionWarning, SiteSession
 from downburst.model import Feed, LatencyKind, Site, SketchRow, Subscription, Transport
 from downburst.sheet import Sheet
 from downburst_alarms.conditions import Situation, conditions
@@ -160,6 +160,20 @@ def test_the_hubs_disk_and_logs_that_are_too_short_are_said() -> None:
     assert wrong(replace(full, disk_free_bytes=60)) == []
     short = replace(QUIET, retention={"NGRID": RetentionWarning(NOW, "holds 1 h", "keep more")})
     assert [one.kind for one in wrong(short)] == [AlarmKind.RETENTION]
+
+
+def test_damage_in_a_log_is_an_alarm_for_two_days_after_a_reading_found_it() -> None:
+    for hours, raised in ((1, True), (47, True), (49, False)):
+        found = {"NGRID": Damage(NOW - timedelta(hours=hours), "feed NGRID: 1.segment is damaged at 9")}
+        assert [one.kind for one in wrong(replace(QUIET, damages=found))] == [AlarmKind.DAMAGED_DATA] * raised
+
+
+def test_finding_10_damage_in_the_state_of_a_site_is_an_alarm_of_its_own() -> None:
+    failed = ActionFailed("damaged state", None, "state/files/NGRID is damaged; files are looked at again", "", 0)
+    progress = SiteProgress("NGRID", 7, 0, Transport.UNICAST, 1, action_failed=failed)
+    (found,) = wrong(with_progress(progress))
+    assert (found.kind, found.feed, found.site) == (AlarmKind.DAMAGED_DATA, "NGRID", "unl.edu")
+    assert "state/files/NGRID is damaged" in found.sentence
 
 
 @pytest.mark.parametrize(("ratio", "raised"), [(1.9, False), (2.1, True), (0.51, False), (0.4, True), (None, False)])

@@ -12,12 +12,15 @@ mod clock;
 mod disk;
 mod file_names;
 pub mod hub;
+#[cfg(test)]
+mod layer;
 pub mod ldm_tools;
 mod lines;
 pub mod log_tools;
 pub mod patterns;
 pub mod reconnect;
 mod recovery;
+pub mod scrub;
 mod signals;
 pub mod site;
 mod sketch;

@@ -12,6 +12,7 @@ use downburst_node::actions::tools::{ActionsTool, ScourArguments};
 use downburst_node::actions::{Defaults, Keep, ScourWanted, Wanted};
 use downburst_node::ldm_tools::LdmTool;
 use downburst_node::log_tools::LogTool;
+use downburst_node::scrub::Scrub;
 use downburst_node::site::{Ending, HubChoice, Reading, Receive, control};
 use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
@@ -84,6 +85,12 @@ struct ReceiveArguments {
     /// How many bytes of each feed stay in this site's log.
     #[arg(long, default_value_t = 10_000_000_000)]
     retention_bytes: u64,
+    /// How many bytes a second are read to find damage in this site's log before somebody needs what is damaged.
+    #[arg(long, value_name = "BYTES", default_value_t = 10_000_000)]
+    scrub_bytes_per_second: u64,
+    /// How often this site's log is read through for that, in hours; 0: never.
+    #[arg(long, value_name = "HOURS", default_value_t = 24.0)]
+    scrub_hours: f64,
     /// Keep products in this site's log only; write no file for each.
     #[arg(long)]
     no_files: bool,
@@ -335,6 +342,7 @@ impl ReceiveArguments {
             retention_hours: self.retention_hours,
             retention_bytes: self.retention_bytes,
             files: !self.no_files,
+            scrub: Scrub { bytes_per_second: self.scrub_bytes_per_second, hours: self.scrub_hours },
             actions: Wanted {
                 files: self.actions,
                 directory: self.actions_dir.clone(),

@@ -18,9 +18,32 @@ pub(crate) fn sentence(recovery: &Recovery) -> Option<String> {
     for path in &recovery.quarantined {
         parts.push(format!("{} was set aside because it can't be read", path.display()));
     }
+    if recovery.sequence_lost {
+        parts.push(SEQUENCE_LOST.to_owned());
+    }
+    let rest = if recovery.sequence_lost { UNREAD } else { "everything else is there" };
     match (recovery.clean, parts.is_empty()) {
         (true, true) => None,
-        (false, true) => Some("the log was not closed cleanly; everything acknowledged is there".to_owned()),
-        (_, false) => Some(format!("the log was repaired: {}; everything else is there", parts.join("; "))),
+        (false, true) => Some("the log was not closed cleanly; its end was read and is whole".to_owned()),
+        (_, false) => Some(format!("the log was repaired: {}; {rest}", parts.join("; "))),
+    }
+}
+
+const SEQUENCE_LOST: &str = "its file `sequence` was missing or damaged, so numbers go on 1,000,000,000 above the last one that was found";
+const UNREAD: &str = "what is sealed was not read yet: the scrub reads it now and names what is damaged";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finding_19_without_its_sequence_file_no_log_is_said_to_be_whole() {
+        let recovery = Recovery { sequence_lost: true, ..Recovery::default() };
+        let sentence = sentence(&recovery).unwrap();
+        assert!(
+            sentence.contains("`sequence` was missing") && sentence.contains("was not read yet"),
+            "{sentence}"
+        );
+        assert!(!sentence.contains("is there"), "{sentence}");
     }
 }

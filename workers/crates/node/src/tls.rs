@@ -1,11 +1,10 @@
 //! TLS between sites and hub. The hub is its own authority; the enrolment token carries the authority's fingerprint, so a site needs
 //! no set-up to trust it.
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use downburst_log::disk::{self, File};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
@@ -155,12 +154,12 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 /// Writes a file that only its owner may read, whole or not at all.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let aside = path.with_extension("tmp");
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.write_all(bytes)?;
+    let file = File::create_private(&aside)?;
+    file.write_all_at(bytes, 0)?;
     file.sync_all()?;
-    fs::rename(aside, path)?;
+    disk::rename(&aside, path)?;
     // The name as well has to survive a power cut: others act on what lies here.
-    path.parent().map_or(Ok(()), |directory| fs::File::open(directory)?.sync_all())
+    path.parent().map_or(Ok(()), disk::sync_directory)
 }
 
 fn authority(dir: &Path) -> Result<(CertificateDer<'static>, KeyPair), String> {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use downburst_log::disk::{self, File};
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
@@ -61,14 +62,14 @@ impl Letters {
 
     /// Keeps a letter and its product; the same one again takes the place of the first. Answers its name.
     pub(super) fn put(&self, letter: &Letter, bytes: Option<&[u8]>) -> io::Result<String> {
-        fs::create_dir_all(&self.directory)?;
+        disk::make_directory(&self.directory)?;
         let name = name(letter);
         if let Some(bytes) = bytes {
-            fs::write(self.data(&name), bytes)?;
+            File::create(&self.data(&name))?.write_all_at(bytes, 0)?;
         }
         let aside = self.directory.join(format!(".{name}"));
-        fs::write(&aside, serde_json::to_vec_pretty(letter).map_err(io::Error::other)?)?;
-        fs::rename(aside, self.path(&name))?;
+        let text = crate::disk::sealed(letter).map_err(io::Error::other)?;
+        disk::replace_unsynced(&self.path(&name), &aside, &text)?;
         Ok(name)
     }
 
@@ -105,7 +106,7 @@ impl Letters {
     }
 
     fn read(&self, name: &str) -> io::Result<Letter> {
-        serde_json::from_slice(&fs::read(self.path(name))?).map_err(io::Error::other)
+        crate::disk::unsealed(&fs::read_to_string(self.path(name))?).map_err(io::Error::other)
     }
 
     /// Removes letters with their products, the oldest first, until none is too old and all together are small enough. Answers how many.
@@ -149,8 +150,8 @@ impl Letters {
     }
 
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        let _ = fs::remove_file(self.data(name));
-        fs::remove_file(self.path(name))
+        let _ = disk::remove_file(&self.data(name));
+        disk::remove_file(&self.path(name))
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -1,11 +1,12 @@
-//! How far each line of actions is in each feed, on disk: `state/actions/LINE/FEED`, 16 bytes: the life of the site's log, and the place
-//! in it up to which everything is done.
+//! How far each line of actions is in each feed, on disk: `state/actions/LINE/FEED`: the life of the site's log, and the place in it up to
+//! which everything is done, in two copies with checksums.
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+use downburst_log::disk::{self, Found, Slots};
 
 use downburst_model::{Epoch, FeedName, Sequence};
 
@@ -21,7 +22,7 @@ pub(super) struct Positions {
 /// One line's position in one feed.
 #[derive(Debug)]
 pub(super) struct Position {
-    file: File,
+    slots: Slots<2>,
     epoch: Epoch,
     done: Sequence,
 }
@@ -34,7 +35,7 @@ impl Positions {
     ) -> io::Result<Self> {
         let directory = site.join("state").join("actions");
         let is_first = !directory.exists();
-        fs::create_dir_all(&directory)?;
+        disk::make_directory(&directory)?;
         let mut furthest = BTreeMap::new();
         for (feed, epoch, head) in heads {
             let known = known(&directory, &feed, epoch)?;
@@ -53,13 +54,14 @@ impl Positions {
         }
         // Whole or not at all: a crash in between leaves nothing that looks like places.
         let aside = directory.with_extension("new");
-        let _ = fs::remove_dir_all(&aside);
-        fs::create_dir_all(&aside)?;
+        let _ = disk::remove_directory(&aside);
+        disk::make_directory(&aside)?;
         let furthest = self.furthest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (feed, (epoch, done)) in furthest {
             place(&aside, &feed, epoch)?.move_to(done)?;
         }
-        fs::rename(aside, directory)
+        disk::rename(&aside, &directory)?;
+        disk::sync_directory(&self.directory)
     }
 
     /// Where a line is in a feed.
@@ -72,14 +74,14 @@ impl Positions {
         let kept: BTreeSet<String> = lines.map(|line| line_name(line)).collect();
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             if !entry.file_name().to_str().is_some_and(|name| kept.contains(name)) {
-                let _ = fs::remove_dir_all(entry.path());
+                let _ = disk::remove_directory(&entry.path());
             }
         }
     }
 
     /// Drops the places of a line.
     pub(super) fn forget(&self, line: &str) {
-        let _ = fs::remove_dir_all(self.directory.join(line_name(line)));
+        let _ = disk::remove_directory(&self.directory.join(line_name(line)));
     }
 
     /// Some line has done everything up to here.
@@ -100,19 +102,20 @@ impl Position {
     /// Notes that everything up to here is done.
     pub(super) fn move_to(&mut self, done: Sequence) -> io::Result<()> {
         self.done = done;
-        let mut bytes = [0; 16];
-        let (epoch, place) = bytes.split_at_mut(8);
-        epoch.copy_from_slice(&self.epoch.0.to_be_bytes());
-        place.copy_from_slice(&done.0.to_be_bytes());
-        self.file.write_all_at(&bytes, 0)
+        self.slots.put([self.epoch.0, done.0])
     }
 }
 
 fn place(directory: &Path, feed: &FeedName, epoch: Epoch) -> io::Result<Position> {
     let path = directory.join(file_names::encode(feed.as_str()));
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-    let done = stored(&file, epoch)?.unwrap_or_default();
-    Ok(Position { file, epoch, done })
+    let (slots, found) = Slots::open(&path, MAGIC)?;
+    if matches!(found, Found::Damaged | Found::Older(_)) {
+        tracing::error!(
+            path = %path.display(),
+            "how far a line of actions is was damaged; some of its actions may run a second time"
+        );
+    }
+    Ok(Position { slots, epoch, done: stored(found, epoch).unwrap_or_default() })
 }
 
 /// The furthest position of any line that a former run left.
@@ -120,22 +123,19 @@ fn known(directory: &Path, feed: &FeedName, epoch: Epoch) -> io::Result<Option<S
     let mut furthest = None;
     for line in fs::read_dir(directory)? {
         let path = line?.path().join(file_names::encode(feed.as_str()));
-        if let Ok(file) = File::open(path) {
-            furthest = furthest.max(stored(&file, epoch)?);
+        if path.is_file() {
+            furthest = furthest.max(stored(Slots::open(&path, MAGIC)?.1, epoch));
         }
     }
     Ok(furthest)
 }
 
 /// Of another life of the log nothing counts.
-fn stored(file: &File, epoch: Epoch) -> io::Result<Option<Sequence>> {
-    let mut bytes = [0; 16];
-    if file.read_at(&mut bytes, 0)? != bytes.len() {
-        return Ok(None);
+fn stored(found: Found<2>, epoch: Epoch) -> Option<Sequence> {
+    match found {
+        Found::Whole([of, done]) | Found::Older([of, done]) if of == epoch.0 => Some(Sequence(done)),
+        _ => None,
     }
-    let (of, done) = bytes.split_at(8);
-    let number = |half: &[u8]| half.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-    Ok((number(of) == epoch.0).then(|| Sequence(number(done))))
 }
 
 /// A name for a line's words.
@@ -143,6 +143,8 @@ fn line_name(line: &str) -> String {
     let hash = blake3::hash(line.as_bytes()).to_hex();
     hash.get(..16).unwrap_or_default().to_owned()
 }
+
+const MAGIC: &[u8; 8] = b"DBACTED\n";
 
 #[cfg(test)]
 mod tests {
@@ -198,6 +200,25 @@ mod tests {
         assert_eq!(at(&positions, "exec").done(), Sequence(0));
         let positions = open(site.path(), 3);
         assert_eq!(at(&positions, "exec").done(), Sequence(0), "also after a crash before it had looked");
+    }
+
+    #[test]
+    fn a_damaged_copy_of_a_place_costs_one_step_and_both_begin_again() {
+        let site = tempfile::tempdir().unwrap();
+        let mut place = at(&open(site.path(), 0), "file");
+        place.move_to(Sequence(8)).unwrap();
+        place.move_to(Sequence(9)).unwrap();
+        let path = site.path().join("state/actions").join(line_name("file")).join("IDS%7CDDPLUS");
+        let flip = |at: usize| {
+            let mut contents = fs::read(&path).unwrap();
+            contents[at] ^= 1;
+            fs::write(&path, contents).unwrap();
+        };
+        flip(20);
+        let left = at(&open(site.path(), 0), "file").done();
+        assert!(left == Sequence(8) || left == Sequence(9), "{left:?}");
+        flip(540);
+        assert_eq!(at(&open(site.path(), 0), "file").done(), Sequence(0));
     }
 
     #[test]

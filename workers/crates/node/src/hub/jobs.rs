@@ -27,6 +27,7 @@ use super::upstreams::Upstreams;
 use super::{Connect, Hub, accept, browsing, deliveries, lock};
 use crate::clock::Clock;
 use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, SenderLine, Start};
+use crate::scrub::{self, Scrub};
 use crate::{tcp, tls};
 
 /// Does one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
@@ -133,10 +134,30 @@ async fn open(
         tokio::spawn(accept::accept(Arc::clone(&hub), listener));
     }
     tokio::spawn(tick(Arc::clone(&hub)));
+    start_scrub(&hub);
     let answer = json!({
         "ca_sha256": identity.ca_sha256, "sites_address": addresses, "version": env!("CARGO_PKG_VERSION"),
     });
     Ok((hub, answer))
+}
+
+/// Reads the logs through in the background; without the thread the hub works on.
+fn start_scrub(hub: &Arc<Hub>) {
+    let (open, told) = (Arc::downgrade(hub), Arc::downgrade(hub));
+    let plan = Scrub { bytes_per_second: hub.start.scrub_bytes_per_second, hours: hub.start.scrub_hours };
+    let logs = move || {
+        let feeds = open.upgrade()?.feeds.all();
+        Some(feeds.iter().map(|(name, feed)| (name.clone(), Arc::clone(&feed.log))).collect())
+    };
+    let report = move |feed: &FeedName, sentence: String| {
+        tracing::error!("{sentence}");
+        if let Some(hub) = told.upgrade() {
+            hub.event(&Event::Damaged { feed: feed.clone(), sentence });
+        }
+    };
+    if let Err(sentence) = scrub::start(plan, Box::new(logs), Box::new(report)) {
+        hub.fault(sentence, None);
+    }
 }
 
 fn identity(start: &Start) -> Result<tls::HubIdentity, String> {

@@ -77,6 +77,8 @@ pub(crate) enum Event {
     Resend { site: SiteName, resend: u64, products: u64, bytes: u64, expired: u64 },
     /// A log was repaired at its start.
     Recovered { feed: FeedName, sentence: String },
+    /// Something of a feed's log is not as it was written.
+    Damaged { feed: FeedName, sentence: String },
     /// Something an operator should see.
     Fault { sentence: String, feed: Option<FeedName>, site: Option<SiteName> },
     /// An end of a circuit changed.

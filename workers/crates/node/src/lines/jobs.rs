@@ -46,6 +46,12 @@ pub(crate) struct Start {
     /// How often a heartbeat goes into each feed that a site takes; 0: never.
     #[serde(default)]
     pub(crate) heartbeat_seconds: f64,
+    /// How many bytes a second are read to find damage in the logs.
+    #[serde(default = "default_scrub_bytes_per_second")]
+    pub(crate) scrub_bytes_per_second: u64,
+    /// How often each log is read through for that; 0: never.
+    #[serde(default = "default_scrub_hours")]
+    pub(crate) scrub_hours: f64,
     /// Says that this node is one of several that send for a hub; absent: it is the hub's own.
     #[serde(default)]
     pub(crate) sender: Option<SenderLine>,
@@ -316,6 +322,14 @@ const fn default_loss_quantile() -> f64 {
 
 fn default_offload() -> bool {
     true
+}
+
+const fn default_scrub_bytes_per_second() -> u64 {
+    10_000_000
+}
+
+const fn default_scrub_hours() -> f64 {
+    24.0
 }
 
 const fn default_receipt_hours() -> f64 {

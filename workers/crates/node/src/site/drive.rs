@@ -24,7 +24,7 @@ use super::link::{Link, NoLink, Said, dial};
 use super::recovery::{Kept, recover};
 use super::role::{News, Parts, Role};
 use super::shelf::Shelf;
-use super::state::{HubPlace, StoredPosition, save_position};
+use super::state::{HubPlace, Keeper, StoredPosition};
 use super::store::{self, Brought, Complete, Stored, StoredWhat};
 use crate::clock::Clock;
 use crate::reconnect::{self, Ended, Reconnect};
@@ -59,6 +59,7 @@ pub(crate) struct Site {
     in_store_bytes: usize,
     results: mpsc::UnboundedReceiver<Vec<Stored>>,
     store_thread: std::thread::JoinHandle<()>,
+    keeper: Keeper,
     files: Option<Waker>,
     done: mpsc::UnboundedReceiver<Told>,
     roles: watch::Receiver<Role>,
@@ -95,6 +96,7 @@ pub(crate) struct Site {
     saving: Saving,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one at a time, on the stack")]
 enum Woken {
     Dialled(Result<Link, NoLink>),
     Read(std::io::Result<Option<Bytes>>),
@@ -140,7 +142,9 @@ impl Site {
         let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
         let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
         let role = *roles.borrow();
+        let keeper = Keeper::start(&hub.state)?;
         Ok(Self {
+            keeper,
             circuits: Circuits::start(ports, &format!("site {}", hub.state.display()), clock),
             assemblies: Assemblies::new(&hub.spool),
             machine: SiteSession::new(software, state).speaking(&versions).only(only.clone()).owing(owed),
@@ -405,9 +409,8 @@ impl Site {
             self.completeness.reached(&position.feed, position.epoch, to);
         }
         let stored = StoredPosition { position, log_head, guarded, complete };
-        if let Err(sentence) = save_position(&self.hub.state, &stored) {
-            tracing::error!("{sentence}");
-        }
+        let log = self.shelf.log(&stored.position.feed).ok().flatten();
+        self.keeper.keep(stored, log);
     }
 
     fn dialled(&mut self, result: Result<Link, NoLink>) -> Option<Link> {

@@ -4,13 +4,14 @@
 //! cursor moves on. A restart between the note and the move looks for the file written aside: if it is gone, the rename happened.
 //! Where a subscription asks for order, live products wait here for those before them.
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use downburst_log::disk::{self, File};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
 use downburst_model::{FeedName, Lane, ProductKey, Sequence, WallMicros};
 use downburst_session::{ActionFailed, Missing};
@@ -18,8 +19,9 @@ use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use tokio::sync::mpsc;
 
-use super::cursor::{Cursor, Last};
+use super::cursor::{Cursor, Last, Life};
 use super::order::{Arrival, Order, Turn};
+use super::proving::{Proof, prove, set_unproven_aside};
 use super::store::Logs;
 use crate::clock::Clock;
 use crate::file_names;
@@ -142,13 +144,8 @@ pub(super) fn start(
     done: DoneTo,
 ) -> Result<(Waker, std::thread::JoinHandle<()>), String> {
     let (wake, receiver) = bounded(1);
-    let wishes = Arc::<Mutex<Wishes>>::default();
-    let files = Files {
-        logs,
-        wishes: Arc::clone(&wishes),
-        outlet: Outlet { directory: directory.to_owned(), clock, done },
-        shows: BTreeMap::new(),
-    };
+    let files = Files::new(logs, directory, clock, done);
+    let wishes = Arc::clone(&files.wishes);
     let thread = std::thread::Builder::new()
         .name("files".to_owned())
         .spawn(move || files.run(&receiver))
@@ -156,11 +153,15 @@ pub(super) fn start(
     Ok((Waker { wake, wishes }, thread))
 }
 
-struct Files {
+/// What the thread works with.
+pub(super) struct Files {
     logs: Arc<Logs>,
     wishes: Arc<Mutex<Wishes>>,
     outlet: Outlet,
     shows: BTreeMap<FeedName, Show>,
+    /// The disk is asked to keep what was shown; another thread waits for it.
+    proof: Option<Proof>,
+    proven_at: Instant,
 }
 
 /// Where files are put.
@@ -180,18 +181,78 @@ struct Show {
 }
 
 impl Files {
+    pub(super) fn new(logs: Arc<Logs>, directory: &Path, clock: Clock, done: DoneTo) -> Self {
+        Self {
+            logs,
+            wishes: Arc::default(),
+            outlet: Outlet { directory: directory.to_owned(), clock, done },
+            shows: BTreeMap::new(),
+            proof: None,
+            proven_at: Instant::now(),
+        }
+    }
+
     fn run(mut self, wakes: &Receiver<()>) {
         loop {
             let ended = wakes.recv_timeout(self.patience()).is_err_and(|error| error.is_disconnected());
-            for (feed, log) in self.logs.all() {
-                if let Err(error) = self.catch_up(&feed, &log) {
-                    // What waited is read from the log again.
-                    self.shows.remove(&feed);
-                    tracing::error!(feed = feed.as_str(), %error, "files can't be written; free space, they follow by themselves");
-                }
-            }
+            self.show_all();
             if ended {
+                self.close();
                 return;
+            }
+            self.take_proof(false);
+            self.prove(PROOF_INTERVAL);
+        }
+    }
+
+    /// Shows what the logs hold.
+    pub(super) fn show_all(&mut self) {
+        for (feed, log) in self.logs.all() {
+            if let Err(error) = self.catch_up(&feed, &log) {
+                // What waited is read from the log again.
+                self.shows.remove(&feed);
+                tracing::error!(feed = feed.as_str(), %error, "files can't be written; free space, they follow by themselves");
+            }
+        }
+    }
+
+    /// A machine that is shut down in order writes everything out; an end in order need not wait for that.
+    fn close(&mut self) {
+        let at = self.outlet.clock.wall();
+        for (feed, show) in &mut self.shows {
+            let done = show.cursor.done();
+            if let Err(error) = show.cursor.prove(done, at) {
+                tracing::error!(feed = feed.as_str(), %error, "how far files are shown can't be noted");
+            }
+        }
+    }
+
+    /// Waits until what was shown is on the disk for good.
+    #[cfg(test)]
+    pub(super) fn prove_now(&mut self) {
+        self.take_proof(true);
+        self.prove(Duration::ZERO);
+        self.take_proof(true);
+    }
+
+    /// Has the disk keep for good what was shown, every now and then.
+    fn prove(&mut self, interval: Duration) {
+        let shown = self.shows.iter().filter(|(_, show)| show.cursor.proven() < show.cursor.done());
+        let shown: BTreeMap<FeedName, Sequence> =
+            shown.map(|(feed, show)| (feed.clone(), show.cursor.done())).collect();
+        if self.proof.is_none() && !shown.is_empty() && self.proven_at.elapsed() >= interval {
+            self.proven_at = Instant::now();
+            self.proof = prove(&self.outlet.directory, shown, self.outlet.clock.wall());
+        }
+    }
+
+    fn take_proof(&mut self, wait: bool) {
+        let Some(proof) = self.proof.take_if(|proof| wait || proof.is_over()) else { return };
+        let Some((proven, at)) = proof.proven() else { return };
+        for (feed, sequence) in proven {
+            let Some(show) = self.shows.get_mut(&feed) else { continue };
+            if let Err(error) = show.cursor.prove(sequence, at) {
+                tracing::error!(feed = feed.as_str(), %error, "how far files are on the disk can't be noted");
             }
         }
     }
@@ -222,9 +283,17 @@ impl Files {
 impl Show {
     /// Takes up where the site stopped: the product that was about to be shown is put in its place, unless it is there.
     fn open(outlet: &Outlet, feed: &FeedName, log: &FeedLog) -> io::Result<Self> {
-        let (cursor, begun) = Cursor::open(&outlet.directory, feed)?;
+        let (cursor, opened) = Cursor::open(&outlet.directory, feed, Life::of(log, outlet.clock.wall()))?;
+        if let Some(sentence) = opened.damage {
+            tracing::error!(feed = feed.as_str(), "{sentence}");
+            outlet.done.acts(feed, Some(damaged(sentence)));
+        }
+        if let Some(since) = opened.unproven_since {
+            set_unproven_aside(&outlet.directory, feed, log, since)?;
+        }
         let mut show = Self { read_to: cursor.done(), cursor, order: None, waiting: BTreeSet::new() };
-        if let Some(begun) = begun {
+        show.cursor.begin()?;
+        if let Some(begun) = opened.begun {
             let aside = aside(&outlet.directory, feed, begun);
             let entry = log.entry(begun).map_err(io::Error::other)?;
             if let Some(entry) = entry.filter(|_| aside.exists()) {
@@ -324,12 +393,13 @@ impl Show {
             );
             return Ok(());
         };
+        if self.cursor.is_doubtful(sequence) && stands(&outlet.directory, entry) {
+            return self.cursor.shown(sequence, self.done_to(sequence));
+        }
         let aside = aside(&outlet.directory, feed, sequence);
-        let mut file = File::create(&aside)?;
-        file.write_all(bytes)?;
-        drop(file);
+        File::create(&aside)?.write_all_at(bytes, 0)?;
         if entry.info.id.is_heartbeat() {
-            fs::remove_file(&aside)?;
+            disk::remove_file(&aside)?;
             check_place(&outlet.directory)?;
             self.cursor.shown(sequence, self.done_to(sequence))?;
             outlet.tell(entry, late);
@@ -373,15 +443,40 @@ fn locked(wishes: &Mutex<Wishes>) -> std::sync::MutexGuard<'_, Wishes> {
     wishes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn place(directory: &Path, aside: &Path, entry: &LogEntry) -> io::Result<()> {
+fn target(directory: &Path, entry: &LogEntry) -> PathBuf {
     let key = entry.source.as_ref().map_or(&entry.info.key, |source| &source.key);
-    let target = directory.join("received").join(file_names::received_path(key, entry.info.id.as_str()));
-    match fs::rename(aside, &target) {
+    directory.join("received").join(file_names::received_path(key, entry.info.id.as_str()))
+}
+
+fn place(directory: &Path, aside: &Path, entry: &LogEntry) -> io::Result<()> {
+    let target = target(directory, entry);
+    match disk::rename(aside, &target) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(target.parent().unwrap_or(directory))?;
-            fs::rename(aside, &target)
+            disk::make_directory(target.parent().unwrap_or(directory))?;
+            disk::rename(aside, &target)
         }
         result => result,
+    }
+}
+
+/// True if the product's file stands, whole.
+fn stands(directory: &Path, entry: &LogEntry) -> bool {
+    let target = target(directory, entry);
+    let is_as_long = fs::metadata(&target).is_ok_and(|it| it.is_file() && it.len() == entry.info.size);
+    is_as_long && fs::read(&target).is_ok_and(|it| *blake3::hash(&it).as_bytes() == entry.info.digest.0)
+}
+
+/// What the hub is told of a file of the site's state.
+pub(super) fn damaged(sentence: String) -> ActionFailed {
+    ActionFailed {
+        rule: DAMAGED_STATE.to_owned(),
+        exit: None,
+        last_error: sentence,
+        product: String::new(),
+        sequence: Sequence(0),
+        epoch: None,
+        count: 1,
+        others: Vec::new(),
     }
 }
 
@@ -389,7 +484,7 @@ fn place(directory: &Path, aside: &Path, entry: &LogEntry) -> io::Result<()> {
 fn check_place(directory: &Path) -> io::Result<()> {
     let received = directory.join("received");
     match access(&received, AccessFlags::W_OK | AccessFlags::X_OK) {
-        Err(Errno::ENOENT) => fs::create_dir_all(&received),
+        Err(Errno::ENOENT) => disk::make_directory(&received),
         result => result.map_err(io::Error::from),
     }
 }
@@ -398,6 +493,10 @@ fn aside(directory: &Path, feed: &FeedName, sequence: Sequence) -> PathBuf {
     directory.join("spool").join(format!("out-{}-{}", file_names::encode(feed.as_str()), sequence.0))
 }
 
+/// How often the disk is asked to keep what was shown. After a power cut files since the last time are looked at again.
+const PROOF_INTERVAL: Duration = Duration::from_secs(30);
+/// Stands in the place of a rule where the site's own state was found damaged; the hub raises `damaged-data` of it.
+pub(super) const DAMAGED_STATE: &str = "damaged state";
 const READ_BYTES: usize = 4 << 20;
 const READ_ENTRIES: usize = 256;
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use downburst_log::{ProductLog as _, Retention};
-use downburst_model::Micros;
+use downburst_model::{FeedName, Micros};
 use tokio::sync::mpsc;
 
 use super::choice::{Choice, Standing};
@@ -17,6 +17,7 @@ use super::store::Logs;
 use super::{Ending, Receive, control};
 use crate::actions::{Actions, Bell, Scouring};
 use crate::clock::Clock;
+use crate::scrub::{self, Scrub};
 
 /// A site at work.
 pub(super) struct Hubs {
@@ -57,6 +58,7 @@ impl Hubs {
         let both = places.zip(&receive.hubs).enumerate();
         let links = both.map(|(hub, (place, choice))| Link::open(&common, hub, place, choice));
         let links = links.collect::<Result<Vec<Link>, String>>()?;
+        start_scrub(receive.scrub, &logs, &done_to)?;
         let actions = Actions::start(&receive.actions, &receive.directory, &logs, bell, clock, &done_to)?;
         let scouring = Scouring::start(&receive.scour, &receive.directory)?;
         let return_after = Micros(u64::try_from(receive.return_after.as_micros()).unwrap_or(u64::MAX));
@@ -294,6 +296,16 @@ impl Hubs {
             }
         }
     }
+}
+
+/// Reads the site's logs through in the background.
+fn start_scrub(scrub: Scrub, logs: &Arc<Logs>, done_to: &DoneTo) -> Result<(), String> {
+    let (open, told) = (Arc::downgrade(logs), done_to.clone());
+    let report = move |feed: &FeedName, sentence: String| {
+        tracing::error!("{sentence}");
+        told.acts(feed, Some(files::damaged(sentence)));
+    };
+    scrub::start(scrub, Box::new(move || Some(open.upgrade()?.all())), Box::new(report))
 }
 
 const RETAIN_INTERVAL: Duration = Duration::from_secs(10);

@@ -7,6 +7,7 @@ use downburst_session::{Proof, Secrets};
 use serde::{Deserialize, Serialize};
 
 use super::HubPlace;
+use crate::disk;
 use crate::tls::{sha256_hex, write_private};
 
 /// Who the site is to its hub.
@@ -22,6 +23,8 @@ pub(crate) struct Identity {
     token_secret: Option<String>,
     /// Where the hub was reached last.
     hub: Option<String>,
+    /// SHA-256 of the enrolment token that was used last.
+    token_sha256: Option<String>,
     path: PathBuf,
 }
 
@@ -38,6 +41,8 @@ struct Kept {
     token_secret: Option<String>,
     #[serde(default)]
     hub: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token_sha256: Option<String>,
 }
 
 impl Identity {
@@ -86,9 +91,9 @@ impl Identity {
         let path = state.join("identity.json");
         match fs::read_to_string(&path) {
             Ok(text) => {
-                let kept: Kept = serde_json::from_str(&text).map_err(|error| {
+                let kept: Kept = disk::unsealed(&text).map_err(|reason| {
                     format!(
-                        "{} is damaged ({error}); remove it and enrol the site again with a new token",
+                        "{} is damaged ({reason}); remove it and enrol the site again with a new token",
                         path.display()
                     )
                 })?;
@@ -104,6 +109,7 @@ impl Identity {
                     ca_sha256,
                     secrets: Secrets::new(random_secret()?, None, None),
                     site: None,
+                    token_sha256: Some(sha256_hex(token_secret.as_bytes())),
                     token_secret: Some(token_secret),
                     hub: None,
                     path,
@@ -165,25 +171,21 @@ impl Identity {
         let sentence = |error: &dyn std::fmt::Display| {
             format!("{} can't be written: {error}; free space or correct permissions", self.path.display())
         };
-        let text = serde_json::to_vec_pretty(&self.kept()).map_err(|error| sentence(&error))?;
-        write_private(&self.path, &text).map_err(|error| sentence(&error))?;
-        if let Some(token) = &self.token_secret {
-            let seen = self.path.with_file_name("token.sha256");
-            write_private(&seen, sha256_hex(token.as_bytes()).as_bytes())
-                .map_err(|error| sentence(&error))?;
-        }
-        Ok(())
+        let text = disk::sealed(&self.kept()).map_err(|error| sentence(&error))?;
+        write_private(&self.path, &text).map_err(|error| sentence(&error))
     }
 
     /// A token file with another token than the one in use replaces an identity that the hub has not accepted, or does not accept
     /// any more.
     fn with_token(mut self, token: Option<(String, String)>) -> Result<Self, String> {
-        let seen = self.path.with_file_name("token.sha256");
         let Some((ca_sha256, token_secret)) = token else { return Ok(self) };
-        let used = fs::read_to_string(&seen).unwrap_or_default();
-        if used == sha256_hex(token_secret.as_bytes()) {
+        let token_sha256 = sha256_hex(token_secret.as_bytes());
+        // Releases that kept no checksum had the hash in a file of its own.
+        let former = || fs::read_to_string(self.path.with_file_name("token.sha256")).ok();
+        if self.token_sha256.clone().or_else(former).as_ref() == Some(&token_sha256) {
             return Ok(self);
         }
+        self.token_sha256 = Some(token_sha256);
         self.ca_sha256 = ca_sha256;
         self.secrets = Secrets::new(random_secret()?, None, None);
         self.token_secret = Some(token_secret);
@@ -192,9 +194,10 @@ impl Identity {
     }
 
     fn of(kept: Kept, path: PathBuf) -> Self {
-        let Kept { ca_sha256, secret, next_secret, former_secret, site, token_secret, hub } = kept;
+        let Kept { ca_sha256, secret, next_secret, former_secret, site, token_secret, hub, token_sha256 } =
+            kept;
         let secrets = Secrets::new(secret, next_secret, former_secret);
-        Self { ca_sha256, secrets, site, token_secret, hub, path }
+        Self { ca_sha256, secrets, site, token_secret, hub, token_sha256, path }
     }
 
     fn kept(&self) -> Kept {
@@ -206,7 +209,20 @@ impl Identity {
             site: self.site.clone(),
             token_secret: self.token_secret.clone(),
             hub: self.hub.clone(),
+            token_sha256: self.token_sha256.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+impl Identity {
+    /// What the site would show.
+    pub(crate) fn secret(&self) -> &str {
+        self.secrets.shown()
+    }
+
+    pub(crate) fn shows(&self, secret: &str) -> bool {
+        self.secrets.shown() == secret
     }
 }
 

@@ -21,7 +21,10 @@ mod link;
 mod links;
 mod nodes;
 mod order;
+#[cfg(test)]
+mod power;
 mod priority;
+mod proving;
 mod recovery;
 mod role;
 mod shelf;
@@ -30,11 +33,11 @@ mod store;
 #[cfg(test)]
 mod world;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::scrub::Scrub;
 pub(crate) use drive::{Site, Turn};
 pub(crate) use files::DoneTo;
 pub(crate) use identity::Identity;
@@ -67,6 +70,8 @@ pub struct Receive {
     pub scour: crate::actions::ScourWanted,
     /// How groups are read.
     pub reading: Reading,
+    /// How its logs are read through to find damage.
+    pub scrub: Scrub,
     /// The interfaces that its hubs may use for circuits; none: it takes part in no circuits.
     pub circuits: Vec<String>,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
@@ -111,7 +116,7 @@ pub async fn run(receive: Receive) -> Ending {
 /// again.
 pub(crate) fn prepare_place(place: &HubPlace) -> Result<(), String> {
     make(&place.state)?;
-    let _ = fs::remove_dir_all(&place.spool);
+    let _ = downburst_log::disk::remove_directory(&place.spool);
     make(&place.spool)
 }
 
@@ -120,7 +125,7 @@ fn prepare(directory: &Path) -> Result<(), String> {
 }
 
 fn make(path: &Path) -> Result<(), String> {
-    fs::create_dir_all(path).map_err(|error| {
+    downburst_log::disk::make_directory(path).map_err(|error| {
         format!(
             "{} can't be written: {error}; choose another --dir or correct its permissions",
             path.display()

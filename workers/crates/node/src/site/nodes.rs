@@ -4,9 +4,9 @@
 //! the site then has a connection to each of those, and none else while one of them is well, because each says when that changes.
 //! While none is, the site asks the address that it was given, and the others that it ever heard of, in turn.
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use downburst_log::disk::{self, Checked};
 use downburst_model::{FeedName, Micros};
 use downburst_session::Nodes;
 
@@ -58,8 +58,14 @@ impl NodeChoice {
     /// Takes up what was kept in the state directory; a site that is new at the hub knows nothing.
     pub(super) fn open(given: String, state: &Path, is_new: bool, now: Micros) -> Self {
         let path = state.join("nodes.cbor");
-        let kept = fs::read(&path).ok().filter(|_| !is_new);
-        let known = kept.and_then(|bytes| minicbor::decode(&bytes).ok()).unwrap_or_default();
+        let known = match disk::read_checked(&path, MAGIC) {
+            Ok(Checked::Whole(known)) if !is_new => known,
+            Ok(Checked::Damaged | Checked::Newer(_)) => {
+                tracing::error!(path = %path.display(), "who serves the site is damaged or of another release; its hub tells it again");
+                Nodes::default()
+            }
+            _ => Nodes::default(),
+        };
         Self { given, known, path, well: BTreeSet::new(), unserved: Some(now), asked: 0, asked_at: now }
     }
 
@@ -140,12 +146,11 @@ impl NodeChoice {
         let sentence = |error: &dyn std::fmt::Display| {
             format!("{} can't be written: {error}; free space or correct permissions", self.path.display())
         };
-        let bytes = minicbor::to_vec(&self.known).map_err(|error| sentence(&error))?;
-        let aside = self.path.with_extension("tmp");
-        fs::write(&aside, bytes).map_err(|error| sentence(&error))?;
-        fs::rename(aside, &self.path).map_err(|error| sentence(&error))
+        disk::write_checked(&self.path, MAGIC, &self.known).map_err(|error| sentence(&error))
     }
 }
+
+const MAGIC: &[u8; 8] = b"DBNODES\n";
 
 /// A node that was restarted is back by then.
 const ASK_AFTER: Micros = Micros::from_secs(1);

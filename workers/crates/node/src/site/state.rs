@@ -2,7 +2,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use downburst_log::FeedLog;
+use downburst_log::disk::{self as layer, Checked};
 use downburst_model::{FeedName, Sequence, WallMicros};
 use downburst_session::FeedPosition;
 use minicbor::{Decode, Encode};
@@ -70,31 +76,89 @@ pub(super) fn load_positions(state: &Path) -> BTreeMap<FeedName, StoredPosition>
         if path.extension().is_none_or(|extension| extension != "cbor") {
             continue;
         }
-        match fs::read(&path)
-            .map_err(|error| error.to_string())
-            .and_then(|bytes| minicbor::decode::<StoredPosition>(&bytes).map_err(|error| error.to_string()))
-        {
-            Ok(stored) => {
-                positions.insert(stored.position.feed.clone(), stored);
+        match layer::read_checked::<StoredPosition>(&path, MAGIC) {
+            Ok(Checked::Whole(stored)) => drop(positions.insert(stored.position.feed.clone(), stored)),
+            Ok(_) => {
+                tracing::error!(path = %path.display(), "a checkpoint is damaged or of another release; its feed catches up from the log")
             }
             Err(error) => {
-                tracing::warn!(path = %path.display(), error, "a checkpoint is damaged; its feed catches up from the log")
+                tracing::error!(path = %path.display(), %error, "a checkpoint can't be read; its feed catches up from the log")
             }
         }
     }
     positions
 }
 
+/// A thread that keeps checkpoints. Each one is on the disk after all that it says is stored: nothing waits for that.
+pub(super) struct Keeper {
+    sender: Option<Sender<Checkpoint>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Checkpoint = (StoredPosition, Option<Arc<FeedLog>>);
+
+impl Keeper {
+    /// Keeps checkpoints in this state directory.
+    pub(super) fn start(state: &Path) -> Result<Self, String> {
+        let (sender, receiver) = unbounded();
+        let state = state.to_owned();
+        let thread = std::thread::Builder::new()
+            .name("checkpoints".to_owned())
+            .spawn(move || keep(&state, &receiver))
+            .map_err(|error| format!("no thread to keep checkpoints: {error}"))?;
+        Ok(Self { sender: Some(sender), thread: Some(thread) })
+    }
+
+    /// Keeps a checkpoint of what the log holds; of several of a feed that wait, the last.
+    pub(super) fn keep(&self, stored: StoredPosition, log: Option<Arc<FeedLog>>) {
+        if let Some(sender) = &self.sender {
+            // The thread lives as long as this.
+            let _ = sender.send((stored, log));
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn keep(state: &Path, checkpoints: &Receiver<Checkpoint>) {
+    while let Ok(first) = checkpoints.recv() {
+        let until = Instant::now() + KEEP_INTERVAL;
+        let waiting = std::iter::from_fn(|| checkpoints.recv_deadline(until).ok());
+        let last: BTreeMap<FeedName, Checkpoint> =
+            std::iter::once(first).chain(waiting).map(|it| (it.0.position.feed.clone(), it)).collect();
+        for (stored, log) in last.values() {
+            if let Err(sentence) = keep_one(state, stored, log.as_deref()) {
+                tracing::error!("{sentence}");
+            }
+        }
+    }
+}
+
+/// Keeps a checkpoint once the log that it speaks of is on the disk.
+pub(super) fn keep_one(state: &Path, stored: &StoredPosition, log: Option<&FeedLog>) -> Result<(), String> {
+    log.map_or(Ok(()), |log| log.sync().map_err(|error| error.to_string()))?;
+    save_position(state, stored)
+}
+
 /// Keeps a checkpoint, whole or not at all.
-pub(super) fn save_position(state: &Path, stored: &StoredPosition) -> Result<(), String> {
+fn save_position(state: &Path, stored: &StoredPosition) -> Result<(), String> {
     let positions = state.join("positions");
     let path = positions.join(format!("{}.cbor", crate::file_names::encode(stored.position.feed.as_str())));
-    let aside = path.with_extension("tmp");
-    fs::create_dir_all(&positions)
-        .and_then(|()| fs::write(&aside, minicbor::to_vec(stored).unwrap_or_default()))
-        .and_then(|()| fs::rename(&aside, &path))
+    layer::make_directory(&positions)
+        .and_then(|()| layer::write_checked(&path, MAGIC, stored))
         .map_err(|error| disk::unwritable(&path, &error))
 }
+
+const MAGIC: &[u8; 8] = b"DBPLACE\n";
+/// The disk is not made to synchronise more often. What a crash takes back is in the site's log.
+const KEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -124,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_comes_back_as_it_was_and_one_of_a_former_release_is_read() {
+    fn a_checkpoint_comes_back_as_it_was_and_a_damaged_one_does_not() {
         let dir = tempfile::tempdir().unwrap();
         let position = FeedPosition {
             feed: FeedName::parse("IDS|DDPLUS").unwrap(),
@@ -139,5 +203,14 @@ mod tests {
         assert_eq!((read.position, read.complete), (stored.position.clone(), complete));
         save_position(dir.path(), &StoredPosition { complete: None, ..stored }).unwrap();
         assert_eq!(load_positions(dir.path()).into_values().next().unwrap().complete, None);
+        let path = dir.path().join("positions/IDS%7CDDPLUS.cbor");
+        let good = fs::read(&path).unwrap();
+        // What tells the release apart is no content.
+        for at in (0..good.len()).filter(|at| !(8..12).contains(at)) {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            fs::write(&path, bad).unwrap();
+            assert!(load_positions(dir.path()).is_empty(), "byte {at}");
+        }
     }
 }

@@ -1,0 +1,141 @@
+//! Reading the logs through in the background, slowly, so that damage is found before somebody needs what is damaged.
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use downburst_log::{FeedLog, Flaw};
+use downburst_model::FeedName;
+
+/// How much the scrub reads, and how often.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scrub {
+    /// So many bytes a second at most.
+    pub bytes_per_second: u64,
+    /// Each log once in so many hours; 0: never.
+    pub hours: f64,
+}
+
+/// The logs that are open now; nothing once their owner is gone.
+type OpenLogs = Box<dyn Fn() -> Option<Vec<(FeedName, Arc<FeedLog>)>> + Send>;
+
+/// Hears of each damaged place once, in a sentence.
+type Report = Box<dyn Fn(&FeedName, String) + Send>;
+
+/// Starts the thread.
+pub(crate) fn start(scrub: Scrub, logs: OpenLogs, report: Report) -> Result<(), String> {
+    if scrub.hours <= 0.0 || scrub.bytes_per_second == 0 {
+        return Ok(());
+    }
+    let period = Duration::from_secs_f64((scrub.hours * 3_600.0).clamp(1.0, 1e8));
+    let mut scrubber = Scrubber {
+        rate: scrub.bytes_per_second,
+        period,
+        report,
+        read: BTreeMap::new(),
+        known: BTreeSet::new(),
+    };
+    let work = move || {
+        while let Some(open) = logs() {
+            scrubber.read_due(open);
+            thread::sleep(LOOK_INTERVAL.min(period));
+        }
+    };
+    let thread = thread::Builder::new().name("scrub".to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| format!("no thread to read the logs through: {error}"))
+}
+
+struct Scrubber {
+    rate: u64,
+    period: Duration,
+    report: Report,
+    /// When each feed's log was read last.
+    read: BTreeMap<FeedName, Instant>,
+    /// What was reported in this reading.
+    known: BTreeSet<(PathBuf, u64)>,
+}
+
+impl Scrubber {
+    /// Reads the logs whose time has come; those that may be damaged first.
+    fn read_due(&mut self, mut open: Vec<(FeedName, Arc<FeedLog>)>) {
+        open.retain(|(feed, _)| self.read.get(feed).is_none_or(|at| at.elapsed() >= self.period));
+        open.sort_by_key(|(_, log)| !log.is_suspect());
+        // Held weakly, so that a feed that is removed can come back meanwhile.
+        let open: Vec<_> = open.into_iter().map(|(feed, log)| (feed, Arc::downgrade(&log))).collect();
+        for (feed, log) in open {
+            self.read_one(&feed, &log);
+            self.read.insert(feed, Instant::now());
+        }
+    }
+
+    fn read_one(&mut self, feed: &FeedName, log: &Weak<FeedLog>) {
+        self.known.clear();
+        let Self { rate, report, known, .. } = self;
+        let mut owed = 0;
+        let mut pace = |bytes: u64| {
+            owed += bytes;
+            if owed >= *rate / 8 {
+                thread::sleep(Duration::from_secs_f64(owed as f64 / *rate as f64));
+                owed = 0;
+            }
+        };
+        let mut tell = |flaw: Flaw| {
+            if known.insert((flaw.path.clone(), flaw.offset)) {
+                report(feed, sentence(feed, &flaw));
+            }
+        };
+        if let Err(error) = FeedLog::scrub(log, &mut pace, &mut tell) {
+            report(feed, format!("the log of feed {feed} can't be read through: {error}"));
+        }
+    }
+}
+
+fn sentence(feed: &FeedName, flaw: &Flaw) -> String {
+    let Flaw { path, offset, sequence, sentence } = flaw;
+    let product = sequence.map(|sequence| format!(" (product {})", sequence.0)).unwrap_or_default();
+    format!("feed {feed}: {} is damaged at {offset}{product}: {sentence}", path.display())
+}
+
+/// A log that is opened later is found after this.
+const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+    use std::sync::{Mutex, mpsc};
+
+    use downburst_log::{LogOptions, ProductLog as _, contract};
+    use downburst_model::WallMicros;
+
+    use super::*;
+
+    #[test]
+    fn damage_is_reported_with_file_and_product_and_the_log_is_let_go_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let feed = FeedName::parse("X").unwrap();
+        let (log, _) = FeedLog::open(dir.path(), feed.clone(), LogOptions::default(), 1).unwrap();
+        let product = contract::product("a").unwrap();
+        log.append(product, &mut [7; 5_000].as_slice(), &|| WallMicros(0)).unwrap();
+        let path = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        let path = path.into_iter().find(|path| path.extension().is_some_and(|it| it == "segment")).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.write_all_at(&[8], 3_000).unwrap();
+        let (log, (told, reports)) = (Arc::new(log), mpsc::channel());
+        let open = Mutex::new(vec![(feed, Arc::clone(&log))]);
+        let logs = move || Some(std::mem::take(&mut *open.lock().unwrap()));
+        let report = move |feed: &FeedName, sentence: String| told.send((feed.clone(), sentence)).unwrap();
+        let plan = Scrub { bytes_per_second: 1 << 30, hours: 1.0 };
+        start(plan, Box::new(logs), Box::new(report)).unwrap();
+        let (feed, sentence) = reports.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(feed.as_str(), "X");
+        assert!(
+            sentence.contains(&path.display().to_string()) && sentence.contains("(product 1)"),
+            "{sentence}"
+        );
+        assert!(
+            log.entry(downburst_model::Sequence(1)).unwrap().unwrap().bytes.is_none(),
+            "it is handed out no more"
+        );
+    }
+}
