@@ -9,12 +9,14 @@ use tokio::sync::mpsc;
 
 use crate::hub::{BrowseLine, ClockStanding, DeliveriesLine, ProductsLine};
 
+mod bounds;
 mod circuits;
 mod events;
 mod jobs;
 mod ldm;
 mod sites;
 
+pub(crate) use bounds::check_length;
 pub(crate) use circuits::*;
 pub(crate) use events::*;
 pub(crate) use jobs::*;

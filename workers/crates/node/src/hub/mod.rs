@@ -57,7 +57,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::clock::Clock;
-use crate::lines::{Event, Job, Lines, Start};
+use crate::lines::{Event, Job, Lines, Start, check_length};
 use batches::Batches;
 pub(crate) use browsing::BrowseLine;
 use channels::Channels;
@@ -143,13 +143,15 @@ async fn serve(input: impl AsyncRead + Unpin, lines: Lines, connect: Connect) ->
             () = &mut ended => None,
         };
         let Some(line) = line else { break };
-        match serde_json::from_str::<Job>(&line) {
-            Ok(job) => {
-                if jobs::take(&mut hub, job, clock, &lines, connect).await.is_break() {
-                    break;
-                }
+        let job = match read(&line) {
+            Ok(job) => job,
+            Err(sentence) => {
+                refuse_line(&line, sentence, &lines);
+                continue;
             }
-            Err(error) => refuse_line(&line, &error, &lines),
+        };
+        if jobs::take(&mut hub, job, clock, &lines, connect).await.is_break() {
+            break;
         }
     }
     if let Some(hub) = hub {
@@ -163,9 +165,18 @@ fn not_shared(_: &serde_json::Value) -> Result<Arc<dyn SharedLogs>, String> {
         .to_owned())
 }
 
-fn refuse_line(line: &str, error: &serde_json::Error, lines: &Lines) {
-    let id = serde_json::from_str::<serde_json::Value>(line).ok().and_then(|value| value.get("id")?.as_u64());
-    let sentence = format!("a line can't be read as a job: {error}; see the protocol of the node's lines");
+/// A line as a job that can be done; or says in a sentence why it is none.
+fn read(line: &str) -> Result<Job, String> {
+    check_length(line)?;
+    let job = serde_json::from_str::<Job>(line).map_err(|error| {
+        format!("a line can't be read as a job: {error}; see the protocol of the node's lines")
+    })?;
+    job.check().map(|()| job)
+}
+
+fn refuse_line(line: &str, sentence: String, lines: &Lines) {
+    let value = serde_json::from_str::<serde_json::Value>(line);
+    let id = value.ok().and_then(|value| value.get("id")?.as_u64());
     match id {
         Some(id) => lines.answer(id, Err(crate::lines::Failure::new("bad-request", sentence))),
         None => tracing::warn!("{sentence}"),
