@@ -121,6 +121,7 @@ def _hub(hub: Runtime, now: datetime) -> dict[str, Any]:
         "started_at": hub.started_at,
         "uptime_s": (now - hub.started_at).total_seconds(),
         "node": {"running": hub.node.running, "restarts": hub.node.restarts},
+        "probes": {one.name: one.fault or "ok" for one in hub.probes.all()},
     }
 
 

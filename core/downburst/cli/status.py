@@ -20,6 +20,7 @@ def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
         return
     node = "running" if seen["hub"]["node"]["running"] else "away"
     print(f"{seen['hub']['name']} {seen['hub']['version']}: node {node}, restarts {seen['hub']['node']['restarts']}")
+    print(_probes(seen["hub"]["probes"]))
     for fault in seen["faults"]:
         print(f"! {fault['at'][:19]} {fault['sentence']}" + (f"\n  {fault['next']}" if fault["next"] else ""))
     table(
@@ -87,6 +88,13 @@ def volume(
         ([row["feed"], *_volume(row)] for row in found["feeds"]),
         empty="nothing came in in that time; look further back with --hours",
     )
+
+
+def _probes(probes: dict[str, str]) -> str:
+    failing = [f"{name}: {found}" for name, found in probes.items() if found != "ok"]
+    if failing:
+        return "! health: " + "; ".join(failing)
+    return f"health: {', '.join(probes)} ok"
 
 
 def _volume(row: dict[str, float]) -> list[str]:

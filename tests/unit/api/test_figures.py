@@ -100,6 +100,7 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
     parts = "hub now faults throughput feeds sites upstreams ldm_sources circuits"
     assert set(seen) == set(parts.split())
     assert seen["hub"]["node"] == {"running": True, "restarts": 0}
+    assert set(seen["hub"]["probes"]) == {one.name for one in told.runtime.probes.all()}
     assert seen["hub"]["uptime_s"] == 5
     throughput = seen["throughput"]
     assert (throughput["in_bps"], throughput["out_bps"], throughput["unicast_equivalent_bps"]) == (8000, 16000, 16000)

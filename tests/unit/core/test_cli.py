@@ -161,3 +161,22 @@ def test_a_resend_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert [one[:2] for one in asked[1:]] == [("GET", "http://h/v1/resends/7")] * 2
     said = "resend 7: NGRID from a to b to unl.edu is done: 3 products, 99 bytes, 1 had left the hub's log\n"
     assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize(
+    ("probes", "line"),
+    [
+        ({"ledger": "ok", "node": "ok"}, "health: ledger, node ok"),
+        ({"ledger": "ok", "node": "no answer within 10 s"}, "! health: node: no answer within 10 s"),
+    ],
+)
+def test_status_shows_the_probes_of_health(
+    probes: dict[str, str],
+    line: str,
+    hub: Callable[[httpx.Response], list[tuple[str, str]]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    about = {"name": "hub", "version": "1", "node": {"running": True, "restarts": 0}, "probes": probes}
+    hub(httpx.Response(200, json={"hub": about, "faults": [], "feeds": [], "sites": []}))
+    assert ended("status") == 0
+    assert line in capsys.readouterr().out.splitlines()
