@@ -93,13 +93,18 @@ part_system() {
 
 # The tests that are marked so, and those of the crates that read one of the counts.
 part_test_all() {
-    local targets
+    local targets modules
     export "${LONG_COUNTS[@]}"
     run_marked all-beside all -n 2 --dist loadfile -m "all and not nightly and (beside or not system)"
     run_marked all-system all -m "all and not nightly and system and not beside"
     mapfile -t targets < <(crates_tests_that_read "${LONG_COUNTS[@]%%=*}")
     if ((${#targets[@]})); then
         check test-all "crates, long" cargo test --manifest-path "$MANIFEST" --workspace --locked --no-fail-fast "${targets[@]}"
+    fi
+    mapfile -t modules < <(modules_that_read "${LONG_COUNTS[@]%%=*}")
+    if ((${#modules[@]})); then
+        check test-all "modules, long" cargo test --manifest-path "$MANIFEST" --workspace --exclude downburst-sim --locked \
+            --no-fail-fast --lib -- "${modules[@]}"
     fi
     check test-all "bill of materials" scripts/sbom.sh .cache/sbom.cdx.json
     # Programs that `make audit` was not asked to fetch, and databases that can't be reached, are named as not judged.
@@ -125,6 +130,14 @@ crates_tests_that_read() {
     printf -v variables '%s\n' "$@"
     grep --recursive --files-with-matches --fixed-strings --word-regexp -e "${variables%$'\n'}" workers/crates/*/tests |
         sed -E 's#^.*/tests/([^/]+).*#\1#; s/\.rs$//; s/^/--test\n/' | paste -d ' ' - - | sort -u | tr ' ' '\n'
+}
+
+# modules_that_read VARIABLE...: paths of the crates' own modules whose unit tests read one of these counts.
+modules_that_read() {
+    local variables
+    printf -v variables '%s\n' "$@"
+    grep --recursive --files-with-matches --fixed-strings --word-regexp -e "${variables%$'\n'}" workers/crates/*/src |
+        sed -E 's#^.*/src/##; s#(/mod)?\.rs$##; s#/#::#g'
 }
 
 # run_pytest PART FOLDER [FILE...] ARGUMENT...: the tests of a folder, or of some of its files.

@@ -1,5 +1,6 @@
 """The api bears whatever its own description allows, and what it forbids: schemathesis plays both."""
 
+import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,7 @@ def app(tmp_path: Path, ledger: Ledger, clock: FakeClock) -> FastAPI:
         book.feeds.add(Feed("NGRID"))
         book.sites.add(Site("unl.edu"))
     made, _ = runtime(tmp_path / "hub", ledger, clock)
+    asyncio.run(made.probes.look())
     return create_app(made)
 
 

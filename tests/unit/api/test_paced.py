@@ -43,7 +43,7 @@ async def test_what_costs_much_is_read_behind_the_readers_back_and_seldom(
     await asyncio.to_thread(begun.wait, 60)
     assert await reading.read(work) == 0
     may_end.set()
-    ended = [task for task in asyncio.all_tasks() if task.get_name() == "paced-reading"]
+    ended = [task for task in asyncio.all_tasks() if task.get_name() == "api.paced-reading"]
     await asyncio.wait(ended, timeout=60)
     assert await reading.read(work) == 1
 
