@@ -94,8 +94,7 @@ fn raw(kind: u8, body: &[u8]) -> Vec<u8> {
 
 fn hello(settled: RangeSet) -> Hello {
     let proof = Proof::Credential { site: site(), secret: "s".to_owned() };
-    let position =
-        FeedPosition { feed: feed(), epoch: Epoch(7), settled, newest_stored: WallMicros(i64::MIN) };
+    let position = FeedPosition { feed: feed(), epoch: Epoch(7), settled, newest_stored: WallMicros(0) };
     Hello {
         versions: VERSIONS.to_vec(),
         software: "stranger".to_owned(),

@@ -314,7 +314,7 @@ scour:
             ("actions:\n  - do:\n      - exec: a\n        time-limit: 5", 4, "no length of time"),
             ("actions:\n  - do:\n      - exec: a\n        attempts: 0", 4, "no number of attempts"),
             ("actions:\n  - rest: true\n    match: a\n    do: []", 2, "leave match"),
-            ("actions:\n  - feeds: a b\n    do: []", 2, "blanks"),
+            ("actions:\n  - feeds: a b\n    do: []", 2, "holds ' '"),
             ("scour:\n  - directory: data/x", 2, "nothing would ever go"),
             ("scour:\n  - directory: /\n    older-than: 1d", 2, "further down"),
             ("a: *b", 1, ""),
