@@ -1,5 +1,5 @@
 //! What a site keeps between starts: where the state of each hub lies, and where the site stands in each feed.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,7 +90,11 @@ pub(super) fn load_positions(state: &Path) -> BTreeMap<FeedName, StoredPosition>
 }
 
 /// A thread that keeps checkpoints. Each one is on the disk after all that it says is stored: nothing waits for that.
+///
+/// The first one of a feed does not wait: without any, a start takes the feed for a new one and leaves out what came before.
 pub(super) struct Keeper {
+    state: PathBuf,
+    begun: BTreeSet<FeedName>,
     sender: Option<Sender<Checkpoint>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -102,16 +106,20 @@ impl Keeper {
     pub(super) fn start(state: &Path) -> Result<Self, String> {
         let (sender, receiver) = unbounded();
         let state = state.to_owned();
+        let begun = load_positions(&state).into_keys().collect();
+        let place = state.clone();
         let thread = std::thread::Builder::new()
             .name("checkpoints".to_owned())
-            .spawn(move || keep(&state, &receiver))
+            .spawn(move || keep(&place, &receiver))
             .map_err(|error| format!("no thread to keep checkpoints: {error}"))?;
-        Ok(Self { sender: Some(sender), thread: Some(thread) })
+        Ok(Self { state, begun, sender: Some(sender), thread: Some(thread) })
     }
 
     /// Keeps a checkpoint of what the log holds; of several of a feed that wait, the last.
-    pub(super) fn keep(&self, stored: StoredPosition, log: Option<Arc<FeedLog>>) {
-        if let Some(sender) = &self.sender {
+    pub(super) fn keep(&mut self, stored: StoredPosition, log: Option<Arc<FeedLog>>) {
+        if self.begun.insert(stored.position.feed.clone()) {
+            complain(keep_one(&self.state, &stored, log.as_deref()));
+        } else if let Some(sender) = &self.sender {
             // The thread lives as long as this.
             let _ = sender.send((stored, log));
         }
@@ -134,10 +142,14 @@ fn keep(state: &Path, checkpoints: &Receiver<Checkpoint>) {
         let last: BTreeMap<FeedName, Checkpoint> =
             std::iter::once(first).chain(waiting).map(|it| (it.0.position.feed.clone(), it)).collect();
         for (stored, log) in last.values() {
-            if let Err(sentence) = keep_one(state, stored, log.as_deref()) {
-                tracing::error!("{sentence}");
-            }
+            complain(keep_one(state, stored, log.as_deref()));
         }
+    }
+}
+
+fn complain(kept: Result<(), String>) {
+    if let Err(sentence) = kept {
+        tracing::error!("{sentence}");
     }
 }
 
@@ -185,6 +197,22 @@ mod tests {
         assert_eq!(states(dir.path(), &["b:1"]), ["state/hubs/b%3A1"], "the other hub keeps its place");
         assert_eq!(states(dir.path(), &["moved:1"]), ["state"]);
         assert_eq!(states(dir.path(), &["moved:1", "b:1"]), ["state", "state/hubs/b%3A1"]);
+    }
+
+    #[test]
+    fn the_first_checkpoint_of_a_feed_is_kept_before_anything_else_happens() {
+        let dir = tempfile::tempdir().unwrap();
+        let position = FeedPosition {
+            feed: FeedName::parse("NGRID").unwrap(),
+            epoch: downburst_model::Epoch(7),
+            settled: [(1, 3)].into_iter().collect(),
+            newest_stored: WallMicros(3),
+        };
+        let stored = StoredPosition { position, log_head: Sequence(0), guarded: false, complete: None };
+        let mut keeper = Keeper::start(dir.path()).unwrap();
+        keeper.keep(stored.clone(), None);
+        let read = load_positions(dir.path()).into_values().next().map(|it| it.position);
+        assert_eq!(read, Some(stored.position));
     }
 
     #[test]
