@@ -48,6 +48,9 @@ def store_and_read_back(directory: Path) -> None:
     path = directory / ".probe"
     content = os.urandom(PROBE_BYTES)
     try:
+        free = shutil.disk_usage(directory).free
+        if free < LEAST_BYTES:
+            raise DiskFull(f"the disk of {directory} is full: {free:,} bytes are left; free some space")
         with path.open("wb") as file:
             file.write(content)
             file.flush()

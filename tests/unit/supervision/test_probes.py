@@ -104,6 +104,13 @@ def test_a_disk_that_takes_nothing_is_named(tmp_path: Path, monkeypatch: pytest.
         store_and_read_back(tmp_path)
 
 
+def test_a_disk_with_too_little_room_for_a_product_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = type("Usage", (), {"free": 3_000_000})()
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
+    with pytest.raises(DiskFull, match="3,000,000 bytes are left; free some space"):
+        store_and_read_back(tmp_path)
+
+
 def test_a_reserve_is_held_with_plenty_of_room_and_given_up_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
