@@ -11,15 +11,12 @@ depends_on = None
 
 def upgrade() -> None:
     """Forward."""
-    # Without a batch, which would make the table anew: SQLite takes a reference that may be null.
-    if op.get_bind().dialect.name == "sqlite":
-        op.execute(
-            "ALTER TABLE access_requests ADD COLUMN invites VARCHAR(64) REFERENCES users (name) ON DELETE SET NULL"
-        )
-    else:
-        op.add_column("access_requests", sa.Column("invites", sa.String(length=64), nullable=True))
+    given = _numbers_given()
+    with op.batch_alter_table("access_requests", table_kwargs={"sqlite_autoincrement": True}) as batch:
+        batch.add_column(sa.Column("invites", sa.String(length=64), nullable=True))
         name = op.f("fk_access_requests_invites_users")
-        op.create_foreign_key(name, "access_requests", "users", ["invites"], ["name"], ondelete="SET NULL")
+        batch.create_foreign_key(name, "users", ["invites"], ["name"], ondelete="SET NULL")
+    _give_no_number_again(given)
     # Users that an approval made and that have not come in yet; one made by hand is younger than its request.
     op.execute(
         "UPDATE access_requests SET invites = (SELECT users.name FROM users WHERE users.site = access_requests.site "
@@ -30,5 +27,24 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Back."""
+    given = _numbers_given()
     with op.batch_alter_table("access_requests", table_kwargs={"sqlite_autoincrement": True}) as batch:
+        batch.drop_constraint(op.f("fk_access_requests_invites_users"), type_="foreignkey")
         batch.drop_column("invites")
+    _give_no_number_again(given)
+
+
+def _numbers_given() -> int | None:
+    """The highest number that SQLite gave; a table that is made anew forgets those of rows that are gone."""
+    if op.get_bind().dialect.name != "sqlite":
+        return None
+    found = op.get_bind().scalar(sa.text("SELECT seq FROM sqlite_sequence WHERE name = 'access_requests'"))
+    return None if found is None else int(found)
+
+
+def _give_no_number_again(given: int | None) -> None:
+    if given is None:
+        return
+    row = {"given": given}
+    op.get_bind().execute(sa.text("DELETE FROM sqlite_sequence WHERE name = 'access_requests'"))
+    op.get_bind().execute(sa.text("INSERT INTO sqlite_sequence (name, seq) VALUES ('access_requests', :given)"), row)
