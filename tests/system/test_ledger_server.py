@@ -72,9 +72,10 @@ def _waiting(hub: WholeHub) -> int:
 
 
 def _is_said(hub: WholeHub) -> None:
-    """The hub is well without its ledger, says what is wrong, and refuses what would need it."""
+    """The hub works without its ledger, names it as what is wrong, and refuses what would need it."""
     wait_for("a word about it", lambda: "products are taken in and sent meanwhile" in hub.log())
-    assert hub.is_well()
+    assert hub.answer("GET", "/readyz").is_success
+    wait_for("health to name the ledger", lambda: "ledger" in hub.answer("GET", "/healthz").json().get("detail", ""))
     refused = hub.answer("POST", "/v1/feeds", json={"feed": "OTHER", "class": "grid"})
     assert (refused.status_code, refused.json()["code"]) == (503, "ledger-away"), refused.text
     assert "start the server" in refused.json()["detail"]
