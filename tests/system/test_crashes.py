@@ -8,6 +8,7 @@ import pytest
 
 from kit.crashes import CrashStory
 from kit.postgres import Postgres, postgres
+from kit.stored_files import unlisted
 
 pytestmark = [pytest.mark.system, pytest.mark.beside]
 
@@ -38,3 +39,10 @@ def tell(tmp_path: Path, kills: int, server: Postgres | None = None) -> None:
     print(f"killed {dict(story.killed)}; {len(story.acknowledged())} acknowledgements")
     assert not wrong, "\n".join(wrong)
     assert sum(story.killed.values()) == kills
+    assert list(unlisted("hub", story.hub.directory / "data")) == [], "the catalogue of stored files lacks them"
+    for site in story.sites.values():
+        assert set(unlisted("site", site.directory)) <= OF_THE_TEST, "the catalogue of stored files lacks them"
+
+
+OF_THE_TEST = {"site.log", "token"}
+"""Files that the test itself puts into a site's directory."""
