@@ -23,7 +23,7 @@ main() {
     dashboard
     if [[ $purpose == test ]]; then
         postgresql
-        unpacked_promtool
+        unpacked_prometheus
         optional_packages pkg-config=pkg-config
         pkg-config --exists openssl 2>/dev/null || optional_packages no-headers-of-openssl=libssl-dev
         optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
@@ -54,23 +54,26 @@ postgresql() {
     optional_packages postgres=postgresql
 }
 
-# Out of Debian's package without installing it: that would start a server, and one command is all that tests need.
-unpacked_promtool() {
-    local place=$ROOT/.cache/promtool
-    [[ -x $place/promtool ]] || command -v promtool >/dev/null && return
-    printf '  promtool in .cache ... '
-    if command -v apt-get >/dev/null && unpack_promtool "$place" >"$LOGS/promtool.log" 2>&1; then
+# Out of Debian's package, whose checksum apt checks, without installing it: that would start a server of its own.
+unpacked_prometheus() {
+    [[ -x $ROOT/.cache/promtool/promtool && -x $ROOT/.cache/prometheus/prometheus ]] && return
+    command -v promtool >/dev/null && command -v prometheus >/dev/null && return
+    printf '  Prometheus and promtool in .cache ... '
+    if command -v apt-get >/dev/null && unpack_prometheus >"$LOGS/prometheus.log" 2>&1; then
         echo "done"
     else
-        printf 'not there (%s); tests that need it will be skipped and say so\n' "$LOGS/promtool.log"
+        printf 'not there (%s); tests that need them will be skipped and say so\n' "$LOGS/prometheus.log"
     fi
 }
 
-unpack_promtool() {
-    local place=$1 unpacked
+unpack_prometheus() {
+    local unpacked program
     unpacked=$(mktemp -d)
     (cd "$unpacked" && apt-get download prometheus && dpkg-deb --extract prometheus_*.deb .)
-    mkdir -p "$place" && mv "$unpacked/usr/bin/promtool" "$place/promtool" && rm -rf "$unpacked"
+    for program in promtool prometheus; do
+        mkdir -p "$ROOT/.cache/$program" && mv "$unpacked/usr/bin/$program" "$ROOT/.cache/$program/$program"
+    done
+    rm -rf "$unpacked"
 }
 
 # What the chart is rendered with, out of Go's modules, kept outside of this folder; two minutes the first time.

@@ -17,6 +17,7 @@ from downburst.ledger import Book, Ledger
 from downburst.live import LiveState
 from downburst.model import (
     Acknowledgement,
+    FeedLog,
     LatencyKind,
     Leg,
     Plan,
@@ -33,6 +34,7 @@ from downburst_circuits.desk import Desk
 from downburst_circuits.keeper import Keeper
 from downburst_circuits.register import Register
 from downburst_worker import lines
+from downburst_worker.log_lines import feed_logs
 from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
 from kit.circuits import NodeInMemory
 from kit.fake_node import FakeNode
@@ -111,6 +113,7 @@ class NodeStandIn:
         self.sites_address: tuple[str, ...] = ("127.0.0.1:7370",)
         self.ca_sha256 = sha256(b"fake").hexdigest()
         self._ledger = ledger
+        self._tokens = 0
 
     async def ingest(
         self, path: Path, product: Product, *, remove: bool = True, digest: object = None
@@ -124,6 +127,9 @@ class NodeStandIn:
 
     async def status(self) -> dict[str, Any]:
         return self._ask("status", {})
+
+    async def logs(self) -> list[FeedLog]:
+        return feed_logs(self._ask("logs", {}))
 
     async def whereabouts(
         self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
@@ -141,7 +147,8 @@ class NodeStandIn:
     async def new_token(
         self, site: str, *, lifetime: timedelta, credential_lifetime: timedelta | None = None
     ) -> tuple[str, EnrolmentToken]:
-        hashed = sha256(site.encode()).hexdigest()
+        self._tokens += 1
+        hashed = sha256(f"{site} {self._tokens}".encode()).hexdigest()
         kept = await self._ledger.write(
             lambda book: book.tokens.add(site, hashed, lifetime=lifetime, credential_lifetime=credential_lifetime)
         )

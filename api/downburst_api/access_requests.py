@@ -17,7 +17,7 @@ from downburst.access import (
 )
 from downburst.events import SitesChanged
 from downburst.ledger import Book
-from downburst_api.border.budgets import network_of
+from downburst.network.addresses import network_of
 from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
 from downburst_api.runtime import Runtime, runtime_of

@@ -1,6 +1,6 @@
 """Routes of alarms: what is wrong and was, whom to tell, and what not to tell for a while."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
 from downburst.access import Caller
-from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Silence
+from downburst.alarms import Alarm, AlarmKind, Receiver, ReceiverKind, Severity, Silence, severities_told, silence_of
 from downburst.errors import BadInput
 from downburst.ledger import Book
 from downburst.moments import coming_moment
@@ -28,10 +28,12 @@ _Names = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Fie
 
 
 class SilenceNew(Shape):
-    """Alarms that nobody is told of for a while; what is left out stands for all."""
+    """Alarms that nobody is told of for a while: a single one that goes on, or those of a kind, feed and site."""
 
     minutes: Annotated[float, Field(gt=0, le=60 * 24 * 366)]
     reason: Annotated[str, Field(max_length=500)] = ""
+    alarm: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    """Number of an alarm that goes on: it alone, whenever it begins again. Kind, feed and site are its own then."""
     kind: AlarmKind | None = None
     feed: Annotated[str, Field(max_length=64)] | None = None
     site: Annotated[str, Field(max_length=63)] | None = None
@@ -40,11 +42,11 @@ class SilenceNew(Shape):
 
     @classmethod
     def _nullable(cls) -> set[str]:
-        return {"kind", "feed", "site"}
+        return {"alarm", "kind", "feed", "site"}
 
 
 class ReceiverNew(Shape):
-    """Whom to tell; empty lists stand for all."""
+    """Whom to tell; empty lists stand for all. Without severities and kinds: of all but information."""
 
     receiver: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
     kind: ReceiverKind
@@ -52,6 +54,7 @@ class ReceiverNew(Shape):
     kinds: Annotated[list[AlarmKind], Field(max_length=20)] | None = None
     feeds: _Names | None = None
     sites: _Names | None = None
+    severities: Annotated[list[Severity], Field(max_length=len(Severity))] | None = None
 
 
 @router.get("/alarms")
@@ -66,7 +69,7 @@ async def list_alarms(  # noqa: PLR0913
     after: Annotated[int | None, Query(ge=1, le=2**53, deprecated=True, description="The same.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
-    """What is wrong, oldest first; with `ended` what was wrong as well, newest first, in pages."""
+    """What is wrong, the worst first and of those the newest; with `ended` all, newest first, in pages."""
 
     def look(book: Book) -> tuple[list[Alarm], list[Silence]]:
         found = book.alarms.newest(before=cursor or after, limit=limit) if ended else book.alarms.open()
@@ -88,9 +91,17 @@ async def list_silences(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 async def add_silence(hub: Hub, caller: Asking, wanted: SilenceNew) -> dict[str, Any]:
     """Tells nobody of some alarms for a while; they are raised and shown all the same."""
     begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
-    given = wanted.model_dump(exclude={"minutes", "begins"})
-    silence = Silence(0, until, caller.name[:80], begins=begins, **given)
-    return asdict(await hub.ledger.write(lambda book: book.silences.add(silence)))
+    if wanted.alarm is not None and {wanted.kind, wanted.feed, wanted.site} != {None}:
+        raise BadInput("an alarm has its kind, feed and site already; leave them out, or leave `alarm` out")
+    silence = Silence(0, until, caller.name[:80], wanted.reason, wanted.kind, wanted.feed, wanted.site, begins)
+
+    def add(book: Book) -> Silence:
+        if wanted.alarm is None:
+            return book.silences.add(silence)
+        one = book.alarms.find_open(wanted.alarm)
+        return book.silences.add(replace(silence, kind=one.kind, feed=one.feed, site=one.site, alarm_key=one.key))
+
+    return asdict(await hub.ledger.write(add))
 
 
 @router.delete("/silences/{number}", status_code=204)
@@ -127,6 +138,7 @@ async def add_receiver(hub: Hub, wanted: ReceiverNew) -> dict[str, Any]:
         tuple(wanted.kinds or ()),
         tuple(wanted.feeds or ()),
         tuple(wanted.sites or ()),
+        severities_told(wanted.severities, wanted.kinds),
     )
     return receiver_out(await hub.ledger.write(lambda book: book.alarm_receivers.add(receiver)))
 
@@ -148,8 +160,9 @@ def _alarm_out(alarm: Alarm, silences: list[Silence], now: datetime) -> dict[str
     values = asdict(alarm)
     for name in ("key", "end_told_at"):
         del values[name]
-    silenced = next((one.until for one in silences if one.covers(alarm, now)), None)
-    return {"alarm": values.pop("number"), **values, "silenced_until": silenced}
+    silence = silence_of(alarm, silences, now)
+    silenced = {"silenced_until": silence.until if silence else None, "silence": silence}
+    return {"alarm": values.pop("number"), **values, **silenced}
 
 
 def receiver_out(receiver: Receiver) -> dict[str, Any]:

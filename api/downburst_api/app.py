@@ -19,7 +19,6 @@ from downburst_api import (
     latency,
     latency_spread,
     ldm,
-    metrics,
     objectives,
     overview,
     own_site,
@@ -38,6 +37,7 @@ from downburst_api import (
 )
 from downburst_api.border.proxies import Forwarded
 from downburst_api.idempotency import Idempotency
+from downburst_api.metrics import scrape
 from downburst_api.runtime import Runtime
 
 
@@ -78,7 +78,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         overview,
         stream,
         health,
-        metrics,
+        scrape,
     )
     for module in modules:
         app.include_router(module.router)

@@ -14,6 +14,7 @@ from downburst.model import DuplicateRule, Feed, Pin
 from downburst_api.etags import IfMatch, Unchanged, etag
 from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
+from downburst_api.pinning import check_possible
 from downburst_api.rights import feeds_shown
 from downburst_api.runtime import Runtime, runtime_of
 from downburst_api.schemas import FeedChange, FeedNew, PinNew, feed_out, pin_out
@@ -92,10 +93,14 @@ async def remove_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
 async def pin_feed(
     hub: Hub, caller: Asking, answer: Response, unchanged: Unchanged, feed: str, wanted: PinNew
 ) -> dict[str, Any]:
-    """Orders the scheduler to use one transport for a feed, if that is feasible."""
+    """Orders the scheduler to use one transport for a feed.
+
+    One by which the feed can't go to its sites is refused (422); one that traffic or paths rule out for now is kept.
+    """
 
     def pin(book: Book) -> Pin:
         _check_pin(book, feed, unchanged)
+        check_possible(book, hub.settings, feed, wanted.transport)
         return book.pins.set(book.feeds.one(feed).name, wanted.transport, by=wanted.by or caller.name)
 
     shown = pin_out(await hub.ledger.write(pin))

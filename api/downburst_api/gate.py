@@ -23,7 +23,7 @@ from downburst.access_settings import LimitSettings
 from downburst.clock import Clock
 from downburst.errors import DownburstError, LedgerAway, NotSignedIn, TooMany
 from downburst.ledger import Book, Ledger
-from downburst_api.border.budgets import network_of
+from downburst.network.addresses import network_of
 from downburst_api.border.hashing import Hashing
 from downburst_api.limits import Limit
 

@@ -14,8 +14,8 @@ from downburst.access import LOCAL, Caller, acting
 from downburst.access import Scope as Right
 from downburst.access_settings import LimitSettings
 from downburst.errors import DownburstError, NotSignedIn, Refused
+from downburst.network.addresses import network_of
 from downburst_api.border.bodies import Body
-from downburst_api.border.budgets import network_of
 from downburst_api.border.tenants import Tenants
 from downburst_api.gate import Gate, Shown
 from downburst_api.problems import problem, refusal

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from downburst.errors import BadInput, DownburstError, KeyOfAnother, OutcomeUnknown
 from downburst.ledger import Ledger
 from downburst.ledger.answers import Answered
+from downburst_api.border.budgets import tenant_of
 from downburst_api.problems import refusal
 
 
@@ -108,7 +109,7 @@ def _wanted(scope: Scope, key: str, body: bytes) -> Answered:
     caller = scope["downburst_caller"]
     who = f"{caller.name}\n{caller.peer if not caller.known else ''}\n{key}"
     request = hashlib.sha256(f"{scope['path']}?{scope['query_string'].decode('latin-1')}\n".encode() + body)
-    return Answered(hashlib.sha256(who.encode()).hexdigest(), request.hexdigest())
+    return Answered(hashlib.sha256(who.encode()).hexdigest(), request.hexdigest(), tenant=tenant_of(caller))
 
 
 async def _body(receive: Receive) -> bytes:

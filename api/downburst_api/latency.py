@@ -95,7 +95,7 @@ async def latency_history(  # noqa: PLR0913
     points = await hub.ledger.read(work)
     if form is Form.CSV:
         return csv_answer(f"latency-{feed}-{site or 'all'}", points, ("at", *FIGURES))
-    return {"step_minutes": length, "points": points}
+    return {"step_minutes": length, **range_out(end - minutes, end), "points": points}
 
 
 def latencies(book: Book, wanted: Selection, *, after: Path | None = None, limit: int) -> list[dict[str, Any]]:
@@ -166,6 +166,11 @@ def latencies_of_feeds(book: Book, since_minute: int) -> dict[str, dict[str, Any
         point = {"minute": from_us(minute * 60_000_000), "p50": middle, "p99": high}
         found[by_minute.paths[at].feed]["history"].append(point)
     return found
+
+
+def range_out(begin: int, end: int) -> dict[str, datetime]:
+    """The range that was asked for: what is drawn covers all of it, wherever the points begin."""
+    return {"from": from_us(begin * 60_000_000), "to": from_us(end * 60_000_000)}
 
 
 def minute_of(instant: datetime) -> int:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path
 from pydantic import Field
 
 from downburst.access import Caller
-from downburst.alarms import AlarmKind, Receiver, ReceiverKind, Silence
+from downburst.alarms import AlarmKind, Receiver, ReceiverKind, Severity, Silence, severities_told
 from downburst.events import SitesChanged
 from downburst.ledger import Book
 from downburst.model import Site
@@ -34,13 +34,15 @@ class Maintenance(Shape):
 
 
 class OwnReceiver(Shape):
-    """Whom to tell of this site's alarms; empty lists stand for all."""
+    """Whom to tell of this site's alarms; empty lists stand for all. Without both severities and kinds: no
+    information."""
 
     receiver: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
     kind: Literal[ReceiverKind.MAIL, ReceiverKind.WEBHOOK]
     address: Annotated[str, Field(min_length=3, max_length=2000)]
     kinds: Annotated[list[AlarmKind], Field(max_length=20)] | None = None
     feeds: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=1000)] | None = None
+    severities: Annotated[list[Severity], Field(max_length=len(Severity))] | None = None
 
 
 @router.put("/{site}/endpoint")
@@ -93,12 +95,17 @@ async def list_own_receivers(hub: Hub, page: Paged, site: str) -> list[dict[str,
 async def add_own_receiver(hub: Hub, site: str, wanted: OwnReceiver) -> dict[str, Any]:
     """Has somebody told of this site's alarms, and of no others."""
     check_address(wanted.kind, wanted.address)
-    kinds, feeds = tuple(wanted.kinds or ()), tuple(wanted.feeds or ())
+    receiver = Receiver(
+        wanted.receiver,
+        wanted.kind,
+        wanted.address,
+        tuple(wanted.kinds or ()),
+        tuple(wanted.feeds or ()),
+        severities=severities_told(wanted.severities, wanted.kinds),
+    )
 
     def add(book: Book) -> Receiver:
-        owner = book.sites.one(site).name
-        receiver = Receiver(wanted.receiver, wanted.kind, wanted.address, kinds, feeds, owner=owner)
-        return book.site_receivers.add(receiver)
+        return book.site_receivers.add(replace(receiver, owner=book.sites.one(site).name))
 
     return receiver_out(await hub.ledger.write(add))
 

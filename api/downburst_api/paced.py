@@ -1,4 +1,4 @@
-"""A reading of the ledger that is repeated as often as it costs little."""
+"""Readings of the ledger: what was read last stands in while the database is away, and where reading is dear."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,17 +6,39 @@ from time import perf_counter
 from typing import Generic, TypeVar
 
 from downburst.clock import Clock
+from downburst.errors import LedgerAway
 from downburst.ledger import Book, Ledger
+from downburst.ledger.outage import PATIENCE_S
 from downburst.supervision import start
 
 T = TypeVar("T")
+
+
+class Remembered(Generic[T]):
+    """Fresh, or what was read last while the database is away: nobody waits for it then."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._known: T | None = None
+
+    async def read(self, work: Callable[[Book], T]) -> T:
+        """What `work` reads, or has read; raises `LedgerAway` as long as it has read nothing."""
+        known = self._known
+        try:
+            fresh = await self._ledger.read(work, patience_s=PATIENCE_S if known is None else 0.0)
+        except LedgerAway:
+            if known is None:
+                raise
+            return known
+        self._known = fresh
+        return fresh
 
 
 class Paced(Generic[T]):
     """Fresh while reading is cheap. On a hub so large that it is not, some seconds old, and nobody waits for it."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
-        self._ledger = ledger
+        self._ledger = Remembered[T](ledger)
         self._clock = clock
         self._known: T | None = None
         self._cost_s = 0.0

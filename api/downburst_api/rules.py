@@ -157,6 +157,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("DELETE", "/v1/sites/{site}/alarm-receivers/{receiver}"): SITE_ITEM,
     ("POST", "/v1/sites/{site}/alarm-receivers/{receiver}/test"): SITE_ITEM,
     ("POST", "/v1/sites/{site}/tokens"): SITE_CHANGES,
+    ("DELETE", "/v1/sites/{site}/tokens"): SITE_CHANGES,
     ("DELETE", "/v1/sites/{site}/credentials"): SITE_CHANGES,
     ("POST", "/v1/sites/{site}/credentials/replacement"): SITE_CHANGES,
     ("GET", "/v1/subscriptions"): READ,

@@ -18,12 +18,12 @@ from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.ledger import Ledger
 from downburst.ledger.feeds import unknown_feed
 from downburst.live import LiveState
-from downburst.model import Acknowledgement, Feed, Product
+from downburst.model import Acknowledgement, Feed, FeedLog, Product
 from downburst.settings import Settings
 from downburst.supervision.probes import Probes
 from downburst_api.gate import Gate
-from downburst_api.histograms import Histograms
-from downburst_api.paced import Paced
+from downburst_api.metrics.counted import Counted
+from downburst_api.paced import Paced, Remembered
 from downburst_api.shared_overview import SharedOverview
 
 
@@ -56,6 +56,9 @@ class Node(Protocol):
 
     async def status(self) -> dict[str, Any]:
         """What the node says of its feeds and sessions."""
+
+    async def logs(self) -> list[FeedLog]:
+        """What the log of each feed holds; raises `NodeAway`."""
 
     async def whereabouts(
         self, name: ProductName, *, feed: str, before: int | None = None, limit: int = 5, site: str | None = None
@@ -137,10 +140,13 @@ class Runtime:
     dashboard: Path | None = None
     local_token: str = field(default="", repr=False)
     """What commands of the hub's own user show; empty: there are none."""
+    counted: Counted = field(default_factory=Counted)
+    """What Prometheus counts since the hub started."""
     gate: Gate = field(init=False)
     started_at: datetime = field(init=False)
-    histograms: Histograms = field(init=False, default_factory=Histograms)
     overview: SharedOverview = field(init=False)
+    recent_facts: Remembered[Any] = field(init=False)
+    """The rows that the overview shows."""
     recent_latency: Paced[dict[str, dict[str, Any]]] = field(init=False)
     """The latencies of the last hour by feed, for the overview."""
     _feeds: dict[str, Feed] | None = field(init=False, default=None)
@@ -148,6 +154,7 @@ class Runtime:
     def __post_init__(self) -> None:
         self.started_at = self.clock.now()
         self.overview = SharedOverview(self.clock)
+        self.recent_facts = Remembered(self.ledger)
         self.recent_latency = Paced(self.ledger, self.clock)
         self.gate = Gate(
             self.ledger,

@@ -376,10 +376,17 @@ def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
         "legs": listed + rest,
         "candidates": [asdict(candidate) for candidate in plan.candidates],
         "figures": dict(plan.figures),
+        "floor": _floor_out(plan),
         "flip": plan.figures.get("flip") or None,
         "would_be": plan.figures.get("would_be"),
         "products": max((row["products"] for row in listed + rest), default=0),
     }
+
+
+def _floor_out(plan: Plan) -> dict[str, Any] | None:
+    """The machines' own time inside the plan's predictions, in milliseconds; None: not measured yet."""
+    shown = {name: plan.figures.get(f"floor_{name}") for name in FLOOR}
+    return shown if shown["deliveries"] else None
 
 
 def _leg_out(leg: dict[str, Any], sent: LegCounters | None) -> dict[str, Any]:
@@ -403,3 +410,7 @@ def ldm_source_out(source: LdmSource) -> dict[str, Any]:
     """A source for clients."""
     values = asdict(source)
     return {"source": values.pop("name"), **values}
+
+
+FLOOR = ("p50_ms", "p95_ms", "p99_ms", "hub_p50_ms", "slowest_site", "slowest_site_p50_ms", "deliveries")
+"""Of the figures of a plan, where their names begin with `floor_`."""

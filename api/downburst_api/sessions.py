@@ -22,8 +22,8 @@ from downburst.access import (
 )
 from downburst.errors import BadInput, DownburstError, NotSignedIn, Refused
 from downburst.ledger import Book
+from downburst.network.addresses import network_of
 from downburst.passwords import hash_password, is_password
-from downburst_api.border.budgets import network_of
 from downburst_api.gate import LOCAL_CALLER, caller_of_user
 from downburst_api.guard import caller_of, cookie_name, shown_by
 from downburst_api.runtime import Runtime, runtime_of

@@ -16,6 +16,7 @@ from downburst.ledger import Book
 from downburst.model import IdFilter, Resend, ResendKind, Site, Subscription
 from downburst.moments import moment
 from downburst.rights import Limit
+from downburst_api.backlog_out import backlog_out
 from downburst_api.etags import IfMatch, Unchanged, etag
 from downburst_api.guard import caller_of
 from downburst_api.pages import Paged
@@ -32,6 +33,7 @@ from downburst_api.schemas import (
     subscription_out,
     token_out,
 )
+from downburst_api.standings import Standings, standing_out
 
 router = APIRouter(prefix="/v1", tags=["sites"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
@@ -41,9 +43,16 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 
 @router.get("/sites")
 async def list_sites(hub: Hub, page: Paged) -> list[dict[str, Any]]:
-    """Every site, by name, and why it stores nothing of a feed at the moment, if that is so."""
-    sites = await hub.ledger.read(lambda book: book.sites.all())
-    return page.of(({**site_out(site), "troubles": _troubles(hub, site.name)} for site in sites), "site")
+    """Every site, by name, with its state and what it lacks, and why it stores nothing of a feed at the moment."""
+    sites, standings = await hub.ledger.read(lambda book: (book.sites.all(), Standings.read(book)))
+    now = hub.clock.now()
+
+    def shown(site: Site) -> dict[str, Any]:
+        backlog = backlog_out(hub.live.backlog(site.name), now)
+        standing = standing_out(standings.of(site, hub.live))
+        return {**site_out(site), **standing, **backlog, "troubles": _troubles(hub, site.name)}
+
+    return page.of(map(shown, sites), "site")
 
 
 @router.post("/sites", status_code=201, responses={409: {"description": "The name is taken."}})
@@ -60,7 +69,9 @@ async def add_site(hub: Hub, answer: Response, wanted: SiteNew) -> dict[str, Any
 @router.get("/sites/{site}")
 async def show_site(hub: Hub, answer: Response, site: str) -> dict[str, Any]:
     """One site with its subscriptions, credentials and tokens, and what its session looks like."""
-    kept, whole = await hub.ledger.read(lambda book: (book.sites.one(site), _whole_site(book, site)))
+    kept, whole, standings = await hub.ledger.read(
+        lambda book: (book.sites.one(site), _whole_site(book, site), Standings.read(book))
+    )
     answer.headers["etag"] = etag(site_out(kept))
     session = hub.live.sessions.get(site)
     streams = session.streams if session and session.connected else None
@@ -68,7 +79,9 @@ async def show_site(hub: Hub, answer: Response, site: str) -> dict[str, Any]:
         **whole,
         "troubles": _troubles(hub, site),
         "heartbeats": _heartbeats(hub, site),
-        "connected": bool(session and session.connected),
+        **standing_out(standings.of(kept, hub.live)),
+        **backlog_out(hub.live.backlog(site), hub.clock.now()),
+        "backlog": [asdict(one) for _, one in sorted(hub.live.backlog_by_feed(site).items())],
         "sites_address": list(hub.node.sites_address),
         "session": {"data_connections": asdict(streams) if streams else None},
     }
@@ -114,9 +127,7 @@ async def _check_limits(hub: Runtime, limits: Iterable[Limit]) -> None:
 async def remove_site(hub: Hub, unchanged: Unchanged, site: str) -> None:
     """Forgets a site; its receiver is cut off at once."""
     await hub.ledger.write(lambda book: book.sites.remove(_seen(book, site, unchanged).name))
-    hub.live.sessions.pop(site, None)
-    hub.live.ldm_sites.pop(site, None)
-    hub.live.paths.forget(site)
+    hub.live.forget_site(site)
     await _announce_sites(hub)
 
 
@@ -131,6 +142,12 @@ async def add_token(hub: Hub, site: str, wanted: TokenNew | None = None) -> dict
         credential_lifetime=None if days is None else timedelta(days=days),
     )
     return {"token": text, **token_out(kept)}
+
+
+@router.delete("/sites/{site}/tokens")
+async def end_tokens(hub: Hub, site: str) -> dict[str, Any]:
+    """Ends the enrolment tokens of a site that nobody has used; receivers that are enrolled go on."""
+    return {"site": site, "ended": await hub.ledger.write(lambda book: book.tokens.end_pending(site))}
 
 
 @router.delete("/sites/{site}/credentials", status_code=200)

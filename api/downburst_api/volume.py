@@ -1,7 +1,9 @@
 """What an operator may publish beside latency: the volume of feeds, and who feeds whom."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -14,7 +16,7 @@ from downburst.model import Site, TrafficMinute, Upstream
 from downburst.moments import moment
 from downburst_api.csv_out import Asked, Form, csv_answer
 from downburst_api.guard import caller_of
-from downburst_api.latency import minute_of
+from downburst_api.latency import minute_of, range_out
 from downburst_api.rights import check_feed_shown
 from downburst_api.runtime import Runtime, runtime_of
 
@@ -27,19 +29,25 @@ Minutes = Annotated[int, Query(ge=1, le=525_600, description="How far back to lo
 @router.get("/volume", response_model=None)
 async def volume(hub: Hub, *, minutes: Minutes = 1_440, form: Asked) -> dict[str, Any] | Response:
     """What came into each feed: mean and greatest hour, share of all, products an hour; the largest feed first."""
-    now_minute = minute_of(hub.clock.now())
-    since = now_minute - minutes + 1
+    end = minute_of(hub.clock.now()) + 1
+    asked_since = end - minutes
 
     def work(book: Book) -> tuple[list[TrafficMinute], int | None]:
-        return book.traffic.spans(since_minute=since), book.traffic.first_minute(since_minute=since)
+        return book.traffic.spans(since_minute=asked_since), book.traffic.first_minute(since_minute=0)
 
     found, first = await hub.ledger.read(work)
     # A hub that is younger than what is asked for has not been silent before it was there.
-    hours = max(now_minute - (since if first is None else first) + 1, 1) / 60
-    rows = volumes(found, hours=hours)
+    since = end if first is None else min(max(asked_since, first), end)
+    rows = volumes(found, begin=since, end=end)
     if form is Form.CSV:
         return csv_answer("volume", rows, VOLUMES)
-    return {"minutes": minutes, "hours_seen": hours, "bytes": sum(row["bytes"] for row in rows), "feeds": rows}
+    return {
+        "minutes": minutes,
+        "since": from_us(since * 60_000_000),
+        "hours_seen": (end - since) / 60,
+        "bytes": sum(row["bytes"] for row in rows),
+        "feeds": rows,
+    }
 
 
 @router.get("/volume/history", response_model=None)
@@ -61,7 +69,7 @@ async def volume_history(
     points = arrivals((one for one in found if one.minute < end), step)
     if form is Form.CSV:
         return csv_answer(f"volume-{feed}", points, ("at", "products", "bytes", "peak_1s_bytes"))
-    return {"step_minutes": step, "points": points}
+    return {"step_minutes": step, **range_out(end - minutes, end), "points": points}
 
 
 @router.get("/tree")
@@ -92,27 +100,41 @@ def arrivals(minutes: Iterable[TrafficMinute], step_minutes: int) -> list[dict[s
     ]
 
 
-def volumes(minutes: Iterable[TrafficMinute], *, hours: float) -> list[dict[str, Any]]:
-    """A row for each feed."""
+def volumes(minutes: Iterable[TrafficMinute], *, begin: int, end: int) -> list[dict[str, Any]]:
+    """A row for each feed, of the minutes from `begin` on and before `end`."""
+    edges = hours_between(begin, end)
     products: defaultdict[str, int] = defaultdict(int)
-    by_hour: defaultdict[str, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+    by_hour: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(edges) - 1))
     for one in minutes:
         products[one.feed] += one.products
-        by_hour[one.feed][one.minute // 60] += one.bytes
-    sums = {feed: sum(its_hours.values()) for feed, its_hours in by_hour.items()}
-    everything = sum(sums.values())
+        by_hour[one.feed][min(bisect_right(edges, one.minute, hi=len(edges) - 1), len(edges) - 1) - 1] += one.bytes
+    sums = {feed: sum(its_hours) for feed, its_hours in by_hour.items()}
+    everything, hours = sum(sums.values()), max(end - begin, 1) / 60
+    lengths = [(after - before) / 60 for before, after in pairwise(edges)]
     return [
         {
             "feed": feed,
             "bytes": size,
             "products": products[feed],
             "mean_bytes_per_hour": size / hours,
-            "max_bytes_per_hour": max(by_hour[feed].values()),
+            "max_bytes_per_hour": max(held / length for held, length in zip(by_hour[feed], lengths, strict=True)),
             "share": size / everything if everything else 0.0,
             "products_per_hour": products[feed] / hours,
         }
         for feed, size in sorted(sums.items(), key=lambda one: (-one[1], one[0]))
     ]
+
+
+def hours_between(begin: int, end: int) -> list[int]:
+    """The edges, in minutes, of the hours of which the greatest is sought: hours of the clock.
+
+    A part of an hour at either end goes to its neighbour, so that a busy minute does not count sixty times. The hours
+    fill the range, and their rates are compared, not their sums: the mean is never above the greatest.
+    """
+    edges = [edge for edge in range(-(-begin // 60) * 60, end + 1, 60) if begin <= edge <= end]
+    if len(edges) < 2:
+        return [begin, max(end, begin + 1)]
+    return [begin, *edges[1:-1], max(end, begin + 1)]
 
 
 def _related(book: Book) -> tuple[list[Upstream], list[Site], dict[str, list[str]]]:

@@ -65,6 +65,7 @@ audit = Table(
     Column("before", JSON(none_as_null=True)),
     Column("after", JSON(none_as_null=True)),
     Index(None, "kind", "subject"),
+    Index(None, "who", "at"),
     # Numbers are pages' ends, so none is given twice.
     sqlite_autoincrement=True,
 )

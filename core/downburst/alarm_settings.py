@@ -25,6 +25,12 @@ class AlarmSettings(Section):
     stalled_s: float = Field(
         default=45.0, gt=0, description="Seconds that a connected site may take nothing while products wait."
     )
+    silence_pauses: int = Field(
+        default=100,
+        ge=2,
+        le=1_000,
+        description="Pauses of a feed from which on its silence is judged. With fewer, healthy feeds ring.",
+    )
     heartbeat_s: float = Field(
         default=10.0,
         ge=0,
@@ -56,6 +62,12 @@ class AlarmSettings(Section):
     )
     prediction_factor: float = Field(
         default=2.0, gt=1, description="How far predicted and measured p99 of a feed may be apart. Plans rest on it."
+    )
+    prediction_again_h: float = Field(
+        default=24.0,
+        ge=0,
+        le=8_760,
+        description="Hours in which a feed's predictions are an alarm once at most. They move nothing meanwhile.",
     )
     end_after_s: float = Field(
         default=30.0,

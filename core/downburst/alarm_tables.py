@@ -19,6 +19,7 @@ alarms = Table(
     Column("ended_at", Instant),
     Column("told_at", Instant),
     Column("end_told_at", Instant),
+    Column("severity", String(16), nullable=False),
     Index(None, "ended_at"),
     # Receivers know alarms by number, so none is given twice.
     sqlite_autoincrement=True,
@@ -35,6 +36,7 @@ silences = Table(
     Column("feed", String(64)),
     Column("site", String(63)),
     Column("begins", Instant),
+    Column("alarm_key", Text),
     sqlite_autoincrement=True,
 )
 
@@ -47,6 +49,7 @@ alarm_receivers = Table(
     Column("kinds", JSON, nullable=False),
     Column("feeds", JSON, nullable=False),
     Column("sites", JSON, nullable=False),
+    Column("severities", JSON, nullable=False),
 )
 
 site_receivers = Table(
@@ -58,6 +61,7 @@ site_receivers = Table(
     Column("address", Text, nullable=False),
     Column("kinds", JSON, nullable=False),
     Column("feeds", JSON, nullable=False),
+    Column("severities", JSON, nullable=False),
 )
 
 objectives = Table(

@@ -1,5 +1,6 @@
 """The words of alarms: what is wrong, whom to tell, and what not to tell for a while."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -19,10 +20,14 @@ class AlarmKind(StrEnum):
     """A site has the products, and its own rules fail for some."""
     STALLED = "stalled"
     """A site is connected, products wait for it, and it takes none."""
+    GROUP_LOSS = "group-loss"
+    """A site loses so much of a feed's group that it is served alone."""
     HEARTBEAT = "heartbeat"
     """A site is connected, and what goes into a feed does not come out at its end."""
     VIOLATION = "site-violation"
     """A site says what can't be: its session ends each time, or what it says does not count."""
+    PEER_VIOLATION = "peer-violation"
+    """An LDM peer says what can't be: its connection ends each time."""
     CLOCK = "clock"
     CREDENTIAL = "credential"
     """What a site's receiver shows ends soon or has ended, and nothing took its place."""
@@ -36,6 +41,54 @@ class AlarmKind(StrEnum):
     """A stored file of the hub's logs or of a site is not as it was written."""
     INTERNAL_FAULT = "internal-fault"
     """A handler of the hub met an error that it does not know, set something aside and went on."""
+
+
+class Severity(StrEnum):
+    """How soon somebody has to do something; the worst first."""
+
+    CRITICAL = "critical"
+    """A site or the hub does not work, or products are lost."""
+    WARNING = "warning"
+    """It works, and will not for long, or less well than was promised."""
+    INFORMATION = "information"
+    """Nobody has to do anything for products to arrive."""
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+
+SEVERITIES: Mapping[AlarmKind, Severity] = {
+    AlarmKind.SITE_DOWN: Severity.CRITICAL,
+    AlarmKind.SITE_DISK: Severity.CRITICAL,
+    AlarmKind.HEARTBEAT: Severity.CRITICAL,
+    AlarmKind.DAMAGED_DATA: Severity.CRITICAL,
+    AlarmKind.OBJECTIVE: Severity.WARNING,
+    AlarmKind.SILENCE: Severity.WARNING,
+    AlarmKind.ACTION: Severity.WARNING,
+    AlarmKind.STALLED: Severity.WARNING,
+    AlarmKind.GROUP_LOSS: Severity.WARNING,
+    AlarmKind.VIOLATION: Severity.WARNING,
+    AlarmKind.PEER_VIOLATION: Severity.WARNING,
+    AlarmKind.CLOCK: Severity.WARNING,
+    AlarmKind.CREDENTIAL: Severity.WARNING,
+    AlarmKind.HUB_DISK: Severity.WARNING,
+    AlarmKind.RETENTION: Severity.WARNING,
+    AlarmKind.CIRCUIT: Severity.WARNING,
+    AlarmKind.INTERNAL_FAULT: Severity.WARNING,
+    AlarmKind.PREDICTION: Severity.INFORMATION,
+}
+"""What each kind begins with. A lasting standstill, a full disk and a credential that ended are critical."""
+TOLD_BY_DEFAULT = (Severity.CRITICAL, Severity.WARNING)
+"""What a receiver hears of that names neither severities nor kinds."""
+
+
+def severities_told(given: Sequence[Severity] | None, kinds: Sequence[AlarmKind] | None) -> tuple[Severity, ...]:
+    """What a new receiver hears of: what it names; without that all of the kinds it names, or all but information."""
+    if given is None and not kinds:
+        return TOLD_BY_DEFAULT
+    return tuple(severity for severity in Severity if not given or severity in given)
 
 
 class ReceiverKind(StrEnum):
@@ -57,11 +110,23 @@ class Condition:
     site: str | None = None
     subject: str = ""
     """What else it is about, a circuit for one."""
+    grave: bool = False
+    """It has come to the worst that its kind can: it is critical, whatever the kind begins with."""
+
+    @property
+    def severity(self) -> Severity:
+        """How soon somebody has to do something."""
+        return Severity.CRITICAL if self.grave else SEVERITIES[self.kind]
 
     @property
     def key(self) -> str:
         """The same for the same trouble, however its figures change."""
-        return "/".join((self.kind.value, self.feed or "", self.site or "", self.subject))
+        return alarm_key(self.kind, self.feed, self.site, self.subject)
+
+
+def alarm_key(kind: AlarmKind, feed: str | None, site: str | None, subject: str) -> str:
+    """The same for the same trouble, however its figures change."""
+    return "/".join((kind.value, feed or "", site or "", subject))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +146,14 @@ class Alarm:
     told_at: datetime | None = None
     """When receivers were told; None: a silence covers it, or nobody was told yet."""
     end_told_at: datetime | None = None
+    severity: Severity = Severity.WARNING
+    """The worst that it has been."""
+
+
+def worst_first(alarms: Iterable[Alarm]) -> list[Alarm]:
+    """The worst first, of those the newest."""
+    newest_first = sorted(alarms, key=lambda one: (one.since, one.number), reverse=True)
+    return sorted(newest_first, key=lambda one: one.severity.rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +169,13 @@ class Silence:
     site: str | None = None
     begins: datetime | None = None
     """None: it began when it was made."""
+    alarm_key: str | None = None
+    """Of the only alarm that it is about, however often that begins and ends."""
+
+    @property
+    def is_window(self) -> bool:
+        """Whether it is a window of maintenance: about all alarms of one site."""
+        return self.site is not None and self.kind is None and self.feed is None and self.alarm_key is None
 
     def holds(self, now: datetime) -> bool:
         """Whether it has begun, and is not over."""
@@ -103,10 +183,19 @@ class Silence:
 
     def covers(self, alarm: Alarm, now: datetime) -> bool:
         """Whether it is about this alarm, and holds."""
-        return self.holds(now) and all(
-            wanted is None or wanted == found
-            for wanted, found in ((self.kind, alarm.kind), (self.feed, alarm.feed), (self.site, alarm.site))
+        return (
+            self.holds(now)
+            and self.alarm_key in (None, alarm.key)
+            and all(
+                wanted is None or wanted == found
+                for wanted, found in ((self.kind, alarm.kind), (self.feed, alarm.feed), (self.site, alarm.site))
+            )
         )
+
+
+def silence_of(alarm: Alarm, silences: Iterable[Silence], now: datetime) -> Silence | None:
+    """Of those that cover an alarm the one that lasts longest."""
+    return max((one for one in silences if one.covers(alarm, now)), key=lambda one: one.until, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +209,7 @@ class Receiver:
     kinds: tuple[AlarmKind, ...] = ()
     feeds: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
+    severities: tuple[Severity, ...] = tuple(Severity)
     owner: str | None = None
     """The site whose administrator made it: it hears of that site alone."""
 
@@ -127,6 +217,7 @@ class Receiver:
         """Whether it is to be told of this alarm."""
         return (
             self.owner in (None, alarm.site)
+            and alarm.severity in self.severities
             and (not self.kinds or alarm.kind in self.kinds)
             and (not self.feeds or alarm.feed in self.feeds)
             and (not self.sites or alarm.site in self.sites)

@@ -4,6 +4,7 @@
     ├── BadInput                   400  what was given can't be used
     │   ├── BadName                400  a feed, product id, site or origin breaks the rules of names
     │   ├── BadPattern             422  a regular expression can't be read; knows the position
+    │   ├── ImpossiblePin          422  a transport by which a feed can't go to its sites
     │   ├── DigestMismatch         422  the bytes differ from the digest that came with them
     │   ├── TruncatedUpload        400  fewer bytes than announced
     │   ├── TooLarge               413  a product over the feed's limit
@@ -12,6 +13,7 @@
     │   └── BadSettings            400  settings file or environment
     ├── NotFound                   404  feed, site, subscription or plan that nobody made; knows near names
     ├── AlreadyThere               409  a name that is taken
+    ├── LimitReached               409  the ledger takes no more rows of a kind; knows which limit
     ├── ChangedMeanwhile           412  what a change was made for is not what is there
     ├── KeyOfAnother               422  an idempotency key that came with another request before
     ├── OutcomeUnknown             409  a request with this key is under way, or nobody knows how it ended
@@ -67,6 +69,12 @@ class BadPattern(BadInput):
     status, code, title = 422, "bad-pattern", "The pattern can't be read"
 
 
+class ImpossiblePin(BadInput):
+    """A transport by which a feed can't go to its sites."""
+
+    status, code, title = 422, "impossible-pin", "The feed can't go by this transport"
+
+
 class DigestMismatch(BadInput):
     """The bytes differ from the digest that came with them."""
 
@@ -119,6 +127,12 @@ class AlreadyThere(DownburstError):
     """A name that is taken."""
 
     status, code, title, exit_code = 409, "already-there", "The name is taken", 2
+
+
+class LimitReached(DownburstError):
+    """The ledger takes no more rows of a kind; `extra` has `limit` (its name), `most` and `count`."""
+
+    status, code, title, exit_code = 409, "limit-reached", "There are as many as there may be", 2
 
 
 class ChangedMeanwhile(DownburstError):

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from downburst.backlog import FeedBacklog
 from downburst.circuits import CircuitProblem, CircuitUse
 from downburst.model import Plan, Transport
 
@@ -35,6 +36,19 @@ class SiteViolated:
     site: str
     at: datetime
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class LdmViolated:
+    """An LDM peer said what can't be: its connection ended."""
+
+    peer: str
+    at: datetime
+    sentence: str
+    source: str | None = None
+    """The source whose upstream it is; None: it called this hub."""
+    site: str | None = None
+    """The site whose LDM it is, where one is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +247,23 @@ class TrafficSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteBacklog:
+    """What a site lacks of each feed that it takes."""
+
+    site: str
+    feeds: tuple[FeedBacklog, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogSeen:
+    """What sites lack, as the node counted it; who is not here lacks what it lacked."""
+
+    sites: tuple[SiteBacklog, ...]
+    sender: str = ""
+    """The sender that counted, of the feeds that it serves; empty: the hub's own node."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlanMade:
     """The scheduler stored a plan."""
 
@@ -270,6 +301,20 @@ class FaultSeen:
     feed: str | None = None
     site: str | None = None
     next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerFailed:
+    """A handler of a process beside the hub met an error that it does not know; told again while that is of late."""
+
+    process: str
+    handler: str
+    count: int
+    """Since the start of that process."""
+    at: datetime
+    error: str
+    what: str = ""
+    """What was set aside, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,16 +397,19 @@ class EventsMissed:
 Event = (
     SessionChanged
     | SiteViolated
+    | LdmViolated
     | UpstreamChanged
     | LdmSourceChanged
     | LdmPeerChanged
     | LegChanged
     | TrafficSeen
+    | BacklogSeen
     | PlanMade
     | PinChanged
     | BatchReady
     | BatchLoaded
     | FaultSeen
+    | HandlerFailed
     | NodeChanged
     | FeedsChanged
     | SitesChanged

@@ -1,12 +1,17 @@
-"""Says when the ledger's server went away and when it is back, once each, and keeps the hub's hold on the ledger."""
+"""Watches the ledger: a server that goes away and comes back, the hub's hold on it, and a file that is damaged."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 from downburst.errors import AlreadyRunning, DownburstError, LedgerAway
 from downburst.ledger import Ledger
+from downburst.ledger.databases import file_of
+from downburst.ledger.outage import LEDGER_STEP, MEANWHILE
+from downburst.ledger.soundness import break_seal, examine, flaw, seal
+from downburst.settings import Settings
 from downburst.supervision import keep
 
 
@@ -32,11 +37,49 @@ class LedgerWatch:
         outage = self._ledger.outage
         if outage is not None:
             if self._away_s is None:
-                await self._say(f"{outage.sentence}; {MEANWHILE}", "bring the server back; the hub goes on by itself")
+                await self._say(f"{outage.sentence}; {MEANWHILE}", LEDGER_STEP)
             self._away_s = outage.seconds
         elif self._away_s is not None:
             away_s, self._away_s = self._away_s, None
             await self._say(f"the ledger is back after {away_s:.0f} s; what was counted meanwhile is brought in", "")
+
+
+@asynccontextmanager
+async def examined(url: str, node_dir: Path) -> AsyncIterator[list[str]]:
+    """Around the time that a ledger is open: refuses one that is damaged, gives what people have to know of it.
+
+    A ledger on a server is its server's affair.
+    """
+    file = file_of(url)
+    if file is None:
+        yield []
+        return
+    # The node's authority is made at the first start.
+    is_expected = (node_dir / "tls" / "ca.pem").exists()
+    doubts = await asyncio.to_thread(examine, file, is_expected=is_expected)
+    break_seal(file)
+    yield doubts
+    await asyncio.to_thread(seal, file)
+
+
+async def read_through(settings: Settings, say: Callable[[str], Awaitable[None]]) -> None:
+    """Has SQLite look through the ledger as often as the logs are read through; says once what it finds.
+
+    The first time at once: a start looks for some seconds only, and not at all where a seal is whole.
+    """
+    file = file_of(settings.url_of_ledger)
+    if file is None:
+        return
+    told: set[str] = set()
+    every_s = settings.scrub_hours * 3600
+
+    async def look() -> None:
+        found = await asyncio.to_thread(flaw, file)
+        if found is not None and found not in told:
+            told.add(found)
+            await say(found)
+
+    await keep("ledger.scrub", look, every_s=max(every_s, SHORTEST_S))
 
 
 async def _goes_on(error: DownburstError) -> None:
@@ -45,7 +88,5 @@ async def _goes_on(error: DownburstError) -> None:
     _LOG.warning("the ledger can't be looked at: %s", error.sentence)
 
 
+SHORTEST_S = 1.0
 _LOG = logging.getLogger("downburst.ledger")
-MEANWHILE = (
-    "products are taken in and sent meanwhile, receipts wait in the data directory, and settings can't be changed"
-)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from downburst.backlog import Backlog, FeedBacklog
 from downburst.clock import from_us
 from downburst.errors import BadInput
 from downburst.events import (
+    BacklogSeen,
     Event,
     FeedTraffic,
     LdmPeerChanged,
@@ -84,8 +86,9 @@ class FeedArrivals:
     """Arrivals of one feed: totals, and the last seconds one by one."""
 
     def __init__(self) -> None:
-        self.products = 0
-        self.bytes = 0
+        self.products = self.products_here = 0
+        self.bytes = self.bytes_here = 0
+        """`_here`: since the hub started; the others begin with what the ledger remembers."""
         self.head = 0
         self._seconds: deque[tuple[int, float]] = deque(maxlen=HISTORY_SECONDS)
 
@@ -93,6 +96,8 @@ class FeedArrivals:
         """Counts one traffic event."""
         self.products += traffic.products
         self.bytes += traffic.bytes
+        self.products_here += traffic.products
+        self.bytes_here += traffic.bytes
         self.head = max(self.head, traffic.head)
         self._seconds.append((traffic.bytes, seconds))
 
@@ -123,6 +128,14 @@ class Damage:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class NodeEnd:
+    """The hub's node ended by itself."""
+
+    at: datetime
+    reason: str
+
+
 class LiveState:
     """Follows the events of a hub; read by the api, written by whoever hands events to `apply`."""
 
@@ -130,6 +143,8 @@ class LiveState:
         self.sessions: dict[str, SiteSession] = {}
         self._at_senders: dict[str, set[str]] = {}
         """By site the senders that it is connected to."""
+        self._backlogs: dict[str, dict[str, tuple[FeedBacklog, ...]]] = {}
+        """By site, what each of the nodes that serve it counted last; the hub's own has no name."""
         self.upstreams: dict[str, UpstreamLink] = {}
         self.ldm_sources: dict[tuple[str, str], LdmLink] = {}
         """By source and upstream."""
@@ -140,6 +155,10 @@ class LiveState:
         self.arrivals: dict[str, FeedArrivals] = {}
         self.node_running = False
         self.node_restarts = 0
+        self.node_ends: deque[NodeEnd] = deque(maxlen=NODE_ENDS_KEPT)
+        """The last ones, oldest first."""
+        self.node_back_at: datetime | None = None
+        """Since when the node runs."""
         self.retention_warnings: Mapping[str, RetentionWarning] = {}
         self.damages: dict[str, Damage] = {}
         """By feed."""
@@ -171,6 +190,8 @@ class LiveState:
             case TrafficSeen():
                 self._traffic(event)
                 self.paths.traffic(event)
+            case BacklogSeen():
+                self._backlog(event)
             case LegChanged():
                 self.paths.leg(event)
             case NodeChanged():
@@ -191,9 +212,14 @@ class LiveState:
         elif isinstance(event, TrafficSeen) and event.sender:
             for session in event.sessions:
                 self._clock_and_progress(session, from_us(event.to_us), adds=True)
+        elif isinstance(event, BacklogSeen) and event.sender:
+            self._backlog(event)
 
     def only_senders(self, alive: Collection[str], at: datetime) -> None:
-        """Forgets sessions with senders that are not at work any more."""
+        """Forgets sessions with senders that are not at work any more, and what these counted."""
+        for counted in self._backlogs.values():
+            for sender in counted.keys() - {"", *alive}:
+                del counted[sender]
         for site, senders in self._at_senders.items():
             if not senders or senders & set(alive):
                 senders &= set(alive)
@@ -206,6 +232,26 @@ class LiveState:
     def session(self, site: str) -> SiteSession | None:
         """The site's session, if it was ever connected since the hub started."""
         return self.sessions.get(site)
+
+    def backlog(self, site: str) -> Backlog | None:
+        """What the site lacks of all its feeds; None while it is not known."""
+        return Backlog.of(self.backlog_by_feed(site).values())
+
+    def backlogs(self) -> dict[str, Backlog]:
+        """The same of all sites of which it is known."""
+        found = ((site, self.backlog(site)) for site in self._backlogs)
+        return {site: backlog for site, backlog in found if backlog is not None}
+
+    def backlog_by_feed(self, site: str) -> dict[str, FeedBacklog]:
+        """The same feed by feed."""
+        return {one.feed: one for counted in self._backlogs.get(site, {}).values() for one in counted}
+
+    def forget_site(self, site: str) -> None:
+        """Lets go of a site that was removed."""
+        self.sessions.pop(site, None)
+        self.ldm_sites.pop(site, None)
+        self._backlogs.pop(site, None)
+        self.paths.forget(site)
 
     def forget_feed(self, feed: str) -> None:
         """Lets go of a feed that was removed."""
@@ -269,7 +315,7 @@ class LiveState:
         self.upstreams[event.upstream] = UpstreamLink(connected, since, name, event.reason)
 
     def reported(self, line: str) -> None:
-        """Takes an rtstats line; what is none is passed over, for anybody who may push can send anything."""
+        """Takes an rtstats line. Malformed lines are ignored: any permitted peer can send anything."""
         try:
             report = report_of(line)
         except BadInput:
@@ -326,11 +372,19 @@ class LiveState:
             behind_since=(before.behind_since or at) if behind else None,
         )
 
+    def _backlog(self, event: BacklogSeen) -> None:
+        for site in event.sites:
+            self._backlogs.setdefault(site.site, {})[event.sender] = site.feeds
+
     def _node(self, event: NodeChanged) -> None:
         self.node_running = event.running
         self.node_restarts = event.restarts
         if event.running:
+            self.node_back_at = event.at
             return
+        self.node_ends.append(NodeEnd(event.at, event.reason or "the node ended"))
+        for counted in self._backlogs.values():
+            counted.pop("", None)
         for site, session in self.sessions.items():
             if session.connected:
                 away = replace(session, connected=False, since=event.at, reason="the hub's node is away")
@@ -358,3 +412,4 @@ MOST_REPORTS = 10_000
 """Hosts times feed types times ways; the IDD has some thousands."""
 HISTORY_SECONDS = 120
 RATE_SECONDS = 5
+NODE_ENDS_KEPT = 100

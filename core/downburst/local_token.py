@@ -109,7 +109,8 @@ def _read_private(file: Path) -> str | None:
             if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
                 return None
             return opened.read().strip() or None
-    except OSError:
+    except (OSError, UnicodeDecodeError):
+        # What is damaged says nothing; a hub writes its own anew.
         return None
 
 

@@ -360,6 +360,19 @@ class SketchRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedLog:
+    """What the log of a feed holds."""
+
+    feed: str
+    products: int
+    bytes: int
+    """Disk in use, indexes included."""
+    limit_bytes: int
+    oldest_us: int | None
+    """When its oldest product was stored; None: it holds none."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProductException:
     """A product that was not stored at a site."""
 

@@ -75,6 +75,10 @@ class PathWatch:
         """What is known of a site; nothing of one that was never connected."""
         return self._known.get(site, KnownPath())
 
+    def groups(self) -> dict[str, GroupTried]:
+        """By site, how it went when it was last told to hear a group."""
+        return {site: known.group for site, known in self._known.items() if known.group is not None}
+
     def hears(self, site: str) -> bool:
         """Whether the site was found to hear groups."""
         tried = self.of(site).group

@@ -23,6 +23,8 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from downburst.bounds import LATENCY_MS_MAX, OutOfBounds, count, origin_us, shown
+from downburst.bounds import number as bounded
 from downburst.errors import BadInput
 from downburst.recorded_tables import Columns, Row, rows_of
 from downburst.trace import LONGEST_LINE_BYTES, parse_lines
@@ -68,8 +70,23 @@ class Report:
 
 
 def report_of(line: str) -> Report:
-    """One rtstats line that came by itself; `BadInput` says what is no such line."""
-    return _report(line.encode(), name="rtstats", number=1)
+    """One rtstats line that came by itself, from anybody; `BadInput` says what is none, or can't be."""
+    report = _report(line.encode(errors="replace"), name="rtstats", number=1)
+    try:
+        _check(report)
+    except OutOfBounds as error:
+        raise BadInput(f"rtstats: {error}") from None
+    return report
+
+
+def _check(report: Report) -> None:
+    count(report.products)
+    count(report.bytes)
+    origin_us(report.at_us)
+    bounded(report.mean_latency_s * 1_000, most=LATENCY_MS_MAX)
+    for name in (report.host, report.feed, report.path):
+        if len(name) > REPORT_NAME_CHARS or not name.isprintable():
+            raise OutOfBounds(f"{shown(name)} is no name")
 
 
 Progress = Callable[[float], None]
@@ -234,6 +251,8 @@ def _report(line: bytes, *, name: str, number: int) -> Report:
 
 
 REPORT_FIELDS = 11
+REPORT_NAME_CHARS = 256
+"""Hosts have 253, feed types and ways fewer."""
 WORST = re.compile(r"-?\d+(\.\d+)?@\d{4}")
 BROKEN_INTO = 4
 REPORT_COLUMNS = "time,arrived,host,feed,path,products,size,newest,latency,worst,version"

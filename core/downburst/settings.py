@@ -369,6 +369,12 @@ class Settings(BaseSettings):
         gt=0,
         description="Seconds the node may take to answer a question. A full disk is slow, not dead.",
     )
+    start_step_s: float = Field(
+        default=60.0,
+        gt=0,
+        description="Seconds that one step of a start may wait for a disk, the ledger's server, Kafka or the node; "
+        "then the start ends and names the step. A change of the ledger's schema may take longer.",
+    )
     reserve_bytes: int = Field(
         default=64_000_000,
         ge=0,

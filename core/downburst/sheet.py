@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from downburst.model import LatencyKind, SketchRow, Transport
-from downburst.sketch import NEGATIVE_PREFIX, ZERO_BUCKET, value_of
+from downburst.sketch import NEGATIVE_PREFIX, RANK_SLACK, ZERO_BUCKET, value_of
 
 Ints = NDArray[np.int64]
 
@@ -226,7 +226,7 @@ class Merged:
         )
 
     def quantiles_ms(self, *shares: float) -> list[NDArray[np.float64]]:
-        """For each share, of each group the value that this share of its values do not exceed, to within 2 %."""
+        """For each share, of each group the value of nearest rank (`sketch.rank_of`), to within 2 %."""
         worth = np.array([value_of_code(code) for code in self.codes.tolist()] or [0.0])
         begins = np.cumsum([0, *map(len, self.blocks)]).tolist()
         found = [self._values(block, worth, shares, at) for block, at in zip(self.blocks, begins, strict=False)]
@@ -250,8 +250,8 @@ class Merged:
         low, high = self.min_us[rows] / 1000, self.max_us[rows] / 1000
         values = []
         for share in shares:
-            rank = share * (self.count[rows] - 1)
-            place = np.minimum((seen <= rank[:, None]).sum(axis=1), len(worth) - 1)
+            rank = np.maximum(np.ceil(share * self.count[rows] - RANK_SLACK), 1)
+            place = np.minimum((seen < rank[:, None]).sum(axis=1), len(worth) - 1)
             values.append(np.minimum(np.maximum(worth[place], low), high))
         return values
 

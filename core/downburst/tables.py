@@ -402,6 +402,7 @@ answers = Table(
     Column("status", Integer),
     Column("body", Text),
     Column("etag", Text, nullable=False),
+    Column("tenant", Text, nullable=False, index=True),
 )
 
 circuit_ports = Table(

@@ -6,41 +6,40 @@ import gc
 import logging
 import os
 import signal
-import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
-
-import uvicorn
+from typing import IO
 
 from downburst import local_token
 from downburst.access import LINK_PREFIX, LinkKind, hashed, new_secret
 from downburst.bus import Bus, LocalBus
 from downburst.circuits import FINISHED, Circuit
 from downburst.clock import Clock, SystemClock
-from downburst.errors import AlreadyRunning, DownburstError, Failure, LedgerAway, NotWritable, PortInUse
+from downburst.errors import AlreadyRunning, DownburstError, Failure, LedgerAway, NotWritable
 from downburst.events import FaultSeen
 from downburst.host.privacy import make_private
 from downburst.kafka.batches import BatchReader, BatchSender
 from downburst.kafka.bus import KafkaBus
-from downburst.ledger import Book, Ledger
-from downburst.ledger_watch import LedgerWatch
+from downburst.ledger import Book, Ledger, standing_of
+from downburst.ledger.databases import file_of
+from downburst.ledger_watch import LedgerWatch, examined, read_through
 from downburst.live import LiveState
 from downburst.model import Fault
 from downburst.retention_watch import RetentionWatch
 from downburst.settings import Settings, split_address
-from downburst.supervision import hear_the_loop, keep, start
-from downburst.supervision.disk import Reserve, store_and_read_back
+from downburst.supervision import hear_the_loop, keep, start, starting
+from downburst.supervision.disk import Reserve
 from downburst.supervision.outside import DeadMan, tell_systemd
 from downburst.supervision.probes import Probes
+from downburst.wiring_http import Server, address_of, http_config, listening_socket
 from downburst.wiring_placing import keep_placing
 from downburst_alarms.notices import NetworkTeller
 from downburst_alarms.watch import AlarmWatch
 from downburst_api.app import create_app
-from downburst_api.border.connections import Connections
+from downburst_api.metrics.counted import Counted
 from downburst_api.runtime import Runtime
 from downburst_circuits.desk import Desk
 from downburst_circuits.keeper import Keeper
@@ -82,6 +81,8 @@ async def _opened(hub: "Hub", stop: asyncio.Event) -> "Hub | None":
     if opening.done():
         await cancelled(stopping)
         return await opening
+    # A step that waits for a disk or a server may never end.
+    starting.leave_after(STOP_S)
     await cancelled(opening)
     return None
 
@@ -117,10 +118,10 @@ class Hub:
 
         A hub whose ledger was taken over by another one stops by itself, and raises that.
         """
-        server = _Server(http_config(self._app, self._settings, timeout_keep_alive=KEEP_ALIVE_S))
+        server = Server(http_config(self._app, self._settings, timeout_keep_alive=KEEP_ALIVE_S))
         serving = start("hub.http", server.serve(sockets=[self._socket]))
         stopping = start("hub.stop", stop.wait())
-        watching = start("hub.ledger-watch", LedgerWatch(self._ledger, say=self._say).run())
+        watching = start("hub.ledger-watch", LedgerWatch(self._ledger, say=self._tell).run())
         kept = [start(name, keep(name, run, refused=partial(self._refused, name))) for name, run in self._parts()]
         try:
             await asyncio.wait((serving, stopping, watching), return_when=asyncio.FIRST_COMPLETED)
@@ -136,24 +137,54 @@ class Hub:
 
     async def _open(self) -> None:
         settings = self._settings
+        step = partial(starting.step, limit_s=settings.start_step_s)
+        with step("the data directory"):
+            released = await self._prepare_data_dir()
+        self._socket = listening_socket(settings.http)
+        self._stack.callback(self._socket.close)
+        self.http_address = address_of(self._socket)
+        with step("Kafka"):
+            self._bus = await self._open_bus()
+        with step("a look at the ledger"):
+            doubts = await self._stack.enter_async_context(examined(settings.url_of_ledger, settings.node_dir))
+            is_current = await asyncio.to_thread(_is_current, settings.url_of_ledger)
+        with step("the ledger's schema", limit_s=settings.start_step_s if is_current else None):
+            # Beside the event loop, which heeds signals meanwhile: to bring a schema up to date may take a while.
+            self._ledger = await asyncio.to_thread(Ledger.open, settings.url_of_ledger, self._clock)
+        self._stack.callback(self._ledger.close)
+        with step("the ledger"):
+            await asyncio.to_thread(self._ledger.hold)
+            self._live.remember(await self._ledger.read(lambda book: book.traffic.totals()))
+            self._counted = await self._ledger.read(partial(Counted.at_start, now=self._clock.now()))
+            await self._report(doubts)
+        self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
+        with step("the node and what the ledger has for it"):
+            await self._start_agent()
+            self._circuits = await self._open_circuits()
+        self._alarms = self._alarm_watch()
+        self._local_token = self._leave_token()
+        self._dead_man = DeadMan(settings.alarms.dead_man_url, settings.alarms.dead_man_s)
+        self._probes = self._end_to_end()
+        if released:
+            await self._say(
+                "the disk was full at the start, and the reserve was released for it",
+                "free space, or keep fewer hours: downburst log advise says what each feed takes",
+            )
+        self._app = create_app(self._runtime())
+
+    async def _prepare_data_dir(self) -> bool:
+        """Takes the data directory for this process; true if the reserve was released, because the disk was full."""
+        settings = self._settings
         self._reserve = Reserve(settings.data_dir, settings.reserve_bytes)
         released = await asyncio.to_thread(self._reserve.give_up_if_full)
         make_data_dir(settings)
         self._stack.enter_context(lock_data_dir(settings.data_dir))
         _empty(settings.spool_dir)
-        self._socket = listening_socket(settings.http)
-        self._stack.callback(self._socket.close)
-        self.http_address = _address(self._socket)
-        self._bus = await self._open_bus()
-        # Beside the event loop, which heeds signals meanwhile: a schema may take a while to be brought up to date.
-        self._ledger = await asyncio.to_thread(Ledger.open, settings.url_of_ledger, self._clock)
-        self._stack.callback(self._ledger.close)
-        await asyncio.to_thread(self._ledger.hold)
-        self._live.remember(await self._ledger.read(lambda book: book.traffic.totals()))
-        await self._report_names()
-        self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
+        return released
+
+    async def _start_agent(self) -> None:
         self._agent = Agent(
-            settings=settings,
+            settings=self._settings,
             ledger=self._ledger,
             bus=self._bus,
             live=self._live,
@@ -162,27 +193,21 @@ class Hub:
         )
         self._stack.push_async_callback(self._agent.stop)
         await self._agent.start()
-        self._circuits = await self._open_circuits()
-        self._alarms = self._alarm_watch()
-        self._local_token = self._leave_token()
-        self._dead_man = DeadMan(settings.alarms.dead_man_url, settings.alarms.dead_man_s)
-        self._probes = Probes(
+
+    def _end_to_end(self) -> Probes:
+        return Probes(
             {
                 "ledger": lambda: self._ledger.write(lambda book: book.answers.prove(), patience_s=0),
                 "node": self._agent.prove,
-                "store": lambda: asyncio.to_thread(store_and_read_back, settings.node_dir),
+                "store": self._agent.prove_store,
                 "alarms": self._alarms.prove,
             },
             after_round=self._after_probes,
         )
-        if released:
-            await self._say(
-                "the disk was full at the start, and the reserve was released for it",
-                "free space, or keep fewer hours: downburst log advise says what each feed takes",
-            )
-        self._app = create_app(self._runtime())
 
-    async def _report_names(self) -> None:
+    async def _report(self, doubts: list[str]) -> None:
+        for doubt in doubts:
+            await self._say(doubt)
         feeds, users = await self._ledger.read(lambda book: (book.feeds.misnamed(), book.users.misnamed()))
         for name in feeds:
             await self._say(
@@ -265,6 +290,7 @@ class Hub:
             probes=self._probes,
             dashboard=_dashboard(self._settings),
             local_token=self._local_token,
+            counted=self._counted,
         )
 
     def _parts(self) -> "Iterator[tuple[str, Run]]":
@@ -276,17 +302,23 @@ class Hub:
             if not self._settings.latency_apart:
                 yield "hub.receipts-of-senders", self._load_of_senders
         yield "hub.probes", self._probes.run
-        yield "hub.reserve", partial(keep, "hub.reserve", self._hold_reserve, every_s=RESERVE_S)
+        yield (
+            "hub.reserve",
+            partial(keep, "hub.reserve", partial(asyncio.to_thread, self._reserve.hold), every_s=RESERVE_S),
+        )
         yield "circuits.run", self._keeper.run
         yield "alarms.run", self._alarms.run
         yield "hub.housekeeping", partial(keep, "hub.house", self._keep_house, every_s=HOUSEKEEPING_S)
+        if self._settings.scrub_hours > 0:
+            yield "hub.ledger-scrub", partial(read_through, self._settings, self._say)
         if not self._settings.latency_apart:
             yield "latency.history", partial(self._latency.keep_history, days=self._settings.latency_days)
         source = self._directory_source()
         if source is not None:
             yield "ingest.directory", source.run
-        if self._settings.outage_hours is not None:
-            yield "hub.retention-watch", self._retention_watch(self._settings.outage_hours).run
+        if (hours := self._settings.outage_hours) is not None:
+            watch = RetentionWatch(self._ledger, self._live, clock=self._clock, outage_hours=hours, say=self._say)
+            yield "hub.retention-watch", watch.run
 
     async def _load_of_senders(self) -> None:
         """Receipts of other nodes come by the brokers; the hub's own node leaves files."""
@@ -310,9 +342,6 @@ class Hub:
             on_fault=self._say_later,
         )
 
-    def _retention_watch(self, outage_hours: float) -> RetentionWatch:
-        return RetentionWatch(self._ledger, self._live, clock=self._clock, outage_hours=outage_hours, say=self._say)
-
     async def _refused(self, name: str, error: DownburstError) -> None:
         """Tells operators why a part ended; an outage of the ledger is told by the one that watches it."""
         if isinstance(error, LedgerAway):
@@ -329,9 +358,6 @@ class Hub:
         if not probes.failing():
             await self._dead_man.tell(self._clock.monotonic_s())
 
-    async def _hold_reserve(self) -> None:
-        await asyncio.to_thread(self._reserve.hold)
-
     async def _keep_house(self) -> None:
         """Forgets history that is older than wanted."""
         oldest = int(self._clock.now().timestamp() // 60 - self._settings.history_days * 24 * 60)
@@ -345,6 +371,11 @@ class Hub:
             await self._ledger.write(lambda book: book.faults.add(fault), patience_s=0)
         self._bus.publish(FaultSeen(fault.at, sentence))
 
+    async def _tell(self, sentence: str, next_step: str) -> None:
+        """Of what the page shows as long as it lasts: pages look again, and nothing stays."""
+        _LOG.warning("%s", sentence)
+        self._bus.publish(FaultSeen(self._clock.now(), sentence, next_step=next_step))
+
     def _say_later(self, sentence: str) -> None:
         start("hub.say", self._say(sentence))
 
@@ -352,31 +383,10 @@ class Hub:
 def stopped_by_signals() -> asyncio.Event:
     """Set once the process is asked to end."""
     hear_the_loop()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     return stop
-
-
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leaves signals to the hub, which has more to stop than this server."""
-        yield
-
-
-class Pages:
-    """A few pages of a process that has no api."""
-
-    def __init__(self, app: Any, listening: socket.socket, settings: Settings) -> None:
-        self._server = _Server(http_config(app, settings, interface="asgi3"))
-        self._serving = start("pages.http", self._server.serve(sockets=[listening]))
-
-    async def end(self) -> None:
-        """Answers what was asked, then ends."""
-        self._server.should_exit = True
-        await self._serving
 
 
 def make_data_dir(settings: Settings) -> None:
@@ -394,6 +404,11 @@ def make_data_dir(settings: Settings) -> None:
             f"the data directory {directory} can't be written ({error.strerror}); "
             "correct its rights, or name another one with --data-dir"
         ) from error
+
+
+def _is_current(url_of_ledger: str) -> bool:
+    """True if a server's ledger has this release's schema already. A ledger in a file has no server to wait for."""
+    return file_of(url_of_ledger) is None and not standing_of(url_of_ledger).pending
 
 
 def node_binary(settings: Settings) -> Path:
@@ -425,45 +440,6 @@ def _empty(directory: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def listening_socket(address: str) -> socket.socket:
-    """A socket that listens at HOST:PORT; one sentence if it can't."""
-    host, port = split_address(address)
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(place)
-        listening.listen(BACKLOG)
-    except OSError as error:
-        raise PortInUse(
-            f"the hub can't listen on {address} ({error.strerror}); "
-            "stop what listens there, or choose another address with --http"
-        ) from error
-    listening.setblocking(False)  # noqa: FBT003
-    return listening
-
-
-def http_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
-    """How HTTP is served: bounded connections, and nothing believed that a request says of its sender."""
-    return uvicorn.Config(
-        app,
-        http=Connections(settings.limits, settings.access.proxies),  # type: ignore[arg-type]
-        ws="none",
-        # The application believes the proxies that the settings name; uvicorn would believe this machine.
-        proxy_headers=False,
-        log_level="warning",
-        access_log=False,
-        lifespan="off",
-        timeout_graceful_shutdown=STOP_S,
-        **more,
-    )
-
-
-def _address(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def _dashboard(settings: Settings) -> Path | None:
     places = (settings.dashboard_dir, _HERE / "dashboard", _HERE.parent.parent / "services/dashboard/dist")
     return next((place for place in places if place is not None and (place / "index.html").is_file()), None)
@@ -484,11 +460,10 @@ async def cancelled(*tasks: "asyncio.Task[object]") -> None:
 Run = Callable[[], Awaitable[None]]
 _LOG = logging.getLogger("downburst.hub")
 _HERE = Path(__file__).resolve().parent
-BACKLOG = 1024
 KEEP_ALIVE_S = 75
-STOP_S = 5
 HOUSEKEEPING_S = 3600.0
 RESERVE_S = 60.0
+STOP_S = 10.0
 HUNG_S = 60.0
 """A node that answers nothing for so long is stopped or stuck; busy ones answer within seconds."""
 FIRST_LINK = timedelta(days=1)

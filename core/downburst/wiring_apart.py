@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from socket import gethostname
 
 from downburst.bus import Bus
 from downburst.clock import SystemClock
@@ -20,6 +21,8 @@ from downburst.ledger_watch import LedgerWatch
 from downburst.model import Fault
 from downburst.settings import Settings
 from downburst.supervision import keep, side_by_side, start
+from downburst.supervision.elsewhere import start_telling
+from downburst.supervision.starting import step
 from downburst.wiring import cancelled, stopped_by_signals
 from downburst_latency.service import LatencyService
 from downburst_scheduler.loop import SchedulerLoop
@@ -76,10 +79,14 @@ async def _serve(settings: Settings, role: str, work: Work) -> None:
 
 async def _with_servers(settings: Settings, role: str, work: Work) -> None:
     async with AsyncExitStack() as stack:
-        ledger = Ledger.look_into(settings.url_of_ledger)
+        with step("the ledger", limit_s=settings.start_step_s):
+            ledger = await asyncio.to_thread(Ledger.look_into, settings.url_of_ledger)
         stack.callback(ledger.close)
-        bus = await KafkaBus(settings.kafka).open()
+        with step("Kafka", limit_s=settings.start_step_s):
+            bus = await KafkaBus(settings.kafka).open()
         stack.callback(bus.close)
+        telling = start_telling(bus, f"{role} on {gethostname()}")
+        stack.push_async_callback(cancelled, telling)
         await _take_turns(_Part(settings, ledger, bus), role, work)
 
 

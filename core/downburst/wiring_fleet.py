@@ -18,6 +18,7 @@ from downburst.ledger import Ledger
 from downburst.model import Fault
 from downburst.settings import Settings, split_address
 from downburst.supervision import start
+from downburst.supervision.elsewhere import start_telling
 from downburst.wiring import cancelled, stopped_by_signals
 
 
@@ -42,6 +43,8 @@ async def _keep_fleet(settings: Settings, file: Path | None) -> None:
     async with AsyncExitStack() as stack:
         bus = await KafkaBus(settings.kafka).open()
         stack.callback(bus.close)
+        telling = start_telling(bus, f"fleet on {gethostname()}")
+        stack.push_async_callback(cancelled, telling)
         ledger = Ledger.look_into(settings.url_of_ledger)
         stack.callback(ledger.close)
         fleet = fleet_of(settings, file)

@@ -13,6 +13,7 @@ from typing import Any
 from downburst.clock import SystemClock
 from downburst.errors import BadSettings, DownburstError, Failure, LedgerAway
 from downburst.events import FaultSeen
+from downburst.exposition import CONTENT_TYPE, catalogue, process_text, text_of
 from downburst.kafka.batches import BatchSender
 from downburst.kafka.bus import KafkaBus
 from downburst.ledger import Ledger
@@ -22,7 +23,10 @@ from downburst.model import Fault
 from downburst.senders import BEAT_S, FENCED_S
 from downburst.settings import Settings
 from downburst.supervision import keep, start
-from downburst.wiring import Pages, cancelled, listening_socket, lock_data_dir, make_data_dir, stopped_by_signals
+from downburst.supervision.elsewhere import start_telling
+from downburst.supervision.starting import step
+from downburst.wiring import cancelled, lock_data_dir, make_data_dir, stopped_by_signals
+from downburst.wiring_http import Pages, listening_socket
 from downburst.wiring_placing import keep_placing
 from downburst_latency.batch import parse_batch
 from downburst_worker.agent import Agent
@@ -95,12 +99,16 @@ class SenderProcess:
         self._stack.callback(page.close)
         pages = Pages(self._answer, page, self._settings)
         self._stack.push_async_callback(pages.end)
-        self._ledger = await asyncio.to_thread(Ledger.look_into, settings.url_of_ledger)
-        self._stack.callback(self._ledger.close)
-        # A second sender of this name would register over this one's place.
-        await asyncio.to_thread(self._ledger.hold, _role(self._name))
-        self._bus = await KafkaBus(settings.kafka).open()
+        with step("the ledger", limit_s=settings.start_step_s):
+            self._ledger = await asyncio.to_thread(Ledger.look_into, settings.url_of_ledger)
+            self._stack.callback(self._ledger.close)
+            # A second sender of this name would register over this one's place.
+            await asyncio.to_thread(self._ledger.hold, _role(self._name))
+        with step("Kafka", limit_s=settings.start_step_s):
+            self._bus = await KafkaBus(settings.kafka).open()
         self._stack.callback(self._bus.close)
+        telling = start_telling(self._bus, f"sender {self._name}")
+        self._stack.push_async_callback(cancelled, telling)
         receipts = await BatchSender(settings.kafka, check=parse_batch).open()
         self._stack.callback(receipts.close)
         self._live = LiveState()
@@ -186,21 +194,18 @@ class SenderProcess:
         live = getattr(self, "_live", None)
         connected = sum(one.connected for one in live.sessions.values()) if live is not None else 0
         figures = (
-            ("downburst_sender_ready", "gauge", "Whether sites are served.", int(self._is_ready())),
-            ("downburst_sender_draining", "gauge", "Whether it hands over to others.", int(self._draining)),
-            ("downburst_sender_sessions", "gauge", "Sites that are connected.", connected),
-            ("downburst_sender_egress_bits_per_second", "gauge", "Sent to sites.", agent.egress_bps if agent else 0),
-            ("downburst_sender_node_restarts_total", "counter", "Ends of the node.", agent.restarts if agent else 0),
-            ("downburst_sender_beat_age_seconds", "gauge", "Since the last beat.", time.monotonic() - self._beaten_s),
+            (catalogue.SENDER_READY, int(self._is_ready())),
+            (catalogue.SENDER_DRAINING, int(self._draining)),
+            (catalogue.SENDER_SESSIONS, connected),
+            (catalogue.SENDER_EGRESS, agent.egress_bps / 8 if agent else 0.0),
+            (catalogue.SENDER_RESTARTS, agent.restarts if agent else 0),
+            (catalogue.SENDER_BEAT, time.monotonic() - self._beaten_s),
         )
-        lines = (
-            f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value}\n" for name, kind, text, value in figures
-        )
-        return "".join(lines)
+        return process_text("sender") + "".join(text_of(metric, [((), value)]) for metric, value in figures)
 
 
 async def _page(send: Send, status: int, text: str) -> None:
-    headers = [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8")]
+    headers = [(b"content-type", CONTENT_TYPE.encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text.encode()})
 

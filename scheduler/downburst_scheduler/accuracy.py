@@ -1,14 +1,18 @@
-"""Predictions set against what sites measured under the same plan."""
+"""Predictions set against what sites measured under the same plan, and what of it is the machines' floor."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from downburst.clock import to_us
 from downburst.ledger import Book
-from downburst.model import LatencyKind, Plan, SketchRow, Transport
+from downburst.model import Candidate, LatencyKind, Leg, Plan, SketchRow, Transport
 from downburst.sketch import LatencySketch
 from downburst_scheduler.calibration import Quantiles
+from downburst_scheduler.models.floors import MOST_LOSS, Expected, Floor, SiteFloors, expected
+from downburst_scheduler.models.situation import SiteFacts
+from downburst_scheduler.models.transports import fair_rates_bps
+from downburst_scheduler.traffic import Arrivals
 
 
 def with_measurement(book: Book, plan: Plan, *, now: datetime) -> Plan | None:
@@ -33,6 +37,64 @@ def latencies_by_transport(book: Book, plan: Plan, *, now: datetime, window_s: f
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A feed, and what of its latencies at these sites is not the machines'."""
+
+    feed: str
+    transports: frozenset[Transport]
+    expected: Mapping[str, Expected]
+
+
+def watched(
+    plan: Plan, arrivals: Arrivals, sites: Sequence[SiteFacts], *, egress_bps: float, repair_share: float
+) -> Watched | None:
+    """What the models expect of the arrivals under a plan, at each site that they can tell about."""
+    fair = dict(zip((site.name for site in sites), fair_rates_bps(sites, egress_bps), strict=True))
+    facts = {site.name: site for site in sites}
+    telling = [leg for leg in plan.legs if leg.transport is not Transport.MULTICAST or repair_share <= MOST_LOSS]
+    lines = {
+        site: (facts[site], _rate_bps(leg, facts[site], fair[site]))
+        for leg in telling
+        for site in leg.sites
+        if site in facts
+    }
+    found = expected(arrivals, lines)
+    return Watched(plan.feed, frozenset(leg.transport for leg in telling), found) if found else None
+
+
+def site_floors(
+    book: Book, feeds: Iterable[Watched], *, since_minute: int, was_behind: Callable[[str, int], bool]
+) -> SiteFloors:
+    """The floor of each site by what it measured since a minute (of 1970), without minutes in which it was behind."""
+    found = []
+    for feed in feeds:
+        distribution, queueing = (
+            _by_site(
+                row
+                for row in book.latency.rows(since_minute=since_minute, feed=feed.feed, kind=kind)
+                if row.transport in feed.transports and not was_behind(row.site, row.minute)
+            )
+            for kind in (LatencyKind.DISTRIBUTION, LatencyKind.QUEUEING)
+        )
+        found += [
+            (site, known, distribution[site], queueing.get(site, LatencySketch()))
+            for site, known in feed.expected.items()
+            if site in distribution
+        ]
+    return SiteFloors.of(found)
+
+
+def with_floor(plan: Plan, floor: Floor) -> Plan:
+    """The plan with this floor in its predictions, in place of the one that it has."""
+    before = Floor.of_figures(plan.figures)
+    more_ms = {name: floor.at_ms(share) - before.at_ms(share) for name, share in PREDICTED.items()}
+    shown = dict(plan.figures) | floor.figures()
+    shown |= {name: value + more_ms[name] for name in PREDICTED if (value := _number(shown.get(name))) is not None}
+    candidates = tuple(_with_more(candidate, more_ms) for candidate in plan.candidates)
+    return replace(plan, figures=shown, candidates=candidates)
+
+
 def compared(plan: Plan, rows: Iterable[SketchRow]) -> Plan | None:
     """The plan with figures for the rows that its own legs produced."""
     transports = {leg.transport for leg in plan.legs}
@@ -52,6 +114,38 @@ def compared(plan: Plan, rows: Iterable[SketchRow]) -> Plan | None:
     return replace(plan, figures=figures)
 
 
+def _rate_bps(leg: Leg, site: SiteFacts, fair_bps: float) -> float:
+    """At which a leg brings products to a site."""
+    if leg.transport is Transport.MULTICAST and leg.rate_bps:
+        return float(leg.rate_bps)
+    rides = leg.transport is Transport.STATIC_CIRCUIT and site.circuit is not None
+    return min(fair_bps, site.circuit.payload_bps) if rides and site.circuit else fair_bps
+
+
+def _by_site(rows: Iterable[SketchRow]) -> dict[str, LatencySketch]:
+    found: dict[str, LatencySketch] = {}
+    for row in rows:
+        found.setdefault(row.site, LatencySketch()).merge(row)
+    return found
+
+
+def _with_more(candidate: Candidate, more_ms: Mapping[str, float]) -> Candidate:
+    def more(name: str, before_ms: float | None) -> float | None:
+        return None if before_ms is None else before_ms + more_ms[name]
+
+    return replace(
+        candidate,
+        predicted_p50_ms=more("predicted_p50_ms", candidate.predicted_p50_ms),
+        predicted_p95_ms=more("predicted_p95_ms", candidate.predicted_p95_ms),
+        predicted_p99_ms=more("predicted_p99_ms", candidate.predicted_p99_ms),
+        predicted_max_ms=more("predicted_max_ms", candidate.predicted_max_ms),
+    )
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def _ratio(measured_ms: float | None, predicted_ms: object) -> float | None:
     """A ratio says something only of two positive latencies."""
     if measured_ms is None or not isinstance(predicted_ms, (int, float)):
@@ -64,5 +158,7 @@ def _inverse(ratio: object) -> float | None:
 
 
 LOOKED_BACK = timedelta(hours=1)
+PREDICTED = {"predicted_p50_ms": 0.5, "predicted_p95_ms": 0.95, "predicted_p99_ms": 0.99, "predicted_max_ms": 1.0}
+"""Names of predictions in figures and candidates, and the quantiles that they are."""
 TELLING_PAIRS = 100
 """Products and sites: fewer have no 99th percentile."""

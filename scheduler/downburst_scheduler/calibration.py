@@ -21,6 +21,10 @@ class Quantiles:
     p50_ms: float
     p99_ms: float
 
+    def plus(self, p50_ms: float, p99_ms: float) -> "Quantiles":
+        """Later by a term of each."""
+        return Quantiles(self.p50_ms + p50_ms, self.p99_ms + p99_ms)
+
     def over(self, predicted: "Quantiles", *, floor_ms: float) -> "Ratio":
         """How many times as large as predicted; what is below the floor moves no decision and counts as the floor."""
         return Ratio(

@@ -9,13 +9,13 @@ node joins sites to a leg one by one and ends a site's old leg where the other o
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
 from downburst.bus import Bus
-from downburst.clock import Clock, SystemClock
+from downburst.clock import Clock, SystemClock, to_us
 from downburst.errors import DownburstError, LedgerAway
 from downburst.events import (
     CircuitsChanged,
@@ -33,17 +33,32 @@ from downburst.ledger import Book, Ledger
 from downburst.model import Feed, Leg, Plan, Settled
 from downburst.settings import Settings
 from downburst.supervision import attempt
-from downburst_scheduler.accuracy import latencies_by_transport, with_measurement
+from downburst_scheduler.accuracy import (
+    Watched,
+    latencies_by_transport,
+    site_floors,
+    watched,
+    with_floor,
+    with_measurement,
+)
 from downburst_scheduler.legs import followed, group_leg, legs_of, paced
+from downburst_scheduler.models.floors import SiteFloors
 from downburst_scheduler.models.parts import GROUP_SHARE_OF_EGRESS, Part
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.situation import CircuitOffers, Costs, SiteFacts, Situation
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.moving import moving_of
 from downburst_scheduler.offers import without
-from downburst_scheduler.paths import OUT_OF_GROUPS, SitePaths
+from downburst_scheduler.paths import MINUTE_US, NEARLY_CAUGHT_UP, OUT_OF_GROUPS, Backlogs, SitePaths
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Question, decide, flip_of
-from downburst_scheduler.sentences import NO_CIRCUITS, NONE_ON_DEMAND, Figure, figures, flip_figures, reason
+from downburst_scheduler.sentences import (
+    NO_CIRCUITS,
+    NONE_ON_DEMAND,
+    TELLING_SHARE_OF_OBJECTIVE,
+    figures,
+    flip_figures,
+    reason,
+)
 from downburst_scheduler.states import FeedState, Known, Pace, groups_of, placed
 from downburst_scheduler.traffic import FeedWindow
 
@@ -61,6 +76,7 @@ class SchedulerLoop:
         self._feeds: dict[str, FeedState] = {}
         self._paths = SitePaths(timedelta(minutes=settings.multicast.retry_minutes))
         self._caught_up: dict[str, frozenset[tuple[str, str]]] = {}
+        self._backlogs = Backlogs()
         self._stale = False
         """Whether something may have changed that could not be looked up."""
         self._next_look_s = 0.0
@@ -137,6 +153,7 @@ class SchedulerLoop:
         for session in event.sessions:
             near = (progress.feed for progress in session.feeds if progress.pending <= NEARLY_CAUGHT_UP)
             self._caught_up[session.site] = frozenset((session.site, feed) for feed in near)
+        self._backlogs.seen(event, lambda feed: self._feeds[feed].products_per_s if feed in self._feeds else 0.0)
         self._count(event)
         if self._stale and self._ledger.outage is None:
             await self._reload()
@@ -177,11 +194,10 @@ class SchedulerLoop:
             return
         (question, decision), state.unexplained = state.unexplained, None
         flipped = await asyncio.to_thread(flip_of, question, decision)
-        await self._annotate(state, dict(state.plan.figures) | flip_figures(flipped))
+        await self._annotate(state, replace(state.plan, figures=dict(state.plan.figures) | flip_figures(flipped)))
 
-    async def _annotate(self, state: FeedState, shown: Mapping[str, Figure]) -> None:
-        if state.plan is not None and dict(state.plan.figures) != shown:
-            kept = replace(state.plan, figures=shown)
+    async def _annotate(self, state: FeedState, kept: Plan) -> None:
+        if state.plan != kept:
             await self._ledger.write(lambda book: book.plans.annotate(kept))
             state.plan = kept
 
@@ -195,7 +211,7 @@ class SchedulerLoop:
         state = self._state(feed.name)
         question = self._question(feed, state, look=look)
         decision = await asyncio.to_thread(decide, question)
-        state.decided(decision, question.arrivals.mean_bps)
+        state.decided(decision, question.arrivals)
         plan = await self._plan(feed, state, question, decision)
         if plan is not None:
             state.plan, state.because, state.mistrusted = plan, decision.because, question.mistrust is not None
@@ -229,6 +245,7 @@ class SchedulerLoop:
             objective=Objective(OBJECTIVE_SHARE, feed.objective_ms / 1e3),
             costs=Costs(wanted.circuit_cost, wanted.unwanted_cost, wanted.miss_cost_bps),
             calibration=state.calibration.factors(),
+            floor=state.floor,
         )
 
     def _sites_of(self, feed: Feed, plan: Plan | None) -> tuple[SiteFacts, ...]:
@@ -315,21 +332,49 @@ class SchedulerLoop:
         return tuple(found)
 
     async def _review(self) -> None:
-        """Sets what was measured beside what was predicted, and learns how much of its feeds each site takes."""
+        """Sets what was measured beside what was predicted; learns what sites take of feeds, and machines of time."""
         self._paths.settled(await self._ledger.read(_settled), caught_up=frozenset().union(*self._caught_up.values()))
+        floors = await self._floors()
         for name, state in self._feeds.items():
             if state.plan is not None and name in self._known.feeds:
-                await self._measure(state, state.plan)
+                await self._measure(state, state.plan, floors)
 
-    async def _measure(self, state: FeedState, plan: Plan) -> None:
+    async def _floors(self) -> SiteFloors:
+        since_minute = to_us(self._clock.now() - timedelta(seconds=self._pace.window_s)) // MINUTE_US
+        self._backlogs.forget_before(since_minute)
+        states = {name: state for name, state in self._feeds.items() if name in self._known.feeds}
+        feeds = [await asyncio.to_thread(self._watched, self._known.feeds[name], states[name]) for name in states]
+        was_behind = self._backlogs.was_behind
+        return await self._ledger.read(
+            lambda book: site_floors(
+                book, (one for one in feeds if one is not None), since_minute=since_minute, was_behind=was_behind
+            )
+        )
+
+    def _watched(self, feed: Feed, state: FeedState) -> Watched | None:
+        if state.plan is None:
+            return None
+        return watched(
+            state.plan,
+            state.window.arrivals(),
+            self._sites_of(feed, state.plan),
+            egress_bps=self._free_egress_bps(feed.name),
+            repair_share=state.repairs.share,
+        )
+
+    async def _measure(self, state: FeedState, plan: Plan, floors: SiteFloors) -> None:
         now, window_s = self._clock.now(), self._pace.window_s
         seen = await self._ledger.read(lambda book: latencies_by_transport(book, plan, now=now, window_s=window_s))
         floor_ms = self._known.feeds[plan.feed].objective_ms * TELLING_SHARE_OF_OBJECTIVE
         for transport, quantiles in seen.items():
             if transport in state.predicted:
-                state.calibration.add(transport, quantiles.over(state.predicted[transport], floor_ms=floor_ms))
-        measured = await self._ledger.read(lambda book: with_measurement(book, plan, now=now))
-        await self._annotate(state, dict((measured or plan).figures) | state.calibration.figures())
+                predicted = state.predicted[transport].plus(state.floor.p50_ms, state.floor.p99_ms)
+                state.calibration.add(transport, quantiles.over(predicted, floor_ms=floor_ms))
+        # This floor is for the next predictions: those of these minutes are judged with the one that they had.
+        state.floor = floors.floor(site for leg in plan.legs for site in leg.sites) or state.floor
+        floored = with_floor(plan, state.floor)
+        measured = await self._ledger.read(lambda book: with_measurement(book, floored, now=now)) or floored
+        await self._annotate(state, replace(measured, figures=dict(measured.figures) | state.calibration.figures()))
 
     def _state(self, name: str) -> FeedState:
         if name not in self._feeds:
@@ -350,8 +395,4 @@ _LOG = logging.getLogger(__name__)
 QUIETLY = (Because.WAITING, Because.QUIET, Because.MISTRUSTED)
 """Reasons that come and go and alone make no plan version."""
 SMALLEST_SHARE_OF_CAPACITY = 0.1
-NEARLY_CAUGHT_UP = 8
-"""Products on their way to a site that keeps up."""
 OBJECTIVE_SHARE = 0.99
-TELLING_SHARE_OF_OBJECTIVE = 0.02
-"""Latencies under a fiftieth of the objective move no decision, whatever they are in proportion."""

@@ -1,9 +1,9 @@
 """What the scheduler knows of the way to each site: measured round trips, ceilings, groups heard, share taken."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
-from downburst.events import LegChanged, SessionTraffic
+from downburst.events import LegChanged, SessionTraffic, SiteProgress, TrafficSeen
 from downburst.model import Settled, Site, Subscription
 from downburst.path_facts import KnownPath, PathWatch
 from downburst_scheduler.models.rates import CongestionControl, PathFacts
@@ -92,6 +92,33 @@ class SitePaths:
         return f"{site.name} {what} and is tried again at {until:%H:%M} UTC" if now < until else None
 
 
+class Backlogs:
+    """In which minutes, since 1970, sites were behind with any feed: what they measured then tells of queues."""
+
+    def __init__(self) -> None:
+        self._behind: dict[str, set[int]] = {}
+
+    def seen(self, event: TrafficSeen, products_per_s: Callable[[str], float]) -> None:
+        """Takes the progress of sessions; what is behind now came in this minute or the one before."""
+        minute = event.to_us // MINUTE_US
+        for session in event.sessions:
+            if any(_is_behind(progress, products_per_s(progress.feed)) for progress in session.feeds):
+                self._behind.setdefault(session.site, set()).update((minute - 1, minute))
+
+    def was_behind(self, site: str, minute: int) -> bool:
+        """Whether the site was behind at some time of the minute."""
+        return minute in self._behind.get(site, ())
+
+    def forget_before(self, minute: int) -> None:
+        """Lets go of what nobody asks for any more."""
+        kept = {site: {one for one in minutes if one >= minute} for site, minutes in self._behind.items()}
+        self._behind = {site: minutes for site, minutes in kept.items() if minutes}
+
+
+def _is_behind(progress: SiteProgress, products_per_s: float) -> bool:
+    return progress.pending > max(NEARLY_CAUGHT_UP, BEHIND_S * products_per_s)
+
+
 class MatchShares:
     """The share of a feed's bytes that each site stores: over everything so far, what is longer ago weighing less.
 
@@ -172,6 +199,11 @@ def _takes_all(wish: Subscription) -> bool:
 
 OUT_OF_GROUPS = {"never-heard": "heard no group", "too-slow": "could not keep up with its group"}
 """States of a leg that say a site belongs in none for now, in words that follow its name."""
+NEARLY_CAUGHT_UP = 8
+"""Products on their way to a site that keeps up."""
+BEHIND_S = 2.0
+"""Seconds of a feed's products that wait at a site which is behind: more than machines need to wake up."""
+MINUTE_US = 60_000_000
 TELLING_BYTES = 1_000_000
 FADING = 0.98
 """Per comparison: the volume of fifty comparisons ago weighs a third."""

@@ -58,7 +58,7 @@ def figures(question: Question, decision: Decision, traffic: TrafficStatistics) 
     if decision.chosen.outcome is not None:
         for name, share in (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("max_ms", 1.0)):
             shown[f"predicted_{name}"] = decision.chosen.quantile_ms(share)
-    return shown
+    return shown | question.situation.floor.figures()
 
 
 def flip_figures(flipped: Flip | None) -> dict[str, Figure]:
@@ -120,7 +120,16 @@ def _figures(question: Question, decision: Decision) -> str:
     p99_ms, limit_ms = chosen.quantile_ms(0.99), question.situation.objective.latency_s * 1e3
     kept = "within the objective of" if p99_ms <= limit_ms else "over the objective of"
     latency = f"predicted p99 {duration(p99_ms)} {kept} {duration(limit_ms)}"
-    return f"{_cost(question, decision)}, {latency}{_rest(chosen)}"
+    return f"{_cost(question, decision)}, {latency}{_of_machines(question)}{_rest(chosen)}"
+
+
+def _of_machines(question: Question) -> str:
+    """Said where it counts: below a fiftieth of the objective it moves nothing."""
+    floor_ms, limit_ms = question.situation.floor.p99_ms, question.situation.objective.latency_s * 1e3
+    if floor_ms <= limit_ms * TELLING_SHARE_OF_OBJECTIVE:
+        return ""
+    alone = ", more than any transport can make good" if floor_ms > limit_ms else ""
+    return f" ({duration(floor_ms)} of it the time of hub's and sites' machines{alone})"
 
 
 def _cost(question: Question, decision: Decision) -> str:
@@ -166,7 +175,7 @@ def _held(question: Question, decision: Decision) -> str:
     if decision.because is Because.MISTRUSTED:
         return f"{name} is favoured"
     if memory.agreeing < rules.agreeing_windows:
-        return f"{name} is favoured in {memory.agreeing} of {rules.agreeing_windows} looks in a row"
+        return f"{name} preferred in {memory.agreeing} of {rules.agreeing_windows} required checks"
     return f"{name} is favoured and follows when the last change is {duration(rules.dwell_s * 1e3)} ago"
 
 
@@ -182,4 +191,6 @@ def _joined(*parts: str) -> str:
 
 
 NO_CIRCUITS = "no circuit is reserved to its sites"
+TELLING_SHARE_OF_OBJECTIVE = 0.02
+"""Latencies under a fiftieth of the objective move no decision, whatever they are in proportion."""
 NONE_ON_DEMAND = "this version makes no circuits on demand"

@@ -11,9 +11,10 @@ from downburst.model import Feed, Leg, Pin, Plan, Site, Subscription, Transport
 from downburst.settings import Settings
 from downburst_scheduler.calibration import FeedCalibration, Quantiles
 from downburst_scheduler.models.delays import Latencies
+from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.offers import CircuitOffers
 from downburst_scheduler.planner import BY_FIGURES, Because, Decision, Memory, Question, Rules
-from downburst_scheduler.traffic import FeedWindow
+from downburst_scheduler.traffic import Arrivals, FeedWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,10 @@ class FeedState:
     repairs: Repairs = field(default_factory=Repairs)
     calibration: FeedCalibration = field(default_factory=FeedCalibration)
     predicted: Mapping[Transport, Quantiles] = field(default_factory=dict)
-    """What the models say of the arrivals of the window for each transport in use, not calibrated."""
+    """What the models say of the arrivals of the window for each transport in use, not calibrated, without floor."""
+    floor: Floor = field(default_factory=Floor)
+    """Of the machines that the plan in force uses; the last one stands until a newer one is measured."""
+    products_per_s: float = 0.0
     egress_bps: float = 0.0
     """What it takes of the routed port on average."""
     mean_bps: float = 0.0
@@ -132,12 +136,14 @@ class FeedState:
             mistrusted=plan.figures.get("mistrusted") is True,
             circuit_leg=rides.leg if rides else None,
             calibration=FeedCalibration.resumed(plan.figures),
+            floor=Floor.of_figures(plan.figures),
         )
 
-    def decided(self, decision: Decision, mean_bps: float) -> None:
-        """Takes what the decision says of traffic and latencies."""
+    def decided(self, decision: Decision, arrivals: Arrivals) -> None:
+        """Takes what the decision on these arrivals says of traffic and latencies."""
         self.memory = decision.memory
-        self.egress_bps, self.mean_bps = decision.chosen.routed_bps, mean_bps
+        self.egress_bps, self.mean_bps = decision.chosen.routed_bps, arrivals.mean_bps
+        self.products_per_s = len(arrivals.at_s) / arrivals.span_s if arrivals.span_s else 0.0
         by_transport: dict[Transport, list[Latencies]] = {}
         for part in decision.chosen.parts:
             if part.outcome is not None:

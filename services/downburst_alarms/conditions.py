@@ -4,15 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
 from downburst.alarm_settings import AlarmSettings
-from downburst.alarms import AlarmKind, Condition, Objective
+from downburst.alarms import AlarmKind, Condition, Objective, alarm_key
+from downburst.backlog import Backlog
 from downburst.circuits import Circuit, CircuitState
 from downburst.clock import from_us
 from downburst.credentials import Credential
 from downburst.events import SiteProgress
 from downburst.live import Damage, RetentionWarning, SiteSession
 from downburst.model import Feed, LatencyKind, Plan, Site, Subscription
+from downburst.path_facts import GroupTried
 from downburst.sheet import Sheet
 from downburst.supervision import HandlerFault
 from downburst_alarms.gaps import Gaps
@@ -38,7 +41,15 @@ class Situation:
     circuits: Sequence[Circuit] = ()
     plans: Sequence[Plan] = ()
     sessions: Mapping[str, SiteSession] = field(default_factory=dict)
+    groups: Mapping[str, GroupTried] = field(default_factory=dict)
+    """By site, how it went when it was last told to hear a group."""
+    backlogs: Mapping[str, Backlog] = field(default_factory=dict)
+    """By site, what it lacks, where that is known."""
     gaps: Mapping[str, Gaps] = field(default_factory=dict)
+    arrivals_known_to: datetime | None = None
+    """Up to when the node told what came in; None: nothing was told yet."""
+    standing: frozenset[str] = frozenset()
+    """Keys of the alarms that go on."""
     retention: Mapping[str, RetentionWarning] = field(default_factory=dict)
     damages: Mapping[str, Damage] = field(default_factory=dict)
     """By feed, what the reading of its log found last."""
@@ -50,6 +61,8 @@ class Situation:
     """What handlers met of late and did not know."""
     violations: Mapping[str, Violations] = field(default_factory=dict)
     """By site, what it said of late that can't be."""
+    peer_violations: Mapping[str, Violations] = field(default_factory=dict)
+    """The same of LDM peers, by the peer's name or address."""
 
 
 def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]:
@@ -60,6 +73,7 @@ def conditions(situation: Situation, settings: AlarmSettings) -> list[Condition]
         _silences,
         _sites,
         _violations,
+        _peer_violations,
         _credentials,
         _hub_disk,
         _retention,
@@ -121,15 +135,17 @@ def _late(objective: Objective, measured_ms: float, minutes: float, quantile: fl
 
 
 def _silences(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
+    # Of the time that the node did not tell of yet nobody knows whether anything came in.
+    known_to = min(situation.now, situation.arrivals_known_to or situation.now)
     for feed in situation.feeds:
         gaps = situation.gaps.get(feed.name)
-        if gaps is None or gaps.limit_s is None or gaps.p99_s is None:
+        if gaps is None or gaps.limit_s is None or gaps.usual_s is None:
             continue
-        silent_s = gaps.silent_s(situation.now)
+        silent_s = gaps.silent_s(known_to)
         if silent_s > gaps.limit_s:
             sentence = (
                 f"nothing has come into {feed.name} for {_seconds(silent_s)}; "
-                f"99 of 100 of its pauses are shorter than {_seconds(gaps.p99_s)}"
+                f"999 of 1000 of its pauses are not longer than {_seconds(gaps.usual_s)}"
             )
             step = f"look at the source of {feed.name}: does it run, can it reach the hub, is its token still good"
             yield Condition(AlarmKind.SILENCE, sentence, step, feed.name)
@@ -156,7 +172,9 @@ def _away(
     if session is None and all(credential.site != site.name for credential in situation.credentials):
         return
     reason = f": {session.reason}" if session is not None and session.reason else ""
-    sentence = f"{site.name} is not connected since {since:%Y-%m-%d %H:%M:%S} UTC{reason}"
+    backlog = situation.backlogs.get(site.name)
+    lacking = f"; it {backlog.words(situation.now)}" if backlog is not None and backlog.lacks else ""
+    sentence = f"{site.name} is not connected since {since:%Y-%m-%d %H:%M:%S} UTC{reason}{lacking}"
     step = f"look at the receiver's log at {site.organisation or site.name}; it catches up by itself once it is back"
     yield Condition(AlarmKind.SITE_DOWN, sentence, step, site=site.name)
 
@@ -195,12 +213,26 @@ def _connected(
             step = (
                 f"look at the receiver's log and disk at the site, and at its line: downburst sites path {site.name}"
             )
-            yield Condition(AlarmKind.STALLED, sentence, step, progress.feed, site.name)
+            grave = situation.now - since >= LASTING
+            yield Condition(AlarmKind.STALLED, sentence, step, progress.feed, site.name, grave=grave)
+    yield from _group_loss(site, situation)
     offset_us = session.clock_offset_us
     if offset_us is not None and abs(offset_us) > settings.clock_ms * 1000:
         sentence = f"the clock of {site.name} is off by {_ms(offset_us / 1000)}"
         step = "let the site's host follow a time server (chrony); latencies are corrected meanwhile"
         yield Condition(AlarmKind.CLOCK, sentence, step, site=site.name)
+
+
+def _group_loss(site: Site, situation: Situation) -> Iterable[Condition]:
+    """Until the site hears the group again, or the time in which it is told to try again is long over."""
+    tried = situation.groups.get(site.name)
+    if tried is not None and tried.result == "too-slow" and situation.now - tried.at < GROUP_RESTS:
+        sentence = f"{site.name} can't keep up with the group of {tried.feed}: {tried.reason}"
+        step = (
+            f"look for loss on the way to the site (switch, cable, a link that is too slow): downburst sites path "
+            f"{site.name}; it gets its own copies meanwhile, and the group again after 5 minutes at the earliest"
+        )
+        yield Condition(AlarmKind.GROUP_LOSS, sentence, step, tried.feed, site.name)
 
 
 def _heartbeat(site: Site, progress: SiteProgress, now: datetime, settings: AlarmSettings) -> Condition | None:
@@ -234,6 +266,20 @@ def _violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condi
                 "no other site is touched; if it goes on, set the site inactive until it is mended"
             )
             yield Condition(AlarmKind.VIOLATION, sentence, step, site=site.name)
+
+
+def _peer_violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    lately = situation.now - timedelta(seconds=settings.violation_s)
+    known = {site.name for site in situation.sites}
+    worst = sorted(situation.peer_violations.items(), key=lambda one: (one[1].since, one[0]))
+    for peer, said in [one for one in worst if one[1].last_at >= lately][:PEERS_NAMED]:
+        sentence = f"the LDM {peer} says what can't be since {said.since:%Y-%m-%d %H:%M} UTC: {said.sentence}"
+        step = (
+            "look at its program with whoever runs it; its connection ends each time, and nobody else is touched; if "
+            "it goes on, take its source or its accept line off: downburst ldm sources, downburst ldm accepts"
+        )
+        site = said.site if said.site in known else None
+        yield Condition(AlarmKind.PEER_VIOLATION, sentence, step, site=site, subject=peer)
 
 
 def _credentials(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
@@ -270,7 +316,7 @@ def _ending(site: Site, credential: Credential, situation: Situation, settings: 
     else:
         sentence = f"the credential of {site.name} ends in {_days(left)}, and was not replaced"
         step = f"look at the receiver's log: can it write its state directory; if it can't be mended, {token}"
-    yield Condition(AlarmKind.CREDENTIAL, sentence, step, site=site.name)
+    yield Condition(AlarmKind.CREDENTIAL, sentence, step, site=site.name, grave=left <= timedelta(0))
 
 
 def _hub_disk(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
@@ -278,7 +324,9 @@ def _hub_disk(situation: Situation, settings: AlarmSettings) -> Iterable[Conditi
     if free is not None and whole and free < settings.disk_free_share * whole:
         sentence = f"the hub's disk has {free / 1e9:.1f} GB left, {100 * free / whole:.1f} %"
         step = "free space, or keep fewer hours: downburst log advise says what each feed takes"
-        yield Condition(AlarmKind.HUB_DISK, sentence, step)
+        yield Condition(
+            AlarmKind.HUB_DISK, sentence, step, grave=free < FULL_SHARE * settings.disk_free_share * whole
+        )
 
 
 def _retention(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
@@ -303,19 +351,37 @@ def _circuits(situation: Situation, _settings: AlarmSettings) -> Iterable[Condit
 
 
 def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Condition]:
+    """What is far below the objective moves no decision: below its fiftieth both figures count as that."""
+    floors_ms = {feed.name: feed.objective_ms * PREDICTION_FLOOR for feed in situation.feeds}
     for plan in situation.plans:
-        ratio = plan.figures.get("predicted_over_measured")
-        if not isinstance(ratio, float) or 1 / settings.prediction_factor <= ratio <= settings.prediction_factor:
+        predicted_ms, measured_ms, count = (
+            plan.figures.get(name) for name in ("predicted_p99_ms", "measured_p99_ms", "measured_count")
+        )
+        if not (_is_number(predicted_ms) and _is_number(measured_ms) and _is_number(count)):
             continue
-        sentence = f"plans of {plan.feed} predict {ratio:.2g} times the p99 that sites measure"
-        step = f"the feed keeps its transport meanwhile; compare what differs: downburst plans show '{plan.feed}'"
-        yield Condition(AlarmKind.PREDICTION, sentence, step, plan.feed)
+        floor_ms = floors_ms.get(plan.feed, 0.0)
+        if count < settings.objective_products or max(predicted_ms, measured_ms) <= floor_ms:
+            continue
+        apart = max(predicted_ms, floor_ms, LEAST_MS) / max(measured_ms, floor_ms, LEAST_MS)
+        stands = alarm_key(AlarmKind.PREDICTION, plan.feed, None, "") in situation.standing
+        bound = settings.prediction_factor ** (ENDS_WITHIN if stands else 1.0)
+        if not 1 / bound <= apart <= bound:
+            sentence = (
+                f"plans of {plan.feed} predict a p99 of {_ms(predicted_ms)}, and sites measure {_ms(measured_ms)}"
+            )
+            step = f"the feed keeps its transport meanwhile; compare what differs: downburst plans show '{plan.feed}'"
+            yield Condition(AlarmKind.PREDICTION, sentence, step, plan.feed)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _faults(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
     for fault in situation.faults:
-        step = "the hub goes on without it; send the trace in its log to the maintainers of Downburst"
-        yield Condition(AlarmKind.INTERNAL_FAULT, fault.sentence, step, subject=fault.handler)
+        where = f"the {fault.process}" if fault.process else "the hub"
+        step = f"{where} goes on without it; send the trace in its log to the maintainers of Downburst"
+        yield Condition(AlarmKind.INTERNAL_FAULT, fault.sentence, step, subject=fault.place)
 
 
 def _ms(value: float) -> str:
@@ -335,8 +401,21 @@ def _seconds(value: float) -> str:
     return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
 
 
+GROUP_RESTS = timedelta(minutes=6)
+"""A site that was too slow for a group is offered it again after five, by the node; then it is known anew."""
 DAMAGED_STATE = "damaged state"
 """What a site's node says in the place of a rule where its own stored files are damaged."""
 DAMAGE_STANDS = timedelta(hours=48)
 """Each reading of a log names what is damaged still; the default is one a day."""
+PREDICTION_FLOOR = 1 / 50
+"""Of a feed's objective: as the scheduler's reviews have it (`TELLING_SHARE_OF_OBJECTIVE`)."""
+LEAST_MS = 1e-3
+ENDS_WITHIN = 0.8
+"""Exponent of the factor within which an alarm of predictions ends, so that it does not flap around its bound."""
+LASTING = timedelta(minutes=10)
+"""A standstill that lasts as long is no hiccup: the site is as good as down."""
+FULL_SHARE = 0.2
+"""Of the share that has to be free: below it the disk is full in minutes, 1 % by default."""
+PEERS_NAMED = 20
+"""LDM peers with an alarm each at a time: addresses are easy to come by."""
 RESEND_STEP = "a damaged product is handed out no more, and comes again if its source sends it again"

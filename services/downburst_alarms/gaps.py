@@ -7,11 +7,15 @@ from datetime import datetime, timedelta
 
 from downburst.model import TrafficMinute
 
+FEWEST = 100
+"""Gaps below which a feed's habits are not known."""
+
 
 class Gaps:
     """Gaps of one feed, in seconds, and since when it is silent."""
 
-    def __init__(self) -> None:
+    def __init__(self, fewest: int = FEWEST) -> None:
+        self._fewest = fewest
         self._order: deque[float] = deque()
         self._sorted: list[float] = []
         self.last_at: datetime | None = None
@@ -19,7 +23,9 @@ class Gaps:
     def arrived(self, at: datetime) -> None:
         """Something arrived."""
         if self.last_at is not None and at > self.last_at:
-            self._add((at - self.last_at).total_seconds())
+            gap_s, usual_s = (at - self.last_at).total_seconds(), self.usual_s
+            # An outage is no habit: of the next one must be told as early. A new habit is learnt step by step.
+            self._add(gap_s if usual_s is None else min(gap_s, max(SHORTEST_S, FACTOR * usual_s)))
         self.last_at = at if self.last_at is None else max(at, self.last_at)
 
     @property
@@ -28,17 +34,18 @@ class Gaps:
         return len(self._sorted)
 
     @property
-    def p99_s(self) -> float | None:
-        """The silence that 99 of 100 do not exceed; None while too few are known to say."""
-        if self.known < FEWEST:
+    def usual_s(self) -> float | None:
+        """The silence that 999 of 1000 do not exceed, of fewer the longest; None while too few are known to say."""
+        if self.known < self._fewest:
             return None
-        return self._sorted[min(self.known - 1, int(self.known * 0.99))]
+        return self._sorted[min(self.known - 1, int(self.known * 0.999))]
 
     @property
     def limit_s(self) -> float | None:
-        """The silence that is too long: just below twice the p99, but not before some seconds."""
-        p99_s = self.p99_s
-        return None if p99_s is None else max(SHORTEST_S, FACTOR * p99_s)
+        """The silence that is too long: just below twice the usual, or three times where habits are new."""
+        usual_s = self.usual_s
+        factor = FACTOR if self.known >= MANY else FACTOR_OF_FEW
+        return None if usual_s is None else max(SHORTEST_S, factor * usual_s)
 
     def silent_s(self, now: datetime) -> float:
         """Seconds since the last arrival."""
@@ -52,21 +59,25 @@ class Gaps:
             self._sorted.remove(self._order.popleft())
 
 
-def gaps_of_history(minutes: Iterable[TrafficMinute]) -> dict[str, Gaps]:
+def gaps_of_history(minutes: Iterable[TrafficMinute], fewest: int = FEWEST) -> dict[str, Gaps]:
     """What the ledger's minutes say of each feed, for a hub that has just started."""
     found: dict[str, Gaps] = {}
     for one in sorted(minutes, key=lambda it: it.minute):
         if one.products:
             end = _EPOCH + timedelta(minutes=one.minute + 1)
-            found.setdefault(one.feed, Gaps()).arrived(end)
+            found.setdefault(one.feed, Gaps(fewest)).arrived(end)
     return found
 
 
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-FEWEST = 20
-"""Gaps below which a feed's habits are not known."""
+MANY = 1_000
+"""Gaps from which the usual silence is well known."""
 MOST = 5_000
 FACTOR = 1.9
-"""A feed whose source has stopped is noticed within twice its p99 silence."""
+"""A feed whose source has stopped is noticed within twice its usual silence."""
+FACTOR_OF_FEW = 3.0
+"""Of fewer than MANY gaps the usual silence is about their longest. A pause between independent arrivals
+(exponential) exceeds k times the longest of n before it with a chance of k!/n^k, so that a healthy feed rings once
+within the pauses from n on with k!/((k - 1) n^(k - 1)): one in 50 with k = 2 from 100 on, one in 3,300 with k = 3."""
 SHORTEST_S = 10.0
 """Arrivals are told by the second, so shorter silences are not judged."""

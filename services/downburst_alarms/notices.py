@@ -92,6 +92,7 @@ def webhook_body(hub: str, alarm: Alarm) -> Mapping[str, Any]:
         "alarm": alarm.number,
         "state": "firing" if alarm.ended_at is None else "ended",
         "kind": alarm.kind.value,
+        "severity": alarm.severity.value,
         "feed": alarm.feed,
         "site": alarm.site,
         "sentence": alarm.sentence,
@@ -106,6 +107,7 @@ def webhook_body(hub: str, alarm: Alarm) -> Mapping[str, Any]:
 def alertmanager_body(hub: str, alarm: Alarm, now: datetime) -> Mapping[str, Any]:
     """An alert of the Alertmanager's API v2; it ends there by itself unless it is told again."""
     labels = {"alertname": f"Downburst {alarm.kind.value}", "hub": hub, "kind": alarm.kind.value}
+    labels["severity"] = alarm.severity.value
     named = {"feed": alarm.feed, "site": alarm.site, "subject": alarm.subject}
     ends_at = alarm.ended_at or now + timedelta(seconds=ALERTMANAGER_HOLDS_S)
     return {
@@ -129,13 +131,12 @@ def mail(hub: str, alarm: Alarm, receiver: Receiver, settings: AlarmSettings) ->
 
 def headline(hub: str, alarm: Alarm) -> str:
     """One line that says it all."""
-    return f"[{hub}] {'over: ' if alarm.ended_at is not None else ''}{alarm.sentence}"
+    return f"[{hub}] {'over' if alarm.ended_at is not None else alarm.severity.value}: {alarm.sentence}"
 
 
 def _unreached(receiver: Receiver, reason: str) -> Failure:
     return Failure(
-        f"the receiver {receiver.name} can't be told by {receiver.kind.value}: {' '.join(reason.split())[:300]}; "
-        f"try it with `downburst alarms test {receiver.name}`"
+        f"the receiver {receiver.name} can't be told by {receiver.kind.value}: {' '.join(reason.split())[:300]}"
     )
 
 

@@ -1,19 +1,21 @@
-"""What sites said that can't be, by site and bounded: a site that does so may do it a thousand times a minute."""
+"""What sites and LDM peers said that can't be, bounded: who does so may do it a thousand times a minute."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from downburst.events import SiteViolated
+from downburst.events import LdmViolated, SiteViolated
 
 
 @dataclass(frozen=True, slots=True)
 class Violations:
-    """Those of one site, one after the other."""
+    """Those of one site or peer, one after the other."""
 
     since: datetime
     last_at: datetime
     sentence: str
     """The first of them: the others tend to follow from it."""
+    site: str | None = None
+    """Whose LDM a peer is, where that is known."""
 
 
 class ViolationWatch:
@@ -22,21 +24,32 @@ class ViolationWatch:
     def __init__(self, *, watched: timedelta) -> None:
         self._watched = watched
         self._by_site: dict[str, Violations] = {}
+        self._by_peer: dict[str, Violations] = {}
 
-    def seen(self, event: SiteViolated) -> None:
+    def seen(self, event: SiteViolated | LdmViolated) -> None:
         """Takes one in."""
-        known = self._by_site.get(event.site)
-        goes_on = known is not None and event.at - known.last_at < self._watched
-        if known is not None and goes_on:
-            self._by_site[event.site] = replace(known, last_at=max(known.last_at, event.at))
+        if isinstance(event, LdmViolated):
+            self._add(self._by_peer, event.peer, event)
         else:
-            self._by_site[event.site] = Violations(event.at, event.at, event.sentence)
-        while len(self._by_site) > MOST_SITES:
-            del self._by_site[min(self._by_site, key=lambda site: self._by_site[site].last_at)]
+            self._add(self._by_site, event.site, event)
 
     def by_site(self) -> dict[str, Violations]:
-        """All of them."""
+        """Those of sites."""
         return dict(self._by_site)
 
+    def by_peer(self) -> dict[str, Violations]:
+        """Those of LDM peers."""
+        return dict(self._by_peer)
 
-MOST_SITES = 10_000
+    def _add(self, known_by: dict[str, Violations], who: str, event: SiteViolated | LdmViolated) -> None:
+        known = known_by.get(who)
+        goes_on = known is not None and event.at - known.last_at < self._watched
+        if known is not None and goes_on:
+            known_by[who] = replace(known, last_at=max(known.last_at, event.at))
+        else:
+            known_by[who] = Violations(event.at, event.at, event.sentence, event.site)
+        while len(known_by) > MOST_KNOWN:
+            del known_by[min(known_by, key=lambda one: known_by[one].last_at)]
+
+
+MOST_KNOWN = 10_000

@@ -11,13 +11,14 @@ from downburst.alarms import Alarm, AlarmKind, Condition, Receiver, ReceiverKind
 from downburst.bus import Bus
 from downburst.clock import Clock, from_us
 from downburst.errors import DownburstError, Failure
-from downburst.events import SiteViolated, TrafficSeen
+from downburst.events import HandlerFailed, LdmViolated, SiteViolated, TrafficSeen
 from downburst.ledger import Book, Ledger
 from downburst.ledger.latency_selection import Selection
 from downburst.live import LiveState
 from downburst.model import LatencyKind
 from downburst.settings import Settings
 from downburst.supervision import FAULTS, attempt, keep, side_by_side
+from downburst.supervision.elsewhere import FaultsElsewhere
 from downburst_alarms.conditions import Situation, conditions
 from downburst_alarms.gaps import Gaps, gaps_of_history
 from downburst_alarms.notices import Teller
@@ -41,9 +42,11 @@ class AlarmWatch:
         self._say = say
         self._started_at = clock.now()
         self._gaps: dict[str, Gaps] = {}
+        self._arrivals_known_to: datetime | None = None
         self._over_since: dict[str, datetime] = {}
         self._frontiers: dict[tuple[str, str], tuple[int, datetime]] = {}
         self._violations = ViolationWatch(watched=timedelta(seconds=settings.alarms.violation_s))
+        self._elsewhere = FaultsElsewhere()
         self._repeated_at: datetime | None = None
         self._unreached: set[tuple[str | None, str]] = set()
         self._looked_s = self._toured_s = clock.monotonic_s()
@@ -52,12 +55,14 @@ class AlarmWatch:
 
     async def run(self) -> None:
         """Looks for good."""
-        self._gaps = gaps_of_history(await self._ledger.read(lambda book: book.traffic.minutes()))
+        minutes = await self._ledger.read(lambda book: book.traffic.minutes())
+        self._gaps = gaps_of_history(minutes, self._settings.alarms.silence_pauses)
         every_s = self._settings.alarms.look_s
         await side_by_side(
             keep("alarms.traffic", self._follow),
             keep("alarms.look", self.look, every_s=every_s),
             keep("alarms.violations", self._follow_violations),
+            keep("alarms.elsewhere", self._follow_others),
             # Apart, because a receiver that does not answer must not keep anybody from looking.
             keep("alarms.tell", self.tell, every_s=every_s),
         )
@@ -67,14 +72,17 @@ class AlarmWatch:
         now = self._clock.now()
         sentence = f"this is a test of the receiver {receiver.name}; nothing is wrong"
         alarm = Alarm(0, "test", AlarmKind.SITE_DOWN, None, None, "test", sentence, "nothing to do", now)
-        await self._teller.tell(receiver, replace(alarm, ended_at=now), now)
+        try:
+            await self._teller.tell(receiver, replace(alarm, ended_at=now), now)
+        except Failure as error:
+            raise Failure(f"{error.sentence}; correct its address, or mend its server") from error
 
     def seen(self, event: TrafficSeen) -> None:
         """Takes in a second of arrivals."""
-        at = from_us(event.to_us)
+        at = self._arrivals_known_to = from_us(event.to_us)
         for feed in event.feeds:
             if feed.products:
-                self._gaps.setdefault(feed.feed, Gaps()).arrived(at)
+                self._gaps.setdefault(feed.feed, Gaps(self._settings.alarms.silence_pauses)).arrived(at)
 
     async def prove(self) -> None:
         """Raises `Failure` if it is long ago that it was looked, or receivers told."""
@@ -110,16 +118,26 @@ class AlarmWatch:
             repeated = [one for one in receivers if one.kind is ReceiverKind.ALERTMANAGER]
             await self._tell_all(repeated, [alarm for alarm in standing if alarm.told_at is not None], now)
 
-    def violated(self, event: SiteViolated) -> None:
-        """Takes in what a site said that can't be."""
+    def violated(self, event: SiteViolated | LdmViolated) -> None:
+        """Takes in what a site or an LDM peer said that can't be."""
         self._violations.seen(event)
 
     async def _follow_violations(self) -> None:
         # Apart: a site that says a thousand of them pushes nothing else out of a queue.
-        with self._bus.subscribe(SiteViolated, limit=QUEUE) as events:
+        with self._bus.subscribe(SiteViolated, LdmViolated, limit=QUEUE) as events:
             async for event in events:
-                if isinstance(event, SiteViolated):
+                if isinstance(event, SiteViolated | LdmViolated):
                     self.violated(event)
+
+    def failed(self, event: HandlerFailed) -> None:
+        """Takes in what a handler of another process of this hub did not expect."""
+        self._elsewhere.seen(event, self._clock.now())
+
+    async def _follow_others(self) -> None:
+        with self._bus.subscribe(HandlerFailed, limit=QUEUE) as events:
+            async for event in events:
+                if isinstance(event, HandlerFailed):
+                    self.failed(event)
 
     async def _follow(self) -> None:
         with self._bus.subscribe(TrafficSeen, limit=QUEUE) as events:
@@ -147,14 +165,19 @@ class AlarmWatch:
             circuits=book.circuits.begun(),
             plans=book.plans.all_current(),
             sessions=self._live.sessions,
+            backlogs=self._live.backlogs(),
+            groups=self._live.paths.groups(),
             gaps=self._gaps,
+            arrivals_known_to=self._arrivals_known_to,
+            standing=frozenset(alarm.key for alarm in book.alarms.open()),
             retention=self._live.retention_warnings,
             damages=self._live.damages,
             disk_free_bytes=disk.free,
             disk_bytes=disk.total,
             standstills=self._standstills(now),
-            faults=FAULTS.recent(now),
+            faults=[*FAULTS.recent(now), *self._elsewhere.recent(now)],
             violations=self._violations.by_site(),
+            peer_violations=self._violations.by_peer(),
         )
 
     def _standstills(self, now: datetime) -> dict[tuple[str, str], datetime]:
@@ -173,11 +196,14 @@ class AlarmWatch:
     def _keep(self, book: Book, wrong: Mapping[str, Condition], now: datetime) -> None:
         """Begins what is new, keeps the figures of what goes on, and ends what has been over for a while."""
         known = {alarm.key: alarm for alarm in book.alarms.open()}
+        lately = now - timedelta(hours=self._settings.alarms.prediction_again_h)
+        said = book.alarms.keys_begun(AlarmKind.PREDICTION, since=lately)
         for key, condition in wrong.items():
             if key not in known:
-                book.alarms.raise_(condition)
-            elif known[key].sentence != condition.sentence:
-                book.alarms.update(known[key].number, condition)
+                if key not in said:
+                    book.alarms.raise_(condition)
+            elif _has_changed(known[key], condition):
+                book.alarms.update(known[key], condition)
         over = {key: self._over_since.get(key, now) for key in known.keys() - wrong.keys()}
         ended = {key for key, since in over.items() if (now - since) >= self._ends_after}
         if ended:
@@ -220,7 +246,8 @@ class AlarmWatch:
         """Once, until it can be reached."""
         if who not in self._unreached:
             self._unreached.add(who)
-            await self._say(sentence, "correct the receiver's address, or its server")
+            advice = f"correct its address or mend its server, then try it: downburst alarms test {who[1]}"
+            await self._say(sentence, advice if who[0] is None else "correct its address, or mend its server")
 
 
 def _to_tell(book: Book) -> tuple[list[Alarm], list[Receiver], list[Silence], list[Alarm]]:
@@ -231,6 +258,10 @@ def _to_tell(book: Book) -> tuple[list[Alarm], list[Receiver], list[Silence], li
 def _note(book: Book, alarms: list[Alarm]) -> None:
     for alarm in alarms:
         book.alarms.told(alarm)
+
+
+def _has_changed(alarm: Alarm, condition: Condition) -> bool:
+    return alarm.sentence != condition.sentence or condition.severity.rank < alarm.severity.rank
 
 
 def _news(alarm: Alarm) -> tuple[int, bool]:

@@ -7,10 +7,12 @@ from itertools import count
 import pytest
 
 from downburst.bus import Bus, BusSubscription, LocalBus
-from downburst.events import Event, FeedsChanged, PinChanged, PlanMade, SitesChanged
+from downburst.events import Event, FeedsChanged, HandlerFailed, PinChanged, PlanMade, SitesChanged
 from downburst.kafka.bus import KafkaBus
 from downburst.kafka_settings import KafkaSettings
 from downburst.model import Plan
+from downburst.supervision import FAULTS, start
+from downburst.supervision.elsewhere import tell_faults
 from factories import plan, unicast
 from kit.kafka import Kafka, kafka
 
@@ -103,6 +105,26 @@ async def test_the_newest_plan_of_each_feed_is_known(pair: Pair) -> None:
         pair.here.publish(PlanMade(one))
     assert [await heard(every) for _ in made] == [PlanMade(one) for one in made]
     assert pair.there.plans() == [PlanMade(made[2]), PlanMade(made[1])]
+
+
+async def test_a_fault_is_heard_by_the_alarms_of_another_process_once_however_often_it_is_met(pair: Pair) -> None:
+    """Bounded by its teller: a thousand of a handler are one event a minute, with the count."""
+    heard_there = pair.there.subscribe(HandlerFailed, SitesChanged)
+    telling = start("test.telling", tell_faults(pair.here, "scheduler on a"))
+    await asyncio.sleep(0)
+    for _ in range(1_000):
+        FAULTS.caught("scheduler.look", KeyError("x" * 10_000), "a feed")
+    # What the thread of a fault left to the loop goes before what is published now.
+    await asyncio.sleep(0)
+    pair.here.publish(SitesChanged())
+    found = []
+    while (event := await heard(heard_there)) != SitesChanged():
+        found.append(event)
+    telling.cancel()
+    (failed,) = found
+    assert isinstance(failed, HandlerFailed)
+    assert (failed.process, failed.handler, failed.what) == ("scheduler on a", "scheduler.look", "a feed")
+    assert len(failed.error) <= 200
 
 
 async def test_who_opens_a_bus_later_knows_the_plans_in_force(broker: Kafka) -> None:

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import BigInteger, Boolean, Engine, Float, Integer, LargeBinary, MetaData, Table, insert, select, text
 from sqlalchemy.types import JSON
 
-from downburst.alarms import Objective, Receiver, ReceiverKind, Silence
+from downburst.alarms import TOLD_BY_DEFAULT, Objective, Receiver, ReceiverKind, Silence
 from downburst.clock import FakeClock
 from downburst.errors import Failure
 from downburst.ledger import Book, Ledger, standing_of
@@ -130,7 +130,7 @@ MINUTE = 29_000_000
 LIMIT = Limit("NGRID", "^Y", "TEST")
 OBJECTIVE = Objective("NGRID", "a.edu", 900.0, quantile=0.9)
 ANSWERED = Answered("key", "request")
-RECEIVER = Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", owner="a.edu")
+RECEIVER = Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", severities=TOLD_BY_DEFAULT, owner="a.edu")
 
 
 def test_of_two_that_migrate_at_once_one_does_it(empty_url: str) -> None:

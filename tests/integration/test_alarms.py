@@ -55,7 +55,7 @@ def has_counted(hub: RunningHub, products: int) -> bool:
 def test_a_site_that_dies_and_a_source_that_stops_are_told_once(
     starter: Starter, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("SITE_DOWN_S", "2"), ("LOOK_S", "0.5"), ("END_AFTER_S", "1")):
+    for name, value in (("SITE_DOWN_S", "2"), ("LOOK_S", "0.5"), ("END_AFTER_S", "1"), ("SILENCE_PAUSES", "20")):
         monkeypatch.setenv(f"DOWNBURST_ALARMS__{name}", value)
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})

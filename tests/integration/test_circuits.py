@@ -34,8 +34,8 @@ def test_circuits_are_kept_through_a_crash_and_never_active_without_their_far_en
     shown = until("it fails", lambda: failed(hub.ask("GET", f"/v1/circuits/{begun}")))
     assert shown["reason"]
     assert "active" not in [event["state"] for event in shown["events"]]
-    assert hub.command("circuits", "cancel", str(begun)).returncode == 0
-    assert hub.command("circuits", "cancel", str(number)).returncode == 0
+    assert hub.command("circuits", "cancel", str(begun), "--yes").returncode == 0
+    assert hub.command("circuits", "cancel", str(number), "--yes").returncode == 0
     assert hub.ask("GET", f"/v1/circuits/{number}")["state"] == "cancelled"
 
 

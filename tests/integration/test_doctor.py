@@ -1,8 +1,12 @@
 """`downburst doctor` and `watch` on a real machine, beside a running hub."""
 
 import json
+import os
+import signal
 
-from integration.conftest import Starter
+import pytest
+
+from integration.conftest import RunningHub, Starter, until
 
 
 def test_the_machine_is_looked_at_and_products_are_watched(starter: Starter) -> None:
@@ -11,7 +15,7 @@ def test_the_machine_is_looked_at_and_products_are_watched(starter: Starter) -> 
     told = hub.command("doctor", "--data-dir", directory, "--json")
     findings = json.loads(told.stdout)
     assert {one["about"] for one in findings} == {
-        *("system", "clock", "multicast", "buffers", "privileges", "disk", "ports", "versions")
+        *("system", "clock", "multicast", "buffers", "privileges", "disk", "ports", "versions", "probes")
     }
     bad = [one for one in findings if one["state"] == "bad"]
     assert told.returncode == (1 if bad else 0), told.stdout
@@ -30,3 +34,21 @@ def test_the_machine_is_looked_at_and_products_are_watched(starter: Starter) -> 
         ["YAAA85", "KWBH"],
     )
     assert time.endswith("Z")
+
+
+def test_the_probes_of_a_hub_that_runs_are_shown(starter: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = starter.hub()
+    monkeypatch.setenv("DOWNBURST_HTTP", hub.http)
+    passing = {f"{name} passes" for name in ("ledger", "node", "store", "alarms", "event-loop")}
+    until("every probe passes", lambda: probes_of(hub) == passing)
+    os.kill(hub.node_pid(), signal.SIGSTOP)
+    until("the node's probe fails", lambda: any(one.startswith("node fails: ") for one in probes_of(hub)))
+    hub.stop()
+    (nothing,) = probes_of(hub)
+    assert "no hub answers" in nothing
+
+
+def probes_of(hub: RunningHub) -> set[str]:
+    """The sentences of `doctor` about probes."""
+    told = hub.command("doctor", "--data-dir", str(hub.directory), "--json")
+    return {one["sentence"] for one in json.loads(told.stdout) if one["about"] == "probes"}

@@ -122,7 +122,7 @@ def test_refusals_are_told_in_words(hub: HubNode, upstream: Serving) -> None:
     ask(hub, upstream.address)
     assert "ask its administrator for an ALLOW line" in wait_for("why", lambda: sources(hub)[0]["reason"])
     hub.wait_event(event="ldm-source", state="refused")
-    assert any("refuses FEEDME" in event["sentence"] for event in hub.events_named("fault"))
+    hub.wait_told("refuses FEEDME")
 
 
 def test_a_smaller_class_is_taken(hub: HubNode, upstream: Serving) -> None:
@@ -147,7 +147,7 @@ def test_what_no_feed_takes_is_passed_over_and_said(hub: HubNode, upstream: Serv
     ask(hub, upstream.address, feeds="ANY")
     holds(hub, 1)
     assert sources(hub)[0]["passed_over"] == 1
-    assert any("feeds set FEED --ldm-feed-type EXP" in event["sentence"] for event in hub.events_named("fault"))
+    hub.wait_told("feeds set FEED --ldm-feed-type EXP")
 
 
 def test_an_ldm_is_served_by_priority_and_goes_on_where_it_was(hub: HubNode) -> None:
@@ -414,7 +414,7 @@ def test_odd_upstreams_cost_nothing_but_what_they_send(hub: HubNode, upstream: S
     holds(hub, 2)
     assert described(hub, "half")["size"] == 4_000
     assert len(upstream.requests) == 2, "the half product was asked for again"
-    assert any("too large" in event["sentence"] for event in hub.events_named("fault"))
+    hub.wait_told("too large")
 
 
 def test_an_upstream_that_never_agrees_is_left_and_asked_again(hub: HubNode, upstream: Serving) -> None:

@@ -1,6 +1,7 @@
 """A whole hub beside a site that lies: its session ends, an alarm names it, and nobody else notices."""
 
 import json
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,35 @@ def test_finding_02_a_receipt_of_no_clock_costs_no_other_site_its_figures(hub: R
     assert list((hub.directory / "batches").glob("*.bad")) == []
 
 
+def test_what_a_site_says_of_a_feed_that_it_may_not_take_counts_nowhere_and_tells_it_nothing(hub: RunningHub) -> None:
+    hub.ask("POST", "/v1/feeds", 201, json={"feed": "SECRET"})
+    for number in range(1, 4):
+        put(hub, number, feed="SECRET")
+    put(hub, 1)
+    until("the hub knows its feeds", lambda: len(hub.ask("GET", "/v1/status")["feeds"]) == 2)
+    secret = next(int(feed["epoch"]) for feed in hub.ask("GET", "/v1/status")["feeds"] if feed["feed"] == "SECRET")
+    hub.ask("POST", "/v1/sites", 201, json={"site": "liar", "allow": ["NGRID"]})
+    hub.ask("POST", "/v1/sites/liar/subscriptions", 201, json={"feed": "NGRID"})
+    liar = Client(hub.sites).secure()
+    liar.enrol(str(hub.ask("POST", "/v1/sites/liar/tokens", 201)["token"]))
+    epoch = epoch_told_to(liar)
+    now_us = time.time_ns() // 1_000
+    # Stored, live, by unicast; then rejected; then what its log has; last of all a number that the feed did not give.
+    for feed, of, number, outcome in (("SECRET", secret, 1, 0), ("SECRET", secret, 2, 2), ("NGRID", epoch, 1, 0)):
+        stamps = (5, now_us, now_us, now_us, now_us)
+        liar.say(frame(RECEIPTS, [None, [[[feed, of, number], outcome, 0, 1, 0, 2, *stamps, False, None]]]))
+    for feed, of, number in (("SECRET", secret, 2), ("SECRET", secret, 10**9), ("NGRID", epoch, 1)):
+        liar.say(frame(FRONTIER, [feed, of, number, 0, None, None]))
+    until("what it has of its own feed is counted", lambda: stored(hub, "liar") > 0)
+    liar_now = until("and how far it is", lambda: settled_site(hub, "liar", "NGRID", 1))
+    assert {feed["feed"] for feed in liar_now["feeds"]} == {"NGRID"}, liar_now
+    assert liar_now["stored"] == 1, liar_now
+    assert liar_now["connected"], "a number of a feed that it may not take is judged"
+    assert hub.ask("GET", "/v1/deliveries", params={"feed": "SECRET"})["items"] == []
+    assert alarms(hub, "liar") == []
+    liar.close()
+
+
 def test_finding_01_a_batch_that_lies_there_from_before_stops_no_start(starter: Starter) -> None:
     hub = starter.hub()
     hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
@@ -106,8 +136,15 @@ def refusal(client: Client) -> str:
     return next(str(body[1]) for kind, body in client.frames() if kind == REFUSED)
 
 
-def put(hub: RunningHub, number: int) -> None:
-    hub.ask("PUT", f"/v1/feeds/NGRID/products/{number}", 201, content=str(number).encode())
+def settled_site(hub: RunningHub, name: str, feed: str, settled_to: int) -> dict[str, Any] | None:
+    """The site as the overview shows it, once it is so far in the feed."""
+    shown: list[dict[str, Any]] = hub.ask("GET", "/v1/overview")["sites"]
+    site = next(one for one in shown if one["site"] == name)
+    return site if any((one["feed"], one["settled_to"]) == (feed, settled_to) for one in site["feeds"]) else None
+
+
+def put(hub: RunningHub, number: int, *, feed: str = "NGRID") -> None:
+    hub.ask("PUT", f"/v1/feeds/{feed}/products/{number}", 201, content=str(number).encode())
 
 
 def stored(hub: RunningHub, site: str) -> int:

@@ -1,6 +1,9 @@
 """An unknown error is thrown into each handler that the code names: the hub goes on, and raises an alarm."""
 
 import asyncio
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,23 +20,8 @@ from downburst.model import Feed
 from downburst.settings import Settings, WatchRule, WatchSettings
 from downburst.supervision import FAULTS, tasks
 from downburst.wiring import Hub
-from kit.handlers import HANDLERS
-
-ELSEWHERE = {
-    "apart.": "a process of its own, which needs servers",
-    "fleet.": "a process of its own, which needs servers",
-    "kafka.": "needs brokers",
-    "sender.": "a process of its own, which needs servers",
-    "placement.": "needs a ledger in PostgreSQL",
-    "agent.neighbours": "needs feeds on Kafka",
-    "agent.elsewhere": "needs feeds on Kafka",
-    "hub.placement": "needs feeds on Kafka",
-    "hub.receipts-of-senders": "needs feeds on Kafka",
-    "circuits.work": "needs a circuit; tests/unit/circuits/test_keeper.py throws into it",
-}
-"""Handlers that a hub on one machine does not enter, and why."""
-ENTERED = frozenset({"attempt", "attempt_now", "keep", "call", "start_thread"})
-
+from kit import planted
+from kit.handler_outcomes import outcomes
 
 ANSWERS = frozenset({"node.line", "node.event"})
 
@@ -45,7 +33,7 @@ class Planted(Exception):
 async def test_no_handler_lets_an_unknown_error_stop_more_than_one_thing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = {name for name, ways in HANDLERS.items() if ways & ENTERED and not name.startswith(tuple(ELSEWHERE))}
+    wanted = set(outcomes().of("hub", "goes on") - outcomes().alone.keys())
     # A first start that the node does not answer is refused with a sentence, as it should be.
     armed, entered_again, enter = wanted - ANSWERS, set[str](), tasks._enter
 
@@ -77,6 +65,29 @@ async def test_no_handler_lets_an_unknown_error_stop_more_than_one_thing(
         stop.set()
         await asyncio.wait_for(running, 30)
     _print(wanted)
+
+
+@pytest.mark.parametrize("task", sorted(outcomes().of("hub", "ends")))
+def test_a_hub_whose_own_task_fails_ends_with_that_error(task: str, tmp_path: Path) -> None:
+    """systemd, a container engine or Kubernetes starts it again."""
+    notes = tmp_path / "planted"
+    notes.mkdir()
+    (notes / "hub.json").write_text(json.dumps({"at_once": [], "later": [], "tasks": [task]}))
+    settings = _settings(tmp_path)
+    argv = [*planted_command(), "hub", "--data-dir", str(tmp_path / "hub"), "--http", "127.0.0.1:0"]
+    environment = os.environ | {"DOWNBURST_NODE": str(settings.node), "PLANTED": str(notes)}
+    ended = subprocess.run(
+        [*argv, "--sites", "127.0.0.1:0"], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode != 0, ended.stderr
+    assert (notes / "hub.thrown").read_text().split() == [task]
+    assert f"{task} met an error that it does not know" in ended.stderr + ended.stdout
+    print(f"{task:28} ends with exit code {ended.returncode}")
+
+
+def planted_command() -> tuple[str, ...]:
+    """`downburst`, with errors planted."""
+    return sys.executable, planted.__file__, str(Path(sys.executable).parent / "downburst")
 
 
 async def _without_alarm(hub: Hub, wanted: set[str]) -> set[str]:
@@ -120,9 +131,5 @@ def _settings(directory: Path) -> Settings:
 
 def _print(wanted: set[str]) -> None:
     by_handler = {fault.handler: fault for fault in FAULTS.all()}
-    for name in sorted(HANDLERS):
-        if name in wanted:
-            print(f"{name:28} set aside, counted {by_handler[name].count}, alarm")
-        else:
-            reasons = (why for begin, why in ELSEWHERE.items() if name.startswith(begin))
-            print(f"{name:28} not thrown into: {next(reasons, 'its caller waits for it')}")
+    for name in sorted(wanted):
+        print(f"{name:28} set aside, counted {by_handler[name].count}, alarm")

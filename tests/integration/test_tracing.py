@@ -6,6 +6,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from integration.conftest import RunningHub, Starter, until
 
 
@@ -118,3 +120,75 @@ def _file_names_lead_back(starter: Starter, hub: RunningHub) -> None:
     (name,) = until("the file stands", lambda: list(starter.received("here")))
     found = hub.ask("GET", "/v1/products/trace", params={"product": str(Path("/somewhere/received") / name)})
     assert (found["read_as"], found["products"][0]["product_id"]) == ("file", "nam.grib2")
+
+
+PRODUCTS = 91
+
+
+def test_every_product_is_traced_to_its_file_however_late_that_stood(starter: Starter) -> None:
+    hub = starter.hub()
+    hub.ask("POST", "/v1/feeds", 201, json={"feed": "NGRID"})
+    token = _site(hub, "here")
+    site = starter.receiver(hub, "here", token)
+    until("the site is connected", lambda: _connected(hub, "here"))
+    ids = [f"product {number}" for number in range(PRODUCTS)]
+    for product in ids:
+        _put(hub, product, product.encode())
+    _all_traced(hub, ids)
+    # A file where the feed's directory should be: no product gets its file until it is gone.
+    obstacle = starter.home / "sites" / "here" / "received" / "NGRID"
+    written = {path.name for path in obstacle.iterdir()}
+    assert len(written) == PRODUCTS
+    obstacle.rename(obstacle.with_name("put aside"))
+    obstacle.touch()
+    for product in ("held up 1", "held up 2"):
+        _put(hub, product, b"content")
+        unreported = _unreported(hub, product)
+        step = "nothing to do; look again in some seconds"
+        assert (unreported["next_action"], unreported["cause"]) == (step, None), "it is not known to be missing"
+    obstacle.unlink()
+    _all_traced(hub, ["held up 1", "held up 2"])
+    # A receiver that ends between the receipt and the file reports the file when it is back.
+    obstacle.rename(obstacle.with_name("put aside too"))
+    obstacle.touch()
+    _put(hub, "held up 3", b"content")
+    _unreported(hub, "held up 3")
+    site.send_signal(signal.SIGKILL)
+    site.wait(20)
+    obstacle.unlink()
+    starter.receiver(hub, "here", token)
+    _all_traced(hub, ["held up 3"])
+    # What local software removes was written all the same.
+    for path in obstacle.iterdir():
+        path.unlink()
+    _all_traced(hub, [*ids, "held up 1", "held up 2", "held up 3"])
+
+
+def _unreported(hub: RunningHub, product: str) -> dict[str, Any]:
+    """What is said of a product whose receipt came without its file."""
+
+    def there() -> dict[str, Any] | None:
+        delivery = _states(hub, product)["here"]
+        said = "its file is not yet reported (normally within 2.0 s)" in delivery["reason"]
+        return delivery if said else None
+
+    return until(f"the receipt of {product}", there)
+
+
+def _all_traced(hub: RunningHub, products: list[str]) -> None:
+    """Waits until each of them has the time at which its file stood."""
+    missing = set(products)
+
+    def traced() -> bool:
+        for product in sorted(missing):
+            delivery = _states(hub, product)["here"]
+            stages = {stage["stage"]: stage["ms"] for stage in delivery["timing"]["stages"]}
+            if delivery["state"] == "stored" and stages.get("action") is not None:
+                assert "not yet reported" not in delivery["reason"]
+                missing.discard(product)
+        return not missing
+
+    try:
+        until("all files are reported", traced)
+    except AssertionError:
+        pytest.fail(f"{len(missing)} of {len(products)} lack their file: {_states(hub, min(missing))['here']}")

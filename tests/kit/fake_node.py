@@ -1,7 +1,8 @@
 """A node that speaks the lines and keeps everything in memory: for unit tests of those who speak with a node.
 
-Run as a program it reads jobs on stdin, as the real one does. `emit` makes it say an event, `die` makes it end at
-once and `hush` makes it leave the next jobs unanswered; the real node has none of these three.
+Run as a program it reads jobs on stdin, as the real one does. `emit` makes it say an event, `scrawl` something that
+is no line, `die` makes it end at once, `hush` leave the next jobs unanswered; the real node has none of these. With
+`--talkative` it says an event after each answer.
 """
 
 import json
@@ -66,6 +67,12 @@ class FakeNode:
     def _ca(self) -> str:
         return sha256(b"fake").hexdigest()
 
+    def _sender_key(self, _job: Line) -> Line:
+        return {"public_key": "fake-key"}
+
+    def _certify(self, _job: Line) -> Line:
+        return {"certificate": "fake-certificate", "authority": "fake-authority"}
+
     def _upstreams(self, job: Line) -> Line:
         if any(self._ca() in one["token"] for one in job["upstreams"]):
             raise RefusedJob("bad-request", "the upstream is this hub itself; use a token of the other hub")
@@ -112,6 +119,22 @@ class FakeNode:
         now = time_ns() // 1000
         stamps = {"stored_us": now, "created_us": job["created_us"] or now}
         return {"sequence": len(kept), "epoch": EPOCH, "size": len(content), "digest": digest, **stamps}
+
+    def _logs(self, _: Line) -> Line:
+        held = {name: len(self.products.get(name, [])) for name in self.feeds}
+        feeds = [
+            {"feed": name, "products": products, "bytes": 2000 * products, "ceiling_bytes": 10_000_000_000}
+            | {"oldest_stored_us": PRODUCT_STORED_US if products else None}
+            for name, products in held.items()
+        ]
+        return {"feeds": feeds}
+
+    def _prove(self, job: Line) -> Line:
+        path = Path(job["path"])
+        content = path.read_bytes()
+        self._check_digest(job["digest"], content)
+        path.unlink()
+        return {"sequence": 1, "size": len(content), "digest": blake3(content).hexdigest(), "kept": 1}
 
     def _deliveries(self, job: Line) -> Line:
         listed = enumerate(self.products.get(job["feed"], []), start=1)
@@ -249,13 +272,18 @@ def main() -> None:
         if job["do"] == "die":
             print("the fake node was told to die", file=sys.stderr, flush=True)
             sys.exit(job.get("code", 3))
+        if job["do"] == "scrawl":
+            stream = sys.stderr if job["aloud"] else sys.stdout
+            print(job["text"] * job["times"], file=stream, flush=True)
         if job["do"] == "emit":
             node.circuits_up |= {job["line"]["lease"]} if job["line"].get("state") == "up" else set()
             _say(job["line"])
         hushed = hushed or job["do"] == "hush"
         if not hushed:
-            answer = {"ok": True} if job["do"] == "emit" else node.answer(job)
+            answer = {"ok": True} if job["do"] in ("emit", "scrawl") else node.answer(job)
             _say({"answer": job["id"], **answer})
+            if "--talkative" in sys.argv:
+                _say({"event": "small-talk"})
         if job["do"] == "stop":
             return
 

@@ -236,6 +236,12 @@ class HubNode:
         """All events of this name so far."""
         return [event for event in list(self.events) if event["event"] == name]
 
+    def wait_told(self, words: str) -> None:
+        """Waits until a fault has these words: the node counts first, and reports then."""
+        wait_for(
+            f"a fault about {words!r}", lambda: any(words in one["sentence"] for one in self.events_named("fault"))
+        )
+
     def wait_connected(self, *sites: str) -> None:
         """Waits until all these sites have a session."""
 

@@ -8,15 +8,16 @@ made from it
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 Place = Literal["hub", "site"]
+PLACES: tuple[Place, ...] = ("hub", "site")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoredFile:
     """One kind of file. `paths` are `hub:PATTERN` or `site:PATTERN`, relative to the directory of the hub or site."""
 
@@ -28,6 +29,9 @@ class StoredFile:
     power: str
     checksum: str
     damaged: str
+    outcomes: Mapping[str, str]
+    """By what happens to it (`flipped`, `cut`, `emptied`, `removed`, `scrambled`, else `any`): `healthy`, `rebuilt`,
+    `reported` or `refused`; or `elsewhere`: why the scene of these tests has no such file."""
     tests: tuple[str, ...]
     """FILE::NAME of tests that show the promises."""
 
@@ -63,7 +67,8 @@ def markdown() -> str:
     for entry in stored_files():
         paths = "<br>".join(f"`{path}`" for path in entry.paths)
         tests = "<br>".join(f"`{test.split('::')[1]}`" for test in entry.tests) or "-"
-        columns = (paths, entry.holds, entry.kill, entry.power, entry.checksum, entry.damaged, tests)
+        outcomes = "<br>".join(f"{injury}: {outcome}" for injury, outcome in entry.outcomes.items())
+        columns = (paths, entry.holds, entry.kill, entry.power, entry.checksum, entry.damaged, outcomes, tests)
         rows.append(" | ".join(columns))
     return "".join(f"| {row} |\n" for row in rows)
 
@@ -78,5 +83,5 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 CATALOGUE = Path(__file__).parents[1] / "golden" / "files.json"
-HEADINGS = ("file", "holds", "after `kill -9`", "after a power cut", "checksum", "damaged", "test")
+HEADINGS = ("file", "holds", "after `kill -9`", "after a power cut", "checksum", "damaged", "a start", "test")
 _REGEXES: dict[str, re.Pattern[str]] = {}

@@ -42,17 +42,21 @@ class WholeHub:
 
     def start(self, seconds: float = 60.0) -> Self:
         """Starts the process until it stays: what an earlier one left needs a moment to let go of ports and logs."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        settings = self.directory / "settings.toml"
-        settings.write_text(
-            _SETTINGS.format(
-                hub=self, data_dir=self.directory / "data", node=node_binary(), network=self.multicast_network
-            )
-        )
+        settings = self.write_settings()
         give_up = time.monotonic() + seconds
         while not self._comes_up(settings):
             assert time.monotonic() < give_up, f"the hub does not start again\n{self.log()[-4000:]}"
         return self
+
+    def write_settings(self) -> Path:
+        """Writes the file that its process is started with."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        settings = self.directory / "settings.toml"
+        data_dir = self.directory / "data"
+        settings.write_text(
+            _SETTINGS.format(hub=self, data_dir=data_dir, node=node_binary(), network=self.multicast_network)
+        )
+        return settings
 
     def ask(self, method: str, path: str, **request: Any) -> Any:
         """Asks the api; an answer that is no success fails."""

@@ -86,7 +86,25 @@ def test_a_receiver_is_made_tested_and_removed(
     form.get_by_role("button", name="Add").click()
     expect(receivers.get_by_role("alert")).to_contain_text("chat")
     receivers.get_by_role("button", name="Remove chat").click()
-    expect(listed).to_have_text("Nobody.")
+    expect(listed).to_have_text("None.")
+
+
+def test_silencing_one_alarm_leaves_the_others_loud_and_names_end_and_author(hub: Hub, operators: Page) -> None:
+    hub.post("sites", site="ucar.edu", allow=["NGRID"])
+    hub.post("sites/ucar.edu/subscriptions", feed="NGRID")
+    operators.goto(hub.url)
+    faults = operators.get_by_test_id("faults")
+    expect(faults.get_by_role("heading")).to_contain_text("What is wrong: 2 information")
+    faults.get_by_role("listitem").filter(has_text="ucar.edu").get_by_role("button").click()
+    expect(faults.get_by_role("heading")).to_contain_text("1 information; 1 silenced")
+    (made,) = hub.client.get("/v1/silences").json()
+    assert (made["kind"], made["site"]) == ("site-down", "ucar.edu")
+    faults.get_by_text("1 silenced", exact=True).click()
+    expect(faults.get_by_role("group")).to_contain_text(f"UTC by {made['by']}")
+    expect(faults).not_to_contain_text("aintenance")
+    no_serious_finding(operators)
+    operators.reload()
+    expect(faults.get_by_role("heading")).to_contain_text("1 information; 1 silenced")
 
 
 def test_a_silence_begins_now_or_later_and_is_ended(hub: Hub, operators: Page) -> None:
@@ -98,7 +116,7 @@ def test_a_silence_begins_now_or_later_and_is_ended(hub: Hub, operators: Page) -
     form.get_by_role("combobox", name="Lasts").select_option("1 day")
     form.get_by_role("combobox", name="Of alarms").select_option("clock")
     form.get_by_role("textbox", name="Of the site").fill("unl.edu")
-    form.get_by_role("button", name="Tell nobody").click()
+    form.get_by_role("button", name="Create silence").click()
     ahead = silences.get_by_role("listitem")
     day_after = tomorrow + timedelta(days=1)
     window = f"{tomorrow:%Y-%m-%d %H:%M} to {day_after:%Y-%m-%d %H:%M}"

@@ -11,6 +11,7 @@ import pytest
 
 from integration.conftest import DOWNBURST, RunningHub, Starter, until
 from kit.capabilities import needs
+from kit.node import HubNode, SiteNode
 
 pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.beside]
 DISK_BYTES = 40_000_000
@@ -102,6 +103,17 @@ def test_finding_15_a_hub_starts_on_a_full_disk_and_reports_it(
     (small_disk / "filler").unlink()
     assert put(again, "afterwards", b"x" * 1000) == 201
     until("health is good again", lambda: again.client.get("/healthz").is_success)
+
+
+def test_a_receiver_whose_log_can_not_be_written_goes_on(node: HubNode, tmp_path: Path) -> None:
+    node.feed("NGRID")
+    site = SiteNode(tmp_path / "one", node.address, prefix=["sh", "-c", 'exec "$@" 2> /dev/full', "sh"])
+    node.site("one", {"feed": "NGRID", "pattern": ".*", "not_pattern": None}, token_file=site.token_file)
+    site.start()
+    node.wait_connected("one")
+    node.put("NGRID", "a", b"content")
+    assert len(site.wait_received(1)) == 1
+    assert site.stop() == 0
 
 
 def fill(hub: RunningHub) -> tuple[list[bytes], dict[str, object]]:

@@ -1,15 +1,22 @@
-"""`/healthz` names what does not work; `/readyz` says whether products go on, `/livez` that somebody answers."""
+"""`/healthz` names what does not work; `/readyz` says whether products go on, `/livez` that somebody answers.
+
+The hub is the real one, started by a program that shortens its patience: what is proven takes as many rounds of
+probes, and each of them a fifth of the time.
+"""
 
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from integration.conftest import RunningHub, Starter, until
+from kit.capabilities import needs
+from kit.read_only import OWN_MOUNTS, read_only
 
 pytestmark = [pytest.mark.system, pytest.mark.beside]
 
@@ -22,8 +29,12 @@ def starter(tmp_path: Path) -> Iterator[Starter]:
 
 @pytest.fixture
 def hub(starter: Starter) -> RunningHub:
-    running = starter.hub()
-    until("every probe passes", lambda: running.client.get("/healthz").is_success)
+    return started(starter)
+
+
+def started(starter: Starter, prefix: Sequence[str] = ()) -> RunningHub:
+    running = starter.hub(command=[*prefix, sys.executable, "-c", IMPATIENT])
+    until("every probe passes", lambda: _is_well(running))
     return running
 
 
@@ -39,8 +50,9 @@ def failing(hub: RunningHub, path: str = "/healthz") -> set[str]:
 def test_finding_14_health_names_a_node_that_was_stopped_and_the_hub_starts_another(hub: RunningHub) -> None:
     stopped = hub.node_pid()
     os.kill(stopped, signal.SIGSTOP)
-    until("health names the node", lambda: failing(hub) == {"node"}, patience_s=60)
-    assert failing(hub, "/readyz") == {"node"}
+    until("health names the node", lambda: failing(hub) == {"node", "store"}, patience_s=60)
+    assert failing(hub, "/readyz") == {"node", "store"}
+    assert said(hub, "store").startswith("node: "), "where the product got no further"
     assert hub.client.get("/livez").is_success
     until("another node answers", lambda: _is_well(hub) and hub.node_pid() != stopped, patience_s=150)
 
@@ -54,5 +66,46 @@ def test_finding_14_health_names_a_ledger_that_is_locked(hub: RunningHub) -> Non
     until("every probe passes again", lambda: _is_well(hub), patience_s=90)
 
 
+@pytest.mark.root
+def test_health_names_the_step_at_which_a_product_gets_no_further(starter: Starter) -> None:
+    needs("root")
+    hub = started(starter, OWN_MOUNTS)
+    log = hub.directory / "node" / "log"
+    with read_only(hub.process.pid, log):
+        until("health names the log", lambda: failing(hub) == {"store"})
+        assert failing(hub, "/readyz") == {"store"}
+        assert said(hub, "store").startswith("append: ")
+        assert "is read-only" in said(hub, "store")
+    until("every probe passes again", lambda: _is_well(hub))
+    with read_only(hub.process.pid, hub.directory / "spool"):
+        until("health names the spool", lambda: said(hub, "store").startswith("spool: "))
+    until("every probe passes again", lambda: _is_well(hub))
+    spoil(sorted((log / ".probe").glob("*.segment"))[-2])
+    until("health names the product", lambda: said(hub, "store").startswith("read-back: product "))
+    assert hub.ask("GET", "/v1/feeds") == [], "nobody sees the feed of the probe"
+    assert [feed["feed"] for feed in hub.ask("GET", "/v1/status")["feeds"]] == []
+
+
+def said(hub: RunningHub, probe: str) -> str:
+    return str(hub.ask("GET", "/v1/status")["probes"][probe])
+
+
+def spoil(segment: Path) -> None:
+    """Turns bytes in the middle of a product, in their place: nobody may shorten a file that is mapped."""
+    with segment.open("r+b") as file:
+        file.seek(2048)
+        bytes_there = file.read(64)
+        file.seek(2048)
+        file.write(bytes(byte ^ 255 for byte in bytes_there))
+
+
 def _is_well(hub: RunningHub) -> bool:
     return hub.client.get("/healthz").is_success
+
+
+IMPATIENT = """
+import downburst.supervision.probes as probes, downburst.wiring as wiring, downburst_worker.asking as asking
+probes.EVERY_S, probes.LIMIT_S, asking.PROOF_S, wiring.HUNG_S = 1.0, 4.0, 3.0, 12.0
+from downburst.cli import main
+main()
+"""

@@ -12,8 +12,8 @@ from kit.siege.story import fresh_seed
 
 pytestmark = [pytest.mark.system, pytest.mark.beside]
 FEW = 300
-ARENAS_BYTES = 48 << 20
-"""Without any hostile session a hub of this size takes 5 MB more in a minute."""
+BEYOND_A_TENTH_BYTES = {"the hub": 0, "its node": 32 << 20}
+"""What 100,000 sessions leave in the node: 26 MB were seen, and 20 MB where its threads share two arenas."""
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ def withstand(siege: Siege, many: int) -> None:
 
 
 def assert_memory_stays(siege: Siege, many: int) -> None:
-    """Within a tenth of what it was after a hundred sessions, or what the allocator's arenas need."""
+    """Within a tenth of what it was after a hundred sessions; the node misses that by what is allowed above."""
     if many < 1_000:
         return
     for name, (before, after) in siege.memory.items():
-        allowed = before + max(before * 0.1, ARENAS_BYTES)
+        allowed = before + max(before * 0.1, BEYOND_A_TENTH_BYTES[name])
         assert after <= allowed, f"{name} had {before} bytes after 100 sessions, and {after} at the end"
 
 

@@ -184,9 +184,9 @@ def test_what_is_published_needs_no_login_and_the_rest_does(hub: Hub, page: Page
     expect(page.get_by_test_id("tree")).to_contain_text("unl.edu")
     assert "secret@" not in page.content()
     page.goto(f"{hub.url}#/users")
-    expect(page.get_by_role("heading", name="Latency")).to_be_visible()
+    expect(page.get_by_role("heading", name="No such page")).to_be_visible()
     pages.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Sign in at hub")).to_be_visible()
+    expect(page.get_by_role("heading", name="Sign in to hub")).to_be_visible()
 
 
 def test_the_apis_own_page_is_served_from_here_alone(hub: Hub, page: Page) -> None:

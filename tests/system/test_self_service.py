@@ -88,7 +88,7 @@ def _is_approved(operators: Page) -> None:
     expect(request).to_contain_text("ops@unl.edu")
     no_serious_finding(operators)
     request.get_by_role("button", name="Approve").click()
-    expect(operators.get_by_text("Nobody waits for an answer.")).to_be_visible()
+    expect(operators.get_by_text("No pending requests.")).to_be_visible()
 
 
 def _signs_in(page: Page) -> None:
@@ -168,12 +168,12 @@ def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
     go(page, "Alarms")
     windows = page.get_by_test_id("silences")
     windows.get_by_role("textbox", name="Reason").fill("new disk")
-    windows.get_by_role("button", name="Tell nobody").click()
+    windows.get_by_role("button", name="Schedule maintenance").click()
     expect(windows.get_by_role("listitem")).to_contain_text("new disk, by admin@unl.edu")
     overview = hub.client.get("/v1/overview").json()
     assert overview["sites"][0]["maintenance"]["reason"] == "new disk"
     windows.get_by_role("button", name="End").click()
-    expect(windows.get_by_role("listitem")).to_have_text("Nobody works there, and no window lies ahead.")
+    expect(windows.get_by_role("listitem")).to_have_text("No maintenance scheduled.")
     receivers = page.get_by_test_id("alarm-receivers")
     form = receivers.get_by_role("form", name="A receiver of alarms")
     form.get_by_role("textbox", name="Name").fill("us")
@@ -226,6 +226,7 @@ def _silences_an_alarm(hub: Hub, operators: Page) -> None:
     alarm = operators.get_by_test_id("alarms").get_by_role("listitem").filter(has_text="NGRID reaches unl.edu late")
     expect(alarm).to_contain_text("objective 0.1 ms")
     alarm.get_by_role("button", name="Silence it for an hour").click()
+    operators.get_by_test_id("alarms").locator("summary").click()
     expect(alarm).to_contain_text("silenced until")
     silence = operators.get_by_test_id("silences").get_by_role("listitem")
     expect(silence).to_contain_text("objective alarms of NGRID at unl.edu")
@@ -253,6 +254,6 @@ def _revokes_the_site(operators: Page) -> None:
     dialog.get_by_role("button", name="Revoke all").click()
     expect(receivers).to_contain_text("revoked")
     go(operators, "Now")
-    operators.get_by_role("button", name="Silence unl.edu for an hour").click()
-    expect(operators.get_by_text("Nobody is told of unl.edu for an hour.")).to_be_visible()
+    operators.get_by_role("button", name=re.compile("^Silence it for an hour ?: unl.edu: away since")).click()
+    expect(operators.get_by_text("Silenced for an hour: unl.edu: away since")).to_be_visible()
     no_serious_finding(operators)

@@ -29,7 +29,7 @@ def test_the_first_administrator_comes_in_invites_an_operator_and_sees_what_was_
     hub: Hub, page: Page, browser: Browser
 ) -> None:
     page.goto(hub.url)
-    expect(page.get_by_role("heading", name="Sign in at hub")).to_be_visible()
+    expect(page.get_by_role("heading", name="Sign in to hub")).to_be_visible()
     no_serious_finding(page)
     page.goto(hub.first_link)
     expect(page.get_by_role("heading", name="Make the first administrator of hub")).to_be_visible()
@@ -59,7 +59,7 @@ def test_the_first_administrator_comes_in_invites_an_operator_and_sees_what_was_
     no_serious_finding(page)
 
     hub.client.delete("/v1/users/anna")
-    expect(annas.get_by_role("heading", name="Sign in at hub")).to_be_visible()
+    expect(annas.get_by_role("heading", name="Sign in to hub")).to_be_visible()
 
 
 def test_a_wrong_password_is_said_and_a_right_one_stays_until_signing_out(hub: Hub, page: Page) -> None:

@@ -11,11 +11,10 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from socket import gethostname
 from typing import TypeVar, cast
 
 from downburst.bounds import SetAside, sentence
@@ -39,10 +38,10 @@ from downburst.events import (
 )
 from downburst.ledger import Book, Ledger
 from downburst.live import Damage, LiveState
-from downburst.model import Fault, Head, Plan, Transport
-from downburst.settings import Settings
+from downburst.model import Fault, Head, Plan, Settled, Transport
+from downburst.settings import Settings, split_address
 from downburst.supervision import attempt, keep, start
-from downburst_worker import circuit_lines, lines
+from downburst_worker import backlog_lines, circuit_lines, lines
 from downburst_worker.accounts import LegAccounts
 from downburst_worker.asking import Asking
 from downburst_worker.binary import find_node, find_node_for_kafka
@@ -53,6 +52,7 @@ from downburst_worker.enrolment import Enrolment
 from downburst_worker.neighbours import Neighbours, Seat
 from downburst_worker.node import Line, NodeProcess
 from downburst_worker.reference_clock import ReferenceClock
+from downburst_worker.starting import start_job
 from downburst_worker.violations import ViolationDesk
 
 T = TypeVar("T")
@@ -101,6 +101,7 @@ class Agent(Asking):
         self._missed = False
         """Something changed and could not be looked up, because the ledger was away."""
         self._ending = asyncio.Event()
+        self._batch_waits = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._node = NodeProcess(
             argv or (str(_program(settings)), "hub"),
@@ -140,6 +141,7 @@ class Agent(Asking):
     async def stop(self) -> None:
         """Stops the node cleanly and waits until it is gone."""
         self._ending.set()
+        self._batch_waits.set()
         for task in self._tasks:
             # What waits for the ledger is brought in; it ends by itself.
             if task.get_name() != CATCHING_UP:
@@ -192,20 +194,19 @@ class Agent(Asking):
             return tuple(answer.get("addresses", ()))
 
     async def _make_ready(self) -> None:
-        listen = [self._settings.sites]
-        job = self._start_job()
+        job = start_job(self._settings, sends=self._seat is not None)
         if self._seat is not None:
             job["sender"] = await self._neighbours.certified(self._node.request, job["data_dir"])
         if self._settings.kafka.products != "here":
             with suppress(LedgerAway):
                 await self._neighbours.look()
-        answer = await self._node.request("start", **job, listen=listen)
+        answer = await self._start_node(job)
         self._reference.again()
         self.ca_sha256 = answer["ca_sha256"]
         self.sites_address = tuple(answer["sites_address"])
         self.version = answer["version"]
         await self._apply_feeds()
-        await self._apply_sites()
+        await self._apply_sites(await self._look_up("positions", lambda book: book.settled.all()))
         await self._apply_plans()
         if self._seat is None:
             await self._apply_upstreams()
@@ -213,26 +214,15 @@ class Agent(Asking):
         self._say(NodeChanged(self._clock.now(), running=True, restarts=self.restarts))
         self._books.look_for_batches()
 
-    def _start_job(self) -> Line:
-        settings = self._settings
-        for directory in (settings.node_dir, settings.batch_dir):
-            directory.mkdir(parents=True, exist_ok=True)
-        return {
-            "name": settings.name,
-            "data_dir": str(settings.node_dir),
-            "origin": settings.origin or gethostname(),
-            "multicast_interface": settings.multicast.interface,
-            "batch_dir": str(settings.batch_dir),
-            "batch_seconds": settings.batch_seconds,
-            "tcp_congestion": settings.tcp_congestion,
-            "data_connections": settings.data_connections,
-            "receipt_hours": settings.receipt_hours,
-            "receipt_bytes": settings.receipt_bytes,
-            "scrub_bytes_per_second": settings.scrub_bytes_per_second,
-            "scrub_hours": settings.scrub_hours,
-            "shared_log": lines.shared_log(settings.kafka, sends=self._seat is not None),
-            "heartbeat_seconds": settings.alarms.heartbeat_s,
-        }
+    async def _start_node(self, job: Line) -> Line:
+        """Has it listen where it listened before: a port that the system chose is the one that sites know."""
+        if self.sites_address and split_address(self._settings.sites)[1] == 0:
+            known, self.sites_address = self.sites_address, ()
+            # A node that can't begins again, and has the system choose another one.
+            answer = await self._node.request("start", **job, listen=list(known))
+            self.sites_address = known
+            return answer
+        return await self._node.request("start", **job, listen=[self._settings.sites])
 
     async def _apply_feeds(self) -> None:
         async with self._applying:
@@ -242,9 +232,6 @@ class Agent(Asking):
             answer = await self._open_feeds(job)
             if self._seat is None:
                 await self._books.count(heads=lines.opened_heads(answer))
-        for feed in answer.get("feeds", []):
-            if feed.get("recovered"):
-                await self._fault(feed["recovered"], feed=feed["feed"])
 
     async def _open_feeds(self, job: Line) -> Line:
         try:
@@ -259,7 +246,8 @@ class Agent(Asking):
             self._missed = True
             return {}
 
-    async def _apply_sites(self) -> None:
+    async def _apply_sites(self, stood: list[Settled] | None = None) -> None:
+        """Sends the whole set; a node that starts is told where sites stood, too, and follows them from then on."""
         async with self._applying:
             job = await self._look_up(
                 "sites",
@@ -267,6 +255,8 @@ class Agent(Asking):
                     book.sites.all(), book.credentials.usable(), book.subscriptions.all(), book.resends.waiting()
                 ),
             )
+            if stood is not None:
+                job = backlog_lines.with_positions(job, stood)
             await self._node.request("sites", **self._neighbours.tell_sites(job))
 
     async def _apply_plans(self) -> None:
@@ -325,10 +315,11 @@ class Agent(Asking):
         return found
 
     async def _catch_up(self) -> None:
-        """Does every second what waited for the ledger, until the end."""
+        """Does every second what waited for the ledger, and at once what a batch tells, until the end."""
         while not self._ending.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), CATCH_UP_S)
+                await asyncio.wait_for(self._batch_waits.wait(), CATCH_UP_S)
+            self._batch_waits.clear()
             try:
                 await self._books.catch_up()
                 if self._missed and self._ledger.outage is None:
@@ -384,13 +375,12 @@ class Agent(Asking):
 
     async def _hear(self, line: Line) -> None:
         match line.get("event"):
-            case "traffic":
-                await self._count(line)
+            case "traffic" | "backlog" as name:
+                await (self._count if name == "traffic" else self._backlog_told)(line)
             case "batch":
-                self._say(batch := lines.batch_ready(line))
-                await self._books.take_batch(batch.path)
-            case "enrol" | "credential-offered" | "credential-taken" | "violation" as name:
-                await (self._violations if name == "violation" else self._enrolment).hear(line)
+                await self._batch_told(line)
+            case "enrol" | "credential-offered" | "credential-taken" | "violation" | "ldm-violation" as name:
+                await (self._violations if name.endswith("violation") else self._enrolment).hear(line)
             case "leg":
                 await self._leg_changed(line)
             case "resend":
@@ -437,6 +427,20 @@ class Agent(Asking):
         if counted or minutes or heads:
             await self._books.count(counted, minutes, heads)
 
+    async def _batch_told(self, line: Line) -> None:
+        self._say(batch := lines.batch_ready(line))
+        if self._ending.is_set():
+            await self._books.take_batch(batch.path)
+        else:
+            # Loaded beside: where the database is slow, what the node tells of sites must not wait for receipts.
+            self._books.look_for_batches()
+            self._batch_waits.set()
+
+    async def _backlog_told(self, line: Line) -> None:
+        aside: list[SetAside] = []
+        self._say(backlog_lines.backlog_seen(line, aside, sender=self._seat.name if self._seat else ""))
+        await self._violations.set_aside(aside)
+
     def _grew(self, feed: FeedTraffic) -> bool:
         """Heartbeats take numbers as products do, and are no products."""
         before = self._heads.get(feed.feed)
@@ -455,14 +459,19 @@ class Agent(Asking):
         )
 
     async def _mourn(self, reason: str) -> None:
-        self._say(NodeChanged(self._clock.now(), running=False, restarts=self.restarts, reason=reason))
+        at = self._clock.now()
+        self._say(NodeChanged(at, running=False, restarts=self.restarts, reason=reason))
         await self._fault(
             f"{reason}; it is being restarted",
+            at=at,
             next_step="nothing acknowledged is lost; if this repeats, read the hub's log",
         )
 
     async def _trouble_told(self, line: Line) -> None:
         told, step = lines.told_fault(line), ""
+        if line["event"] == "recovered" and line.get("whole"):
+            _LOG.info("feed %s: %s", told["feed"], told["sentence"])
+            return
         if line["event"] == "damaged":
             self._live.damages[line["feed"]] = Damage(self._clock.now(), told["sentence"])
             step = DISK_STEP
@@ -479,10 +488,16 @@ class Agent(Asking):
             await self._fault(f"site {line['site']}: {sentence(advice)}", feed=line["feed"], site=line["site"])
 
     async def _fault(
-        self, sentence: str, *, feed: str | None = None, site: str | None = None, next_step: str = ""
+        self,
+        sentence: str,
+        *,
+        feed: str | None = None,
+        site: str | None = None,
+        next_step: str = "",
+        at: datetime | None = None,
     ) -> None:
-        fault = Fault(self._clock.now(), sentence, feed=feed, site=site, next_step=next_step)
-        _LOG.warning("%s", sentence)
+        fault = Fault(at or self._clock.now(), sentence, feed=feed, site=site, next_step=next_step)
+        _LOG.warning("%s%s", f"feed {feed}: " if feed is not None and feed not in sentence else "", sentence)
         with suppress(Failure):
             await self._ledger.write(lambda book: book.faults.add(fault), patience_s=0)
         self._say(FaultSeen(fault.at, sentence, feed=feed, site=site, next_step=next_step))

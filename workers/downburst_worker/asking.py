@@ -7,17 +7,21 @@ from pathlib import Path
 from downburst.browsing import Browse, Browsed
 from downburst.deliveries import ProductFacts, ProductName, Whereabouts
 from downburst.errors import NodeAway
-from downburst.model import Acknowledgement, Product
+from downburst.model import Acknowledgement, FeedLog, Product
+from downburst.settings import Settings
 from downburst_worker import lines
 from downburst_worker.elsewhere import Elsewhere
+from downburst_worker.log_lines import feed_logs
 from downburst_worker.neighbours import Neighbours
 from downburst_worker.node import Line, NodeProcess
+from downburst_worker.proving import prove_store
 from downburst_worker.whereabouts import browse_job, browsed, deliveries_job, product_facts, whereabouts
 
 
 class Asking:
     """Questions, and products to be taken in; `NodeAway` while the node is restarted."""
 
+    _settings: Settings
     _node: NodeProcess
     _neighbours: Neighbours
     _elsewhere: Elsewhere
@@ -69,9 +73,18 @@ class Asking:
         """What the node says of its feeds and sessions."""
         return await self._node.request("status")
 
+    async def logs(self) -> list[FeedLog]:
+        """What the log of each feed holds; a node that hangs is not waited for longer than Prometheus waits."""
+        return feed_logs(await self._node.ask("logs", timeout_s=LOGS_S))
+
     async def prove(self) -> None:
         """Has the node answer something; raises `NodeAway` if it does not."""
         await self._node.ask("check-pattern", pattern="a", timeout_s=PROOF_S)
+
+    async def prove_store(self) -> None:
+        """Has a product of the hub's own stored and read back; raises at which step that failed."""
+        settings = self._settings
+        await prove_store(self._node.ask, node_dir=settings.node_dir, spool_dir=settings.spool_dir, answer_s=PROOF_S)
 
     def restart_node(self) -> None:
         """Ends a node that runs and does not answer; another one begins."""
@@ -88,5 +101,6 @@ class Asking:
 # A product of gigabytes is read, hashed and written before it is acknowledged.
 INGEST_S = 600.0
 PROOF_S = 9.0
+LOGS_S = 3.0
 BROWSE_S = 60.0
 """Two million descriptions on a slow disk."""

@@ -125,7 +125,11 @@ class Bookkeeping:
             self._batches_wait = True
             return
         except Exception as error:  # noqa: BLE001
-            FAULTS.caught("node.batch", error, f"the batch of receipts {path.name}")
+            if isinstance(error, ValueError):
+                # A file that was damaged: nothing is wrong with the hub.
+                _LOG.warning("the batch of receipts %s can't be understood: %s", path.name, error)
+            else:
+                FAULTS.caught("node.batch", error, f"the batch of receipts {path.name}")
             await asyncio.to_thread(path.rename, path.with_suffix(".bad"))
             await self._put_aside(path)
             return

@@ -7,8 +7,9 @@ import asyncio
 import json
 import logging
 import random
+import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -145,9 +146,9 @@ class NodeProcess:
             return reason
         self._process = process
         tasks = [
-            start("node.lines", self._hear(process)),
-            start("node.log", self._log(process)),
-            start("node.events", self._handle()),
+            start("node.lines", keep("node.lines", partial(self._hear, process))),
+            start("node.log", keep("node.log", partial(self._log, process))),
+            start("node.events", keep("node.events", self._handle)),
         ]
         ready = start("node.ready", self._make_ready(process, first))
         try:
@@ -182,6 +183,9 @@ class NodeProcess:
     def _cause_of_death(self, process: asyncio.subprocess.Process, first: asyncio.Future[None]) -> str:
         words = f": {self._last_words[-1]}" if self._last_words else ""
         code = process.returncode or 0
+        if code == -signal.SIGKILL:
+            # Nobody has last words at that; what it logged before is no cause.
+            words = ": somebody killed it, or the system did for lack of memory (dmesg)"
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         reason = f"the node ended {how}{words}"
         _fail(first, Failure(f"{reason}; correct this and start the hub again"))
@@ -190,20 +194,14 @@ class NodeProcess:
     async def _hear(self, process: asyncio.subprocess.Process) -> None:
         if process.stdout is None:
             return
-        try:
-            async for raw in process.stdout:
-                attempt_now("node.line", partial(self._line, raw), what=f"the line {raw!r:.150}")
-        except ValueError:
-            _LOG.exception("the node wrote a line longer than %d bytes; it is restarted", LONGEST_LINE_BYTES)
-            process.kill()
+        async for raw in _lines_of(process.stdout, "node.line"):
+            attempt_now("node.line", partial(self._line, raw), what=f"the line {raw!r:.150}")
 
     def _line(self, raw: bytes) -> None:
-        try:
-            line = json.loads(raw)
-            answered = line.get("answer")
-        except (ValueError, AttributeError):
-            _LOG.warning("the node wrote a line that is no JSON object: %.200r", raw)
-            return
+        line = json.loads(raw)
+        if not isinstance(line, dict):
+            raise TypeError("a line of the node is no JSON object")
+        answered = line.get("answer")
         if answered is None:
             self._queue(line)
             return
@@ -230,17 +228,32 @@ class NodeProcess:
     async def _log(self, process: asyncio.subprocess.Process) -> None:
         if process.stderr is None:
             return
-        with suppress(ValueError):
-            async for raw in process.stderr:
-                text = raw.decode(errors="replace").rstrip()
-                if text:
-                    self._last_words.append(text)
-                    _LOG.info("%s", text)
+        async for raw in _lines_of(process.stderr, "node.log-line"):
+            text = raw.decode(errors="replace").rstrip()
+            if text:
+                self._last_words.append(text[:LONGEST_WORDS])
+                _LOG.info("%s", text)
 
     def _abandon(self) -> None:
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(NodeAway("the node ended before it answered; try again in some seconds"))
+
+
+async def _lines_of(stream: asyncio.StreamReader, handler: str) -> AsyncIterator[bytes]:
+    """Lines until the end of the stream; one that is longer than any is set aside, and counted.
+
+    Somebody has to read on: a node whose words nobody takes stands still once the pipe is full.
+    """
+    while True:
+        try:
+            raw = await stream.readline()
+        except ValueError as error:
+            FAULTS.caught(handler, error, f"a line longer than {LONGEST_LINE_BYTES} bytes")
+            continue
+        if not raw:
+            return
+        yield raw
 
 
 def _accepted(line: Line) -> Line:
@@ -291,3 +304,4 @@ READY_S = 50.0
 DRAIN_S = 2.0
 EVENTS_WAITING = 10_000
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
+LONGEST_WORDS = 1_000

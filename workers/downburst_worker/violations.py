@@ -1,10 +1,10 @@
-"""Sites that say what can't be: told each time, written down once in a while."""
+"""Sites and LDM peers that say what can't be: told each time, written down once in a while."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from downburst.bounds import SetAside, sentence, site_name
+from downburst.bounds import SetAside, maybe, sentence, site_name
 from downburst.clock import Clock
-from downburst.events import Event, SiteViolated
+from downburst.events import Event, LdmViolated, SiteViolated
 from downburst_worker.node import Line
 
 WriteDown = Callable[..., Awaitable[None]]
@@ -19,10 +19,16 @@ class ViolationDesk:
         self._say = say
         self._write_down = write_down
         self._written_s: dict[str, float] = {}
-        """By site when a violation was last written down, by the monotonic clock."""
+        """By site or peer when a violation was last written down, by the monotonic clock."""
 
     async def hear(self, line: Line) -> None:
         """One of them."""
+        if line["event"] == "ldm-violation":
+            await self._hear_peer(line)
+        else:
+            await self._hear_site(line)
+
+    async def _hear_site(self, line: Line) -> None:
         event = SiteViolated(site_name(line["site"]), self._clock.now(), sentence(line["sentence"]))
         self._say(event)
         if self._is_due(event.site):
@@ -30,6 +36,18 @@ class ViolationDesk:
                 f"site {event.site} says what can't be: {event.sentence}",
                 site=event.site,
                 next_step="look at its receiver; no other site is touched",
+            )
+
+    async def _hear_peer(self, line: Line) -> None:
+        peer, text = sentence(line["peer"]), sentence(line["sentence"])
+        source, site = maybe(line.get("source"), sentence), maybe(line.get("site"), site_name)
+        self._say(LdmViolated(peer, self._clock.now(), text, source=source, site=site))
+        # No name of a site has a blank.
+        if self._is_due(f"LDM {peer}"):
+            await self._write_down(
+                f"the LDM {peer} says what can't be: {text}",
+                site=site,
+                next_step="look at its program; nobody else is touched",
             )
 
     async def set_aside(self, entries: Sequence[SetAside]) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from downburst.access import Caller
 from downburst.errors import TooMany
+from downburst.network.addresses import network_of
 
 
 class Budget:
@@ -55,14 +55,3 @@ def tenant_of(caller: Caller) -> str:
     if caller.site is not None:
         return f"site {caller.site}"
     return f"caller {caller.name}" if caller.known else f"address {network_of(caller.peer)}"
-
-
-def network_of(address: str) -> str:
-    """What counts as one address: with IPv6 a network of 64 bits, which anybody has to choose from."""
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if not isinstance(parsed, IPv6Address):
-        return address
-    return str(parsed.ipv4_mapped or ip_network((int(parsed), 64), strict=False))

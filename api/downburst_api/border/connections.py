@@ -14,7 +14,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from downburst.access_settings import LimitSettings
 from downburst.errors import TooMany
-from downburst_api.border.budgets import Budget, network_of
+from downburst.network.addresses import network_of
+from downburst_api.border.budgets import Budget
 from downburst_api.border.proxies import is_proxy
 from downburst_api.problems import MEDIA_TYPE
 

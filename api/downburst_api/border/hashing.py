@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from downburst_api.border.budgets import Budget, network_of
+from downburst.network.addresses import network_of
+from downburst_api.border.budgets import Budget
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,8 +5,9 @@ from contextlib import ExitStack, contextmanager
 
 from downburst.access import LOCAL, Caller
 from downburst.access_settings import LimitSettings
+from downburst.network.addresses import network_of
 from downburst_api.border.bodies import Body
-from downburst_api.border.budgets import Budget, network_of, tenant_of
+from downburst_api.border.budgets import Budget, tenant_of
 from downburst_api.rules import Holds, Rule
 
 

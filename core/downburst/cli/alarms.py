@@ -1,10 +1,11 @@
 """`downburst alarms`: what is wrong, whom to tell, and what not to tell for a while."""
 
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
 
-from downburst.alarms import AlarmKind, ReceiverKind
+from downburst.alarms import AlarmKind, ReceiverKind, Severity
 from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
 from downburst.settings import DEFAULT_HUB
 
@@ -24,7 +25,7 @@ def list_alarms(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """List what is wrong.
+    """List what is wrong, the worst first.
 
     Example: downburst alarms list --site unl.edu
     """
@@ -32,10 +33,15 @@ def list_alarms(
     if as_json:
         show(found)
         return
+    if found and not ended:
+        print(counted(found))
     table(
         "Alarms",
-        ("alarm", "kind", "since", "what", "next", "state"),
-        ([a["alarm"], a["kind"], a["since"][:19], a["sentence"], a["next_step"], _state(a)] for a in found),
+        ("alarm", "severity", "kind", "since", "what", "next", "state"),
+        (
+            [a["alarm"], a["severity"], a["kind"], a["since"][:19], a["sentence"], a["next_step"], _state(a)]
+            for a in (found if ended else silenced_last(found))
+        ),
         empty="nothing is wrong",
     )
 
@@ -45,17 +51,20 @@ def silence(  # noqa: PLR0913
     *,
     minutes: Annotated[float, typer.Option(min=0.01, help="How long.")] = 60,
     reason: Annotated[str, typer.Option(help="Why, for the others.")] = "",
+    alarm: Annotated[int | None, typer.Option(min=1, help="Only this alarm, by its number.")] = None,
     kind: Kind = None,
     feed: FeedOption = None,
     site: SiteOption = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Tell nobody of some alarms for a while; they are shown all the same.
+    """Silence some alarms for a while; they are still shown.
+
+    Example: downburst alarms silence --alarm 17
 
     Example: downburst alarms silence --site unl.edu --minutes 120 --reason "new disk"
     """
-    wanted = given(kind=kind, feed=feed, site=site) | {"minutes": minutes, "reason": reason}
+    wanted = given(alarm=alarm, kind=kind, feed=feed, site=site) | {"minutes": minutes, "reason": reason}
     made = HubClient(hub).ask("POST", "v1", "silences", json=wanted)
     show(made) if as_json else print(f"silence {made['number']} until {made['until'][:16]} UTC")
 
@@ -107,7 +116,7 @@ def list_receivers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) ->
         "Receivers",
         ("receiver", "kind", "address", "of what"),
         ([r["receiver"], r["kind"], r["address"], _of_what(r)] for r in found),
-        empty="nobody is told of alarms; name somebody: downburst alarms tell ops --mail ops@example.edu",
+        empty="no alarm recipients; add one: downburst alarms tell ops --mail ops@example.edu",
     )
 
 
@@ -121,12 +130,18 @@ def add_receiver(  # noqa: PLR0913
     kind: Annotated[list[AlarmKind] | None, typer.Option(help="Only of this; repeat for more.")] = None,
     feed: Annotated[list[str] | None, typer.Option(help="Only of this feed; repeat for more.")] = None,
     site: Annotated[list[str] | None, typer.Option(help="Only of this site; repeat for more.")] = None,
+    severity: Annotated[
+        list[Severity] | None,
+        typer.Option(help="Only of this severity; repeat for more. Without it and --kind: all but information."),
+    ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
     """Tell somebody of alarms, once when they begin and once when they end.
 
     Example: downburst alarms tell ops --mail ops@example.edu
+
+    Example: downburst alarms tell night --mail night@example.edu --severity critical
 
     Example: downburst alarms tell chat --webhook https://chat.example/hook/1 --kind site-down --kind silence
     """
@@ -135,7 +150,7 @@ def add_receiver(  # noqa: PLR0913
         raise typer.BadParameter("give one of --mail, --webhook and --alertmanager")
     ((way, address),) = ways.items()
     wanted = {"receiver": receiver, "kind": way, "address": address} | given(
-        kinds=kind or None, feeds=feed or None, sites=site or None
+        kinds=kind or None, feeds=feed or None, sites=site or None, severities=severity or None
     )
     made = HubClient(hub).ask("POST", "v1", "alarm-receivers", json=wanted)
     show(made) if as_json else print(f"{receiver} is told; try it: downburst alarms test {receiver}")
@@ -161,11 +176,29 @@ def try_receiver(receiver: ReceiverName, *, hub: HubAddress = DEFAULT_HUB, as_js
     show({"told": receiver}) if as_json else print(f"{receiver} was told")
 
 
+def counted(wrong: list[dict[str, Any]]) -> str:
+    """How many of each severity are not silenced, and how many are: `1 critical, 2 warning; 3 silenced`."""
+    counts = Counter(one["severity"] for one in wrong if not one["silence"])
+    said = ", ".join(f"{counts[severity]} {severity}" for severity in Severity if counts[severity])
+    silenced = len(wrong) - counts.total()
+    return "; ".join(filter(None, (said, f"{silenced} silenced" if silenced else "")))
+
+
+def silenced_last(wrong: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """In the same order, but the silenced ones behind the others."""
+    return sorted(wrong, key=lambda one: one["silence"] is not None)
+
+
+def silenced(wrong: dict[str, Any]) -> str:
+    """Until when and by whom something is silenced; empty if it is not."""
+    silence = wrong["silence"]
+    return f"silenced until {silence['until'][:16]} UTC by {silence['by']}" if silence else ""
+
+
 def _state(alarm: dict[str, Any]) -> str:
-    if alarm["ended_at"]:
-        return f"ended {alarm['ended_at'][:19]}"
-    return f"silenced until {alarm['silenced_until'][:16]}" if alarm["silenced_until"] else "goes on"
+    return f"ended {alarm['ended_at'][:19]}" if alarm["ended_at"] else silenced(alarm) or "goes on"
 
 
 def _of_what(receiver: dict[str, Any]) -> str:
-    return " ".join([*receiver["kinds"], *receiver["feeds"], *receiver["sites"]]) or "all alarms"
+    told = "" if len(receiver["severities"]) == len(Severity) else ", ".join(receiver["severities"])
+    return " ".join(filter(None, [told, *receiver["kinds"], *receiver["feeds"], *receiver["sites"]])) or "all alarms"

@@ -22,6 +22,7 @@ from downburst.counters import counters
 from downburst.errors import BadInput, DownburstError
 from downburst.recordings import Kind, Recording, recording
 from downburst_scheduler.models.candidates import CircuitOffers, Situation
+from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import CongestionControl, PathFacts
 from downburst_scheduler.models.repair import Repair
@@ -37,6 +38,9 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     egress: Annotated[str, typer.Option(help="What the hub can send: 1G, 100M.")] = "1G",
     objective: Annotated[str, typer.Option(help="Percentile and the latency it may have.")] = "p99=5s",
     rtt: Annotated[str, typer.Option(help="Round trip to the sites.")] = "20ms",
+    floor: Annotated[
+        str, typer.Option(help="Time of hub's and sites' machines in each latency; `plans show` has a hub's: 70ms.")
+    ] = "0",
     loss: Annotated[str, typer.Option(help="Loss on the way to the sites: 0.5%.")] = "0",
     access: Annotated[str, typer.Option(help="Rate of the sites' lines: 100M, or 10M*3,100M*20.")] = "",
     congestion: Annotated[
@@ -92,6 +96,7 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
             order=order,
             circuits=offers,
             objective=quantities.objective(objective),
+            floor=Floor.stated(quantities.duration_s(floor) * 1e3),
         )
         options = _Options(quantities.duration_s(gap), counters_file, html, sort=sort, as_json=as_json)
         view = _View(file, situation, options)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from downburst.circuits import Cap, CircuitDriver, CircuitState, Replication
-from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 from downburst.cli.ports import tag_range
 from downburst.errors import BadInput
 from downburst.rates import parse_rate_bps, rate_text
@@ -18,7 +18,9 @@ By = Annotated[str, typer.Option(help="Who asks; kept with the circuit.")]
 Out = "To each site, in Ethernet-frame bits per second: 500M, 1G."
 Back = "From each site, likewise."
 Begin = Annotated[str, typer.Option(help="now, +2h (from now), or RFC 3339 with an offset.")]
-End = Annotated[str | None, typer.Option(help="As the begin; +2h counts from it. Left out: until it is cancelled.")]
+End = Annotated[
+    str | None, typer.Option(help="RFC 3339, or +2h: so long after the begin. Left out: until it is cancelled.")
+]
 RequestId = Annotated[
     str | None, typer.Option(help="Your name for this request; asked again with it, you get the same circuit.")
 ]
@@ -87,8 +89,9 @@ def add_circuit(  # noqa: PLR0913
 ) -> None:
     """Reserve a circuit.
 
-    Examples: downburst circuits add --to unl.edu --rate 500M --begin +1h --end +2h;
-    downburst circuits add --to unl.edu --rate 1G --driver declared --address 10.10.200.10/24
+    Example, an hour from now and for two hours: downburst circuits add --to unl.edu --rate 500M --begin +1h --end +2h
+
+    Example: downburst circuits add --to unl.edu --rate 1G --driver declared --address 10.10.200.10/24
     --address 10.10.200.20/24 --ticket NOC-4711
     """
     client = HubClient(hub)
@@ -146,7 +149,7 @@ def modify_circuit(  # noqa: PLR0913
     rate: Annotated[str | None, typer.Option(help=Out)] = None,
     rate_back: Annotated[str | None, typer.Option(help=Back)] = None,
     end: Annotated[
-        str | None, typer.Option(help="+2h (from now), RFC 3339, or never: until it is cancelled.")
+        str | None, typer.Option(help="RFC 3339, +2h: so long from now, or never: until it is cancelled.")
     ] = None,
     burst_bytes: Burst = None,
     by: By = "operator",
@@ -178,6 +181,7 @@ def cancel_circuit(
     *,
     by: By = "operator",
     dry_run: DryRun = False,
+    yes: Yes = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -185,6 +189,7 @@ def cancel_circuit(
 
     Example: downburst circuits cancel 17
     """
+    confirm(f"Cancel circuit {number}? Its rate can be reserved by others from now on.", yes=yes or dry_run)
     params = _dry(dry_run) | {"by": by}
     _say(HubClient(hub).ask("DELETE", "v1", "circuits", str(number), params=params), as_json, dry_run)
 

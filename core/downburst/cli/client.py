@@ -1,6 +1,7 @@
 """What the commands share: asking a hub over HTTP, and showing its answers as tables or JSON."""
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -10,12 +11,13 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from downburst.errors import DownburstError, Failure
+from downburst.errors import BadInput, DownburstError, Failure
 from downburst.local_token import authorization
 from downburst.settings import DEFAULT_HUB, HUB_VARIABLE
 
 HubAddress = Annotated[str, typer.Option("--hub", envvar=HUB_VARIABLE, help="The hub's address.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 class Answered(DownburstError):
@@ -69,6 +71,18 @@ class HubClient:
         raise _refusal(answer)
 
 
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks before something goes that no other command brings back; refuses where nobody is there to answer."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(
+            f"nothing was changed: {question} There is no terminal to ask on; repeat the command with --yes"
+        )
+    if not typer.confirm(question, err=True):
+        raise BadInput("nothing was changed")
+
+
 def show(value: Any) -> None:
     """Prints JSON that a person can read too."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
@@ -80,8 +94,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     if not listed:
         print(empty)
         return
-    # A name that is cut can't be typed in again.
-    grid = Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")
+    # A name that is cut can't be typed in again; the words of a header stay whole.
+    grid = Table(
+        *(Column(name, overflow="fold", min_width=max(map(len, name.split()), default=0)) for name in columns),
+        title=title,
+        title_justify="left",
+    )
     for row in listed:
         grid.add_row(*row)
     Console().print(grid, markup=False)

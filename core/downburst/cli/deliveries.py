@@ -52,7 +52,7 @@ def why(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a product is not at a site, or since when it is, and what to do.
+    """Explain why a product is missing at a site, or when it arrived, and what to do.
 
     Example: downburst why nam.t06z.awip1284.grib2 unl.edu
     """

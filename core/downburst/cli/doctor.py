@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import httpx
 import typer
@@ -42,7 +42,7 @@ def doctor(
     settings: Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at this machine: system, clock, multicast, buffers, privileges, disk, ports, versions; say what to do.
+    """Look at this machine (system, clock, multicast, buffers, rights, disk, ports, versions) and at a running hub.
 
     Ends with 0 if nothing is bad, with 1 otherwise.
 
@@ -187,6 +187,20 @@ def _versions(settings: Settings) -> Iterator[Found]:
         yield OK, f"the ledger's schema is {found.found or 'made as the hub starts'}"
 
 
+def _probes(settings: Settings) -> Iterator[Found]:
+    answer = _health_of(settings.http)
+    if answer is None:
+        yield OK, f"no hub answers at {settings.http}; the probes of one that runs are shown here"
+    elif answer.get("code") == "node-away":
+        yield BAD, str(answer.get("detail", "")), "downburst status shows the node's last words"
+    else:
+        for name, found in answer.get("probes", {}).items():
+            if found == "ok":
+                yield OK, f"{name} passes"
+            else:
+                yield BAD, f"{name} fails: {found}", _REMEDIES.get(name, "read the hub's log")
+
+
 def clock_state() -> tuple[int, int]:
     """What the kernel says of its clock, and its largest error in microseconds."""
     timex = ctypes.create_string_buffer(TIMEX_BYTES)
@@ -226,11 +240,17 @@ def _may_listen(host: str, port: int) -> bool:
 
 
 def _hub_answers(http: str) -> bool:
+    return _health_of(http) is not None
+
+
+def _health_of(http: str) -> dict[str, Any] | None:
+    """The answer of a hub's `/healthz`; None: something else listens there, or nothing."""
     try:
-        said = httpx.get(f"http://{http}/healthz", timeout=2).json()
-        return "ledger" in said or said.get("code") in ("node-away", "probe-failed")
+        found = httpx.get(f"http://{http}/healthz", timeout=2).json()
     except (httpx.HTTPError, json.JSONDecodeError):
-        return False
+        return None
+    is_hub = isinstance(found, dict) and ("ledger" in found or found.get("code") in ("node-away", "probe-failed"))
+    return found if is_hub else None
 
 
 def _has(capability: int) -> bool:
@@ -257,7 +277,17 @@ _LOOKS: dict[str, Callable[[Settings], Iterator[Found]]] = {
     "disk": _disk,
     "ports": _ports,
     "versions": _versions,
+    "probes": _probes,
 }
+_REMEDIES = {
+    "event-loop": "wait some seconds and ask again; if it stays, read the hub's log and restart the hub",
+    "ledger": "look at the disk, at the ledger's server, and for another program that locks the ledger",
+    "node": "downburst status shows the node's last words; the hub starts it again by itself",
+    "store": "look at disk and rights of the data directory, or at the brokers",
+    "alarms": "read the hub's log: alarms are late or missing until this passes",
+    "rounds": "the hub is overloaded or hangs: read its log, and restart it",
+}
+"""By probe the first thing to do."""
 OLDEST_KERNEL = (5, 10)
 FILES = 4_096
 UNSYNCHRONISED = 5

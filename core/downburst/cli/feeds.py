@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.cli.client import AsJson, HubAddress, HubClient, given, milliseconds, show, table
+from downburst.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, milliseconds, show, table
 from downburst.errors import BadInput
 from downburst.model import DuplicateRule, Durability, FeedClass
 from downburst.settings import DEFAULT_HUB
@@ -123,11 +123,12 @@ def set_feed(  # noqa: PLR0913
 
 
 @app.command("remove")
-def remove_feed(feed: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Remove a feed and the subscriptions to it.
+def remove_feed(feed: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """Remove a feed, its products and the subscriptions to it.
 
     Example: downburst feeds remove NGRID
     """
+    confirm(f"Remove feed {feed}, its products and the subscriptions to it?", yes=yes)
     HubClient(hub).ask("DELETE", "v1", "feeds", feed)
     show({"removed": feed}) if as_json else print(f"feed {feed} removed, and the subscriptions to it")
 

@@ -10,6 +10,7 @@ import typer
 
 from downburst.cli.client import AsJson, show
 from downburst.errors import BadInput
+from downburst.host.memory import bound_arenas
 from downburst.host.privacy import PRIVATE_UMASK
 from downburst.ledger import migrate_ledger, standing_of
 from downburst.settings import Settings, load_settings
@@ -42,6 +43,7 @@ def hub(
     Example: downburst hub --data-dir /var/lib/downburst --sites 0.0.0.0:7370
     """
     keep_private()
+    bound_arenas()
     _log_to_stderr()
     logging.getLogger("downburst.node").setLevel(logging.INFO if verbose else logging.WARNING)
     asyncio.run(serve(chosen_settings(settings, data_dir=data_dir, http=http, sites=sites, ledger_url=ledger)))
@@ -54,6 +56,7 @@ def scheduler(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> Non
 
     Example: downburst scheduler --settings /etc/downburst/hub.toml
     """
+    bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_scheduler(chosen_settings(settings, ledger_url=ledger)))
 
@@ -65,6 +68,7 @@ def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) 
 
     Example: downburst latency-service --settings /etc/downburst/hub.toml
     """
+    bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_latency(chosen_settings(settings, ledger_url=ledger)))
 
@@ -77,6 +81,7 @@ def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: L
     Example: DOWNBURST_SENDER__PUBLIC=sender1.example.edu:7370 downburst sender --settings /etc/downburst/hub.toml
     """
     keep_private()
+    bound_arenas()
     _log_to_stderr()
     asyncio.run(serve_sender(chosen_settings(settings, data_dir=data_dir, ledger_url=ledger)))
 

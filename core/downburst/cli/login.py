@@ -20,7 +20,7 @@ def login(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Sign in at a hub, for the commands that follow; on the hub's own machine its user needs no login.
+    """Sign in to a hub, for the commands that follow; on the hub's own machine its user needs no login.
 
     Example: downburst login anna --hub https://hub.example
 

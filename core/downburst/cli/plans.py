@@ -57,7 +57,7 @@ def pin(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Order one transport for a feed; used if it is feasible.
+    """Order one transport for a feed; refused if the feed can't go by it.
 
     Example: downburst plans pin NGRID unicast --by anna
     """
@@ -86,8 +86,22 @@ def _print_plan(plan: dict[str, Any]) -> None:
         print(f"dry run: it would be {plan['would_be']}")
     if plan["flip"]:
         print(plan["flip"])
+    print(_floor(plan.get("floor")))
     head = ("transport", "possible", "p50 ms", "p99 ms", "egress Mb/s", "circuits Mb/s", "score Mb/s", "why")
     table("Compared, best first", head, (_compared(one) for one in plan["candidates"]), empty="nothing was compared")
+
+
+def _floor(floor: dict[str, Any] | None) -> str:
+    """The machines' own time, which is the same for every transport."""
+    if floor is None:
+        return "the time of the machines themselves is not measured yet; predictions are without it"
+    said = (
+        f"of each prediction the machines themselves take p50 {floor['p50_ms']:.3g} ms, p99 {floor['p99_ms']:.3g} ms"
+    )
+    hub_ms, site = floor["hub_p50_ms"], floor["slowest_site"]
+    said += "" if hub_ms is None else f", the hub of that p50 {hub_ms:.3g} ms"
+    said += "" if site is None else f"; slowest is {site}, p50 {floor['slowest_site_p50_ms']:.3g} ms"
+    return f"{said} (measured at {floor['deliveries']} small deliveries)"
 
 
 def _compared(one: dict[str, Any]) -> list[object]:

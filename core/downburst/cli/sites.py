@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 from downburst.cli.site_path import path
+from downburst.cli.status import behind
 from downburst.errors import BadInput
 from downburst.settings import DEFAULT_HUB
 
@@ -27,9 +28,9 @@ def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         return
     table(
         "Sites",
-        ("site", "organisation", "may take", "multicast", "active"),
+        ("site", "organisation", "state", "behind by", "may take", "multicast"),
         (
-            [s["site"], s["organisation"], " ".join(s["allow"]), _yes(s["multicast"]), _yes(s["active"])]
+            [s["site"], s["organisation"], s["state_words"], behind(s), " ".join(s["allow"]), _yes(s["multicast"])]
             for s in found
         ),
         empty="there is no site yet; make one: downburst sites add unl.edu",
@@ -150,6 +151,7 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
         show(found)
         return
     print(f"{site}: {found['organisation']} {found['contact']} {found['place']['text']}".rstrip())
+    print(f"state: {found['state_words']}; behind by: {behind(found)}")
     print(f"data connections: {_streams_in_words(found['data_connections'])}{_streams_now(found['session'])}")
     table(
         "Subscriptions",
@@ -166,11 +168,12 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
 
 
 @app.command("remove")
-def remove_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def remove_site(site: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Remove a site; its receiver is cut off at once.
 
     Example: downburst sites remove unl.edu
     """
+    confirm(f"Remove site {site}, its subscriptions and its credentials?", yes=yes)
     HubClient(hub).ask("DELETE", "v1", "sites", site)
     show({"removed": site}) if as_json else print(f"site {site} removed")
 
@@ -210,6 +213,19 @@ def token(
         print(f"token for {site} written to {output}; it enrols one receiver until {made['expires_at']}")
 
 
+@app.command("end-tokens")
+def end_tokens(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+    """End the enrolment tokens of a site that nobody has used. Receivers that are enrolled go on.
+
+    Example: downburst sites end-tokens unl.edu
+    """
+    answer = HubClient(hub).ask("DELETE", "v1", "sites", site, "tokens")
+    if as_json:
+        show(answer)
+    else:
+        print(f"{answer['ended']} enrolment tokens of {site} ended")
+
+
 @app.command("rotate")
 def rotate(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Have a site's receiver replace its credential. Its session goes on; the former one ends once the new is shown.
@@ -227,6 +243,7 @@ def revoke(
     sha256: Annotated[
         str | None, typer.Option(help="Only those of the receiver that has or had the credential with this SHA-256.")
     ] = None,
+    yes: Yes = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -234,6 +251,7 @@ def revoke(
 
     Example: downburst sites revoke unl.edu
     """
+    confirm(f"Cut {site} off? Its receivers need a new token to come back.", yes=yes)
     answer = HubClient(hub).ask("DELETE", "v1", "sites", site, "credentials", params=given(sha256=sha256))
     show(answer) if as_json else print(f"{answer['revoked']} credentials of {site} revoked")
 

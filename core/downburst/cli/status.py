@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from downburst.cli.alarms import counted, silenced, silenced_last
 from downburst.cli.client import AsJson, HubAddress, HubClient, bits, given, milliseconds, show, table
 from downburst.model import Transport
 from downburst.settings import DEFAULT_HUB
@@ -21,8 +22,7 @@ def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     node = "running" if seen["hub"]["node"]["running"] else "away"
     print(f"{seen['hub']['name']} {seen['hub']['version']}: node {node}, restarts {seen['hub']['node']['restarts']}")
     print(_probes(seen["hub"]["probes"]))
-    for fault in seen["faults"]:
-        print(f"! {fault['at'][:19]} {fault['sentence']}" + (f"\n  {fault['next']}" if fault["next"] else ""))
+    _show_faults(seen["faults"])
     table(
         "Feeds",
         ("feed", "rate", "sites", "transport", "why"),
@@ -31,8 +31,8 @@ def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     )
     table(
         "Sites",
-        ("site", "connected", "behind by", "stored", "clock"),
-        ([s["site"], _connected(s), s["behind_products"], s["stored"], _clock(s)] for s in seen["sites"]),
+        ("site", "state", "behind by", "stored", "clock"),
+        ([s["site"], _state(s), behind(s), s["stored"], _clock(s)] for s in seen["sites"]),
         empty="there is no site yet; make one: downburst sites add unl.edu",
     )
 
@@ -83,7 +83,7 @@ def volume(
         show(found)
         return
     table(
-        f"Volume of {found['hours_seen']:.1f} hours",
+        f"Volume since {found['since'][:16]}, {found['hours_seen']:.1f} hours",
         ("feed", "MB/hour", "most MB/hour", "share", "products/hour"),
         ([row["feed"], *_volume(row)] for row in found["feeds"]),
         empty="nothing came in in that time; look further back with --hours",
@@ -97,6 +97,17 @@ def _probes(probes: dict[str, str]) -> str:
     return f"health: {', '.join(probes)} ok"
 
 
+def _show_faults(faults: list[dict[str, Any]]) -> None:
+    """The worst first; what is silenced comes last, a line each."""
+    if faults:
+        print(counted(faults))
+    for fault in silenced_last(faults):
+        said = silenced(fault)
+        next_step = f"\n  {fault['next']}" if fault["next"] and not said else ""
+        mark = f"({said})" if said else "!"
+        print(f"{mark} {fault['severity']}, {fault['at'][:19]}: {fault['sentence']}{next_step}")
+
+
 def _volume(row: dict[str, float]) -> list[str]:
     hourly = (f"{row[name] / 1e6:.1f}" for name in ("mean_bytes_per_hour", "max_bytes_per_hour"))
     return [*hourly, f"{100 * row['share']:.1f} %", f"{row['products_per_hour']:.0f}"]
@@ -106,14 +117,24 @@ def _plan(plan: dict[str, str] | None) -> list[str]:
     return ["", "no plan yet"] if plan is None else [plan["transport"], plan["reason"]]
 
 
-def _connected(site: dict[str, Any]) -> str:
+def _state(site: dict[str, Any]) -> str:
+    """The hub's words, and what an operator wants to see first beside them."""
     if site["connected"] and any(feed.get("trouble") for feed in site["feeds"]):
         return "can't store"
-    if site.get("stand_by"):
-        return "stands by"
     maintenance = site.get("maintenance")
     working = f", maintenance until {maintenance['until'][:16]}" if maintenance else ""
-    return ("yes" if site["connected"] else "no") + working
+    return f"{site['state_words']}{working}"
+
+
+def behind(site: dict[str, Any]) -> str:
+    """What a site lacks: products, bytes and the age of the oldest; and what it has lost."""
+    if site["behind_products"] is None:
+        return "not known"
+    least = "at least " if site["behind_counting"] else ""
+    words = f"{least}{site['behind_products']}"
+    if site["behind_products"]:
+        words += f", {site['behind_bytes'] / 1e6:.1f} MB, {site['behind_s']:.0f} s"
+    return words + (f"; lost {site['lost_products']}" if site["lost_products"] else "")
 
 
 def _clock(site: dict[str, float | None]) -> str:

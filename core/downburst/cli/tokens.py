@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from downburst.access import Role, Scope
-from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 from downburst.local_token import write_private
 from downburst.settings import DEFAULT_HUB
 
@@ -70,6 +70,7 @@ def add_token(  # noqa: PLR0913
 def revoke_token(
     number: Annotated[int, typer.Argument(help="Number of the token.")],
     *,
+    yes: Yes = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -77,6 +78,7 @@ def revoke_token(
 
     Example: downburst tokens revoke 3
     """
+    confirm(f"Revoke token {number}? Programs that show it are refused from now on.", yes=yes)
     gone = HubClient(hub).ask("DELETE", "v1", "access-tokens", str(number))
     show(gone) if as_json else print(f"token {number} ({gone['name']}) is revoked")
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from downburst.cli.client import AsJson, HubAddress, HubClient, show, table
+from downburst.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, show, table
 from downburst.errors import BadInput
 from downburst.settings import DEFAULT_HUB
 
@@ -56,11 +56,14 @@ def add_upstream(
 
 
 @app.command("remove")
-def remove_upstream(upstream: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def remove_upstream(
+    upstream: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False
+) -> None:
     """Take no more from an upstream; what it brought stays.
 
     Example: downburst upstreams remove unidata
     """
+    confirm(f"Remove upstream {upstream}? Another token is needed to take feeds from it again.", yes=yes)
     HubClient(hub).ask("DELETE", "v1", "upstreams", upstream)
     show({"removed": upstream}) if as_json else print(f"upstream {upstream} removed")
 

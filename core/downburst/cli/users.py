@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from downburst.access import Role
-from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
+from downburst.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, given, show, table
 from downburst.errors import BadInput
 from downburst.settings import DEFAULT_HUB
 
@@ -85,11 +85,12 @@ def set_user(
 
 
 @app.command("remove")
-def remove_user(user: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
+def remove_user(user: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
     """Remove a user, who is signed out at once.
 
     Example: downburst users remove anna
     """
+    confirm(f"Remove user {user}?", yes=yes)
     HubClient(hub).ask("DELETE", "v1", "users", user)
     show({"removed": user}) if as_json else print(f"user {user} removed")
 

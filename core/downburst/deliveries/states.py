@@ -131,11 +131,11 @@ def _stored(case: _Case, receipt: "ReceiptFacts") -> Delivery:
         return Delivery(
             case.facts.site, DeliveryState.STORED, reason, MEND_THE_RULE, receipt, timed, cause=Cause.ACTION
         )
-    if _lacks_its_file(case, receipt):
-        reason += "; but the site has not said that its file for local software was written"
-        return Delivery(
-            case.facts.site, DeliveryState.STORED, reason, LOOK_AT_RECEIVED, receipt, timed, cause=Cause.DISK
-        )
+    if receipt.action_done_at is None:
+        reason += f"; its file is not yet reported (normally within {duration(FILE_WITHIN_MS)})"
+        soon = LOOK_AGAIN if timed.slow is None else _NEXT_OF_STAGE[timed.slow]
+        step = LOOK_AT_RECEIVED if _is_overdue(case, receipt) else soon
+        return Delivery(case.facts.site, DeliveryState.STORED, reason, step, receipt, timed)
     return Delivery(case.facts.site, DeliveryState.STORED, reason, _NEXT_OF_STAGE[timed.slow], receipt, timed)
 
 
@@ -154,11 +154,10 @@ def _failed_action(case: _Case) -> str | None:
     return None
 
 
-def _lacks_its_file(case: _Case, receipt: "ReceiptFacts") -> bool:
+def _is_overdue(case: _Case, receipt: "ReceiptFacts") -> bool:
+    """Whether the file should long be reported; that it is missing is known only at the site."""
     stored_at = receipt.site_stored_at
-    if receipt.outcome != "stored" or receipt.action_done_at is not None or stored_at is None:
-        return False
-    return case.now - stored_at > timedelta(milliseconds=FILE_WITHIN_MS)
+    return stored_at is not None and case.now - stored_at > timedelta(milliseconds=FILE_OVERDUE_MS)
 
 
 def _rejected(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
@@ -406,8 +405,8 @@ NOTHING_TO_DO = "nothing to do"
 LOOK_AGAIN = "nothing to do; look again in some seconds"
 MEND_THE_RULE = "mend what the reason says at the site, then there: downburst-node actions retry"
 LOOK_AT_RECEIVED = (
-    "look at the receiver's log and at the disk that holds received/ at the site; what the site's log has is written "
-    "as soon as that works again"
+    "look at the site whether the file stands in received/, and at the receiver's log; a product in the site's log "
+    "is written as soon as that disk works, and a receiver with --no-files reports no file"
 )
 WAIT_OR_LINE = "nothing to do unless it stays: then the site's line is slower than what it subscribes"
 WAIT_OR_RATE = "nothing to do unless it stays: then the leg's rate is lower than the feed"
@@ -433,7 +432,9 @@ _OUTCOMES = {"stored": 0, "held": 1, "rejected": 2, "expired": 3}
 
 REPAIR_AFTER_MS = 2_000.0
 """Repairs of a leg take some round trips; what is not there by then is being repaired."""
-FILE_WITHIN_MS = 60_000.0
-"""Files follow the site's log within milliseconds; a minute leaves room for clocks that differ."""
+FILE_WITHIN_MS = 2_000.0
+"""Files follow the site's log within milliseconds, their stamps within 50 ms; this leaves room for a busy disk."""
+FILE_OVERDUE_MS = 60_000.0
+"""Beyond this a person should look; a minute leaves room for clocks that differ."""
 CONFIRM_WITHIN_MS = 5_000.0
 """Receipts come each 50 ms; this leaves room for a slow line."""

@@ -7,13 +7,14 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import httpx
 
 from downburst.clock import Clock, SystemClock
 from downburst.errors import FleetAway
 from downburst.fleet.port import Standing
-from downburst.supervision import start
+from downburst.supervision import keep, start
 from downburst.tether import tethered
 
 
@@ -64,7 +65,9 @@ class ChildFleet:
         await self._probes.aclose()
 
     def _drain(self, number: int) -> None:
-        ending = start("fleet.end-of-sender", self._children.pop(number).end(self._drain_s))
+        end = partial(self._children.pop(number).end, self._drain_s)
+        # Tried again: a sender that was forgotten would keep the ports of its number.
+        ending = start("fleet.end-of-sender", keep("fleet.end-of-sender", end))
         self._ending[number] = ending
         ending.add_done_callback(lambda _: self._ending.pop(number))
 

@@ -5,12 +5,13 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Row, delete, func, insert, not_, or_, select, update
 
 from downburst.access import AccessToken, Link, LinkKind, Role, Scope, Session, User
 from downburst.access_tables import access_tokens, login_links, login_sessions, users
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, BadInput, NotFound, Refused
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.names import is_user_name
 from downburst.tables import sites
@@ -50,6 +51,7 @@ class Users:
         if self.find(user.name) is not None:
             raise AlreadyThere(f"there is a user {user.name!r} already; choose another name, or change that one")
         self._check_site(user)
+        limits.USERS.check(self._connection, users, holder="this hub")
         kept = replace(user, created_at=self._clock.now())
         self._connection.execute(insert(users).values(asdict(kept)))
         self._audit.record("user", user.name, "added", after=kept)
@@ -123,12 +125,23 @@ class AccessTokens:
 
     def add(self, token: AccessToken) -> AccessToken:
         """Keeps a token under a number of its own."""
+        self._make_room(token)
         row = asdict(token) | {"scopes": [scope.value for scope in token.scopes]}
         del row["number"]
         key = self._connection.execute(insert(access_tokens).values(row)).inserted_primary_key
         kept = replace(token, number=0 if key is None else int(key[0]))
         self._audit.record("access token", kept.number, "added", after=kept)
         return kept
+
+    def _make_room(self, token: AccessToken) -> None:
+        good = access_tokens.c.revoked_at.is_(None) & (access_tokens.c.expires_at > self._clock.now())
+        of_maker = access_tokens.c.created_by == token.created_by
+        maker = f"{token.created_by!r}"
+        limits.ACCESS_TOKENS_OF_MAKER.check(self._connection, access_tokens, of_maker, good, holder=maker)
+        limits.ACCESS_TOKENS.check(self._connection, access_tokens, good, holder="this hub")
+        limits.ENDED_ACCESS_TOKENS.trim(
+            self._connection, access_tokens, not_(good), by=access_tokens.c.number, holder="this hub"
+        )
 
     def revoke(self, number: int) -> AccessToken:
         """Ends a token at once."""
@@ -153,9 +166,13 @@ class Sessions:
         self._clock = clock
 
     def add(self, sha256: str, user: str | None, *, lifetime: timedelta) -> Session:
-        """Keeps a session; those that have ended are forgotten."""
+        """Keeps a session; those that have ended are forgotten, and the oldest of a user who has too many ends."""
         now = self._clock.now()
         self._connection.execute(delete(login_sessions).where(login_sessions.c.expires_at <= now))
+        of_user = _of(login_sessions.c.user, user)
+        limits.SESSIONS_OF_USER.make_room(
+            self._connection, login_sessions, of_user, by=login_sessions.c.created_at, holder=f"{user}"
+        )
         session = Session(sha256, user, now, now + lifetime)
         self._connection.execute(insert(login_sessions).values(asdict(session)))
         return session
@@ -184,12 +201,13 @@ class Links:
         """Keeps a link; an earlier one of the same kind for the same user is worth nothing any more."""
         now = self._clock.now()
         stale = [login_links.c.expires_at <= now]
+        same = (login_links.c.kind == kind) & _of(login_links.c.user, user)
         if kind is not LinkKind.SIGN_IN:
-            stale.append(
-                (login_links.c.kind == kind)
-                & (login_links.c.user.is_(None) if user is None else login_links.c.user == user)
-            )
+            stale.append(same)
         self._connection.execute(delete(login_links).where(or_(*stale)))
+        limits.LINKS_OF_USER.make_room(
+            self._connection, login_links, same, by=login_links.c.expires_at, holder=f"{user}"
+        )
         link = Link(sha256, kind, user, now + lifetime)
         self._connection.execute(insert(login_links).values(asdict(link)))
         return link
@@ -221,6 +239,11 @@ def token_scopes(role: Role, wanted: Sequence[Scope], allowed: frozenset[Scope])
     if too_much:
         raise BadInput(f"a token with the role {role.value} can't have {', '.join(too_much)}; leave that out")
     return tuple(sorted(wanted or allowed))
+
+
+def _of(column: Column[Any], user: str | None) -> ColumnElement[bool]:
+    """The rows of a user; None stands for whoever may use the hub's machine."""
+    return column.is_(None) if user is None else column == user
 
 
 def _shown(user: User) -> dict[str, Any]:

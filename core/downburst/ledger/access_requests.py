@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.access import AccessRequest, RequestState, Role, User
 from downburst.access_tables import access_requests
 from downburst.clock import Clock
-from downburst.errors import AlreadyThere, NotFound, Refused, TooMany
+from downburst.errors import AlreadyThere, NotFound, Refused
+from downburst.ledger import limits
 from downburst.ledger.access import Users
 from downburst.ledger.audit import Audit
 from downburst.ledger.sites import Sites
 from downburst.model import Place, Site
+from downburst.network.addresses import network_of
 
 
 class AccessRequests:
@@ -49,9 +51,7 @@ class AccessRequests:
 
     def add(self, wanted: AccessRequest) -> AccessRequest:
         """Keeps a request under a number of its own, while there is room."""
-        waiting = select(func.count()).where(access_requests.c.state == RequestState.WAITING)
-        if (self._connection.scalar(waiting) or 0) >= MOST_WAITING:
-            raise TooMany("too many sites wait for an answer; ask the operator by mail", retry_after_s=86_400)
+        self._check_limits(wanted.peer)
         row = asdict(wanted) | {"feeds": list(wanted.feeds), "asked_at": self._clock.now()}
         del row["number"]
         key = self._connection.execute(insert(access_requests).values(row)).inserted_primary_key
@@ -89,6 +89,14 @@ class AccessRequests:
         """Refuses a request, with a reason that the asker reads."""
         return self._decide(self._waiting(number), RequestState.REFUSED, by, answer)
 
+    def _check_limits(self, peer: str) -> None:
+        waiting = access_requests.c.state == RequestState.WAITING
+        limits.REQUESTS.check(self._connection, access_requests, waiting, holder="this hub")
+        network = network_of(peer)
+        peers = self._connection.scalars(select(access_requests.c.peer).where(waiting))
+        same = sum(network_of(one) == network for one in peers)
+        limits.REQUESTS_OF_ADDRESS.check_count(same, holder=f"the address {network}")
+
     def _waiting(self, number: int) -> AccessRequest:
         request = self.one(number)
         if request.state is not RequestState.WAITING:
@@ -115,5 +123,4 @@ def _request(row: Row[Any]) -> AccessRequest:
     return AccessRequest(**values | {"feeds": tuple(values["feeds"]), "state": RequestState(values["state"])})
 
 
-MOST_WAITING = 500
 KEPT = 1_000

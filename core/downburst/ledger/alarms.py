@@ -8,9 +8,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
 
 from downburst.alarm_tables import alarm_receivers, alarms, objectives, silences, site_receivers
-from downburst.alarms import Alarm, AlarmKind, Condition, Objective, Receiver, ReceiverKind, Silence
+from downburst.alarms import (
+    Alarm,
+    AlarmKind,
+    Condition,
+    Objective,
+    Receiver,
+    ReceiverKind,
+    Severity,
+    Silence,
+    worst_first,
+)
 from downburst.clock import Clock
-from downburst.errors import AlreadyThere, NotFound, Refused
+from downburst.errors import AlreadyThere, NotFound
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 
 
@@ -22,9 +33,21 @@ class Alarms:
         self._clock = clock
 
     def open(self) -> list[Alarm]:
-        """Those whose condition has not ended, oldest first."""
-        query = select(alarms).where(alarms.c.ended_at.is_(None)).order_by(alarms.c.number)
-        return [_alarm(row) for row in self._connection.execute(query)]
+        """Those whose condition has not ended, the worst first, of those the newest."""
+        query = select(alarms).where(alarms.c.ended_at.is_(None))
+        return worst_first(_alarm(row) for row in self._connection.execute(query))
+
+    def keys_begun(self, kind: AlarmKind, *, since: datetime) -> set[str]:
+        """Of alarms of a kind that began since then, ended ones too."""
+        query = select(alarms.c.key).where(alarms.c.kind == kind, alarms.c.since >= since)
+        return set(self._connection.scalars(query))
+
+    def find_open(self, number: int) -> Alarm:
+        """The alarm; one that is over or that nobody raised is not there."""
+        for alarm in self.open():
+            if alarm.number == number:
+                return alarm
+        raise NotFound(f"no alarm {number} goes on; `downburst alarms list` shows those that do")
 
     def to_tell(self) -> list[Alarm]:
         """Those of which receivers were not told, and those of whose end they were not."""
@@ -42,17 +65,20 @@ class Alarms:
 
     def raise_(self, condition: Condition) -> int:
         """Begins an alarm; its number."""
-        row = asdict(condition) | {"key": condition.key, "since": self._clock.now()}
+        row = asdict(condition) | {"key": condition.key, "since": self._clock.now(), "severity": condition.severity}
+        del row["grave"]
         key = self._connection.execute(insert(alarms).values(row)).inserted_primary_key
         number = 0 if key is None else int(key[0])
         old = alarms.c.ended_at.is_not(None) & (alarms.c.number <= number - ENDED_KEPT)
         self._connection.execute(delete(alarms).where(old))
         return number
 
-    def update(self, number: int, condition: Condition) -> None:
-        """Keeps the figures of an alarm as they are now."""
-        change = update(alarms).where(alarms.c.number == number)
-        self._connection.execute(change.values(sentence=condition.sentence, next_step=condition.next_step))
+    def update(self, alarm: Alarm, condition: Condition) -> None:
+        """Keeps the figures of an alarm as they are now. One that gets worse is told again."""
+        values: dict[str, Any] = {"sentence": condition.sentence, "next_step": condition.next_step}
+        if condition.severity.rank < alarm.severity.rank:
+            values |= {"severity": condition.severity, "told_at": None}
+        self._connection.execute(update(alarms).where(alarms.c.number == alarm.number).values(values))
 
     def end(self, numbers: Iterable[int], at: datetime) -> None:
         """Ends alarms."""
@@ -79,7 +105,9 @@ class Silences:
         return [_silence(row) for row in self._connection.execute(query)]
 
     def add(self, silence: Silence) -> Silence:
-        """Keeps a silence under a number of its own."""
+        """Keeps a silence under a number of its own; those that are over are forgotten."""
+        self._connection.execute(delete(silences).where(silences.c.until <= self._clock.now()))
+        self._check_limits(silence)
         row = asdict(silence)
         del row["number"]
         key = self._connection.execute(insert(silences).values(row)).inserted_primary_key
@@ -90,6 +118,20 @@ class Silences:
     def of_site(self, site: str) -> list[Silence]:
         """Those of a site that are not over, those ahead among them."""
         return [silence for silence in self.current() if silence.site == site]
+
+    def _check_limits(self, silence: Silence) -> None:
+        if silence.is_window:
+            window = silences.c.kind.is_(None), silences.c.feed.is_(None), silences.c.alarm_key.is_(None)
+            limits.WINDOWS_OF_SITE.check(
+                self._connection,
+                silences,
+                silences.c.site == silence.site,
+                *window,
+                holder=f"site {silence.site!r}",
+            )
+        of_maker = silences.c.by == silence.by
+        limits.SILENCES_OF_MAKER.check(self._connection, silences, of_maker, holder=f"{silence.by!r}")
+        limits.SILENCES.check(self._connection, silences, holder="this hub")
 
     def end(self, number: int, *, site: str | None = None) -> None:
         """Ends a silence before its time; one of another site than the given one is not there."""
@@ -123,7 +165,9 @@ class Receivers:
         """Keeps a receiver under a name that is free."""
         if any(known.name == receiver.name for known in self.all()):
             raise AlreadyThere(f"there is a receiver {receiver.name!r} already; remove it first")
-        row = asdict(receiver) | {name: list(getattr(receiver, name)) for name in ("kinds", "feeds", "sites")}
+        limits.RECEIVERS.check(self._connection, alarm_receivers, holder="this hub")
+        lists = ("kinds", "feeds", "sites", "severities")
+        row = asdict(receiver) | {name: list(getattr(receiver, name)) for name in lists}
         del row["owner"]
         self._connection.execute(insert(alarm_receivers).values(row))
         self._audit.record("receiver", receiver.name, "added", after=receiver)
@@ -164,12 +208,17 @@ class SiteReceivers:
         known = self.of(receiver.owner or "")
         if any(one.name == receiver.name for one in known):
             raise AlreadyThere(f"there is a receiver {receiver.name!r} already; remove it first")
-        if len(known) >= SITE_RECEIVERS:
-            raise Refused(f"site {receiver.owner!r} has {SITE_RECEIVERS} receivers, which is the most; remove one")
+        limits.RECEIVERS_OF_SITE.check(
+            self._connection,
+            site_receivers,
+            site_receivers.c.site == receiver.owner,
+            holder=f"site {receiver.owner!r}",
+        )
         row = asdict(receiver) | {
             "site": receiver.owner,
             "kinds": list(receiver.kinds),
             "feeds": list(receiver.feeds),
+            "severities": list(receiver.severities),
         }
         del row["owner"], row["sites"]
         self._connection.execute(insert(site_receivers).values(row))
@@ -225,7 +274,7 @@ class Objectives:
 
 
 def _alarm(row: Row[Any]) -> Alarm:
-    return Alarm(**_values(row) | {"kind": AlarmKind(row.kind)})
+    return Alarm(**_values(row) | {"kind": AlarmKind(row.kind), "severity": Severity(row.severity)})
 
 
 def _silence(row: Row[Any]) -> Silence:
@@ -240,12 +289,15 @@ def _receiver(row: Row[Any]) -> Receiver:
         tuple(AlarmKind(kind) for kind in row.kinds),
         tuple(row.feeds),
         tuple(row.sites),
+        tuple(Severity(severity) for severity in row.severities),
     )
 
 
 def _site_receiver(row: Row[Any]) -> Receiver:
     kinds = tuple(AlarmKind(kind) for kind in row.kinds)
-    return Receiver(row.name, ReceiverKind(row.kind), row.address, kinds, tuple(row.feeds), owner=row.site)
+    severities = tuple(Severity(severity) for severity in row.severities)
+    way = ReceiverKind(row.kind)
+    return Receiver(row.name, way, row.address, kinds, tuple(row.feeds), severities=severities, owner=row.site)
 
 
 def _values(row: Row[Any]) -> dict[str, Any]:
@@ -253,5 +305,3 @@ def _values(row: Row[Any]) -> dict[str, Any]:
 
 
 ENDED_KEPT = 10_000
-SITE_RECEIVERS = 10
-"""Of one site: whoever administers it makes the hub speak to these."""

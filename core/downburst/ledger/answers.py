@@ -6,6 +6,7 @@ from datetime import timedelta
 from sqlalchemy import Connection, delete, insert, select, update
 
 from downburst.clock import Clock
+from downburst.ledger import limits
 from downburst.tables import answers
 
 
@@ -21,6 +22,8 @@ class Answered:
     body: str | None = None
     """None: the answer holds a secret, which is told once."""
     etag: str = ""
+    tenant: str = ""
+    """Whose budget it counts to: a site, a user or token, or an address."""
 
 
 class Answers:
@@ -39,6 +42,7 @@ class Answers:
         ).one_or_none()
         if found is not None:
             return Answered(**found._mapping)
+        self._check_limits(wanted.tenant)
         self._connection.execute(insert(answers).values(asdict(wanted) | {"at": now}))
         return None
 
@@ -59,6 +63,16 @@ class Answers:
         """Frees a key whose request was not carried out."""
         self._connection.execute(delete(answers).where(answers.c.key_sha256 == key_sha256))
 
+    def _check_limits(self, tenant: str) -> None:
+        own, of_tenant = limits.KEYS_OF_TENANT, answers.c.tenant == tenant
+        if tenant.startswith(STRANGERS):
+            own = limits.KEYS_OF_STRANGER
+            strangers = answers.c.tenant.startswith(STRANGERS)
+            limits.KEYS_OF_STRANGERS.check(self._connection, answers, strangers, holder="this hub")
+        own.check(self._connection, answers, of_tenant, holder=f"the {tenant}" if tenant else "this hub")
 
+
+STRANGERS = "address "
+"""How the names of tenants without a login begin."""
 _PROOF = "probe"
 KEPT = timedelta(hours=24)

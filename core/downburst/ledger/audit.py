@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from downburst.access import who_acts
+from downburst.access import Caller, Role, who_acts
 from downburst.access_tables import audit
 from downburst.clock import Clock
+from downburst.ledger import limits
 
 Values = Mapping[str, Any]
 
@@ -50,7 +51,10 @@ class Audit:
         self._clock = clock
 
     def record(self, kind: str, subject: object, action: str, *, before: object = None, after: object = None) -> None:
-        """Keeps a change by whoever acts; a change that changed nothing is none."""
+        """Keeps a change by whoever acts; a change that changed nothing is none.
+
+        Refuses, and so undoes the change, where a site's user or a viewer has made too many within a day.
+        """
         old, new = _plain_values(before), _plain_values(after)
         if old is not None and new is not None:
             differing = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
@@ -58,9 +62,15 @@ class Audit:
                 return
             old, new = ({name: it for name, it in values.items() if name in differing} for values in (old, new))
         caller = who_acts()
+        self._check_limit(caller)
         row = {"at": self._clock.now(), "who": caller.name, "role": caller.role, "peer": caller.peer}
         row |= {"action": action, "kind": kind, "subject": str(subject), "before": old, "after": new}
         self._connection.execute(insert(audit).values(row))
+
+    def _check_limit(self, caller: Caller) -> None:
+        if caller.role in (Role.SITE, Role.VIEWER):
+            of_late = audit.c.who == caller.name, audit.c.at > self._clock.now() - DAY
+            limits.CHANGES_OF_TENANT.check(self._connection, audit, *of_late, holder=f"{caller.name!r}")
 
     def page(self, wanted: Changes, *, before: int | None = None, limit: int = 100) -> list[Change]:
         """The newest of what is asked for, of those before a number."""
@@ -106,3 +116,6 @@ def _plain(value: object) -> Any:
     if isinstance(value, tuple | list | set | frozenset):
         return [_plain(one) for one in value]
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+DAY = timedelta(days=1)

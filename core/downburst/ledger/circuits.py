@@ -22,6 +22,7 @@ from downburst.circuits import (
 )
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, Failure, NotFound
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.ledger.rows import put
 from downburst.tables import circuit_ends, circuit_events, circuit_measurements, circuit_ports, circuits
@@ -54,6 +55,7 @@ class Ports:
             raise AlreadyThere(
                 f"there is a port {port.name!r} already; change it with `downburst ports set {port.name}`"
             )
+        limits.PORTS.check(self._connection, circuit_ports, holder="this hub")
         row = asdict(port) | {"created_at": self._clock.now()}
         self._connection.execute(insert(circuit_ports).values(row))
         kept = self.one(port.name)
@@ -95,6 +97,8 @@ class Circuits:
 
     def add(self, circuit: Circuit) -> Circuit:
         """Keeps a circuit under a number of its own, whatever number it carries."""
+        unfinished = circuits.c.state.not_in(_FINISHED)
+        limits.CIRCUITS.check(self._connection, circuits, unfinished, holder="this hub")
         now = self._clock.now()
         row = _row(circuit) | {"created_at": now, "since": now}
         del row["number"]

@@ -5,11 +5,12 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, insert, not_, or_, select, update
 
 from downburst.clock import Clock
 from downburst.credentials import Credential, EnrolmentToken
 from downburst.errors import Refused
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.ledger.sites import Sites
 from downburst.model import Site
@@ -34,6 +35,10 @@ class Credentials:
         kept = credentials.c.revoked_at.is_(None), credentials.c.replaced_at.is_(None)
         query = select(credentials).where(*kept).order_by(credentials.c.sha256)
         return [_credential(row) for row in self._connection.execute(query)]
+
+    def enrolled(self) -> set[str]:
+        """The sites of which a receiver ever had a credential, whatever became of it."""
+        return set(self._connection.scalars(select(credentials.c.site).distinct()))
 
     def revoke(self, site: str, sha256: str | None = None) -> int:
         """Revokes all credentials of a site, or those of the receiver that ever had this one; says how many."""
@@ -72,6 +77,7 @@ class Credentials:
                     f"a receiver of {site} offered a credential that was known before; it has to make another"
                 )
             return known
+        self._make_room(site, now)
         self._forget_offers(sha256)
         if current.expires_at is not None:
             lifetime = current.expires_at - current.created_at
@@ -92,6 +98,13 @@ class Credentials:
         before = {"sha256": former.sha256, "expires_at": former.expires_at}
         self._audit.record("credential", site, "replaced", before=before, after=after)
         return True
+
+    def _make_room(self, site: str, now: datetime) -> None:
+        """Refuses what a receiver offers again and again, and forgets the oldest of those that count for nothing."""
+        today = credentials.c.replaces.is_not(None), credentials.c.created_at > now - DAY
+        of_site = credentials.c.site == site
+        limits.REPLACEMENTS_OF_SITE.check(self._connection, credentials, of_site, *today, holder=f"site {site!r}")
+        _forget_ended(self._connection, site, now)
 
     def _one(self, sha256: str) -> Credential | None:
         row = self._connection.execute(select(credentials).where(credentials.c.sha256 == sha256)).one_or_none()
@@ -120,6 +133,7 @@ class Tokens:
         """Keeps a token that enrols one receiver of a site, and how long the credentials of that last."""
         Sites(self._connection, self._clock).one(site)
         begin = self._clock.now()
+        self._make_room(site, begin)
         seconds = None if credential_lifetime is None else round(credential_lifetime.total_seconds())
         token = EnrolmentToken(
             secret_sha256, site, created_at=begin, expires_at=begin + lifetime, credential_seconds=seconds
@@ -132,6 +146,24 @@ class Tokens:
         """Every token of a site, newest first."""
         query = select(tokens).where(tokens.c.site == site).order_by(tokens.c.created_at.desc())
         return [_token(row) for row in self._connection.execute(query)]
+
+    def end_pending(self, site: str) -> int:
+        """Ends the tokens of a site that nobody has used; says how many."""
+        Sites(self._connection, self._clock).one(site)
+        now = self._clock.now()
+        pending = update(tokens).where(tokens.c.site == site, _pending_at(now))
+        ended = self._connection.execute(pending.values(expires_at=now)).rowcount
+        if ended:
+            self._audit.record("enrolment token", site, "ended", after={"tokens": ended})
+        return ended
+
+    def _make_room(self, site: str, now: datetime) -> None:
+        of_site, pending, holder = tokens.c.site == site, _pending_at(now), f"site {site!r}"
+        limits.PENDING_TOKENS_OF_SITE.check(self._connection, tokens, of_site, pending, holder=holder)
+        limits.PENDING_TOKENS.check(self._connection, tokens, pending, holder="this hub")
+        limits.ENDED_TOKENS_OF_SITE.trim(
+            self._connection, tokens, of_site, not_(pending), by=tokens.c.created_at, holder=holder
+        )
 
     def consume(self, secret_sha256: str, credential_sha256: str, *, peer: str) -> Site:
         """Turns the token into a credential, once; the same receiver asking again is told the same."""
@@ -156,6 +188,14 @@ class Tokens:
         known = select(credentials.c.sha256).where(credentials.c.sha256 == credential_sha256)
         if self._connection.scalar(known) is not None:
             raise Refused("this receiver is enrolled already; remove its state directory to enrol it afresh")
+        limits.CREDENTIALS_OF_SITE.check(
+            self._connection,
+            credentials,
+            credentials.c.site == token.site,
+            _usable_at(at),
+            holder=f"site {token.site!r}",
+        )
+        _forget_ended(self._connection, token.site, at)
         unused = update(tokens).where(tokens.c.secret_sha256 == token.secret_sha256, tokens.c.used_by.is_(None))
         taken = self._connection.execute(unused.values(used_at=at, used_by=credential_sha256, used_peer=peer))
         if taken.rowcount != 1:
@@ -164,6 +204,23 @@ class Tokens:
         credential = Credential(credential_sha256, token.site, created_at=at, peer=peer, expires_at=ends)
         self._connection.execute(insert(credentials).values(asdict(credential)))
         self._audit.record("credential", token.site, "enrolled", after=credential)
+
+
+def _forget_ended(connection: Connection, site: str, now: datetime) -> None:
+    """Removes the oldest credentials of a site that count for nothing, beyond those that are kept."""
+    ended = credentials.c.site == site, not_(_usable_at(now))
+    limits.ENDED_CREDENTIALS_OF_SITE.trim(
+        connection, credentials, *ended, by=credentials.c.created_at, holder=f"site {site!r}"
+    )
+
+
+def _usable_at(instant: datetime) -> ColumnElement[bool]:
+    lasts = or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > instant)
+    return and_(credentials.c.revoked_at.is_(None), credentials.c.replaced_at.is_(None), lasts)
+
+
+def _pending_at(instant: datetime) -> ColumnElement[bool]:
+    return and_(tokens.c.used_by.is_(None), tokens.c.expires_at > instant)
 
 
 def _of_one_receiver(own: Sequence[Credential], sha256: str) -> list[Credential]:
@@ -184,3 +241,6 @@ def _credential(row: Row[Any]) -> Credential:
 
 def _token(row: Row[Any]) -> EnrolmentToken:
     return EnrolmentToken(**row._mapping)
+
+
+DAY = timedelta(days=1)

@@ -11,6 +11,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from downburst.errors import BadInput, DiskFull, Failure, LedgerAway, NotWritable
+from downburst.ledger.soundness import break_seal, damaged
 
 if TYPE_CHECKING:
     from psycopg import Connection as Psycopg
@@ -25,6 +26,8 @@ def connect(url: str) -> Engine:
         )
         event.listen(engine, "connect", _prepare_postgresql)
         return engine
+    if parsed.database:
+        break_seal(Path(parsed.database))
     # Values are hidden from logs and errors: the keys of webhooks are among them.
     engine = create_engine(
         parsed, pool_size=CONNECTIONS, connect_args={"timeout": BUSY_TIMEOUT_S}, hide_parameters=True
@@ -90,6 +93,8 @@ def is_lost(error: DBAPIError) -> bool:
 
 def is_of_server(error: DBAPIError) -> bool:
     """Whether it is the database that can't, rather than a row that does not fit."""
+    if _is_damage(error):
+        return True
     return isinstance(error, OperationalError | InterfaceError) or getattr(error.orig, "sqlstate", None) == _NO_RIGHT
 
 
@@ -97,7 +102,7 @@ def explained(error: DBAPIError, url: URL | str) -> Failure:
     """One sentence about a database that can't be used."""
     reason, where = str(error.orig), f"the ledger {shown(url)}"
     if isinstance(error.orig, sqlite3.Error):
-        return _explained_sqlite(reason, where)
+        return damaged(where, reason) if _is_damage(error) else _explained_sqlite(reason, where)
     state = getattr(error.orig, "sqlstate", None)
     if state == _DISK_FULL:
         return DiskFull("the disk of the ledger's database server is full; free some space there and try again")
@@ -118,6 +123,11 @@ def shown(url: URL | str) -> str:
     """The URL as people write it, without its password."""
     parsed = make_url(url)
     return repr(parsed.set(drivername=parsed.get_backend_name()))
+
+
+def _is_damage(error: DBAPIError) -> bool:
+    # What SQLite raises of a file that is no database, or not whole; its other errors have classes of their own.
+    return type(error.orig) is sqlite3.DatabaseError
 
 
 def _explained_sqlite(reason: str, where: str) -> Failure:

@@ -6,7 +6,7 @@ from typing import Any
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, MetaData, Table, delete, func, insert, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from downburst.errors import BadInput, Failure
 from downburst.ledger.databases import connect, explained, is_of_server, options
@@ -70,10 +70,14 @@ def fill(url: str, revision: str, tables: Tables, counters: Mapping[str, int], *
             Partitions(connection).spread()
         if migrated:
             migrate(engine)
-    except DBAPIError as error:
-        if not is_of_server(error):
-            raise
-        raise explained(error, url) from error
+    except SQLAlchemyError as error:
+        if isinstance(error, DBAPIError) and is_of_server(error):
+            raise explained(error, url) from error
+        reason = str(error.orig if isinstance(error, DBAPIError) else error).splitlines()[0]
+        raise Failure(
+            f"the backup's rows do not fit together ({reason}): it was changed since, or made of a damaged ledger; "
+            "take another backup"
+        ) from error
     finally:
         engine.dispose()
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Select, delete, func, select, tuple_
 
 from downburst.clock import from_us, to_us
 from downburst.errors import BadInput
+from downburst.ledger import limits
 from downburst.ledger.partitions import Partitions
 from downburst.ledger.rows import put_all
 from downburst.model import ProductException
@@ -40,8 +41,24 @@ class Exceptions:
         self._connection = connection
 
     def add(self, *rows: ProductException) -> None:
-        """Keeps exceptions; a later outcome of the same product at the same site replaces the earlier."""
+        """Keeps exceptions, of each site the newest; a later outcome of the same product replaces the earlier."""
         put_all(self._connection, exceptions, (asdict(row) for row in rows))
+        for site in sorted({row.site for row in rows}):
+            self._trim(site)
+
+    def _trim(self, site: str) -> None:
+        """Removes the oldest of a site that has too many: by an index, because it may happen with each batch."""
+        limit, of_site = limits.EXCEPTIONS_OF_SITE, exceptions.c.site == site
+        limits.lock(self._connection, limit.name, site)
+        count = self._connection.scalar(select(func.count()).select_from(exceptions).where(of_site)) or 0
+        if count <= limit.most:
+            return
+        newest = select(exceptions.c.at).where(of_site).order_by(exceptions.c.at.desc())
+        oldest_kept = self._connection.scalar(newest.offset(limit.most - 1).limit(1))
+        gone = self._connection.execute(delete(exceptions).where(of_site, exceptions.c.at < oldest_kept)).rowcount
+        if count - gone > limit.most + limit.most // 10:
+            # A site gave very many the same moment; to tell them apart takes longer.
+            limit.trim(self._connection, exceptions, of_site, by=exceptions.c.at, holder=site)
 
     def forget_before(self, at: datetime) -> None:
         """Removes what is older."""

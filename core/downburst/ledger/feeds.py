@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, UnknownFeed
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.ledger.plans import Legs
 from downburst.model import DuplicateRule, Durability, Feed, FeedClass
@@ -47,6 +48,7 @@ class Feeds:
         """Keeps a feed under a name that is free, and gives it a unicast leg."""
         if self.find(feed.name) is not None:
             raise AlreadyThere(f"there is a feed {feed.name!r} already; change it instead, or choose another name")
+        limits.FEEDS.check(self._connection, feeds, holder="this hub")
         kept = replace(feed, unicast_leg=Legs(self._connection).allocate(feed.name), created_at=self._clock.now())
         self._connection.execute(insert(feeds).values(asdict(kept)))
         self._audit.record("feed", feed.name, "added", after=kept)

@@ -137,7 +137,7 @@ class Latency:
     def forget_before(self, minute: int) -> int:
         """Removes sketches older than a minute, longer spans once all of them is older.
 
-        Says how many rows went one by one, parts of tables that went as a whole aside.
+        Returns the number of rows deleted one by one; dropped partitions are not counted.
         """
         minutes = delete(latency_minutes).where(latency_minutes.c.minute < minute)
         rows = self._connection.execute(minutes).rowcount + self._earlier.forget_before(minute)

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, NotFound
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.model import LdmAccept, LdmSource
 from downburst.tables import ldm_accepts, ldm_sources
@@ -43,6 +44,7 @@ class LdmSources:
             raise AlreadyThere(
                 f"there is an LDM source {source.name!r} already; remove it first, or choose another name"
             )
+        limits.LDM_SOURCES.check(self._connection, ldm_sources, holder="this hub")
         self._connection.execute(insert(ldm_sources).values(_row(source) | {"created_at": self._clock.now()}))
         kept = self.one(source.name)
         self._audit.record("LDM source", source.name, "added", after=kept)
@@ -79,6 +81,7 @@ class LdmAccepts:
 
     def add(self, line: LdmAccept) -> LdmAccept:
         """Keeps a line under a number of its own; the id it carries is not looked at."""
+        limits.LDM_ACCEPTS.check(self._connection, ldm_accepts, holder="this hub")
         row = asdict(line) | {"created_at": self._clock.now()}
         del row["id"]
         key = self._connection.execute(insert(ldm_accepts).values(row)).inserted_primary_key

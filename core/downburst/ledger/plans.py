@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 from downburst.bounds import added
 from downburst.clock import Clock
 from downburst.errors import Failure
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.ledger.databases import speaks_postgresql
 from downburst.ledger.rows import found, key_of, put, put_all, same_key
@@ -46,16 +47,24 @@ class Plans:
         return [_plan(row) for row in self._connection.execute(query)]
 
     def append(self, plan: Plan) -> Plan:
-        """Keeps the plan under the next version of its feed, whatever version it carries, and returns it so."""
+        """Keeps the plan under the next version of its feed, whatever version it carries, and returns it so.
+
+        Plans beyond the newest of the feed are forgotten; what their legs sent is summed up.
+        """
         before = self._connection.scalar(select(func.max(plans.c.version)).where(plans.c.feed == plan.feed))
         kept = replace(plan, version=(before or 0) + 1)
         self._connection.execute(insert(plans).values(_plan_row(kept)))
+        last = kept.version - limits.PLANS_OF_FEED.most
+        if last > 0:
+            self._connection.execute(delete(plans).where(plans.c.feed == plan.feed, plans.c.version <= last))
+            Legs(self._connection).sum_up(plan.feed, through=last)
         return kept
 
     def annotate(self, plan: Plan) -> None:
-        """Keeps other figures for a plan that is there, such as what was measured against the prediction."""
+        """Keeps other figures and candidates of a plan that is there: what was measured since corrects them."""
         row = _plan_row(plan)
-        change = plans.update().where(same_key(plans, row)).values(figures=row["figures"])
+        kept = {name: row[name] for name in ("figures", "candidates")}
+        change = plans.update().where(same_key(plans, row)).values(**kept)
         self._connection.execute(change)
 
 
@@ -101,11 +110,22 @@ class Legs:
         self._connection = connection
 
     def allocate(self, feed: str) -> int:
-        """A number that no leg ever had."""
+        """A number that no leg ever had; the database remembers it, so only the newest rows are kept."""
         key = self._connection.execute(insert(legs).values(feed=feed)).inserted_primary_key
         if key is None:
             raise Failure("the ledger gave no number to a leg; check the database")
-        return int(key[0])
+        number = int(key[0])
+        self._connection.execute(delete(legs).where(legs.c.leg <= number - limits.LEGS.most))
+        return number
+
+    def sum_up(self, feed: str, *, through: int) -> None:
+        """Adds what legs sent under old plans, one of the given version the last, to a row for each transport."""
+        old = (leg_counters.c.feed == feed) & leg_counters.c.version.between(SUMMED_UP + 1, through)
+        rows = [_counters(row) for row in self._connection.execute(select(leg_counters).where(old))]
+        numbers = {transport: number for number, transport in enumerate(Transport)}
+        self._connection.execute(delete(leg_counters).where(old))
+        for row in rows:
+            self.count([replace(row, version=SUMMED_UP, leg=numbers[row.transport])])
 
     def count(self, counted: Iterable[LegCounters]) -> None:
         """Adds counts to what the legs sent before under the same plan version."""
@@ -183,6 +203,8 @@ def _counters(row: Row[Any]) -> LegCounters:
 
 
 COUNT_LOCK = 7_371
+SUMMED_UP = 0
+"""The version that stands for plans that are forgotten; plans have numbers from 1 on."""
 _ADDED = (
     "products",
     "product_bytes",

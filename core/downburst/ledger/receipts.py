@@ -2,8 +2,9 @@
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, or_, select
 
 from downburst.bounds import INTEGER_MAX, PRODUCTS_MAX
 from downburst.clock import Clock
@@ -47,6 +48,15 @@ class Received:
     last_receipt_at: datetime | None
 
 
+class LossKey(NamedTuple):
+    """Of what losses are counted."""
+
+    feed: str
+    site: str
+    epoch: str
+    outcome: str
+
+
 class Frontiers:
     """How far each site is with each feed."""
 
@@ -63,6 +73,16 @@ class Frontiers:
         sums = func.sum(settled.c.stored), func.max(settled.c.last_receipt_at)
         query = select(settled.c.site, *sums).group_by(settled.c.site)
         return {site: Received(int(stored), last) for site, stored, last in self._connection.execute(query)}
+
+    def losses(self) -> dict[LossKey, int]:
+        """Products that sites did not get, of those that lack some."""
+        lost = or_(settled.c.rejected > 0, settled.c.expired > 0)
+        columns = settled.c.feed, settled.c.site, settled.c.epoch, settled.c.rejected, settled.c.expired
+        counted = {}
+        for row in self._connection.execute(select(*columns).where(lost)):
+            for outcome in ("rejected", "expired"):
+                counted[LossKey(row.feed, row.site, row.epoch, outcome)] = int(row._mapping[outcome])
+        return counted
 
     def of_feed(self, feed: str) -> list[Settled]:
         """The frontiers of one feed."""

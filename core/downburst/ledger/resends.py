@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import NotFound
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.model import IdFilter, Resend, ResendKind, ResendState
 from downburst.names import is_feed_name
@@ -23,6 +24,8 @@ class Resends:
 
     def add(self, wanted: Resend) -> Resend:
         """Keeps a resend under a number of its own; the id it carries is not looked at."""
+        waiting = resends.c.site == wanted.site, resends.c.state == ResendState.WAITING.value
+        limits.RESENDS_OF_SITE.check(self._connection, resends, *waiting, holder=f"site {wanted.site!r}")
         row = _row(wanted) | {"requested_at": self._clock.now(), "state": ResendState.WAITING.value}
         key = self._connection.execute(insert(resends).values(row)).inserted_primary_key
         number = 0 if key is None else int(key[0])

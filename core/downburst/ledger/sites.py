@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, NotFound
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.model import CircuitAttachment, Place, Site, Subscription
 from downburst.names import is_feed_name
@@ -42,6 +43,7 @@ class Sites:
         """Keeps a site under a name that is free."""
         if self.find(site.name) is not None:
             raise AlreadyThere(f"there is a site {site.name!r} already; change it instead, or choose another name")
+        limits.SITES.check(self._connection, sites, holder="this hub")
         self._connection.execute(insert(sites).values(_site_row(site) | {"created_at": self._clock.now()}))
         kept = self.one(site.name)
         self._audit.record("site", site.name, "added", after=kept)
@@ -100,6 +102,8 @@ class Subscriptions:
 
     def add(self, wish: Subscription) -> Subscription:
         """Keeps a wish under a number of its own; the id it carries is not looked at."""
+        of_site = subscriptions.c.site == wish.site
+        limits.SUBSCRIPTIONS_OF_SITE.check(self._connection, subscriptions, of_site, holder=f"site {wish.site!r}")
         row = asdict(wish) | {"created_at": self._clock.now()}
         del row["id"]
         key = self._connection.execute(insert(subscriptions).values(row)).inserted_primary_key

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from downburst.clock import Clock
 from downburst.errors import AlreadyThere, NotFound
+from downburst.ledger import limits
 from downburst.ledger.audit import Audit
 from downburst.model import Upstream
 from downburst.tables import upstreams
@@ -37,6 +38,7 @@ class Upstreams:
             raise AlreadyThere(
                 f"there is an upstream {upstream.name!r} already; remove it first, or choose another name"
             )
+        limits.UPSTREAMS.check(self._connection, upstreams, holder="this hub")
         row = asdict(upstream) | {"feeds": list(upstream.feeds), "created_at": self._clock.now()}
         self._connection.execute(insert(upstreams).values(row))
         kept = self.one(upstream.name)

@@ -1,6 +1,6 @@
-"""Which IP addresses are single hosts' on the public network."""
+"""Which IP addresses are single hosts' on the public network, and which count as one."""
 
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
 
 
 def is_public(text: str) -> bool:
@@ -15,6 +15,17 @@ def is_public(text: str) -> bool:
     if not address.is_global or address.is_multicast or address.is_reserved:
         return False
     return not any(address in network for network in _NOT_PUBLIC)
+
+
+def network_of(address: str) -> str:
+    """What counts as one address: with IPv6 a network of 64 bits, which anybody has to choose from."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    return str(parsed.ipv4_mapped or ip_network((int(parsed), 64), strict=False))
 
 
 _NOT_PUBLIC = tuple(

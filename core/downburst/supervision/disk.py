@@ -1,5 +1,6 @@
-"""Disk space: held in reserve for a start on a full disk, and proof that what is stored can be read back."""
+"""Disk space: held in reserve for a start on a full disk, and proof that there is room for a product."""
 
+import errno
 import logging
 import os
 import shutil
@@ -43,22 +44,17 @@ class Reserve:
                 os.posix_fallocate(file.fileno(), 0, self._size_bytes)
 
 
-def store_and_read_back(directory: Path) -> None:
-    """Writes a file to the disk, has it confirmed, and reads the same bytes; raises why it can't. Blocks."""
+def prove_room(directory: Path) -> None:
+    """Has the disk set aside the room of a product, without writing it, and gives it back, or raises. Blocks."""
     path = directory / ".probe"
-    content = os.urandom(PROBE_BYTES)
     try:
         free = shutil.disk_usage(directory).free
         if free < LEAST_BYTES:
             raise DiskFull(f"the disk of {directory} is full: {free:,} bytes are left; free some space")
         with path.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.read_bytes() != content:
-            raise NotWritable(f"the disk of {directory} gives other bytes back than it was given; replace it")
+            os.posix_fallocate(file.fileno(), 0, ROOM_BYTES)
     except OSError as error:
-        kind = DiskFull if error.errno in (28, 122) else NotWritable
+        kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else NotWritable
         raise kind(
             f"nothing can be stored in {directory} ({error.strerror}); free some space or mend the disk"
         ) from None
@@ -70,5 +66,5 @@ def store_and_read_back(directory: Path) -> None:
 PLENTY = 4
 LEAST_BYTES = 4_000_000
 """What a hub writes while it starts: the ledger's journal, a sequence of each feed, a token."""
-PROBE_BYTES = 256 * 1024
+ROOM_BYTES = 256 * 1024
 """More than the last free blocks of a full disk."""

@@ -20,6 +20,13 @@ class HandlerFault:
     """Type and text of the last exception, cut to one line."""
     what: str
     """What was set aside the last time, in words."""
+    process: str = ""
+    """Where: a process beside the hub; none: here."""
+
+    @property
+    def place(self) -> str:
+        """The handler, with its process if that is another one."""
+        return f"{self.handler} of the {self.process}" if self.process else self.handler
 
     @property
     def sentence(self) -> str:
@@ -27,7 +34,7 @@ class HandlerFault:
         about = f" ({self.what})" if self.what else ""
         times = "once" if self.count == 1 else f"{self.count} times"
         return (
-            f"{self.handler} met an error that it does not know, {times} since the start, "
+            f"{self.place} met an error that it does not know, {times} since the start, "
             f"last {self.last_at:%H:%M:%S} UTC{about}: {self.error}"
         )
 
@@ -48,7 +55,7 @@ class Faults:
         now = self._clock.now()
         with self._lock:
             before = self._by_handler.get(handler)
-            fault = HandlerFault(handler, before.count + 1 if before else 1, now, _one_line(error), _cut(what))
+            fault = HandlerFault(handler, before.count + 1 if before else 1, now, _one_line(error), cut(what))
             self._by_handler[handler] = fault
             logged_at = self._logged_at.get(handler)
             logs = logged_at is None or now - logged_at >= BETWEEN_TRACES
@@ -59,6 +66,10 @@ class Faults:
         for listener in listeners:
             listener(fault)
         return fault
+
+    def now(self) -> datetime:
+        """By the clock that faults are stamped with."""
+        return self._clock.now()
 
     def listen(self, listener: Callable[[HandlerFault], None]) -> Callable[[], None]:
         """Has `listener` hear of faults, as often as the log gets their traces; returns what ends that."""
@@ -82,10 +93,11 @@ class Faults:
 
 
 def _one_line(error: BaseException) -> str:
-    return _cut(f"{type(error).__name__}: {error}")
+    return cut(f"{type(error).__name__}: {error}")
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """One line of bounded length."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 

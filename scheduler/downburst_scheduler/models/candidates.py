@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from downburst.model import Transport
+from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.groups import grouped_sites, riding_groups
 from downburst_scheduler.models.parts import Asked, Part, asked_of, copies, left_beside, on_circuits
 from downburst_scheduler.models.population import Alike, count_of, members_of, names_of
@@ -38,16 +39,19 @@ class Evaluated:
     price_bps: float = 0.0
     """What it costs, in bits per second of egress."""
     late_s: float | None = None
-    """The objective's quantile of the latency, calibrated."""
+    """The objective's quantile of the latency, calibrated, as the choice weighs it: with no more of the floor than
+    half the objective, so that what no transport changes does not decide between them."""
     score_bps: float = 0.0
     """The price, and what it costs that the objective is missed."""
     calibration: Calibration = field(default_factory=Calibration)
+    floor: Floor = field(default_factory=Floor)
 
     def quantile_ms(self, share: float) -> float:
-        """A quantile of the predicted latency; zero where nothing is predicted."""
+        """A quantile of the predicted latency, the machines' floor included; zero where nothing is predicted."""
         if self.outcome is None:
             return 0.0
-        return self.outcome.latencies.quantile_s(share) * 1e3 * self.calibration.at(share)
+        own_ms = self.outcome.latencies.quantile_s(share) * 1e3 * self.calibration.at(share)
+        return own_ms + self.floor.at_ms(share)
 
     @property
     def groups(self) -> tuple[Part, ...]:
@@ -298,7 +302,8 @@ def _judged(  # noqa: PLR0913 (what is known of a candidate)
     situation = asked.situation
     objective = situation.objective
     calibration = situation.calibration.get(transport, Calibration())
-    late_s = outcome.latencies.quantile_s(objective.share) * calibration.at(objective.share)
+    own_s = outcome.latencies.quantile_s(objective.share) * calibration.at(objective.share)
+    late_s = own_s + min(situation.floor.at_ms(objective.share) / 1e3, objective.latency_s * FLOOR_SHARE)
     missed = max(late_s / objective.latency_s - 1, 0.0)
     put_out = asked.put_out_sentence
     return Evaluated(
@@ -312,6 +317,7 @@ def _judged(  # noqa: PLR0913 (what is known of a candidate)
         late_s=late_s,
         score_bps=price_bps + missed * situation.costs.miss_bps,
         calibration=calibration,
+        floor=situation.floor,
     )
 
 
@@ -380,7 +386,7 @@ def _too_narrow(asked: Asked, site: SiteFacts) -> str:
 
 def _sentence(found: Sequence[Evaluated], best: Evaluated, situation: Situation) -> str:
     objective = situation.objective
-    late_s = best.late_s or 0.0
+    late_s = best.quantile_ms(objective.share) / 1e3
     kept = "within" if late_s <= objective.latency_s else "over"
     figures = f"p{100 * objective.share:g} {late_s:.3g} s, {kept} the objective of {objective.latency_s:g} s"
     chosen = best.reason if best.feasible else f"nothing is feasible and it asks for least ({best.reason})"
@@ -393,12 +399,15 @@ def against(one: Evaluated, best: Evaluated, objective: Objective) -> str:
     if not one.feasible:
         return one.reason
     if one.late_s is not None and one.late_s > objective.latency_s:
-        return f"p{100 * objective.share:g} would be {one.late_s:.3g} s"
+        return f"p{100 * objective.share:g} would be {one.quantile_ms(objective.share) / 1e3:.3g} s"
     return f"it costs {megabits(one.price_bps)} against {megabits(best.price_bps)}"
 
 
 SMALLEST_GROUP = 2
 LEAST_UTILISATION = 0.2
 """A circuit that stands four fifths empty is somebody else's capacity."""
+FLOOR_SHARE = 0.5
+"""Of the objective: the most that the machines' floor weighs. With all of it, a floor above the objective would make
+every transport miss it, and microseconds would choose."""
 LEAST_RELEASED = 0.05
 """A circuit that is given back for less of the time is a static one with a set-up in the way."""

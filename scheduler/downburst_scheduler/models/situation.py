@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from downburst.model import Transport
+from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import PathFacts
 from downburst_scheduler.models.repair import Repair
@@ -96,6 +97,8 @@ class Situation:
     objective: Objective = field(default_factory=Objective)
     costs: Costs = field(default_factory=Costs)
     calibration: Mapping[Transport, Calibration] = field(default_factory=dict)
+    floor: Floor = field(default_factory=Floor)
+    """The same for every transport: it is the machines' own time."""
 
 
 TAIL = 0.9

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { aboutOf, begins, heardBy, isAhead, objectiveInWords, shownAddress, utc, windowOf, type Silence } from './alarms'
+import { aboutOf, begins, counted, heardBy, isAhead, objectiveInWords, shownAddress, silencedBy, utc, windowOf, worstFirst, type Silence } from './alarms'
 
 const SILENCE: Silence = {
   number: 1,
@@ -39,8 +39,10 @@ test.each([
 
 test('a receiver hears of what it names, or of all', () => {
   const all = { receiver: 'ops', kind: 'mail', address: 'a@b', kinds: [], feeds: [], sites: [] } as const
-  expect(heardBy({ ...all, kinds: [], feeds: [], sites: [] })).toBe('all alarms')
-  expect(heardBy({ ...all, kinds: ['clock', 'silence'], feeds: ['NGRID'], sites: [] })).toBe('clock, silence alarms of NGRID')
+  const severities = ['critical', 'warning', 'information']
+  expect(heardBy({ ...all, kinds: [], feeds: [], sites: [], severities })).toBe('all alarms')
+  expect(heardBy({ ...all, kinds: [], feeds: [], sites: [], severities: ['critical'] })).toBe('all alarms (critical)')
+  expect(heardBy({ ...all, kinds: ['clock', 'silence'], feeds: ['NGRID'], sites: [], severities })).toBe('clock, silence alarms of NGRID')
 })
 
 test('an objective says what the hub decides where it says nothing itself', () => {
@@ -53,4 +55,16 @@ test('a moment in a field is one in UTC', () => {
   expect(begins('2026-01-31T12:00')).toEqual({ begins: '2026-01-31T12:00:00Z' })
   expect(begins('')).toEqual({})
   expect(utc('nonsense')).toBe('nonsense')
+})
+
+test('the worst comes first, of those the newest, with counts that leave the silenced apart', () => {
+  const wrong = [
+    { severity: 'warning', silence: null, since: '2026-01-31T12:00:00Z' },
+    { severity: 'critical', silence: SILENCE, since: '2026-01-31T11:00:00Z' },
+    { severity: 'critical', silence: null, since: '2026-01-31T10:00:00Z' },
+    { severity: 'warning', silence: null, since: '2026-01-31T13:00:00Z' },
+  ]
+  expect(worstFirst(wrong, (one) => one.since).map((one) => Number(one.since.slice(11, 13)))).toEqual([11, 10, 13, 12])
+  expect(counted(wrong)).toBe('1 critical, 2 warning; 1 silenced')
+  expect(wrong.map(silencedBy)).toEqual(['', 'silenced until 2026-01-31 14:00 UTC by anna', '', ''])
 })

@@ -1,7 +1,14 @@
 /** What is wrong, what nobody is told of for a while, whom to tell, and what latency has to meet. */
+import words from './alarm-words.json'
 import { latency, percent, span } from './format'
 
-export interface Alarm {
+/** How soon somebody has to do something, and whether nobody is told of it for now. */
+export interface Judged {
+  severity: string
+  silence: Silence | null
+}
+
+export interface Alarm extends Judged {
   alarm: number
   kind: string
   feed: string | null
@@ -35,6 +42,7 @@ export interface Receiver {
   kinds: string[]
   feeds: string[]
   sites: string[]
+  severities: string[]
 }
 
 /** What the latency of a feed at one site has to meet; `null`: as the hub's settings say. */
@@ -77,8 +85,9 @@ export function shownAddress(receiver: Pick<Receiver, 'kind' | 'address'>): stri
 /** What a receiver hears of: `silence, clock alarms of NGRID`. */
 export function heardBy(receiver: Receiver): string {
   const kinds = receiver.kinds.length > 0 ? `${receiver.kinds.join(', ')} alarms` : 'all alarms'
+  const some = receiver.severities.length < SEVERITIES.length ? ` (${receiver.severities.join(', ')})` : ''
   const about = [receiver.feeds.join(', '), receiver.sites.join(', ')].filter((one) => one !== '').join(' at ')
-  return about === '' ? kinds : `${kinds} of ${about}`
+  return about === '' ? `${kinds}${some}` : `${kinds} of ${about}${some}`
 }
 
 /** An objective in words: `99 % within 2.00 s, over 15 min`. */
@@ -99,10 +108,30 @@ export function begins(field: string): { begins?: string } {
   return field === '' ? {} : { begins: `${field}:00Z` }
 }
 
-export const ALARM_KINDS = [
-  ...['objective', 'silence', 'site-down', 'site-disk', 'action', 'stalled', 'heartbeat', 'clock'],
-  ...['site-violation', 'hub-disk', 'retention', 'circuit', 'prediction', 'damaged-data', 'internal-fault'],
-]
+/** How many of each severity are not silenced, and how many are: `1 critical, 2 warning; 3 silenced`. */
+export function counted(wrong: Judged[]): string {
+  const loud = wrong.filter((one) => one.silence === null)
+  const many = SEVERITIES.map((severity) => [loud.filter((one) => one.severity === severity).length, severity] as const)
+  const said = many.filter(([count]) => count > 0).map(([count, severity]) => `${count} ${severity}`)
+  const silenced = wrong.length - loud.length
+  return [said.join(', '), silenced > 0 ? `${silenced} silenced` : ''].filter((one) => one !== '').join('; ')
+}
+
+/** The worst first, of those the newest. */
+export function worstFirst<T extends Judged>(wrong: T[], since: (one: T) => string): T[] {
+  const rank = (one: T) => SEVERITIES.indexOf(one.severity)
+  return wrong.toSorted((one, other) => rank(one) - rank(other) || Date.parse(since(other)) - Date.parse(since(one)))
+}
+
+/** Until when nobody is told, and at whose wish; nothing for what is not silenced. */
+export function silencedBy(one: Pick<Judged, 'silence'>): string {
+  return one.silence === null ? '' : `silenced until ${utc(one.silence.until)} UTC by ${one.silence.by}`
+}
+
+/** As the api names them; a test of the hub compares. */
+export const ALARM_KINDS: string[] = words.kinds
+/** The worst first. */
+export const SEVERITIES: string[] = words.severities
 /** How long people work on a site. */
 export const LENGTHS = [
   { minutes: 60, title: '1 hour' },

@@ -13,11 +13,17 @@ const minute = (at: string, p50: number | null, p99: number | null, negative = 0
 })
 
 test('values at or below zero are flagged at the floor and not drawn as if they were small', () => {
-  const columns = history([minute('02', 0, 40), minute('01', 4, 30), minute('03', -2, -1), minute('04', null, null), minute('05', 3, 9, 1)])
-  expect(columns.times_s.map((time) => time % 3600)).toEqual([60, 120, 180, 240, 300])
+  const moments = [minute('01', 4, 30), minute('02', 0, 40), minute('03', -2, -1), minute('04', null, null), minute('05', 3, 9, 1)]
+  const columns = history([60, 120, 180, 240, 300], moments)
+  expect(columns.times_s).toEqual([60, 120, 180, 240, 300])
   expect(columns.p50).toEqual([4, null, null, null, 3])
   expect(columns.p99).toEqual([30, 40, null, null, 9])
   expect(columns.flagged).toEqual([null, 1, 1, null, 1])
+})
+
+test('a step of which nothing is known is a gap in each curve', () => {
+  const columns = history([60, 120, 180], [minute('01', 4, 30), null, minute('03', 5, 50)])
+  expect([columns.times_s, columns.p50, columns.p99, columns.flagged]).toEqual([[60, 120, 180], [4, null, 5], [30, null, 50], [null, null, null]])
 })
 
 test('the axis covers whole decades and at least one', () => {

@@ -22,17 +22,18 @@ export interface Moment {
   negative: number
 }
 
-export function history(moments: Moment[]): History {
-  const ordered = moments.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))
-  const { floor_ms, ceiling_ms } = decades(ordered.flatMap((one) => [one.p50, one.p95, one.p99, one.max]))
-  const column = (name: 'p50' | 'p95' | 'p99' | 'max') => ordered.map((one) => positive(one[name]))
+/** The columns of a range: `times_s` are all of its steps, `moments` what is known of each; a step without one is a gap. */
+export function history(times_s: number[], moments: (Moment | null)[]): History {
+  const { floor_ms, ceiling_ms } = decades(moments.flatMap((one) => (one === null ? [] : [one.p50, one.p95, one.p99, one.max])))
+  const column = (name: 'p50' | 'p95' | 'p99' | 'max') => moments.map((one) => (one === null ? null : positive(one[name])))
+  const isBad = (one: Moment) => one.negative > 0 || isFlagged(one.p50) || isFlagged(one.p99)
   return {
-    times_s: ordered.map((one) => Date.parse(one.at) / 1000),
+    times_s,
     p50: column('p50'),
     p95: column('p95'),
     p99: column('p99'),
     max: column('max'),
-    flagged: ordered.map((one) => (one.negative > 0 || isFlagged(one.p50) || isFlagged(one.p99) ? floor_ms : null)),
+    flagged: moments.map((one) => (one !== null && isBad(one) ? floor_ms : null)),
     floor_ms,
     ceiling_ms,
   }

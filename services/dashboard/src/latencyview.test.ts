@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { addressOfLook, gaps, historyOf, lookOf, questionOf, silences, worst, type Arrivals, type Point } from './latencyview'
+import { addressOfLook, gaps, historyOf, lookOf, pointsOf, questionOf, silences, stepsOf, worst, type Arrivals, type Point } from './latencyview'
 import { routeOf } from './route'
 
 const look = lookOf(new URLSearchParams('site=unl.edu&feed=IDS|DDPLUS&from=2026-03-14T10:00:00Z&to=2026-03-14T16:00:00Z&of=queueing'), 'X')
@@ -39,6 +39,16 @@ test('the hub is asked for just that', () => {
 test('a week is told by the hour, and a month by the day', () => {
   const steps = (days: number) => new URLSearchParams(historyOf({ ...look, minutes: days * 1440 })).get('step')
   expect([1, 7, 14, 30].map(steps)).toEqual([null, 'hour', 'hour', null])
+})
+
+test('the steps cover the range that was asked for, and those without a point are gaps', () => {
+  const at = (minute: number) => `2026-03-14T10:0${minute}:00Z`
+  const series = { step_minutes: 1, from: at(1), to: at(6), points: [point(at(3), 5), point(at(5), 7)] }
+  const steps_s = stepsOf(series)
+  expect(steps_s.map((step_s) => new Date(step_s * 1000).toISOString().slice(14, 16))).toEqual(['01', '02', '03', '04', '05'])
+  expect(pointsOf(series, steps_s).map((one) => one?.max ?? null)).toEqual([null, null, 5, null, 7])
+  const hours = { step_minutes: 60, from: '2026-03-14T09:30:00Z', to: '2026-03-14T11:00:00Z', points: [] }
+  expect(stepsOf(hours).map((step_s) => new Date(step_s * 1000).toISOString().slice(11, 13))).toEqual(['09', '10'])
 })
 
 test('the worst has its time', () => {

@@ -35,9 +35,15 @@ export interface Arrivals {
   peak_1s_bytes: number
 }
 
-export interface Series<Of> {
+export interface Steps<Of> {
   step_minutes: number
   points: Of[]
+}
+
+export interface Series<Of> extends Steps<Of> {
+  /** The range that was asked for; the end is not part of it. */
+  from: string
+  to: string
 }
 
 export interface Bin {
@@ -101,13 +107,27 @@ export function historyOf(look: Look): string {
   return `${questionOf(look)}${byHour ? '&step=hour' : ''}`
 }
 
+/** Every step of the range that was asked for, in seconds: those without a point are gaps and not a line. */
+export function stepsOf(series: Series<{ at: string }>): number[] {
+  const length_s = series.step_minutes * 60
+  const inside = [Date.parse(series.from) / 1000, Date.parse(series.to) / 1000 - 1].map((at_s) => Math.floor(at_s / length_s))
+  const [first = 0, last = -1] = inside
+  return Array.from({ length: Math.max(last - first + 1, 0) }, (_, place) => (first + place) * length_s)
+}
+
+/** The point of each step; `null` where there is none. */
+export function pointsOf<Of extends { at: string }>(series: Series<Of>, steps_s: number[]): (Of | null)[] {
+  const known = new Map(series.points.map((point) => [Date.parse(point.at) / 1000, point]))
+  return steps_s.map((at_s) => known.get(at_s) ?? null)
+}
+
 /** The point with the worst value; `null` where nothing was measured. */
 export function worst(points: Point[]): Point | null {
   return points.reduce<Point | null>((found, point) => ((point.max ?? -Infinity) > (found?.max ?? -Infinity) ? point : found), null)
 }
 
 /** Steps in which the feed brought something and nothing was reported, joined where nothing lies between them. */
-export function gaps(reported: Series<Point>, arrived: Series<Arrivals>): Gap[] {
+export function gaps(reported: Steps<Point>, arrived: Steps<Arrivals>): Gap[] {
   const step_ms = Math.max(reported.step_minutes, arrived.step_minutes) * 60_000
   const seen = new Set(reported.points.filter((point) => point.count > 0).map((point) => stepOf(point.at, step_ms)))
   const found: Gap[] = []
@@ -131,7 +151,7 @@ export function gaps(reported: Series<Point>, arrived: Series<Arrivals>): Gap[] 
 }
 
 /** Stretches in which nothing came into a feed, the longest first; what lies before the first and behind the last is none. */
-export function silences(arrived: Series<Arrivals>): Gap[] {
+export function silences(arrived: Steps<Arrivals>): Gap[] {
   const step_ms = arrived.step_minutes * 60_000
   const steps = [...perStep(arrived.points, step_ms).keys()]
   const found = steps.slice(1).flatMap((step, place) => {

@@ -1,3 +1,5 @@
+import type { Judged } from './alarms'
+
 /** The document of `GET /v1/overview`, which the event `overview` carries too. `null` means: not measured. */
 export interface Overview {
   hub: { name: string; version: string; started_at: string; uptime_s: number; node: NodeState }
@@ -15,8 +17,12 @@ export interface NodeState {
   restarts: number
 }
 
-export interface Fault {
+export interface Fault extends Judged {
   at: string
+  /** Of the alarm that is raised for it if it lasts; `null` for what raises none. */
+  kind: string | null
+  /** Its number, if it goes on. */
+  alarm: number | null
   sentence: string
   feed: string | null
   site: string | null
@@ -57,8 +63,20 @@ export interface Plan {
   pinned: boolean
   legs: Leg[]
   candidates: Candidate[]
+  floor?: Floor | null
   flip?: string | null
   would_be?: string | null
+}
+
+/** The machines' own time, which is part of each predicted latency. */
+export interface Floor {
+  p50_ms: number
+  p95_ms: number
+  p99_ms: number
+  hub_p50_ms: number | null
+  slowest_site: string | null
+  slowest_site_p50_ms: number | null
+  deliveries: number
 }
 
 export interface Leg {
@@ -103,12 +121,24 @@ export interface Minute {
 export interface Site {
   site: string
   organisation: string | null
+  /** What the hub says of it, in the same words everywhere. */
+  state: 'removed' | 'never-enrolled' | 'never-connected' | 'connected' | 'stands-by' | 'away'
   connected: boolean
   /** Connected, and served by another hub. */
   stand_by: boolean
   since: string | null
+  /** Why it is away, if that is known. */
+  reason: string | null
+  /** What its next products are, as far as they are due: counted by the hub's own log. */
   behind_products: number | null
+  behind_bytes: number | null
+  /** The age of the oldest of them. */
   behind_s: number | null
+  /** What left the hub's log before the site had it. */
+  lost_products: number | null
+  lost_bytes: number | null
+  /** The count goes on: it is at least so much. */
+  behind_counting: boolean | null
   clock_offset_ms: number | null
   clock_bound_ms: number | null
   round_trip_ms: number | null

@@ -3,14 +3,17 @@
 export type PageName =
   'now' | 'alarms' | 'feeds' | 'sites' | 'latency' | 'products' | 'tree' | 'volume' | 'requests' | 'users' | 'audit'
 
+/** Where an address leads: to a page, or to none. */
+export type Place = PageName | 'none'
+
 export interface Route {
-  page: PageName
-  /** The one feed, site or product that is looked at. */
+  page: Place
+  /** The one feed, site or product that is looked at; of no page, what the address says. */
   name: string | null
   query: URLSearchParams
 }
 
-/** What an address asks for; one that nobody knows asks for the first page. */
+/** What an address asks for; without a word it is the first page. */
 export function routeOf(hash: string): Route {
   const old = /^#latency=(.+)$/.exec(hash)
   if (old) return { page: 'latency', name: null, query: new URLSearchParams({ feed: decoded(old[1] ?? '') }) }
@@ -18,7 +21,8 @@ export function routeOf(hash: string): Route {
   const [word = '', ...rest] = path.split('/')
   const name = rest.length > 0 && rest.join('/') !== '' ? decoded(rest.join('/')) : null
   if (word === 'trace') return { page: 'products', name, query: new URLSearchParams(query) }
-  const page = PAGES.find((one) => one === word) ?? 'now'
+  const page = word === '' && name === null ? 'now' : PAGES.find((one) => one === word)
+  if (page === undefined) return { page: 'none', name: decoded(path), query: new URLSearchParams(query) }
   return { page, name, query: new URLSearchParams(query) }
 }
 
@@ -32,6 +36,7 @@ export function addressOf(page: PageName, name: string | null = null, query: Rec
 
 /** What the page is called in the window's title. */
 export function titleOf(route: Route): string {
+  if (route.page === 'none') return 'No such page'
   const word = TITLES[route.page]
   return route.name === null ? word : `${route.name} – ${word}`
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { address, asked, bar, inOrder, type Delivery, type DeliveryState } from './trace'
+import { address, asked, bar, inOrder, longest_ms, whole_ms, type Delivery, type DeliveryState } from './trace'
 
 function delivery(site: string, state: DeliveryState, ms: number | null = null): Delivery {
   const timing = { distribution_ms: ms, bound_ms: null, slow: null, stages: [] }
@@ -34,17 +34,30 @@ describe('the order of deliveries', () => {
 })
 
 describe('the bar of stages', () => {
-  it('shares the time out among what is known', () => {
-    const stages = [
-      { stage: 'origin', ms: 500, across_clocks: true },
-      { stage: 'queue', ms: 30, across_clocks: false },
-      { stage: 'transfer', ms: 60, across_clocks: true },
-      { stage: 'store', ms: -5, across_clocks: false },
-      { stage: 'action', ms: null, across_clocks: false },
-    ]
-    const parts = bar(stages)
-    expect(parts.map((part) => part.stage)).toEqual(['queue', 'transfer'])
-    expect(parts.reduce((sum, part) => sum + part.share, 0)).toBeCloseTo(100)
-    expect(bar([])).toEqual([])
+  const stages = [
+    { stage: 'origin', ms: 500, across_clocks: true },
+    { stage: 'queue', ms: 30, across_clocks: false },
+    { stage: 'transfer', ms: 60, across_clocks: true },
+    { stage: 'store', ms: -5, across_clocks: false },
+    { stage: 'action', ms: 10, across_clocks: false },
+  ]
+
+  it('sums all that is known, the file too', () => {
+    expect(whole_ms(stages)).toBe(100)
+    expect(whole_ms([])).toBe(0)
+  })
+
+  it('is to the scale of the slowest site', () => {
+    const slow = delivery('slow', 'stored', 400)
+    slow.timing.stages = [{ stage: 'transfer', ms: 400, across_clocks: true }]
+    const quick = delivery('quick', 'stored', 100)
+    quick.timing.stages = stages
+    const scale = longest_ms([slow, quick])
+    expect(scale).toBe(400)
+    expect(bar(slow.timing.stages, scale).map((part) => part.share)).toEqual([100])
+    const parts = bar(stages, scale)
+    expect(parts.map((part) => part.stage)).toEqual(['queue', 'transfer', 'action'])
+    expect(parts.reduce((sum, part) => sum + part.share, 0)).toBeCloseTo(25)
+    expect(bar([], 0)).toEqual([])
   })
 })

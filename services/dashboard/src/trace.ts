@@ -79,11 +79,23 @@ export function inOrder(deliveries: Delivery[]): Delivery[] {
   )
 }
 
-/** The stages as parts of a bar, in per cent; those that are unknown or negative take no room. */
-export function bar(stages: Stage[]): { stage: string; share: number; ms: number }[] {
-  const known = stages.filter((stage) => stage.stage !== 'origin' && (stage.ms ?? 0) > 0)
-  const whole = known.reduce((sum, stage) => sum + (stage.ms ?? 0), 0)
-  return known.map(({ stage, ms }) => ({ stage, ms: ms ?? 0, share: (100 * (ms ?? 0)) / whole }))
+/** What a product's stages at a site come to together, from the hub's log to the file; those that are unknown or negative take no time. */
+export function whole_ms(stages: Stage[]): number {
+  return known(stages).reduce((sum, stage) => sum + (stage.ms ?? 0), 0)
+}
+
+/** The longest whole of some deliveries: the scale of their bars. */
+export function longest_ms(deliveries: Delivery[]): number {
+  return Math.max(...deliveries.map((one) => whole_ms(one.timing.stages)), 0)
+}
+
+/** The stages as parts of a bar, in per cent of `scale_ms`, so that bars of one product can be compared. */
+export function bar(stages: Stage[], scale_ms: number): { stage: string; share: number; ms: number }[] {
+  return known(stages).map(({ stage, ms }) => ({ stage, ms: ms ?? 0, share: (100 * (ms ?? 0)) / scale_ms }))
+}
+
+function known(stages: Stage[]): Stage[] {
+  return stages.filter((stage) => stage.stage !== 'origin' && (stage.ms ?? 0) > 0)
 }
 
 /** What a stage is called for people. */

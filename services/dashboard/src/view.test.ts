@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
 import { parseOverview } from './overview'
-import { circuitsInOrder, factsOf, faultsInOrder, feedsInOrder, hearingOf, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder, urgentFirst } from './view'
+import { behindOf, circuitsInOrder, factsOf, faultsInOrder, feedsInOrder, hearingOf, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder, urgentFirst } from './view'
 
 test('an overview that was overtaken is dropped', () => {
   const shown = recorded()
@@ -20,9 +20,9 @@ test('a hub that was started again is shown even if its clock went back', () => 
   expect(newer(shown, again)).toBe(again)
 })
 
-test('the oldest fault, the most urgent feed and the first name come first', () => {
+test('the worst fault, the most urgent feed and the first name come first', () => {
   const { faults, feeds, sites } = recorded()
-  expect(faultsInOrder(faults).map((fault) => fault.feed ?? fault.site)).toEqual(['CONDUIT', 'noaa.gov'])
+  expect(faultsInOrder(faults).map((fault) => fault.feed ?? fault.site)).toEqual(['noaa.gov', 'CONDUIT'])
   expect(feedsInOrder(feeds).map((feed) => feed.feed)).toEqual([
     'WARNINGS',
     'IDS|DDPLUS',
@@ -32,6 +32,17 @@ test('the oldest fault, the most urgent feed and the first name come first', () 
     'SATELLITE',
   ])
   expect(sitesInOrder(sites)[0]?.site).toBe('new.example')
+})
+
+test('of equally bad faults the order is the one of the hub', () => {
+  const [fault] = recorded().faults
+  expect(fault).toBeDefined()
+  if (!fault) return
+  const cause = { ...fault, sentence: 'a disk is full', at: '2026-03-14T15:00:00Z' }
+  const follows = { ...fault, sentence: 'nothing comes out', at: '2026-03-14T15:01:00Z' }
+  const light = { ...fault, sentence: 'it may be slow', severity: 'information' }
+  const shown = faultsInOrder([light, cause, follows]).map((one) => one.sentence)
+  expect(shown).toEqual(['a disk is full', 'nothing comes out', 'it may be slow'])
 })
 
 test('a feed of an unknown class goes last, not away', () => {
@@ -64,7 +75,7 @@ test('the state of a site is one word', () => {
     'ucar.edu': 'catching up',
     'noaa.gov': 'away',
     'ou.edu': 'up to date',
-    'new.example': 'never seen',
+    'new.example': 'never enrolled',
     'psu.edu': 'stands by',
   })
 })
@@ -73,8 +84,8 @@ test('a site that stood by and left is away', () => {
   const site = recorded().sites.find((one) => one.site === 'psu.edu')
   expect(site).toBeDefined()
   if (!site) return
-  expect(siteState({ ...site, stored: 3, connected: false })).toBe('away')
-  expect(siteState({ ...site, stand_by: false })).toBe('up to date')
+  expect(siteState({ ...site, state: 'away', connected: false })).toBe('away')
+  expect(siteState({ ...site, state: 'connected', stand_by: false })).toBe('up to date')
 })
 
 test('the upstreams that are away come first', () => {
@@ -140,9 +151,16 @@ test('whether a site hears groups says when that was found out, why, and when it
   expect(hearingOf({ ...tried, state: 'not-allowed', reason: 'the operator serves it by unicast' }, now).said).toBe('no groups')
 })
 
+test('what a site lacks is said in products, bytes and age, and what it lost as well', () => {
+  const said = Object.fromEntries(recorded().sites.map((site) => [site.site, behindOf(site)]))
+  expect(said['unl.edu']).toBe('nothing')
+  expect(said['noaa.gov']).toMatch(/^4821 products, 241 MB, the oldest .+ old; lost 17 products$/)
+  expect(said['new.example']).toBe('–')
+})
+
 test('sites that are away come before those that are behind, and these before the others', () => {
   const listed = urgentFirst(recorded().sites).map(siteState)
-  const order = ['away', 'catching up', 'never seen', 'up to date', 'stands by']
+  const order = ['away', 'catching up', 'never enrolled', 'up to date', 'stands by']
   expect(listed).toEqual(listed.toSorted((one, other) => order.indexOf(one) - order.indexOf(other)))
   expect(listed[0]).toBe('away')
 })

@@ -1,5 +1,6 @@
 /** What the page derives from an overview: which one to show, in what order, and what deserves attention. */
-import { ago, fineShare, megabits, timeOfDay } from './format'
+import { SEVERITIES } from './alarms'
+import { ago, bytes, fineShare, megabits, NOT_KNOWN, span, timeOfDay, whole } from './format'
 import type { Circuit, Fault, Feed, Hearing, Overview, Path, Quantiles, Site, Throughput, Upstream } from './overview'
 import { shared } from './sharing'
 
@@ -10,9 +11,10 @@ export function newer(shown: Overview | null, arrived: Overview): Overview {
   return Date.parse(arrived.now) >= Date.parse(shown.now) ? shared(shown, arrived) : shown
 }
 
-/** Faults, the oldest first: what has been wrong the longest is read first. */
+/** Faults, the worst first; equals stay as the hub orders them, which knows what follows from what. */
 export function faultsInOrder(faults: Fault[]): Fault[] {
-  return faults.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))
+  const rank = (fault: Fault) => SEVERITIES.indexOf(fault.severity)
+  return faults.toSorted((one, other) => rank(one) - rank(other))
 }
 
 /** Feeds by class, the most urgent first, then by name. */
@@ -87,7 +89,7 @@ export function hearingOf(hearing: Hearing, now: string): Said {
   return { said, why: [hearing.reason, again].filter(Boolean).join(', '), tone: 'bad' }
 }
 
-const STATES: SiteState[] = ['away', 'catching up', 'never seen', 'up to date', 'stands by']
+const STATES: SiteState[] = ['away', 'catching up', 'never connected', 'never enrolled', 'up to date', 'stands by', 'removed']
 const TONES: Tone[] = ['bad', 'good', 'quiet']
 
 /** What multicast saves: the share of the unicast-equivalent that did not have to be sent; negative if it cost more. */
@@ -109,14 +111,39 @@ export function meetsObjective(quantiles: Quantiles | null, objective_ms: number
 }
 
 /** A word or two for what a site is doing. */
-export type SiteState = 'up to date' | 'catching up' | 'stands by' | 'away' | 'never seen'
+export type SiteState =
+  | 'up to date'
+  | 'catching up'
+  | 'stands by'
+  | 'away'
+  | 'never enrolled'
+  | 'never connected'
+  | 'removed'
 
 export function siteState(site: Site): SiteState {
-  if (!site.connected) return site.last_receipt === null && site.stored === 0 ? 'never seen' : 'away'
-  if (site.stand_by) return 'stands by'
+  if (site.state !== 'connected') return WORDS[site.state]
   return (site.behind_products ?? 0) > BEHIND_PRODUCTS || (site.behind_s ?? 0) > BEHIND_SECONDS
     ? 'catching up'
     : 'up to date'
+}
+
+const WORDS: Record<Exclude<Site['state'], 'connected'>, SiteState> = {
+  removed: 'removed',
+  'never-enrolled': 'never enrolled',
+  'never-connected': 'never connected',
+  'stands-by': 'stands by',
+  away: 'away',
+}
+
+/** What a site lacks: `nothing`, `4 300 products, 1.2 GB, the oldest 12 min old`; and what it has lost. */
+export function behindOf(site: Site): string {
+  if (site.behind_products === null) return NOT_KNOWN
+  const counted = (count: number) => `${whole(count)} ${count === 1 ? 'product' : 'products'}`
+  const least = site.behind_counting ? 'at least ' : ''
+  const lacks = site.behind_products
+    ? `${least}${counted(site.behind_products)}, ${bytes(site.behind_bytes)}, the oldest ${span(site.behind_s)} old`
+    : 'nothing'
+  return site.lost_products ? `${lacks}; lost ${counted(site.lost_products)}` : lacks
 }
 
 /** The feeds of a site by the transport that brings them; an empty name where nothing was sent yet. */

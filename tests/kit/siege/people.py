@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from hashlib import sha256
 from random import Random
@@ -24,12 +25,15 @@ class Source(threading.Thread):
         self.acknowledged: dict[tuple[str, int], tuple[str, str]] = {}
         self.refused: list[str] = []
         self._resting, self._rests = threading.Event(), threading.Event()
+        self._pause_s = PRODUCT_EACH_S
+        self.put_bytes: Counter[str] = Counter()
+        """Of each feed, all that was acknowledged."""
 
     def run(self) -> None:
         """Goes on until it is over; what is refused is no product, and is kept as a sentence."""
         url, authorization = f"http://{self.hub.http}", self.hub.authorization
         with httpx.Client(base_url=url, timeout=60, headers=authorization) as client:
-            while not self.over.wait(PRODUCT_EACH_S):
+            while not self.over.wait(self._pause_s):
                 if self._resting.is_set():
                     self._rests.set()
                     continue
@@ -45,6 +49,12 @@ class Source(threading.Thread):
         """Puts products again."""
         self._resting.clear()
 
+    def put_at_least(self, size_bytes: int) -> None:
+        """Puts products without a pause until each feed had so much."""
+        self._pause_s = 0.0
+        wait_for(f"{size_bytes} bytes in each feed", lambda: self._fewest_bytes() >= size_bytes, 120)
+        self._pause_s = PRODUCT_EACH_S
+
     def wait_for_more(self, products: int) -> None:
         """Waits until so many more products were acknowledged."""
         goal = len(self.acknowledged) + products
@@ -54,12 +64,16 @@ class Source(threading.Thread):
         """What was acknowledged in these feeds: feed and number to id and SHA-256."""
         return {key: product for key, product in self.acknowledged.items() if key[0] in feeds}
 
+    def _fewest_bytes(self) -> int:
+        return min(self.put_bytes[feed] for feed in self.feeds)
+
     def _put(self, client: httpx.Client, feed: str) -> None:
         name = f"product {len(self.acknowledged)}"
         content = self.random.randbytes(int(60_000 * self.random.random() ** 4))
         answer = client.put(f"/v1/feeds/{quote(feed, safe='')}/products/{quote(name, safe='')}", content=content)
         if answer.status_code == httpx.codes.CREATED:
             self.acknowledged[feed, answer.json()["sequence"]] = name, sha256(content).hexdigest()
+            self.put_bytes[feed] += len(content)
         else:
             self.refused.append(f"{name} of {feed}: {answer.status_code} {answer.text}")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kit.node import SiteNode
 from kit.patience import wait_for
-from kit.siege.people import HubUser, Source, end
+from kit.siege.people import PRODUCT_EACH_S, HubUser, Source, end
 from kit.soak import memory_bytes
 from kit.swarm import Swarm
 from kit.whole_hub import WholeHub
@@ -36,13 +36,15 @@ class Siege:
 
     def __post_init__(self) -> None:
         network = f"239.78.{self.seed % 250}.0/24"
-        self.hub = WholeHub(self.home / "hub", multicast_network=network, more=_ALARMS)
+        self.hub = WholeHub(self.home / "hub", multicast_network=network, more=_MORE)
 
     def begin(self) -> None:
         """Starts all that is honest, and enrols the hostile sites."""
         self.hub.start()
         for feed in FEEDS:
-            self.hub.ask("POST", "/v1/feeds", json={"feed": feed, "class": "grid"})
+            self.hub.ask(
+                "POST", "/v1/feeds", json={"feed": feed, "class": "grid", "retention_bytes": RETENTION_BYTES}
+            )
         for name, feeds in (HONEST | HOSTILE).items():
             self._add(name, feeds)
         for name in HONEST:
@@ -67,6 +69,8 @@ class Siege:
 
     def attack(self, sessions: int) -> dict[str, Any]:
         """Plays so many hostile sessions; new sites are enrolled meanwhile. Returns the attackers' summary."""
+        if sessions > SETTLING_SESSIONS:
+            self._fill()
         settling = min(sessions, SETTLING_SESSIONS)
         summary = self._play(0, settling)
         self._look_at_memory()
@@ -75,6 +79,11 @@ class Siege:
             self._look_at_memory()
             summary = {**rest, **{name: rest[name] + summary[name] for name in _SUMMED}}
         return summary
+
+    def _fill(self) -> None:
+        """Lets honest traffic bring the hub to its size: full logs, and a full window of repair for the group."""
+        self.source.put_at_least(2 * RETENTION_BYTES)
+        self.source.wait_for_more(int(2 * REPAIR_S / PRODUCT_EACH_S))
 
     def _play(self, first: int, sessions: int) -> dict[str, Any]:
         which = ["--hostile", str(sessions), "--first", str(first), "--seed", str(self.seed)]
@@ -280,6 +289,9 @@ def fresh_seed() -> int:
 
 SETTLING_SESSIONS = 100
 """Until then the hub's processes find their size."""
+RETENTION_BYTES = 4_000_000
+"""Of each feed's log: some 330 products, three times those of the time that a honest site is away for."""
+REPAIR_S = 5
 ENROLMENTS = 3
 _OF_SPEED = ("silence", "prediction", "objective")
 _SUMMED = ("sessions", "let_in", "violations", "failed", "frames", "bytes")
@@ -301,7 +313,10 @@ _QUESTIONS = (
     *(f"/v1/sites/{name}/path" for name in list(HOSTILE)[:1]),
 )
 
-_ALARMS = """\
+_MORE = f"""\
+[multicast.feeds.HDS]
+repair_s = {REPAIR_S}
+
 [alarms]
 look_s = 0.5
 site_down_s = 5

@@ -1,5 +1,7 @@
 """Alarms, silences and receivers over the api."""
 
+from dataclasses import replace
+
 from downburst.alarms import AlarmKind, Condition
 from factories import Told
 from unit.api.conftest import Asked
@@ -16,9 +18,9 @@ async def raised(hub: Asked, *conditions: Condition) -> None:
 async def test_what_is_wrong_is_listed_and_on_the_page(hub: Asked) -> None:
     await raised(hub, SILENT, AWAY)
     found = (await hub.ask("GET", "/v1/alarms"))["items"]
-    assert [(one["alarm"], one["kind"], one["feed"], one["site"]) for one in found] == [
-        (1, "silence", "NGRID", None),
-        (2, "site-down", None, "unl.edu"),
+    assert [(one["alarm"], one["severity"], one["kind"], one["feed"], one["site"]) for one in found] == [
+        (2, "critical", "site-down", None, "unl.edu"),
+        (1, "warning", "silence", "NGRID", None),
     ]
     assert [one["alarm"] for one in (await hub.ask("GET", "/v1/alarms?site=unl.edu"))["items"]] == [2]
     faults = (await hub.ask("GET", "/v1/overview"))["faults"]
@@ -43,6 +45,34 @@ async def test_a_silence_says_who_and_until_when(hub: Asked) -> None:
     await hub.ask("DELETE", f"/v1/silences/{made['number']}", 204)
     assert (await hub.ask("GET", "/v1/alarms"))["items"][0]["silenced_until"] is None
     await hub.problem("DELETE", f"/v1/silences/{made['number']}", 404, "not-found")
+
+
+async def test_a_silence_of_one_alarm_is_about_no_other(hub: Asked) -> None:
+    slow = Condition(AlarmKind.OBJECTIVE, "NGRID reaches unl.edu late", "look", "NGRID", "unl.edu")
+    of_circuits = [Condition(AlarmKind.CIRCUIT, "down", "look", site="unl.edu", subject=number) for number in "12"]
+    await raised(hub, slow, replace(slow, kind=AlarmKind.STALLED), *of_circuits)
+    silenced = {"objective": 1, "circuit": 3}
+    for kind, number in silenced.items():
+        made = await hub.ask("POST", "/v1/silences", 201, json={"minutes": 60, "alarm": number})
+        assert (made["kind"], made["site"], made["by"]) == (kind, "unl.edu", "local")
+    found = (await hub.ask("GET", "/v1/alarms"))["items"]
+    assert {one["alarm"] for one in found if one["silence"]} == set(silenced.values())
+    twice = {"minutes": 60, "alarm": 1, "site": "unl.edu"}
+    await hub.problem("POST", "/v1/silences", 400, "bad-request", json=twice)
+    await hub.problem("POST", "/v1/silences", 404, "not-found", json={"minutes": 60, "alarm": 99})
+
+
+async def test_a_receiver_hears_of_all_but_information_unless_it_says_otherwise(hub: Asked) -> None:
+    usual, all_of_them = ["critical", "warning"], ["critical", "warning", "information"]
+    for name, given, expected in (
+        ("usual", {}, usual),
+        ("kinds", {"kinds": ["prediction"]}, all_of_them),
+        ("night", {"severities": ["critical"]}, ["critical"]),
+        ("all", {"severities": []}, all_of_them),
+    ):
+        wanted = {"receiver": name, "kind": "mail", "address": "ops@example.edu", **given}
+        made = await hub.ask("POST", "/v1/alarm-receivers", 201, json=wanted)
+        assert made["severities"] == expected, name
 
 
 async def test_a_receiver_from_its_making_to_its_end(hub: Asked) -> None:

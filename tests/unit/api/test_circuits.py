@@ -201,11 +201,11 @@ async def test_metrics_and_overview_show_what_has_begun_and_what_troubles_it(por
     ported.runtime.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (use,)))
     told = (await ported.client.get("/metrics")).text
     labels = f'circuit="{number}",direction="out"'
-    assert f"downburst_circuit_reserved_bits_per_second{{{labels}}} 6e+08" in told
-    labels += ',site="unl.edu"'
-    assert f"downburst_circuit_measured_bits_per_second{{{labels}}} 2.51e+08" in told
-    assert f"downburst_circuit_frame_bytes_total{{{labels}}} 1.25e+07" in told
-    assert f'downburst_circuit_state{{circuit="{number}",state="degraded"}} 1.0' in told
+    assert f"downburst_circuit_reserved_bytes_per_second{{{labels}}} 75000000.0" in told
+    labels = f'circuit="{number}",site="unl.edu",direction="out"'
+    assert f"downburst_circuit_measured_bytes_per_second{{{labels}}} 31375000.0" in told
+    assert f"downburst_circuit_frame_bytes_total{{{labels}}} 12500000" in told
+    assert f'downburst_circuit_state{{circuit="{number}",state="degraded"}} 1' in told
     overview = await ported.ask("GET", "/v1/overview")
     assert [one["circuit"] for one in overview["circuits"]] == [number, waiting["circuit"]]
     fault = next(one for one in overview["faults"] if "circuit" in one["sentence"])

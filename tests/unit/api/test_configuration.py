@@ -203,6 +203,41 @@ async def test_a_pin_is_kept_and_said(hub: Asked) -> None:
     await hub.problem("PUT", "/v1/feeds/NGRID/pin", 400, "bad-request", json={"transport": "pigeon"})
 
 
+async def test_a_pin_that_the_feed_can_never_follow_is_refused_with_the_reason(hub: Asked) -> None:
+    await site_and_feed(hub)
+
+    async def refusal(transport: str) -> str:
+        problem = await hub.problem(
+            "PUT", "/v1/feeds/NGRID/pin", 422, "impossible-pin", json={"transport": transport}
+        )
+        return str(problem["detail"])
+
+    assert await refusal("dynamic-circuit") == (
+        "NGRID can't be pinned to dynamic-circuit: this version makes no circuits on demand; reserve one and pin "
+        "static-circuit"
+    )
+    await hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "multicast"})
+    await hub.ask("POST", "/v1/sites/unl.edu/subscriptions", 201, json={"feed": "NGRID"})
+    assert "no circuit is reserved to unl.edu; reserve one" in await refusal("static-circuit")
+    assert "only unl.edu takes it, and a group needs two sites" in await refusal("multicast")
+    with hub.runtime.ledger.transaction() as book:
+        kept = book.pins.find("NGRID")
+    assert kept is not None
+    assert kept.transport is Transport.MULTICAST, "a refusal changes nothing"
+    await hub.ask("POST", "/v1/sites", 201, json={"site": "psu.edu"})
+    await hub.ask("POST", "/v1/sites/psu.edu/subscriptions", 201, json={"feed": "NGRID"})
+    await hub.ask("PUT", "/v1/feeds/NGRID/pin", json={"transport": "multicast"})
+
+
+async def test_a_pin_to_multicast_is_refused_where_the_settings_switch_it_off(hub: Asked) -> None:
+    await site_and_feed(hub)
+    hub.runtime.settings = hub.runtime.settings.model_copy(
+        update={"multicast": hub.runtime.settings.multicast.model_copy(update={"enabled": False})}
+    )
+    problem = await hub.problem("PUT", "/v1/feeds/NGRID/pin", 422, "impossible-pin", json={"transport": "multicast"})
+    assert "switched off for it in this hub's settings" in problem["detail"]
+
+
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v1/none", 404), ("PATCH", "/v1/feeds", 405)])
 async def test_what_is_no_route_is_a_problem_too(hub: Asked, method: str, path: str, status: int) -> None:
     answer = await hub.client.request(method, path)

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
+from downburst.alarms import AlarmKind, Condition
+from downburst.backlog import FeedBacklog
 from downburst.clock import FakeClock, to_us
 from downburst.events import (
     ActionFailed,
+    BacklogSeen,
     FeedTraffic,
     LegTraffic,
+    NodeChanged,
     SessionChanged,
     SessionTraffic,
+    SiteBacklog,
     SiteProgress,
     Streams,
     TrafficSeen,
@@ -26,11 +31,9 @@ from downburst.model import (
     LatencyKind,
     LegCounters,
     Site,
-    SketchRow,
     Subscription,
     Transport,
 )
-from downburst_api.histograms import OPEN_MINUTES, Histograms
 from downburst_api.latency import minute_of
 from downburst_api.shared_overview import OLDEST_S, SharedOverview
 from downburst_api.stream import overviews
@@ -110,8 +113,7 @@ async def test_the_overview_has_what_the_page_shows(told: Asked) -> None:
     assert feed["rate_history"] == [8000, 0, 0, 24000]
     assert (feed["peak_1s_bps"], feed["mean_bps"], feed["silent_share"]) == (24000, 8000, 0.5)
     site = seen["sites"][0]
-    assert (site["connected"], site["behind_products"], site["stored"]) == (True, 2, 6)
-    assert site["behind_s"] == 4
+    assert (site["state"], site["connected"], site["behind_products"], site["stored"]) == ("connected", True, None, 6)
     assert (site["clock_offset_ms"], site["clock_bound_ms"], site["round_trip_ms"]) == (1.5, 0.25, 0.5)
     progress = {
         "feed": "NGRID",
@@ -132,6 +134,49 @@ async def test_a_site_that_has_trouble_says_so_with_its_feed(told: Asked, clock:
         site["feeds"] for site in (await told.ask("GET", "/v1/overview"))["sites"] if site["site"] == "a.edu"
     ]
     assert (shown["trouble"], shown["late"], shown["action_failed"]["rule"]) == ("no space left", 3, "pqact.conf:3")
+
+
+async def test_what_a_site_lacks_is_the_same_on_every_page_and_in_the_metrics(told: Asked, clock: FakeClock) -> None:
+    oldest_us = to_us(clock.now()) - 720_000_000
+    lacking = (
+        FeedBacklog("NGRID", True, 4_000, 1_000_000, oldest_us, 17, 5_000),
+        FeedBacklog("WARN", True, 300, 500, oldest_us + 1),
+        FeedBacklog("OTHER", False),
+    )
+    told.runtime.live.apply(BacklogSeen((SiteBacklog("b.edu", lacking),)))
+    overview = await told.ask("GET", "/v1/overview")
+    (in_overview,) = [one for one in overview["sites"] if one["site"] == "b.edu"]
+    (in_list,) = [one for one in await told.ask("GET", "/v1/sites") if one["site"] == "b.edu"]
+    alone = await told.ask("GET", "/v1/sites/b.edu")
+    wanted = {
+        "behind_products": 4_300,
+        "behind_bytes": 1_000_500,
+        "behind_s": 720,
+        "lost_products": 17,
+        "lost_bytes": 5_000,
+        "behind_counting": False,
+        "state": "never-enrolled",
+        "state_words": "never enrolled",
+        "connected": False,
+    }
+    for shown in (in_overview, in_list, alone):
+        assert {name: shown[name] for name in wanted} == wanted
+    assert [one["known"] for one in alone["backlog"]] == [True, False, True]
+    (fault,) = [one for one in overview["faults"] if one["site"] == "b.edu"]
+    assert fault["sentence"].endswith(
+        "it lacks 4,300 products (1.0 MB), the oldest 12 min old; "
+        "17 products (5.0 kB) left the log before it had them"
+    )
+    metrics = (await told.client.get("/metrics")).text
+    for name, value in (
+        ("products", "4300"),
+        ("bytes", "1000500"),
+        ("oldest_seconds", "720.0"),
+        ("lost_products", "17"),
+    ):
+        assert f'downburst_pending_{name}{{site="b.edu"}} {value}\n' in metrics
+    told.runtime.live.apply(NodeChanged(clock.now(), running=False, restarts=1))
+    assert (await told.ask("GET", "/v1/sites/b.edu"))["behind_products"] is None
 
 
 async def test_a_site_that_another_hub_serves_stands_by(told: Asked, clock: FakeClock) -> None:
@@ -155,17 +200,28 @@ async def test_the_overview_explains_the_plan(told: Asked) -> None:
     assert shown["candidates"][0]["reason"] == "none is offered"
 
 
-async def test_the_overview_tells_what_is_wrong_oldest_first(told: Asked, clock: FakeClock) -> None:
+async def test_the_overview_tells_what_is_wrong_worst_first(told: Asked, clock: FakeClock) -> None:
     with told.runtime.ledger.transaction() as book:
         book.faults.add(Fault(clock.now(), "the node ended", next_step="read the log"))
     told.node.running = False
     faults = (await told.ask("GET", "/v1/overview"))["faults"]
-    assert [fault["site"] for fault in faults] == ["b.edu", None, None]
-    assert "has not connected" in faults[0]["sentence"]
+    assert [(fault["severity"], fault["site"]) for fault in faults] == [
+        ("critical", None),
+        ("warning", None),
+        ("information", "b.edu"),
+    ]
+    assert faults[2]["sentence"] == "b.edu: never enrolled"
     assert all(fault["next"] for fault in faults)
     clock.advance(3600)
     told.node.running = True
     assert len((await told.ask("GET", "/v1/overview"))["faults"]) == 1
+    away = Condition(AlarmKind.SITE_DOWN, "b.edu is not connected", "look there", site="b.edu")
+    await told.runtime.ledger.write(lambda book: book.alarms.raise_(away))
+    (fault,) = (await told.ask("GET", "/v1/overview"))["faults"]
+    assert (fault["severity"], fault["alarm"], fault["silence"]) == ("critical", 1, None)
+    await told.ask("POST", "/v1/silences", 201, json={"minutes": 60, "alarm": 1})
+    (fault,) = (await told.ask("GET", "/v1/overview"))["faults"]
+    assert (fault["silence"]["by"], fault["silence"]["kind"]) == ("local", "site-down")
 
 
 async def test_a_log_shorter_than_the_longest_outage_is_wrong_now(told: Asked, clock: FakeClock) -> None:
@@ -222,24 +278,6 @@ async def test_plans_have_a_history_with_what_each_cost(told: Asked) -> None:
     assert (totals["egress_bytes"], totals["unicast_equivalent_bytes"]) == (3305, 4100)
 
 
-async def test_metrics_are_what_prometheus_reads(told: Asked) -> None:
-    text = (await told.client.get("/metrics")).text
-    for line in (
-        'downburst_delivery_latency_seconds_bucket{feed="NGRID",kind="distribution",le="0.025",site="a.edu",'
-        'transport="unicast"} 3.0',
-        'downburst_delivery_latency_seconds_count{feed="NGRID",kind="distribution",site="a.edu",'
-        'transport="unicast"} 5.0',
-        'downburst_egress_bytes_total{feed="NGRID",leg="1",transport="unicast"} 2205.0',
-        'downburst_repair_bytes_total{feed="NGRID",leg="2",transport="multicast"} 30.0',
-        'downburst_plan_switch_total{feed="NGRID"} 1.0',
-        'downburst_predicted_over_measured{feed="NGRID"} 0.9',
-        'downburst_clock_error_bound_seconds{site="a.edu"} 0.00025',
-        "downburst_sessions 1.0",
-        "downburst_node_up 1.0",
-    ):
-        assert line in text.splitlines(), line
-
-
 async def test_health_follows_the_node(hub: Asked) -> None:
     await hub.problem("GET", "/healthz", 503, "probe-failed")
     await hub.runtime.probes.look()
@@ -275,22 +313,6 @@ async def test_a_slow_page_is_told_what_it_lost(told: Asked) -> None:
     second = await anext(line)
     assert (second.event, second.data) == ("lost", "6")
     await line.aclose()
-
-
-def test_a_closed_minute_is_counted_once_and_a_late_row_of_an_open_one_too() -> None:
-    histograms = Histograms()
-    old, recent = sketch_row([5], minute=10), sketch_row([5, 50], minute=100)
-    assert _counted(histograms, [old, recent], now_minute=100) == 3
-    assert histograms.first_open_minute == 100 - OPEN_MINUTES
-    grown = sketch_row([5, 50, 500], minute=100)
-    assert _counted(histograms, [grown], now_minute=101) == 4
-    assert _counted(histograms, [grown], now_minute=200) == 4
-    assert _counted(histograms, [], now_minute=201) == 4
-
-
-def _counted(histograms: Histograms, rows: list[SketchRow], *, now_minute: int) -> float:
-    ((_, histogram),) = histograms.with_rows(rows, now_minute=now_minute)
-    return histogram.cumulative()[-1][1]
 
 
 async def test_many_pages_cost_one_overview(clock: FakeClock) -> None:

@@ -53,3 +53,13 @@ async def test_a_failure_is_told_and_the_next_reader_asks_again(ledger: Ledger, 
     with pytest.raises(NotFound):
         await reading.read(lambda book: book.feeds.one("NGRID").name)
     assert await reading.read(lambda _book: "there") == "there"
+
+
+async def test_an_unknown_error_goes_to_the_reader_and_the_next_one_reads(ledger: Ledger, clock: FakeClock) -> None:
+    def fail(_book: object) -> str:
+        raise KeyError("x")
+
+    reading: Paced[str] = Paced(ledger, clock)
+    with pytest.raises(KeyError):
+        await reading.read(fail)
+    assert await reading.read(lambda _book: "there") == "there"

@@ -106,7 +106,7 @@ async def test_a_site_is_told_of_itself_by_receivers_of_its_own(hub: Asked) -> N
     await hub.problem("POST", path, 400, "bad-request", json=wanted | {"receiver": "am", "kind": "alertmanager"})
     for number in range(9):
         await hub.ask("POST", path, 201, json=wanted | {"receiver": f"noc{number}"})
-    await hub.problem("POST", path, 403, "refused", json=wanted | {"receiver": "one-too-many"})
+    await hub.problem("POST", path, 409, "limit-reached", json=wanted | {"receiver": "one-too-many"})
     await hub.ask("DELETE", f"{path}/noc", 204)
     await hub.problem("DELETE", f"{path}/noc", 404, "not-found")
 

@@ -1,23 +1,41 @@
 """The volume of feeds and who feeds whom, for whoever may read what is published."""
 
+from datetime import datetime
+from random import Random
+
 import pytest
 
 from downburst.events import SiteProgress
 from downburst.live import SiteSession
 from downburst.model import TrafficMinute, Transport
-from downburst_api.volume import volumes
+from downburst_api.volume import hours_between, volumes
 from unit.api.conftest import Asked
 
 
 def test_mean_and_greatest_hour_share_and_count_of_each_feed() -> None:
     minutes = [TrafficMinute("BIG", minute, 10, 3_000, 100) for minute in (0, 59, 60)]
     minutes.append(TrafficMinute("SMALL", 61, 1, 1_000, 1_000))
-    big, small = volumes(minutes, hours=2.0)
+    big, small = volumes(minutes, begin=0, end=120)
     assert (big["feed"], big["bytes"], big["products"]) == ("BIG", 9_000, 30)
     assert (big["mean_bytes_per_hour"], big["max_bytes_per_hour"], big["share"]) == (4_500.0, 6_000, 0.9)
     assert big["products_per_hour"] == 15.0
     assert (small["feed"], small["share"]) == ("SMALL", 0.1)
-    assert volumes([], hours=1.0) == []
+    assert volumes([], begin=0, end=60) == []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_mean_is_never_above_the_greatest_hour(seed: int) -> None:
+    random = Random(seed)
+    begin = random.randrange(1_000, 2_000)
+    end = begin + random.choice([1, 7, 59, 60, 61, 100, 150, 600])
+    edges = hours_between(begin, end)
+    assert (edges[0], edges[-1]) == (begin, end)
+    assert edges == sorted(set(edges))
+    minutes = [TrafficMinute("F", random.randrange(begin, end), 1, random.randrange(1, 10**6), 0) for _ in range(20)]
+    minutes.append(TrafficMinute("F", end - 1, 1, 10**7, 0))
+    (row,) = volumes(minutes, begin=begin, end=end)
+    assert row["mean_bytes_per_hour"] <= row["max_bytes_per_hour"] * (1 + 1e-9), f"seed {seed}"
+    assert row["bytes"] == sum(one.bytes for one in minutes)
 
 
 async def test_a_young_hub_is_measured_over_its_own_life(hub: Asked) -> None:
@@ -27,6 +45,13 @@ async def test_a_young_hub_is_measured_over_its_own_life(hub: Asked) -> None:
     found = await hub.ask("GET", "/v1/volume")
     assert found["hours_seen"] == 0.5
     assert found["feeds"][0]["mean_bytes_per_hour"] == pytest.approx(36_000)
+    assert found["feeds"][0]["max_bytes_per_hour"] == pytest.approx(36_000)
+    assert datetime.fromisoformat(found["since"]).timestamp() == (minute - 29) * 60
+
+
+async def test_a_hub_without_products_has_seen_no_hours(hub: Asked) -> None:
+    found = await hub.ask("GET", "/v1/volume")
+    assert (found["hours_seen"], found["feeds"]) == (0, [])
 
 
 async def test_the_tree_names_nobodys_contact_or_address(hub: Asked) -> None:

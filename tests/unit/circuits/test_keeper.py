@@ -13,10 +13,12 @@ from downburst.circuits import (
     CircuitState,
     CircuitUse,
     Direction,
+    Standing,
 )
 from downburst.clock import FakeClock
 from downburst.events import CircuitsChanged, FaultSeen, NodeChanged, SessionChanged, SitesChanged, TrafficSeen
 from downburst.ledger import Ledger
+from downburst.supervision import FAULTS
 from kit.circuits import M, NodeInMemory
 from unit.circuits.stage import HOUR, Stage
 
@@ -121,6 +123,22 @@ async def test_a_node_that_is_away_costs_time_only(stage: Stage) -> None:
     await stage.after(10)
     assert stage.state(circuit) is CircuitState.PROVISIONING
     stage.node.running = True
+    await stage.after(60)
+    assert stage.state(circuit) is CircuitState.ACTIVE
+
+
+async def test_an_unknown_error_at_one_circuit_is_counted_and_tried_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_lease: object) -> Standing:
+        raise KeyError("x")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.node, "circuit_up", fail)
+        circuit = await stage.reserve()
+        await stage.after(10)
+    assert stage.state(circuit) is CircuitState.PROVISIONING
+    assert {fault.handler for fault in FAULTS.all()} == {"circuits.work"}
     await stage.after(60)
     assert stage.state(circuit) is CircuitState.ACTIVE
 

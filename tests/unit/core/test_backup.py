@@ -1,6 +1,7 @@
 """A hub in one file, and out of it again."""
 
 import gzip
+import hashlib
 import io
 import json
 import stat
@@ -146,13 +147,46 @@ def test_a_newer_schema_is_refused(hub: Settings, tmp_path: Path, clock: FakeClo
         inspect(tmp_path / "b")
 
 
-def repack(manifest: Manifest, path: Path, rename: Callable[[str], str], **change: str) -> None:
-    """Writes a backup again with other names and another manifest."""
+@pytest.mark.parametrize(
+    ("table", "before", "after"),
+    [
+        ("subscriptions", b"unl.edu", b"nowhere"),
+        ("subscriptions", b'"unl.edu"', b"null"),
+    ],
+    ids=["a site that is not there", "a value that is not there"],
+)
+def test_rows_that_do_not_fit_together_are_refused_in_a_sentence(
+    hub: Settings, tmp_path: Path, clock: FakeClock, table: str, before: bytes, after: bytes
+) -> None:
+    back_up(hub, tmp_path / "b", clock)
+
+    def edit(name: str, content: bytes) -> bytes:
+        return content.replace(before, after) if name == f"ledger/{table}.jsonl" else content
+
+    repack(None, tmp_path / "b", lambda name: name, edit)
+    with pytest.raises(DownburstError, match=r"rows do not fit together .*; take another backup") as refused:
+        restore(load_settings(None, data_dir=tmp_path / "fresh"), tmp_path / "b")
+    assert "\n" not in refused.value.sentence
+
+
+def repack(
+    manifest: Manifest | None,
+    path: Path,
+    rename: Callable[[str], str],
+    edit: Callable[[str, bytes], bytes] = lambda _, content: content,
+    **change: str,
+) -> None:
+    """Writes a backup again with other names, contents and manifest, whose hashes fit if none is given."""
     with tarfile.open(path) as archive:
         files = {entry.name: archive.extractfile(entry) for entry in archive}
-        contents = {name: file.read() if file else b"" for name, file in files.items()}
+        contents = {name: edit(name, file.read() if file else b"") for name, file in files.items()}
     head = json.loads(contents.pop("manifest.json")) | change
-    head["sha256"] = {rename(name): digest for name, digest in manifest.sha256.items()}
+    hashes = (
+        {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+        if manifest is None
+        else manifest.sha256
+    )
+    head["sha256"] = {rename(name): digest for name, digest in hashes.items()}
     with tarfile.open(path, "w:gz") as archive:
         for name, content in {"manifest.json": json.dumps(head).encode(), **contents}.items():
             entry = tarfile.TarInfo(name if name == "manifest.json" else rename(name))

@@ -180,3 +180,29 @@ def test_status_shows_the_probes_of_health(
     hub(httpx.Response(200, json={"hub": about, "faults": [], "feeds": [], "sites": []}))
     assert ended("status") == 0
     assert line in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("command", ["status", "alarms list"])
+def test_what_is_wrong_is_shown_worst_first_with_counts_and_what_is_silenced_last(
+    command: str, hub: Callable[[httpx.Response], list[tuple[str, str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    silence = {"until": "2026-01-31T13:00:00+00:00", "by": "anna"}
+    wrong = [
+        _wrong(1, "critical", "unl.edu is away", silence),
+        _wrong(2, "critical", "ucar.edu is away", None),
+        _wrong(3, "warning", "NGRID is silent", None),
+    ]
+    about = {"name": "hub", "version": "1", "node": {"running": True, "restarts": 0}, "probes": {}}
+    hub(httpx.Response(200, json={"hub": about, "faults": wrong, "feeds": [], "sites": [], "items": wrong}))
+    assert ended(*command.split()) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1 critical, 1 warning; 1 silenced" in shown
+    places = [shown.index(word) for word in ("ucar.edu", "NGRID", "unl.edu")]
+    assert places == sorted(places)
+    assert "anna" in shown
+
+
+def _wrong(number: int, severity: str, sentence: str, silence: dict[str, str] | None) -> dict[str, object]:
+    at = "2026-01-31T12:00:00+00:00"
+    as_alarm = {"alarm": number, "kind": "x", "since": at, "next_step": "look", "ended_at": None}
+    return as_alarm | {"severity": severity, "sentence": sentence, "silence": silence, "at": at, "next": "look"}

@@ -18,7 +18,7 @@ def _quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What needs sockets is played; `tests/integration/test_doctor.py` looks at the machine itself."""
     monkeypatch.setattr(doctor, "multicast_is_heard", lambda: True)
     monkeypatch.setattr(doctor, "_may_listen", lambda _, port: port not in TAKEN)
-    monkeypatch.setattr(doctor, "_hub_answers", lambda _: False)
+    monkeypatch.setattr(doctor, "_health_of", lambda _: None)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def found(about: str, settings: Settings) -> list[tuple[str, str]]:
 def test_every_look_finds_something_and_none_breaks_off(settings: Settings) -> None:
     findings = list(doctor.examine(settings))
     assert {one.about for one in findings} == {
-        *("system", "clock", "multicast", "buffers", "privileges", "disk", "ports", "versions")
+        *("system", "clock", "multicast", "buffers", "privileges", "disk", "ports", "versions", "probes")
     }
     assert {one.state for one in findings} <= {"ok", "weak", "bad"}
     assert all(one.sentence and "\n" not in one.sentence for one in findings)
@@ -60,7 +60,7 @@ def test_a_look_that_fails_is_told(settings: Settings, monkeypatch: pytest.Monke
 def test_a_port_of_another_program_is_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = load_settings(None, data_dir=tmp_path, http="127.0.0.1:0", sites="127.0.0.1:7370")
     assert found("ports", taken)[1] == ("bad", "sites: another program listens on 127.0.0.1:7370")
-    monkeypatch.setattr(doctor, "_hub_answers", lambda _: True)
+    monkeypatch.setattr(doctor, "_health_of", lambda _: {"ledger": "ok"})
     assert found("ports", taken)[1] == ("ok", "sites: a hub listens on 127.0.0.1:7370")
 
 
@@ -104,3 +104,12 @@ def test_a_pattern_that_can_not_be_read_is_one_sentence(tmp_path: Path) -> None:
 
 
 TAKEN = {7370}
+
+
+def test_a_probe_that_fails_is_bad_and_has_a_remedy(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    health = {"code": "probe-failed", "probes": {"ledger": "the ledger is locked", "node": "ok"}}
+    monkeypatch.setattr(doctor, "_health_of", lambda _: health)
+    ledger, node = (one for one in doctor.examine(settings) if one.about == "probes")
+    assert (ledger.state, ledger.sentence) == ("bad", "ledger fails: the ledger is locked")
+    assert "locks the ledger" in ledger.remedy
+    assert (node.state, node.sentence) == ("ok", "node passes")

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from downburst.backlog import FeedBacklog
 from downburst.circuits import CircuitProblem, CircuitUse
 from downburst.events import (
+    BacklogSeen,
     BatchLoaded,
     BatchReady,
     CircuitsChanged,
@@ -21,8 +23,10 @@ from downburst.events import (
     FaultSeen,
     FeedsChanged,
     FeedTraffic,
+    HandlerFailed,
     LdmPeerChanged,
     LdmSourceChanged,
+    LdmViolated,
     LegChanged,
     LegTraffic,
     NodeChanged,
@@ -31,6 +35,7 @@ from downburst.events import (
     ResendsChanged,
     SessionChanged,
     SessionTraffic,
+    SiteBacklog,
     SiteProgress,
     SitesChanged,
     SiteViolated,
@@ -51,6 +56,7 @@ GROUP = Leg(7, Transport.MULTICAST, ("a", "b"), group="239.77.0.1", port=17_001,
 EVENTS: tuple[Event, ...] = (
     SessionChanged("unl.edu", "connected", AT, "192.0.2.1:9", software="0.2.0", stand_by=True),
     SiteViolated("unl.edu", AT, "`settled_to` is 9223372036854775808"),
+    LdmViolated("192.0.2.1", AT, "a product made at -1 s", source="idd", site="unl.edu"),
     UpstreamChanged("unidata", "refused", AT, reason="no token"),
     LdmSourceChanged("idd", "idd.example.edu", "connected", AT, mode="primary"),
     LdmPeerChanged("192.0.2.1", "refused", AT, what="feedme", site="unl.edu", reason="not allowed"),
@@ -75,6 +81,7 @@ EVENTS: tuple[Event, ...] = (
         circuits=(CircuitUse(1, "unl.edu", out_bytes=1, in_bytes=2),),
         gone=frozenset({"dmz.edu"}),
     ),
+    BacklogSeen((SiteBacklog("unl.edu", (FeedBacklog("NGRID", True, 4_300, 2**40, 1, 17, 9, True),)),), "one"),
     PlanMade(
         Plan(
             "IDS|DDPLUS",
@@ -91,6 +98,7 @@ EVENTS: tuple[Event, ...] = (
     BatchReady("b1", Path("/var/lib/downburst/batches/b1.json")),
     BatchLoaded("b1"),
     FaultSeen(AT, "something \u00fc", feed="NGRID", site="unl.edu", next_step="look"),
+    HandlerFailed("sender one", "node.line", 3, AT, "KeyError: 'x'", "the line"),
     NodeChanged(AT, running=False, restarts=2, reason="the node ended"),
     FeedsChanged(),
     SitesChanged(),

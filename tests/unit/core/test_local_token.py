@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from downburst import local_token
+from downburst.access import LOCAL_PREFIX
 from downburst.errors import BadInput
 from downburst.local_token import authorization, leave, save_login, take_back, token_for
 
@@ -93,3 +94,10 @@ def test_a_token_file_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv(local_token.TOKEN_FILE_VARIABLE, "/none")
     with pytest.raises(BadInput, match="/none can't be read"):
         token_for(HUB)
+
+
+def test_a_damaged_file_is_written_anew(tmp_path: Path) -> None:
+    first = leave(tmp_path, port=7371)
+    (tmp_path / "operator.token").write_bytes(b"\xa5\xff")
+    assert leave(tmp_path, port=7371) != first
+    assert (tmp_path / "operator.token").read_text().startswith(LOCAL_PREFIX)

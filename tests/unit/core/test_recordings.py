@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from downburst.errors import BadInput
-from downburst.recordings import Kind, Transfer, recording
+from downburst.recordings import Kind, Transfer, recording, report_of
 from unit.scheduler.feeds import shared_data
 
 TRACE = b"90654 20150615000000.009\n91495 20150615000000.211\n"
@@ -97,6 +97,24 @@ def test_a_report_without_its_numbers_is_refused(file: Path, given: str, wrong: 
     file.write_text(f"{REPORT}\n{REPORT.replace(given, wrong)}\n")
     with recording(file) as found, pytest.raises(BadInput, match=f"feed, line 2: {says}"):
         list(found.reports())
+
+
+@pytest.mark.parametrize(
+    ("given", "absurd"),
+    [
+        (" 187 ", " 1e308 "),
+        (" 22151151 ", f" {2**63} "),
+        (" 1.16 ", " -1e300 "),
+        (" ingest1 ", f" {'x' * 900} "),
+        (" NEXRAD2 ", " \x1b[31mNEXRAD2 "),
+        ("20160929125247 ", "1e300 "),
+        (" 187 ", " \ud800 "),
+    ],
+)
+def test_a_report_that_anybody_may_push_holds_what_can_be_kept_or_is_none(given: str, absurd: str) -> None:
+    assert report_of(REPORT).products == 187
+    with pytest.raises(BadInput):
+        report_of(REPORT.replace(given, absurd))
 
 
 BAD: list[tuple[bytes, int, str]] = [

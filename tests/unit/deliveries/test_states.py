@@ -257,11 +257,13 @@ def test_each_cause_has_its_word() -> None:
         assert found.cause is cause, found
 
 
-def test_a_file_that_was_not_written_is_missed_after_a_minute() -> None:
-    facts = replace(SITE, receipts=(receipt(action_done_at=None),))
-    assert "file for local software" not in judged(facts).reason
-    old = replace(PRODUCT, stored_at=STORED - timedelta(minutes=2))
-    early = replace(SITE, receipts=(receipt(action_done_at=None, site_stored_at=STORED - timedelta(minutes=2)),))
-    found = judged(early, product=old)
-    assert (found.state, "file for local software was written" in found.reason) == (S.STORED, True)
-    assert "received/" in found.next_action
+def test_a_file_of_which_nothing_was_said_is_not_yet_reported_and_never_missing() -> None:
+    young = judged(replace(SITE, receipts=(receipt(action_done_at=None),)))
+    long_ago = STORED - timedelta(minutes=2)
+    early = replace(SITE, receipts=(receipt(action_done_at=None, site_stored_at=long_ago),))
+    old = judged(early, product=replace(PRODUCT, stored_at=long_ago))
+    for found, step in ((young, "nothing to do; look again"), (old, "look at the site whether the file stands")):
+        assert found.state is S.STORED
+        assert found.reason.endswith("its file is not yet reported (normally within 2.0 s)")
+        assert found.next_action.startswith(step)
+        assert found.cause is None, "nobody knows that the disk is to blame"

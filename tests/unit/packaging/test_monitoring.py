@@ -1,34 +1,28 @@
-"""What is shipped for Prometheus and Grafana: read by promtool, and of metrics that the hub has."""
+"""What is shipped for Prometheus and Grafana: read by promtool, of metrics that exist, by Grafana's own rules."""
 
 import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from downburst.exposition import CATALOGUE, Kind, Metric
+from downburst.exposition.catalogue import SIZES
+from kit.board import FILE, board, questions
+from kit.prometheus import ROOT, program
+from unit.packaging.metrics_table import markdown
+
 MONITORING = ROOT / "monitoring"
+ALL = {metric.name: metric for metrics in CATALOGUE.values() for metric in metrics}
 
 
 def promtool(*argv: str) -> None:
-    found = ROOT / ".cache" / "promtool" / "promtool"
-    command = str(found) if os.access(found, os.X_OK) else shutil.which("promtool")
-    if command is None:
-        pytest.skip("promtool is not there: scripts/setup.sh test unpacks it")
-    done = subprocess.run([command, *argv], capture_output=True, text=True, cwd=MONITORING, check=False)
+    done = subprocess.run([program("promtool"), *argv], capture_output=True, text=True, cwd=MONITORING, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def expressions() -> Iterator[str]:
-    """Those of the Grafana board, with its variables filled in."""
-    board = json.loads((MONITORING / "grafana-downburst.json").read_text())
-    for panel in board["panels"]:
-        for target in panel["targets"]:
-            yield re.sub(r"\$\w+", ".*", target["expr"])
 
 
 def test_the_rules_are_good_and_fire_when_they_should() -> None:
@@ -36,23 +30,77 @@ def test_the_rules_are_good_and_fire_when_they_should() -> None:
     promtool("test", "rules", "downburst.rules.test.yml")
 
 
+def test_every_rule_is_tested() -> None:
+    names = re.findall(r"(?:alert|record): (\S+)", (MONITORING / "downburst.rules.yml").read_text())
+    tests = (MONITORING / "downburst.rules.test.yml").read_text()
+    assert [name for name in names if not re.search(rf"(alertname|expr): {re.escape(name)}$", tests, re.M)] == []
+
+
 def test_grafana_asks_what_prometheus_can_read(tmp_path: Path) -> None:
-    rules = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(expressions())]
+    rules = [{"record": f"panel:{number}", "expr": expr} for number, (_, expr) in enumerate(questions())]
     file = tmp_path / "panels.yml"
     # JSON is YAML, too.
     file.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
     promtool("check", "rules", str(file))
 
 
-def test_everything_asked_for_is_a_metric_of_the_hub() -> None:
-    sources = "".join(
-        (ROOT / "api" / "downburst_api" / name).read_text() for name in ("metrics.py", "circuit_metrics.py")
-    )
-    known = set(re.findall(r'"(downburst_\w+)"', sources))
-    rules = (MONITORING / "downburst.rules.yml").read_text()
-    recorded = set(re.findall(r"record: (downburst:\S+)", rules))
-    asked = rules + "\n".join(expressions())
+def test_everything_asked_for_is_a_metric_and_the_board_needs_no_rules() -> None:
+    asked = "\n".join(question for _, question in questions())
+    assert "downburst:" not in asked
+    asked += (MONITORING / "downburst.rules.yml").read_text()
     for name in set(re.findall(r"\bdownburst_\w+", asked)):
-        assert re.sub(r"_(total|bucket)$", "", name) in known, name
-    for name in set(re.findall(r"\bdownburst:[\w:]+", asked)):
-        assert name in recorded, name
+        assert re.sub(r"_(bucket|sum|count)$", "", name) in ALL or name in ALL, name
+
+
+@pytest.mark.parametrize("metric", ALL.values(), ids=lambda metric: metric.name)
+def test_names_follow_the_conventions(metric: Metric) -> None:
+    assert re.fullmatch(r"downburst(_[a-z]+)+", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER)
+    base = re.search(r"_(seconds|bytes)(_per_second)?(_total)?$", metric.name)
+    assert (base[1] if base else "") == (metric.unit if metric.unit in ("seconds", "bytes") else "")
+    for other in ("bits", "milliseconds", "minutes", "percent", "kilobytes", "micros"):
+        assert other not in metric.name
+    assert set(metric.per) <= set(SIZES)
+    assert metric.help
+    assert bool(metric.per) == bool(metric.labels) or metric.name.endswith("build_info")
+
+
+def test_the_documentation_has_the_table() -> None:
+    remedy = "make it anew: cd tests && ../.venv/bin/python -m unit.packaging.write_metrics_table"
+    assert (ROOT / "docs" / "metrics.md").read_text().endswith(markdown()), remedy
+
+
+def test_the_board_keeps_the_rules_of_grafanas_linter() -> None:
+    """Those of github.com/grafana/dashboard-linter, but for its list of units; the linter itself too, if built."""
+    assert board()["editable"] is False
+    variables = {one["name"]: one for one in board()["templating"]["list"]}
+    assert (variables["datasource"]["type"], variables["datasource"]["label"]) == ("datasource", "Data source")
+    for name, variable in variables.items():
+        if name != "datasource":
+            assert variable["datasource"]["uid"] == "${datasource}"
+            assert (variable["type"], variable["refresh"], variable["multi"]) == ("query", 2, True)
+    for name in ("job", "instance"):
+        assert (variables[name]["label"], variables[name]["allValue"]) == (name.title(), ".+")
+    for panel in board()["panels"]:
+        assert panel["title"]
+        assert panel["description"]
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert panel["targets"]
+        for target in panel["targets"]:
+            _well_asked(target)
+    # No registry has it built; `go build` in its repository makes it.
+    built = ROOT / ".cache" / "dashboard-linter" / "dashboard-linter"
+    if linter := str(built) if os.access(built, os.X_OK) else shutil.which("dashboard-linter"):
+        done = subprocess.run([linter, "lint", "--strict", str(FILE)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _well_asked(target: dict[str, Any]) -> None:
+    expr = target["expr"]
+    for name, matchers, ending in re.findall(r"(\b(?:downburst_\w+|up)){([^}]*)}(\S*)", expr):
+        assert 'job=~"$job"' in matchers, expr
+        assert 'instance=~"$instance"' in matchers, expr
+        if name.endswith(("_total", "_bucket")):
+            assert ending.startswith("["), f"{name} without rate or increase: {expr}"
+    assert "rate(" not in expr or "[$__rate_interval]" in expr, expr

@@ -50,8 +50,6 @@ def test_every_place_that_is_named_exists() -> None:
 def test_every_number_that_was_found_has_a_test_of_its_name(number: int) -> None:
     listed = {row[0]: row[-1] for row in rows("## Found and mended", "\n## ")}
     assert listed[str(number)]
-    if number in OPEN and not is_named(number):
-        pytest.skip(f"number {number} has no test of its name yet")
     assert exists(f"finding_{number:02}"), f"no test is named after number {number}"
 
 
@@ -68,7 +66,7 @@ def test_whoever_looks_for_security_finds_the_page() -> None:
 
 def exists(name: str) -> bool:
     if name.startswith("finding_"):
-        return is_named(int(name.removeprefix("finding_"))) or int(name.removeprefix("finding_")) in OPEN
+        return is_named(int(name.removeprefix("finding_")))
     return name in names_of_tests()
 
 
@@ -77,8 +75,6 @@ def is_named(number: int) -> bool:
     return any(wanted.match(found) for found in names_of_tests())
 
 
-OPEN = frozenset({27})
-"""Numbers whose tests may still be missing; a number leaves this list with its test."""
 ROOTS = [ROOT / folder for folder in (".", "workers", "api", "api/downburst_api", "services", "core/downburst")]
 """Where places of the page's third column may lie."""
 PLACES = (

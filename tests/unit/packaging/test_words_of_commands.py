@@ -1,8 +1,10 @@
 """Commands that documents, the page and the packaging tell people to type exist as they are written."""
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 import typer.main
 
 from downburst.cli import app
+from downburst.moments import coming_moment
 from downburst.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -100,3 +103,69 @@ def unbalanced_quote_closed(command: str) -> str:
     except ValueError:
         return command + "'" if command.count("'") % 2 else command + '"'
     return command
+
+
+def inside(command: Any) -> dict[str, Any]:
+    """The commands of a group; a command has none."""
+    names = command.list_commands(None) if hasattr(command, "list_commands") else ()
+    return {name: command.get_command(None, name) for name in names}
+
+
+def examples() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every command with each example of its help."""
+
+    def below(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+        for name, inner in inside(command).items():
+            yield from below(inner, (*path, name))
+        for paragraph in (command.help or "").split("\n\n"):
+            _, example, rest = paragraph.partition("xample")
+            for line in re.split(r"(?<!\S)downburst (?=[a-z])", " ".join(rest.split()))[1:] if example else ():
+                yield path, line
+
+    yield from below(typer.main.get_command(app), ())
+
+
+@pytest.mark.parametrize(("path", "example"), sorted(set(examples())))
+def test_an_example_of_the_help_is_taken_by_its_command(path: tuple[str, ...], example: str) -> None:
+    read = shlex.shlex(example, posix=True, punctuation_chars=";|<>")
+    read.whitespace_split = True
+    words = list(itertools.takewhile(lambda word: not set(word) <= set(";|<>"), read))
+    found: Any = typer.main.get_command(app)
+    while words and words[0] in inside(found):
+        found = found.get_command(None, words.pop(0))
+    context = found.make_context(found.name, words)
+    for name in ("begin", "end"):
+        given = context.params.get(name)
+        if found.name in ("add", "modify", "clone") and path[0] == "circuits" and given is not None:
+            coming_moment(given, datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_every_command_has_an_example() -> None:
+    without = {"node-path"}
+    shown = {path for path, _ in examples()}
+
+    def below(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        inner = inside(command)
+        for name, one in inner.items():
+            yield from below(one, (*path, name))
+        if not inner:
+            yield path
+
+    missing = {
+        path for path in below(typer.main.get_command(app), ()) if path not in shown and path[0] not in without
+    }
+    assert not missing, f"no example in the help of {sorted(missing)}"
+
+
+def test_the_end_of_a_circuit_is_documented_as_it_is_counted() -> None:
+    circuits = inside(inside(typer.main.get_command(app))["circuits"])
+    ends = {name: _help_of(circuits[name], "end") for name in ("add", "modify")}
+    assert "so long after the begin" in ends["add"]
+    assert "so long from now" in ends["modify"]
+    guide = " ".join((ROOT / "docs/operator-guide.md").read_text().split())
+    assert "`--end +2h` counts from the begin" in guide
+
+
+def _help_of(command: Any, option: str) -> str:
+    found: str = next(one.help for one in command.params if one.name == option)
+    return found

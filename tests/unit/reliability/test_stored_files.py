@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.damage.injuries import INJURIES
 from kit.stored_files import entry_of, markdown, stored_files, unlisted
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -19,6 +20,15 @@ def test_the_documentation_shows_the_catalogue() -> None:
 def test_each_test_that_is_named_exists(test: str) -> None:
     file, name = test.split("::")
     assert re.search(rf"(fn|def) {name}\b", (ROOT / file).read_text(encoding="utf-8")), test
+
+
+def test_each_entry_says_what_a_start_makes_of_each_damage_and_names_a_test() -> None:
+    for entry in stored_files():
+        said = {word for outcome in entry.outcomes.values() for word in outcome.split(" or ")}
+        assert "elsewhere" in entry.outcomes or said <= {"healthy", "rebuilt", "reported", "refused"}, entry.paths
+        assert set(entry.outcomes) <= {*INJURIES, "any", "elsewhere"}, entry.paths
+        assert {"any", "elsewhere"} & set(entry.outcomes), entry.paths
+        assert entry.tests, entry.paths
 
 
 @pytest.mark.parametrize(

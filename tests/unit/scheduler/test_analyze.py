@@ -281,3 +281,12 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
     code, _, err = run(tmp_path / "none.txt")
     assert code == 2
     assert "can't be read" in err
+
+
+def test_a_stated_floor_is_in_every_latency(trace: Path) -> None:
+    bare, floored = document(trace), document(trace, "--floor", "70ms")
+    for before, after in zip(bare["candidates"], floored["candidates"], strict=True):
+        if before["predicted"]:
+            for name, seconds in before["predicted"]["latency_s"].items():
+                assert after["predicted"]["latency_s"][name] == pytest.approx(seconds + 0.07)
+    assert floored["assumed"]["floor_ms"] == 70.0

@@ -476,3 +476,57 @@ async def test_the_changes_of_the_day_survive_a_restart(hub: Hub) -> None:
     await hub.seconds(40)
     assert hub.plan().transport is Transport.MULTICAST
     assert hub.plan().figures["changes_today"] == 0
+
+
+SMALL = (2_000,) * 10
+"""A hundred and sixty kilobits a second."""
+
+
+def measured(hub: Hub, name: str, ms: float) -> None:
+    row = sketch_row([ms] * 200, feed="IDS", site="a", minute=to_us(hub.clock.now()) // 60_000_000)
+    with hub.ledger.transaction() as book:
+        book.batches.load(Batch(name, sketches=(row,)))
+
+
+async def test_the_floor_that_sites_measure_is_in_the_plan_a_review_later_and_after_a_restart(hub: Hub) -> None:
+    hub.add("IDS", "a")
+    await hub.loop.start()
+    await hub.seconds(40, sizes=SMALL, feed="IDS")
+    bare = hub.plan("IDS").figures
+    assert (bare["floor_p50_ms"], bare["floor_deliveries"]) == (None, 0)
+    assert isinstance(bare["predicted_p99_ms"], float)
+    assert bare["predicted_p99_ms"] < 0.1
+    measured(hub, "busy", 71.0)
+    await hub.seconds(60, sizes=SMALL, feed="IDS")
+    plan = hub.plan("IDS")
+    assert plan.version == 2, "a floor is no other plan"
+    assert plan.figures["floor_deliveries"] == 200
+    assert plan.figures["predicted_p99_ms"] == pytest.approx(71.0, rel=0.03)
+    assert plan.figures["measured_over_predicted_p99"] == pytest.approx(1.0, rel=0.05)
+    assert plan.candidates[0].predicted_p99_ms == pytest.approx(71.0, rel=0.03)
+    await hub.restart()
+    await hub.seconds(12, sizes=SMALL, feed="IDS")
+    assert hub.loop._feeds["IDS"].floor.p50_ms == pytest.approx(71.0, rel=0.03)
+    assert hub.plan("IDS").candidates[0].predicted_p99_ms == pytest.approx(71.0, rel=0.03)
+
+
+async def test_a_site_that_is_behind_tells_nothing_of_machines(hub: Hub) -> None:
+    hub.add("IDS", "a")
+    await hub.loop.start()
+    await hub.seconds(40, sizes=SMALL, feed="IDS")
+    measured(hub, "queued", 900.0)
+    progress = SiteProgress("IDS", settled_to=1, pending=500, transport=Transport.UNICAST, leg=1)
+    await hub.seconds(60, sizes=SMALL, feed="IDS", sessions=(SessionTraffic("a", 0, 1, 100, (progress,)),))
+    assert hub.plan("IDS").figures["floor_deliveries"] == 0
+
+
+async def test_a_machine_that_becomes_quiet_is_noticed_when_the_window_has_passed(hub: Hub) -> None:
+    hub.add("IDS", "a")
+    await hub.loop.start()
+    await hub.seconds(40, sizes=SMALL, feed="IDS")
+    measured(hub, "busy", 71.0)
+    await hub.seconds(60, sizes=SMALL, feed="IDS")
+    for number in range(4):
+        measured(hub, f"quiet{number}", 0.5)
+        await hub.seconds(60, sizes=SMALL, feed="IDS")
+    assert hub.plan("IDS").figures["predicted_p99_ms"] == pytest.approx(0.5, rel=0.1)

@@ -6,11 +6,11 @@ from typing import Literal
 
 import pytest
 
-from downburst.events import LegChanged, SessionTraffic, Streams, TcpPath
-from downburst.model import Settled, Site, Subscription
+from downburst.events import LegChanged, SessionTraffic, SiteProgress, Streams, TcpPath, TrafficSeen
+from downburst.model import Settled, Site, Subscription, Transport
 from downburst_scheduler.models.rates import CongestionControl
 from downburst_scheduler.models.situation import SiteFacts
-from downburst_scheduler.paths import MatchShares, SitePaths
+from downburst_scheduler.paths import MINUTE_US, Backlogs, MatchShares, SitePaths
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PART = [Subscription(1, "unl.edu", "NGRID", "^YHWB")]
@@ -163,3 +163,19 @@ def test_one_burst_of_what_a_site_does_not_want_moves_its_share_little() -> None
     shares.arrived("NGRID", 3_000_000)
     shares.settled([stored(taken + 3_000_000)], caught_up=frozenset([KEY]))
     assert shares.share(*KEY) < 0.25, "a burst of nothing but wanted products is one burst"
+
+
+@pytest.mark.parametrize(
+    ("pending", "products_per_s", "behind"), [(8, 0.0, False), (9, 0.0, True), (20, 10.0, False), (21, 10.0, True)]
+)
+def test_a_site_that_is_behind_was_so_this_minute_and_the_one_before(
+    pending: int, products_per_s: float, behind: bool
+) -> None:
+    backlogs, now_us = Backlogs(), 100 * MINUTE_US + 5
+    progress = SiteProgress("NGRID", settled_to=1, pending=pending, transport=Transport.UNICAST, leg=1)
+    session = SessionTraffic("unl.edu", None, None, None, (progress,))
+    backlogs.seen(TrafficSeen(now_us - 5, now_us, (), (), (session,), 0), lambda _: products_per_s)
+    assert [backlogs.was_behind("unl.edu", minute) for minute in (98, 99, 100, 101)] == [False, behind, behind, False]
+    assert not backlogs.was_behind("ucar.edu", 100)
+    backlogs.forget_before(100)
+    assert [backlogs.was_behind("unl.edu", minute) for minute in (99, 100)] == [False, behind]

@@ -9,7 +9,7 @@ import pytest
 from downburst.alarm_settings import AlarmSettings
 from downburst.errors import DiskFull, Failure, NotWritable
 from downburst.supervision import probes
-from downburst.supervision.disk import Reserve, store_and_read_back
+from downburst.supervision.disk import Reserve, prove_room
 from downburst.supervision.outside import DeadMan
 from downburst.supervision.probes import Probes
 
@@ -91,24 +91,24 @@ def test_a_dead_mans_address_that_can_not_be_used_is_refused() -> None:
 
 
 def test_a_disk_that_takes_nothing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store_and_read_back(tmp_path)
+    prove_room(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(NotWritable, match="nothing can be stored"):
-        store_and_read_back(tmp_path / "missing")
+        prove_room(tmp_path / "missing")
 
-    def full(_descriptor: int) -> None:
+    def full(_descriptor: int, _offset: int, _bytes: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr("os.posix_fallocate", full)
     with pytest.raises(DiskFull):
-        store_and_read_back(tmp_path)
+        prove_room(tmp_path)
 
 
 def test_a_disk_with_too_little_room_for_a_product_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = type("Usage", (), {"free": 3_000_000})()
     monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
     with pytest.raises(DiskFull, match="3,000,000 bytes are left; free some space"):
-        store_and_read_back(tmp_path)
+        prove_room(tmp_path)
 
 
 def test_a_reserve_is_held_with_plenty_of_room_and_given_up_without(

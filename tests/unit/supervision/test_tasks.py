@@ -12,6 +12,7 @@ from downburst.supervision import (
     HandlerFault,
     attempt,
     faults,
+    hear_the_loop,
     keep,
     side_by_side,
     start,
@@ -84,6 +85,19 @@ async def test_a_task_that_nobody_waits_for_is_heard() -> None:
     await asyncio.wait([task])
     await asyncio.sleep(0)
     assert [fault.error for fault in FAULTS.all()] == ["RuntimeError: unheard"]
+
+
+async def test_an_unknown_error_of_a_callback_is_counted() -> None:
+    def fail() -> None:
+        raise RuntimeError("unheard")
+
+    loop = asyncio.get_running_loop()
+    hear_the_loop()
+    loop.call_soon(fail)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    loop.set_exception_handler(None)
+    assert [(fault.handler, fault.error) for fault in FAULTS.all()] == [("loop.callback", "RuntimeError: unheard")]
 
 
 async def test_a_thread_that_fails_is_heard_and_begins_again() -> None:

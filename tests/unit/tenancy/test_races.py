@@ -14,10 +14,11 @@ from downburst.access import Role, User
 from downburst.errors import TooMany
 from downburst.ledger import Book
 from downburst.model import Site
+from downburst.network.addresses import network_of
 from downburst_api import sessions, stream
 from downburst_api.app import create_app
 from downburst_api.border import hashing
-from downburst_api.border.budgets import Budget, network_of
+from downburst_api.border.budgets import Budget
 from unit.api.conftest import Asked
 
 PASSWORD = "four words are long"
@@ -297,7 +298,7 @@ async def test_a_sites_receivers_of_alarms_at_once(crowd: Crowd) -> None:
             for number in range(30)
         )
     )
-    assert sum(found, Counter()) == Counter({201: 10, 403: 20})
+    assert sum(found, Counter()) == Counter({201: 10, 409: 20})
 
 
 async def test_a_key_of_a_request_is_used_once(crowd: Crowd) -> None:

@@ -3,13 +3,14 @@
 import copy
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from downburst.bounds import SetAside
 from downburst.clock import FakeClock
-from downburst.events import Event, SiteViolated, TrafficSeen
+from downburst.events import Event, LdmViolated, SiteViolated, TrafficSeen
 from downburst_worker import circuit_lines, lines
 from downburst_worker.lines import traffic_seen
 from downburst_worker.violations import ViolationDesk
@@ -204,6 +205,26 @@ async def test_what_is_set_aside_is_laid_to_its_site_once_a_minute(clock: FakeCl
     clock.advance(61)
     await desk.hear({"event": "violation", "site": "liar", "sentence": "again"})
     assert written[-1] == ("site liar says what can't be: again", "liar")
+
+
+async def test_an_ldm_peer_s_violation_is_told_each_time_and_written_down_once_a_minute(clock: FakeClock) -> None:
+    said: list[Event] = []
+    written: list[tuple[str, str | None]] = []
+
+    async def write_down(text: str, *, site: str | None = None, next_step: str = "") -> None:
+        written.append((text, site))
+
+    desk = ViolationDesk(clock, say=said.append, write_down=write_down)
+    line = {"event": "ldm-violation", "peer": "192.0.2.9", "source": "idd", "site": None, "sentence": "no clock"}
+    for _ in range(3):
+        await desk.hear(line)
+    assert said == [LdmViolated("192.0.2.9", clock.now(), "no clock", source="idd")] * 3
+    assert written == [("the LDM 192.0.2.9 says what can't be: no clock", None)]
+    for name in line.keys() - {"event"}:
+        for value in ABSURD:
+            with suppress(ValueError, TypeError):
+                await desk.hear(line | {name: value})
+    assert all(can_be_kept(event) for event in said)
 
 
 def can_be_kept(value: object) -> bool:

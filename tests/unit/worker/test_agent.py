@@ -242,6 +242,43 @@ async def test_after_a_death_everything_is_told_again_and_said(stage: Stage) -> 
     assert "exit code 3" in (await stage.ledger.read(lambda book: book.faults.recent()))[0].sentence
 
 
+async def test_what_is_told_of_sites_does_not_wait_for_receipts_that_are_being_loaded(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(_path: Path) -> None:
+        loading.set()
+        await goes_on.wait()
+
+    monkeypatch.setattr(stage.agent._books, "_load_batch", slowly)
+    batch = stage.settings.batch_dir / "b1.json"
+    batch.write_text("{}")
+    await stage.says(event="batch", batch="b1", path=str(batch))
+    async with asyncio.timeout(20):
+        await loading.wait()
+    await stage.says(event="session", site="unl.edu", state="closed", peer="192.0.2.1:5", reason="cut")
+    assert (await stage.event(SessionChanged)).reason == "cut"
+    goes_on.set()
+
+
+async def test_a_whole_log_that_was_not_closed_is_no_fault(stage: Stage) -> None:
+    for whole in (True, False):
+        await stage.says(event="recovered", feed="NGRID", sentence=f"whole: {whole}", whole=whole)
+    assert (await stage.event(FaultSeen)).sentence == "whole: False"
+
+
+async def test_a_node_that_begins_again_listens_where_sites_know_it(stage: Stage) -> None:
+    stage.agent._settings = stage.settings.model_copy(update={"sites": "127.0.0.1:0"})
+    stage.agent.sites_address = ("127.0.0.1:7499",)
+    await stage.event(NodeChanged)
+    with pytest.raises(NodeAway):
+        await stage.agent._node.request("die")
+    await stage.event(NodeChanged)
+    await stage.event(NodeChanged)
+    assert (await stage.jobs("start"))[0]["listen"] == ["127.0.0.1:7499"]
+
+
 async def test_a_product_is_acknowledged_then_known_as_a_duplicate(stage: Stage, tmp_path: Path) -> None:
     path = tmp_path / "product"
     path.write_bytes(b"grid")

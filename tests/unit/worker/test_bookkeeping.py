@@ -115,6 +115,7 @@ async def test_what_is_no_batch_is_put_aside(stage: Stage) -> None:
     path.write_text('{"batch": "b1"')
     await stage.books.take_batch(path)
     assert (stage.put_aside, path.with_suffix(".bad").exists()) == (["b1.json"], True)
+    assert FAULTS.all() == [], "a damaged file is no fault of a handler"
 
 
 async def test_a_batch_that_no_handler_expects_is_put_aside_and_the_next_is_loaded(

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ import pytest
 
 from downburst.clock import SystemClock
 from downburst.errors import BadInput, BadPattern, Failure, NodeAway
-from downburst.supervision import FAULTS
+from downburst.supervision import FAULTS, tasks
 from downburst_worker import node as node_module
 from downburst_worker.node import NodeProcess
 
@@ -112,6 +113,55 @@ async def test_an_event_that_no_handler_expects_is_set_aside_and_counted(monkeyp
     assert "'number': 2" in fault.what
 
 
+@pytest.mark.parametrize("scrawl", ["no JSON", "[1, 2]", '"x"', "7", "{", "\u00e9" * 1_000])
+async def test_a_line_that_is_none_is_set_aside_counted_and_the_others_are_heard(scrawl: str) -> None:
+    told = Told()
+    async with running(told) as node:
+        await node.request("scrawl", text=scrawl, times=1, aloud=False)
+        await node.request("emit", line={"event": "last"})
+        await told.until(lambda: bool(told.events))
+        assert (told.events, node.restarts) == ([{"event": "last"}], 0)
+    (fault,) = FAULTS.all()
+    assert (fault.handler, fault.count) == ("node.line", 1)
+
+
+@pytest.mark.parametrize("aloud", [True, False])
+async def test_a_line_longer_than_any_is_set_aside_and_the_node_is_read_on(
+    *, aloud: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node whose log nobody reads stands still once the pipe is full: a million bytes are more than that."""
+    monkeypatch.setattr(node_module, "LONGEST_LINE_BYTES", 10_000)
+    async with running(Told()) as node:
+        for _ in range(3):
+            await node.request("scrawl", text="x", times=1_000_000, aloud=aloud)
+        await node.request("scrawl", text="what it said last", times=1, aloud=True)
+        assert (await node.request("check-pattern", pattern="a"))["ok"]
+        assert node.restarts == 0
+    assert {fault.handler for fault in FAULTS.all()} <= {"node.line", "node.log-line"}
+    (long,) = [one for one in FAULTS.all() if one.handler == ("node.log-line" if aloud else "node.line")]
+    assert long.count >= 3
+
+
+@pytest.mark.parametrize("handler", ["node.lines", "node.log", "node.events"])
+async def test_a_task_of_the_node_that_dies_begins_again(handler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, enter, armed = Told(), tasks._enter, {handler}
+
+    def throw(entered: str, work: Callable[[], Any]) -> Any:
+        if entered in armed:
+            armed.remove(entered)
+            raise RuntimeError("it dies")
+        return enter(entered, work)
+
+    monkeypatch.setattr(tasks, "_enter", throw)
+    monkeypatch.setattr(tasks, "FIRST_WAIT_S", 0.01)
+    async with running(told) as node:
+        await node.request("emit", line={"event": "after"})
+        await told.until(lambda: bool(told.events))
+        assert node.restarts == 0
+    assert not armed
+    assert [(fault.handler, fault.count) for fault in FAULTS.all()] == [(handler, 1)]
+
+
 async def test_a_start_that_no_handler_expects_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
 
@@ -129,6 +179,16 @@ async def test_no_answer_in_time_is_said() -> None:
     async with running(Told(), answer_s=0.2) as node:
         with pytest.raises(NodeAway, match="did not answer 'hush' in time"):
             await node.request("hush")
+
+
+async def test_a_killed_node_has_no_last_words() -> None:
+    told = Told()
+    async with running(told) as node:
+        assert node.pid is not None
+        os.kill(node.pid, signal.SIGKILL)
+        await told.until(lambda: bool(told.deaths))
+    (reason,) = told.deaths
+    assert reason.startswith("the node ended by signal 9: somebody killed it, or the system did for lack of memory")
 
 
 async def test_a_node_that_dies_is_started_again_and_made_ready_again() -> None:

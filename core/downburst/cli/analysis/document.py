@@ -47,6 +47,7 @@ def _assumed(situation: Situation) -> dict[str, Any]:
         "sites": len(situation.sites),
         "egress_bps": situation.egress_bps,
         "objective": asdict(situation.objective),
+        "floor_ms": situation.floor.p50_ms,
         "multicast": situation.multicast,
         "multicast_rate_bps": situation.multicast_rate_bps,
         "repair": situation.repair,
@@ -63,15 +64,16 @@ def _candidate(one: Evaluated, situation: Situation) -> dict[str, Any]:
         "reason": one.reason,
         "rate_bps": one.rate_bps,
         "price_bps": one.price_bps if one.outcome else None,
-        "predicted": _predicted(one.outcome, situation) if one.outcome else None,
+        "predicted": _predicted(one, one.outcome, situation) if one.outcome else None,
     }
 
 
-def _predicted(outcome: Outcome, situation: Situation) -> dict[str, Any]:
+def _predicted(one: Evaluated, outcome: Outcome, situation: Situation) -> dict[str, Any]:
+    worst = situation.objective.share
     shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
     return {
-        "latency_s": {name: outcome.latencies.quantile_s(at) for name, at in shares.items()},
-        "worst_site_s": outcome.latencies.worst_site_s(situation.objective.share),
+        "latency_s": {name: one.quantile_ms(at) / 1e3 for name, at in shares.items()},
+        "worst_site_s": outcome.latencies.worst_site_s(worst) + situation.floor.at_ms(worst) / 1e3,
         "egress_bps": outcome.egress_bps,
         "peak_egress_bps": outcome.peak_egress_bps,
         "repair_share": outcome.repair_share,

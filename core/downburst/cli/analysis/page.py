@@ -55,7 +55,7 @@ def _transports(candidates: Sequence[Evaluated]) -> str:
     rows = []
     for one in candidates:
         seen = one.outcome
-        late = [duration(seen.latencies.quantile_s(at) * 1e3) for at in (0.5, 0.99)] if seen else ["-", "-"]
+        late = [duration(one.quantile_ms(at)) for at in (0.5, 0.99)] if seen else ["-", "-"]
         rates = [megabits(seen.egress_bps), megabits(seen.peak_egress_bps)] if seen else ["-", "-"]
         rows.append((one.transport, *late, *rates, ("" if one.feasible else "no: ") + one.reason))
     return _table(("transport", "p50", "p99", "mean egress", "busiest minute", "why, or why not"), rows)

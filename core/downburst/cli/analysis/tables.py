@@ -87,7 +87,7 @@ def _candidates(comparison: Comparison) -> Table:
         if one.outcome is None:
             continue
         seen = one.outcome
-        latencies = (duration(seen.latencies.quantile_s(at) * 1e3) for at in (0.5, 0.99, 1.0))
+        latencies = (duration(one.quantile_ms(at)) for at in (0.5, 0.99, 1.0))
         name = one.transport if one.feasible else f"({one.transport})"
         table.add_row(name, *latencies, megabits(seen.egress_bps), megabits(seen.peak_egress_bps))
     return table

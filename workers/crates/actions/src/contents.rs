@@ -3,7 +3,7 @@ mod heading;
 
 use std::borrow::Cow;
 
-use downburst_model::{Origin, ProductId, WallMicros};
+use downburst_model::WallMicros;
 
 use crate::Shape;
 
@@ -19,9 +19,9 @@ pub struct Metadata<'a> {
     /// Its number.
     pub sequence: u32,
     /// Its identifier.
-    pub id: &'a ProductId,
-    /// Where it was made.
-    pub origin: &'a Origin,
+    pub ident: &'a [u8],
+    /// Where it was made, and the last hop.
+    pub origin: &'a [u8],
 }
 
 /// The bytes of a product as an action wants them.
@@ -38,19 +38,19 @@ pub fn shaped(shape: Shape, bytes: &[u8]) -> Cow<'_, [u8]> {
 
 /// The metadata as `-metadata` writes it, in this host's byte order; `size` is that of the bytes that follow.
 pub fn metadata(product: &Metadata<'_>, size: u64) -> Vec<u8> {
-    let (id, origin) = (product.id.as_str().as_bytes(), product.origin.as_str().as_bytes());
+    let (ident, origin) = (product.ident, product.origin);
     let length = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).to_ne_bytes();
     let seconds = u64::try_from(product.created.0.div_euclid(MICROS)).unwrap_or_default();
     let micros = i32::try_from(product.created.0.rem_euclid(MICROS)).unwrap_or_default();
     let mut out = Vec::new();
-    out.extend(length(FIXED_BYTES + id.len() + origin.len()));
+    out.extend(length(FIXED_BYTES + ident.len() + origin.len()));
     out.extend(product.signature);
     out.extend(u32::try_from(size).unwrap_or(u32::MAX).to_ne_bytes());
     out.extend(seconds.to_ne_bytes());
     out.extend(micros.to_ne_bytes());
     out.extend(product.feed_type.to_ne_bytes());
     out.extend(product.sequence.to_ne_bytes());
-    for text in [id, origin] {
+    for text in [ident, origin] {
         out.extend(length(text.len()));
         out.extend(text);
     }
@@ -85,14 +85,13 @@ mod tests {
 
     #[test]
     fn metadata_is_laid_out_as_decoders_read_it() {
-        let (id, origin) = (ProductId::parse("SAUS").unwrap(), Origin::parse("host").unwrap());
         let product = Metadata {
             signature: [7; 16],
             created: WallMicros(5_000_009),
             feed_type: 8,
             sequence: 4,
-            id: &id,
-            origin: &origin,
+            ident: b"SAUS",
+            origin: b"host",
         };
         let bytes = metadata(&product, 99);
         let mut wanted = 60u32.to_ne_bytes().to_vec();

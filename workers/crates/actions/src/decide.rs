@@ -16,8 +16,8 @@ pub struct Product<'a> {
     pub id: &'a ProductId,
     /// When its source made it.
     pub created: WallMicros,
-    /// Its number at the hub.
-    pub sequence: u64,
+    /// What `(seq)` stands for.
+    pub sequence: u32,
 }
 
 /// An action that is due.

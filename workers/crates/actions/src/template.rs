@@ -18,7 +18,7 @@ pub(crate) struct Known<'a> {
     /// What the pattern's groups matched; the whole match first.
     pub(crate) groups: &'a [Option<&'a str>],
     pub(crate) created: WallMicros,
-    pub(crate) sequence: u64,
+    pub(crate) sequence: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 use downburst_model::{Epoch, FeedName, LegId};
 use downburst_session::{
-    Attach, CircuitState, ClockRequest, CredentialOffered, CredentialShown, Forged, Frontier, HeartbeatOut,
-    Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak, Proof, Receipts, ResentEnded, ResentFailed,
-    StreamEnded, Taken, Want, packed_receipts,
+    Attach, CircuitState, ClockRequest, CredentialOffered, CredentialShown, Filed, Forged, Frontier,
+    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak, Proof, Receipts, ResentEnded,
+    ResentFailed, StreamEnded, Taken, Want, packed_receipts,
 };
 
 use crate::absurd::Absurd;
@@ -78,6 +78,7 @@ kinds! {
     47 => HeartbeatOut,
     49 => CredentialOffered,
     51 => CredentialShown,
+    53 => Filed,
 }
 
 impl<'a> Liar<'a> {
@@ -167,7 +168,8 @@ const FRONTIER: u8 = 19;
 const RECEIPTS: u8 = 16;
 
 /// All of a site's kinds but those that begin a connection.
-const SAID_AT_ANY_TIME: &[u8] = &[10, 12, 13, 15, 16, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51];
+const SAID_AT_ANY_TIME: &[u8] =
+    &[10, 12, 13, 15, 16, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53];
 
 const HEADER_BYTES: usize = 5;
 const LONGEST_BYTES: usize = 1 << 20;

@@ -1,8 +1,8 @@
 //! The messages of a site, field by field.
 use downburst_session::{
     ActionFailed, Attach, CircuitFault, CircuitState, ClockOffset, ClockRequest, CredentialOffered,
-    CredentialShown, FeedPosition, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft,
-    Marked, Nak, Proof, Receipt, Receipts, Reception, ResentEnded, ResentFailed, StreamEnded, Taken,
+    CredentialShown, FeedPosition, Filed, Forged, Frontier, HeartbeatOut, Hello, KeyTaken, Late, LegJoined,
+    LegLeft, Marked, Nak, Proof, Receipt, Receipts, Reception, ResentEnded, ResentFailed, StreamEnded, Taken,
     VERSIONS, Want,
 };
 use downburst_vcmtp::{Losses, SymbolsHeard};
@@ -21,6 +21,7 @@ absurd! {
     Losses { missed, of }
     Want { feed, epoch, sequences }
     Receipts { clock, items }
+    Filed { items }
     ClockOffset { offset_us, bound_us, round_trip_us }
     Receipt {
         key, outcome, lane, leg, transport, class, size, created, hub_stored, last_byte, site_stored, repaired,

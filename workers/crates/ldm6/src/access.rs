@@ -97,6 +97,18 @@ impl Rights {
                 && matches(&right.not) != Some(true)
         })
     }
+
+    /// Whether a product may be pushed under every one of its feed types that the host has lines for: a product of several types
+    /// is no way around the patterns of one of them.
+    pub(crate) fn admit(&self, info: &ProductInfo) -> bool {
+        let ident = info.ident.text();
+        let matches = |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.matches(&ident));
+        let all = |known: FeedType, right: &Right| known.with(right.feeds.common(info.feed));
+        let rights = || self.0.iter();
+        let granted = rights().filter(|it| matches(&it.ok) != Some(false) && matches(&it.not) != Some(true));
+        let granted = granted.fold(FeedType::NONE, all);
+        !granted.is_none() && granted.holds(rights().fold(FeedType::NONE, all))
+    }
 }
 
 fn knows(host: &Pattern, names: &[String]) -> bool {
@@ -173,5 +185,19 @@ mod tests {
         let rights = access.pushing(&names("a"));
         assert!(rights.permit(&product("EXP", "rtstats-6")) && rights.permit(&product("EXP", "test")));
         assert!(!rights.permit(&product("EXP", "other")) && !rights.permit(&product("IDS", "test")));
+    }
+
+    #[test]
+    fn a_product_of_several_types_passes_no_line_that_its_identifier_does_not() {
+        let right = |feeds: &str, ids: &str| Right {
+            feeds: feeds.parse().unwrap(),
+            ok: Some(pattern(ids)),
+            not: None,
+        };
+        let rights = Rights(vec![right("NGRID", "^mine"), right("HDS", "^other")]);
+        assert!(rights.admit(&product("NGRID", "mine")) && rights.admit(&product("NGRID|IDS", "mine")));
+        for (feed, ident) in [("NGRID|HDS", "mine"), ("ANY", "mine"), ("IDS", "mine"), ("NGRID", "other")] {
+            assert!(!rights.admit(&product(feed, ident)), "{feed} {ident}");
+        }
     }
 }

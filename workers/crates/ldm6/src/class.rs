@@ -220,6 +220,10 @@ mod tests {
         any::<(i32, i32)>().prop_map(|(seconds, micros)| Timestamp { seconds, micros })
     }
 
+    fn sound_stamp() -> impl Strategy<Value = Timestamp> {
+        (0..=i32::MAX, 0..1_000_000).prop_map(|(seconds, micros)| Timestamp { seconds, micros })
+    }
+
     fn bytes(limit: usize) -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(any::<u8>(), 0..=limit)
     }
@@ -253,7 +257,7 @@ mod tests {
 
         #[test]
         fn descriptions_are_read_as_written(
-            arrival in stamp(),
+            arrival in sound_stamp(),
             signature: [u8; 16],
             origin in bytes(64),
             ident in bytes(255),

@@ -44,6 +44,13 @@ pub enum Ending {
     Done,
 }
 
+impl Ending {
+    /// True where the peer said what can't be: somebody has to look at its program.
+    pub fn is_violation(&self) -> bool {
+        matches!(self, Self::Garbled(_))
+    }
+}
+
 impl From<Garbled> for Ending {
     fn from(garbled: Garbled) -> Self {
         Self::Garbled(garbled.to_string())

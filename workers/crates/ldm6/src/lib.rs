@@ -36,7 +36,7 @@ pub use ending::Ending;
 pub use feed_type::{FeedType, FeedTypeError};
 pub use giver::Want;
 pub use probe::{Probe, ProbeInput, ProbeOutput};
-pub use product::{Ident, LdmOrigin, PatternText, ProductInfo, Signature};
+pub use product::{Ident, LdmOrigin, PatternText, ProductInfo, Signature, origin_through};
 pub use pusher::{Pusher, PusherConfig, PusherInput, PusherOutput};
 pub use shift::{Mode, Shift};
 pub use taker::{Dropped, Taken};

@@ -22,10 +22,10 @@ enum State {
     Head(Bytes),
     /// Bytes of a product follow.
     Data { left: usize },
-    /// What is left of a record does not matter.
-    Rest,
+    /// What is left of a record does not matter, and can't be more than padding.
+    Rest { room: usize },
     /// The end of data has to be told, and whether the record is at its end too.
-    End { record_ends: bool },
+    End { record_ends: bool, room: usize },
 }
 
 /// What a peer said.
@@ -50,9 +50,10 @@ pub(crate) enum Heard {
         status: Status,
         result: Reader,
     },
-    /// A call that can't be done, and the record to answer it with.
+    /// A call that can't be done, and the record to answer it with; where its arguments can't be, why.
     Refused {
         answer: Bytes,
+        malformed: Option<Malformed>,
     },
 }
 
@@ -90,6 +91,8 @@ pub(crate) enum Garbled {
     Long,
     #[error("a product ends before its last byte")]
     CutShort,
+    #[error("more than padding follows the last byte of a product")]
+    Surplus,
     #[error("it goes on without waiting for an answer")]
     Flood,
 }
@@ -105,8 +108,8 @@ impl Listener {
 
     pub(crate) fn next(&mut self) -> Result<Option<Heard>, Garbled> {
         loop {
-            if let State::End { record_ends } = self.state {
-                self.state = if record_ends { State::default() } else { State::Rest };
+            if let State::End { record_ends, room } = self.state {
+                self.state = if record_ends { State::default() } else { State::Rest { room } };
                 return Ok(Some(Heard::End));
             }
             let Some(piece) = self.records.next() else {
@@ -128,10 +131,9 @@ impl Listener {
                 let left = *left;
                 self.data(piece.bytes, left, piece.ends)
             }
-            State::Rest | State::End { .. } => {
-                if piece.ends {
-                    self.state = State::default();
-                }
+            State::Rest { room } | State::End { room, .. } => {
+                let room = room.checked_sub(piece.bytes.len()).ok_or(Garbled::Surplus)?;
+                self.state = if piece.ends { State::default() } else { State::Rest { room } };
                 Ok(None)
             }
         }
@@ -161,10 +163,11 @@ impl Listener {
 
     fn data(&mut self, mut bytes: Bytes, left: usize, ends: bool) -> Result<Option<Heard>, Garbled> {
         let surplus = bytes.len().saturating_sub(left);
+        let room = MOST_PADDING_BYTES.checked_sub(surplus).ok_or(Garbled::Surplus)?;
         bytes.truncate(bytes.len().saturating_sub(surplus));
         let left = left.saturating_sub(bytes.len());
         self.state = match (left, ends) {
-            (0, record_ends) => State::End { record_ends },
+            (0, record_ends) => State::End { record_ends, room },
             (_, true) => return Err(Garbled::CutShort),
             (left, false) => State::Data { left },
         };
@@ -212,7 +215,7 @@ fn message(bytes: Bytes) -> Result<Heard, Garbled> {
         Head::Reply { xid, status } => return Ok(Heard::Reply { xid, status, result: reader }),
         Head::Call(head) => head,
     };
-    let refused = |status| Heard::Refused { answer: failure(head.xid, status) };
+    let refused = |status| Heard::Refused { answer: failure(head.xid, status), malformed: None };
     let version = match version_of(&head) {
         Ok(version) => version,
         Err(status) => return Ok(refused(status)),
@@ -222,7 +225,10 @@ fn message(bytes: Bytes) -> Result<Heard, Garbled> {
         Ok(None) => Ok(refused(Status::ProcedureUnavailable)),
         // A call that nobody answers can't be refused either.
         Err(malformed) if is_one_way(&head) => Err(malformed.into()),
-        Err(_) => Ok(refused(Status::GarbageArguments)),
+        Err(malformed) => {
+            let answer = failure(head.xid, Status::GarbageArguments);
+            Ok(Heard::Refused { answer, malformed: Some(malformed) })
+        }
     }
 }
 
@@ -279,6 +285,9 @@ pub(crate) fn padding_of(size: u32) -> Bytes {
 
 /// The longest message without data: a class of 32 patterns of 255 bytes, and credentials, are less than 10,000 bytes.
 pub(crate) const MESSAGE_LIMIT_BYTES: usize = 16 << 10;
+
+/// XDR fills a last word up.
+const MOST_PADDING_BYTES: usize = 3;
 
 /// What may wait while this side thinks: twice what a driver reads at once.
 pub(crate) const WAITING_LIMIT_BYTES: usize = 1 << 20;

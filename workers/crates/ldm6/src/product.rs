@@ -70,14 +70,18 @@ impl ProductInfo {
 
     /// The same product as it came by `upstream`: the origin names its creator and the last hop, cut to what fits.
     pub fn through(mut self, upstream: &str) -> Self {
-        let whole = self.origin.as_bytes();
-        let creator = match whole.windows(VIA.len()).position(|window| window == VIA) {
-            Some(end) => whole.get(..end).unwrap_or(whole),
-            None => whole,
-        };
-        self.origin = LdmOrigin::cut([creator, VIA, upstream.as_bytes()].concat());
+        self.origin = origin_through(self.origin.as_bytes(), upstream);
         self
     }
+}
+
+/// An origin as a host has it whose upstream goes by this name: the creator and the last hop, cut to what fits.
+pub fn origin_through(origin: &[u8], upstream: &str) -> LdmOrigin {
+    let creator = match origin.windows(VIA.len()).position(|window| window == VIA) {
+        Some(end) => origin.get(..end).unwrap_or(origin),
+        None => origin,
+    };
+    LdmOrigin::cut([creator, VIA, upstream.as_bytes()].concat())
 }
 
 impl Xdr for ProductInfo {
@@ -93,7 +97,7 @@ impl Xdr for ProductInfo {
 
     fn decode(reader: &mut Reader) -> Result<Self, Malformed> {
         Ok(Self {
-            arrival: Timestamp::decode(reader)?,
+            arrival: sound(Timestamp::decode(reader)?)?,
             signature: Signature(reader.array()?),
             origin: reader.text("an origin")?,
             feed: FeedType::from_bits(reader.u32()?),
@@ -102,6 +106,12 @@ impl Xdr for ProductInfo {
             size: reader.u32()?,
         })
     }
+}
+
+/// The stamps of classes are compared and nothing else, so that any will do there; that of a product goes into figures.
+fn sound(stamp: Timestamp) -> Result<Timestamp, Malformed> {
+    let Timestamp { seconds, micros } = stamp;
+    if stamp.is_sound() { Ok(stamp) } else { Err(Malformed::Moment { seconds, micros }) }
 }
 
 impl Xdr for Timestamp {
@@ -140,6 +150,17 @@ mod tests {
         assert_eq!(text.parse::<Signature>().unwrap().to_string(), text);
         for bad in ["", "0123", "+123456789abcdef0123456789abcdef", "g123456789abcdef0123456789abcdef"] {
             assert!(bad.parse::<Signature>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_product_of_no_clock_is_malformed() {
+        for (seconds, micros) in [(-1, 0), (5, -1), (5, 1_000_000), (i32::MIN, i32::MIN)] {
+            let info = ProductInfo { arrival: Timestamp { seconds, micros }, ..ProductInfo::default() };
+            let mut out = BytesMut::new();
+            info.encode(&mut out);
+            let read = ProductInfo::decode(&mut Reader::new(out.freeze()));
+            assert_eq!(read, Err(Malformed::Moment { seconds, micros }));
         }
     }
 

@@ -164,7 +164,12 @@ impl Taker {
                 }
             }
             Heard::End => self.data_ends(steps),
-            Heard::Refused { answer } => steps.push_back(Step::Send(answer)),
+            Heard::Refused { answer, malformed } => {
+                steps.push_back(Step::Send(answer));
+                if let Some(malformed) = malformed {
+                    return Err(malformed.into());
+                }
+            }
             Heard::Call { .. } => return Err(Ending::Garbled("it asks while it is to send".to_owned())),
             // No call of this side is outstanding: it answers one twice, or late.
             Heard::Reply { .. } => {}
@@ -248,7 +253,7 @@ impl Taker {
 
     fn judged(&self, now: Now, info: &ProductInfo) -> Option<Dropped> {
         let age = now.wall.0.saturating_sub(WallMicros::from(info.arrival).0);
-        let is_forbidden = self.rights.as_ref().is_some_and(|rights| !rights.permit(info));
+        let is_forbidden = self.rights.as_ref().is_some_and(|rights| !rights.admit(info));
         if is_forbidden || !self.matcher.matches(info) {
             Some(Dropped::OutOfClass)
         } else if age > i64::try_from(self.bounds.oldest.0).unwrap_or(i64::MAX) {

@@ -16,6 +16,11 @@ impl Timestamp {
     /// The end of a class that has no end: LDM's time runs out in January 2038.
     pub const END_OF_TIME: Self = Self { seconds: i32::MAX, micros: 999_999 };
 
+    /// True for a moment that the clock of a host may show: from 1970 on, with whole microseconds of one second.
+    pub fn is_sound(self) -> bool {
+        self.seconds >= 0 && (0..MICROS_PER_SECOND).contains(&i64::from(self.micros))
+    }
+
     /// The moment `length` before this wall clock's; what 32 bits don't hold becomes their end.
     pub fn before(wall: WallMicros, length: Micros) -> Self {
         let length = i64::try_from(length.0).unwrap_or(i64::MAX);
@@ -57,6 +62,10 @@ mod tests {
         }
         assert_eq!(Timestamp::from(WallMicros(i64::MAX)), Timestamp::END_OF_TIME);
         assert_eq!(Timestamp::from(WallMicros(i64::MIN)).seconds, i32::MIN);
+        assert!(Timestamp::ZERO.is_sound() && Timestamp::END_OF_TIME.is_sound());
+        for (seconds, micros) in [(-1, 0), (0, -1), (0, 1_000_000), (i32::MIN, i32::MIN), (5, i32::MAX)] {
+            assert!(!Timestamp { seconds, micros }.is_sound(), "{seconds} s {micros} µs");
+        }
         assert_eq!(Timestamp::before(WallMicros(5_000_001), Micros::from_secs(3)).seconds, 2);
     }
 }

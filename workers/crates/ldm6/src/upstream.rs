@@ -187,15 +187,16 @@ impl Upstream {
     fn open(&mut self, now: Now, heard: Heard) -> Result<(), Ending> {
         match heard {
             Heard::Call { xid, version, call } => {
-                self.questions = self.questions.saturating_add(1);
-                if self.questions > MOST_QUESTIONS {
-                    return Err(Ending::NoAgreement);
-                }
+                self.count_question()?;
                 self.state = State::Open { until: now.monotonic.plus(ANSWER_WITHIN) };
                 self.called(now, xid, version, call)
             }
-            Heard::Refused { answer } => {
+            Heard::Refused { answer, malformed } => {
+                self.count_question()?;
                 self.send(answer);
+                if let Some(malformed) = malformed {
+                    return Err(malformed.into());
+                }
                 let reason = "it called a program, version or procedure that is not served here";
                 self.event(UpstreamEvent::Refused(reason.to_owned()));
                 Ok(())
@@ -206,6 +207,11 @@ impl Upstream {
             // It answers a call of which this side knows nothing.
             Heard::Reply { .. } => Ok(()),
         }
+    }
+
+    fn count_question(&mut self) -> Result<(), Ending> {
+        self.questions = self.questions.saturating_add(1);
+        if self.questions > MOST_QUESTIONS { Err(Ending::NoAgreement) } else { Ok(()) }
     }
 
     fn called(&mut self, now: Now, xid: u32, version: Version, call: Call) -> Result<(), Ending> {

@@ -15,6 +15,8 @@ pub(crate) enum Malformed {
     TooLong { what: &'static str, count: u32, limit: u32 },
     #[error("{value} in the place of {what}")]
     Unknown { what: &'static str, value: u32 },
+    #[error("a product made at {seconds} s and {micros} µs, which no clock from 1970 to 2038 shows")]
+    Moment { seconds: i32, micros: i32 },
 }
 
 /// Reads values one after the other.

@@ -2,10 +2,9 @@ use std::io::Read;
 
 use bytes::Bytes;
 use downburst_model::{
-    Class, Digest, Epoch, FeedName, Hops, Lane, Origin, ProductId, ProductInfo, ProductKey, Sequence,
-    WallMicros,
+    Class, Digest, Epoch, FeedName, Hops, Lane, LdmStamp, Origin, ProductId, ProductInfo, ProductKey,
+    Sequence, WallMicros,
 };
-use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::LogError;
@@ -137,43 +136,20 @@ pub struct SourceStamp {
     /// The number of the resend that brought it. A resend is stored once more, whatever is there already.
     #[n(4)]
     pub resend: Option<u64>,
+    /// The host that the hub was called by, as LDM appends it to a product's origin; absent in what earlier releases wrote.
+    #[n(5)]
+    pub via: Option<Origin>,
 }
 
 impl SourceStamp {
     /// A live product, as it came.
     pub fn live(key: ProductKey, hub_stored: WallMicros, received: Option<WallMicros>) -> Self {
-        Self { key, hub_stored, received, lane: None, resend: None }
+        Self { key, hub_stored, received, lane: None, resend: None, via: None }
     }
 
     /// True if both say the same product was brought for the same reason.
     pub(crate) fn is_same_delivery(&self, other: &Self) -> bool {
         self.key == other.key && self.resend == other.resend
-    }
-}
-
-/// What LDM says about a product beyond its identifier, origin and creation time; kept in the record.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub struct LdmStamp {
-    /// LDM's duplicate key: normally the MD5 of the bytes, and what its source made it otherwise.
-    #[cbor(n(0), with = "minicbor::bytes")]
-    pub signature: [u8; 16],
-    /// What the source counted.
-    #[n(1)]
-    pub sequence: u32,
-    /// LDM's feed type; 0: no LDM brought it.
-    #[n(2)]
-    pub feed_type: u32,
-    /// LDM's identifier, at most 255 bytes, where the product's id can't be the same: it has control characters, a path
-    /// segment `..`, or is no UTF-8.
-    #[n(3)]
-    pub ident: Option<ByteVec>,
-}
-
-impl LdmStamp {
-    /// For a product that no LDM brought: the MD5 of its bytes.
-    pub fn of_content(signature: [u8; 16]) -> Self {
-        Self { signature, sequence: 0, feed_type: 0, ident: None }
     }
 }
 
@@ -203,7 +179,7 @@ pub struct LogEntry {
     pub bytes: Option<Bytes>,
     /// At a site: where it came from.
     pub source: Option<SourceStamp>,
-    /// What an LDM said about it, or its signature was made for.
+    /// What an LDM said about it, as in its description, or the signature that was made for it.
     pub ldm: Option<LdmStamp>,
 }
 

@@ -75,7 +75,10 @@ impl FeedLog {
         let listing = files::list(dir)?;
         let mut recovery = Recovery::default();
         let (identity, mut reservation, known) = identify(dir, feed, random, &listing, &mut recovery)?;
-        let segments = recovery::load(dir, &identity, &listing, &mut recovery)?;
+        let segments = recovery::load(dir, &identity, &listing, reservation.evicted_to(), &mut recovery)?;
+        let evicted = segments.iter().rev().find(|segment| !segment.has_bytes());
+        reservation
+            .presume_evicted(evicted.and_then(|segment| segment.last_row()).map_or(0, |row| row.sequence));
         let last_found = segments.last().and_then(|segment| segment.last_row()).map_or(0, |row| row.sequence);
         let resumption = reservation.resume(known, last_found);
         recovery.clean = resumption.clean;
@@ -95,7 +98,7 @@ impl FeedLog {
             forgotten_to: AtomicU64::new(forgotten_to),
             listeners: RwLock::new(Vec::new()),
             told_of_heartbeats: RwLock::default(),
-            is_suspect: recovery.sequence_lost || !recovery.damaged.is_empty(),
+            is_suspect: recovery.sequence_lost || !recovery.damaged.is_empty() || !recovery.lost.is_empty(),
             _lock: lock,
         };
         log.rebuild_keys();
@@ -212,6 +215,10 @@ impl FeedLog {
         for damage in &recovery.damaged {
             let Damage { segment, offset, bytes } = damage;
             tracing::error!(%feed, segment = %segment.display(), offset, bytes, "stepped over damage in the log");
+        }
+        for lost in &recovery.lost {
+            let (segment, products) = (lost.segment.display(), lost.products);
+            tracing::error!(%feed, %segment, products, "products of the log are lost");
         }
         for path in &recovery.quarantined {
             tracing::error!(%feed, path = %path.display(), "set an unreadable file of the log aside");

@@ -7,11 +7,11 @@
 use std::{collections::VecDeque, io, io::IoSlice, sync::atomic::Ordering};
 
 use bytes::Bytes;
-use downburst_model::{Digest, Sequence, WallMicros};
+use downburst_model::{Digest, LdmStamp, Sequence, WallMicros};
 use md5::{Digest as _, Md5};
 
 use crate::{
-    Appended, Clock, DuplicateRule, Durability, FeedLog, LdmStamp, LogError, LogOptions, NewProduct,
+    Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
     index::Row,
     keys::{Keys, Likeness, is_same},
     record::{self, Body, Header, Place},

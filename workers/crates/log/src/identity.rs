@@ -53,6 +53,9 @@ struct Reserved {
     /// Everything up to here has left the memory.
     #[n(3)]
     forgotten_to: u64,
+    /// The bytes of nothing above were evicted. Releases that noted it not leave it open.
+    #[n(4)]
+    evicted_to: Option<u64>,
 }
 
 /// Where a reopened log goes on.
@@ -69,7 +72,13 @@ impl Reservation {
         let found =
             files::read_checked::<Reserved>(&path, SEQUENCE_MAGIC)?.filter(|state| state.epoch == epoch);
         let known = found.is_some();
-        let state = found.unwrap_or(Reserved { epoch, reserved_to: 0, clean_next: None, forgotten_to: 0 });
+        let state = found.unwrap_or(Reserved {
+            epoch,
+            reserved_to: 0,
+            clean_next: None,
+            forgotten_to: 0,
+            evicted_to: None,
+        });
         let restored = Some(dir.join("restored")).filter(|mark| mark.exists());
         Ok((Self { path, restored, state }, known))
     }
@@ -125,6 +134,24 @@ impl Reservation {
     pub(crate) fn forget(&mut self, forgotten_to: u64) -> Result<(), LogError> {
         let forgotten_to = forgotten_to.max(self.state.forgotten_to);
         self.replace(Reserved { forgotten_to, ..self.state.clone() })
+    }
+
+    /// How far bytes were evicted, if that is known.
+    pub(crate) fn evicted_to(&self) -> Option<u64> {
+        self.state.evicted_to
+    }
+
+    /// Goes by what opening the log found where no file said how far bytes were evicted.
+    pub(crate) fn presume_evicted(&mut self, to: u64) {
+        self.state.evicted_to.get_or_insert(to);
+    }
+
+    /// Remembers that the bytes up to `evicted_to` go; before they do, so that bytes that are missing are known from those.
+    pub(crate) fn evict(&mut self, evicted_to: u64) -> Result<(), LogError> {
+        if self.state.evicted_to.is_some_and(|known| evicted_to <= known) {
+            return Ok(());
+        }
+        self.replace(Reserved { evicted_to: Some(evicted_to), ..self.state.clone() })
     }
 
     /// Marks a clean stop.

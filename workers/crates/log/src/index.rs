@@ -241,8 +241,11 @@ pub(crate) fn slice(contents: &Bytes, from: u64, length: u64) -> Option<Bytes> {
     (to <= contents.len()).then(|| contents.slice(from..to))
 }
 
-fn version(contents: &[u8]) -> Option<u32> {
-    Fields(contents.strip_prefix(MAGIC)?).u32()
+/// The version that an intact header names: a flipped bit is damage, and no later release.
+fn version(header: &[u8]) -> Option<u32> {
+    let (checked, crc) = header.split_last_chunk::<4>()?;
+    let version = Fields(checked.strip_prefix(MAGIC)?).u32()?;
+    (u32::from_le_bytes(*crc) == crc32fast::hash(checked)).then_some(version)
 }
 
 fn beginning(epoch: Epoch, count: usize, data_end: u64, newest_stored: i64, table: &[u8]) -> Vec<u8> {

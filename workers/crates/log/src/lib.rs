@@ -66,8 +66,7 @@ mod wmo;
 mod writer;
 
 pub use api::{
-    Appended, Clock, Forgotten, LdmStamp, LogEntry, LogStat, NewProduct, ProductLog, ReadBatch, Retained,
-    SourceStamp,
+    Appended, Clock, Forgotten, LogEntry, LogStat, NewProduct, ProductLog, ReadBatch, Retained, SourceStamp,
 };
 pub use copy::Given;
 pub use error::LogError;
@@ -75,7 +74,7 @@ pub use feed_log::FeedLog;
 pub use numbered::{Draft, NumberAll, NumberOne, Numbered};
 pub use options::{DuplicateRule, Durability, LogOptions, Retention};
 pub use reader::{LogReader, LogSummary};
-pub use recovery::{Damage, Recovery};
+pub use recovery::{Damage, Lost, Recovery};
 pub use search::{LookedBack, SearchLimits, Searched, Sought};
 pub use shared::{Lacking, Opened, SharedLog, SharedLogs, Wanted};
 pub use verify::{Finding, Flaw, Verified};

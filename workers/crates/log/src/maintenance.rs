@@ -51,8 +51,9 @@ impl FeedLog {
         retained: &mut Retained,
     ) -> Result<(), LogError> {
         let oldest = now.0.saturating_sub(options.retention_micros());
-        let old = self.evictable().into_iter().filter(|segment| segment.newest_stored() < oldest);
-        old.into_iter().try_for_each(|segment| evict(&segment, retained).map(|_| ()))
+        let mut old = self.evictable();
+        old.retain(|segment| segment.newest_stored() < oldest);
+        old.into_iter().try_for_each(|segment| self.evict(&segment, retained).map(|_| ()))
     }
 
     fn evict_by_ceiling(&self, options: &LogOptions, retained: &mut Retained) -> Result<(), LogError> {
@@ -63,7 +64,7 @@ impl FeedLog {
                 return Ok(());
             }
             used = used.saturating_sub(segment.data_bytes());
-            retained.products_cut_by_ceiling += evict(&segment, retained)?;
+            retained.products_cut_by_ceiling += self.evict(&segment, retained)?;
         }
         let mut gone = Vec::new();
         for segment in self.without_bytes() {
@@ -107,6 +108,23 @@ impl FeedLog {
         Ok(())
     }
 
+    /// Returns how many products lost their bytes.
+    fn evict(&self, segment: &Segment, retained: &mut Retained) -> Result<u64, LogError> {
+        let (products, last) = (segment.row_count() as u64, segment.last_row());
+        let evicted_to = last.map_or(0, |row| row.sequence);
+        let noted = self.reservation().evict(evicted_to);
+        retained.bytes += segment.evict()?;
+        if noted.is_err() {
+            // On a full disk there is room for the note now.
+            self.reservation().evict(evicted_to)?;
+        }
+        retained.products += products;
+        if let (Some(first), Some(last)) = (segment.first_row(), last) {
+            retained.evicted.push((Sequence(first.sequence), Sequence(last.sequence)));
+        }
+        Ok(products)
+    }
+
     fn used_bytes(&self) -> u64 {
         self.segments().values().map(|segment| segment.data_bytes() + segment.index_bytes()).sum()
     }
@@ -127,17 +145,6 @@ impl FeedLog {
     fn without_bytes(&self) -> Vec<Arc<Segment>> {
         self.segments().values().take_while(|segment| !segment.has_bytes()).cloned().collect()
     }
-}
-
-/// Returns how many products lost their bytes.
-fn evict(segment: &Segment, retained: &mut Retained) -> Result<u64, LogError> {
-    let products = segment.row_count() as u64;
-    retained.bytes += segment.evict()?;
-    retained.products += products;
-    if let (Some(first), Some(last)) = (segment.first_row(), segment.last_row()) {
-        retained.evicted.push((Sequence(first.sequence), Sequence(last.sequence)));
-    }
-    Ok(products)
 }
 
 /// Segments that may wait for retain to seal them, the one being written counted in.

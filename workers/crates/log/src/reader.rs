@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use downburst_model::{Epoch, FeedName, ProductInfo, ProductKey, Sequence, WallMicros};
+use downburst_model::{Epoch, FeedName, LdmStamp, ProductInfo, ProductKey, Sequence, WallMicros};
 
 use crate::{
     LogError, files,
@@ -283,5 +283,6 @@ pub(crate) fn describe(identity: &Identity, header: &Header) -> ProductInfo {
         digest: metadata.digest,
         class: metadata.class,
         hops: metadata.hops.clone(),
+        ldm: metadata.ldm.clone().filter(LdmStamp::is_from_ldm),
     }
 }

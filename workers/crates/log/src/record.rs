@@ -1,9 +1,9 @@
 //! A record: a prefix of fixed length, metadata in CBOR, padding to eight bytes, then the product's bytes, padded too.
 
-use downburst_model::{Class, Digest, Hops, Origin, ProductId, WallMicros};
+use downburst_model::{Class, Digest, Hops, LdmStamp, Origin, ProductId, WallMicros};
 use minicbor::{Decode, Encode};
 
-use crate::{LdmStamp, SourceStamp};
+use crate::SourceStamp;
 
 /// What a record says about its product beyond sequence and size.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -192,7 +192,7 @@ const PREFIX_BYTES: usize = CHECKED_PREFIX_BYTES + CRC_FIELD_BYTES;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use downburst_model::{Epoch, FeedName, HubName, Lane, ProductKey, Sequence};
+    use downburst_model::{Epoch, FeedName, HubName, Lane, LdmIdent, ProductKey, Sequence};
     use proptest::prelude::*;
 
     use super::*;
@@ -231,13 +231,14 @@ pub(crate) mod tests {
                 received: Some(far),
                 lane: Some(Lane::Resend),
                 resend: Some(u64::MAX),
+                via: Some(Origin::parse(&long).unwrap()),
             }),
             hops: longest_way(),
             ldm: Some(LdmStamp {
                 signature: [9; 16],
                 sequence: u32::MAX,
                 feed_type: u32::MAX,
-                ident: Some(vec![0xff; 255].into()),
+                ident: LdmIdent::new(vec![0xff; 255]),
             }),
             ..metadata(&long)
         }

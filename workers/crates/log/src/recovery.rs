@@ -7,6 +7,8 @@ use std::{
     sync::Arc,
 };
 
+use downburst_model::Sequence;
+
 use crate::{
     LogError, disk, files,
     identity::Identity,
@@ -30,6 +32,8 @@ pub struct Recovery {
     pub cut_bytes: u64,
     /// Places inside segments that were stepped over; what they held is lost.
     pub damaged: Vec<Damage>,
+    /// What the log once held and does not hold any more, though nobody evicted it.
+    pub lost: Vec<Lost>,
     /// Files set aside as a whole.
     pub quarantined: Vec<PathBuf>,
     /// Segments that were read record by record, every digest checked.
@@ -45,6 +49,17 @@ pub struct Damage {
     pub offset: u64,
     /// How long it is.
     pub bytes: u64,
+}
+
+/// Products that are gone with their bytes; an index remembers them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The file that held them.
+    pub segment: PathBuf,
+    /// How many.
+    pub products: u64,
+    /// The first and the last of them.
+    pub sequences: (Sequence, Sequence),
 }
 
 /// Finds epoch and salt in the newest readable segment, for a log whose identity is lost.
@@ -63,17 +78,24 @@ pub(crate) fn identity_from_segments(
 }
 
 /// Opens every segment and every memory, sealing what is not sealed yet. Sequences rise from one segment to the next.
+/// Bytes that are missing behind `evicted_to` are lost.
 pub(crate) fn load(
     dir: &Path,
     identity: &Identity,
     listing: &files::Listing,
+    evicted_to: Option<u64>,
     recovery: &mut Recovery,
 ) -> Result<Vec<Arc<Segment>>, LogError> {
     let mut segments: Vec<Arc<Segment>> = Vec::new();
     let mut last = 0;
     for base in listing.bases() {
         let has_bytes = listing.segments.binary_search(&base).is_ok();
-        let Some(segment) = load_one(dir, identity, base, has_bytes, recovery)? else { continue };
+        let loaded = if has_bytes {
+            load_one(dir, identity, base, recovery)?
+        } else {
+            remember(dir, identity, base, evicted_to, recovery)?
+        };
+        let Some(segment) = loaded else { continue };
         match (segment.first_row(), segment.last_row()) {
             (Some(first), Some(newest)) if first.sequence > last && first.sequence >= base => {
                 last = newest.sequence;
@@ -85,40 +107,83 @@ pub(crate) fn load(
     Ok(segments)
 }
 
+/// A segment without its bytes, as they were evicted.
+fn remember(
+    dir: &Path,
+    identity: &Identity,
+    base: u64,
+    evicted_to: Option<u64>,
+    recovery: &mut Recovery,
+) -> Result<Option<Segment>, LogError> {
+    let Some(index) = Index::open(&files::index_path(dir, base), identity.epoch)? else {
+        return set_aside(dir, base, recovery).map(|()| None);
+    };
+    let lost: Vec<u64> = sequences(&index).filter(|last| evicted_to.is_some_and(|to| *last > to)).collect();
+    if lost.is_empty() {
+        return Ok(Some(Segment::sealed(dir, base, index, false)));
+    }
+    recovery.lose(&files::segment_path(dir, base), &lost);
+    // What is forgotten may come again from where it came.
+    set_aside(dir, base, recovery).map(|()| None)
+}
+
 fn load_one(
     dir: &Path,
     identity: &Identity,
     base: u64,
-    has_bytes: bool,
     recovery: &mut Recovery,
 ) -> Result<Option<Segment>, LogError> {
     let path = files::segment_path(dir, base);
-    if has_bytes && is_unreadable(&path) {
-        set_aside(dir, base, recovery)?;
-        return Ok(None);
-    }
     let index_path = files::index_path(dir, base);
-    if has_bytes && is_unreadable(&index_path) {
+    let is_readable = !is_unreadable(&path);
+    if is_readable && is_unreadable(&index_path) {
         recovery.quarantined.push(files::quarantine(&index_path)?);
     }
-    if let Some(index) = Index::open(&index_path, identity.epoch)? {
-        let length = if has_bytes { length(&path)? } else { 0 };
-        if !has_bytes || length >= index.data_end {
-            return Ok(Some(Segment::sealed(dir, base, index, has_bytes)));
+    let index = Index::open(&index_path, identity.epoch)?;
+    if is_readable
+        && let Some(index) = &index
+        && length(&path)? >= index.data_end
+    {
+        return Ok(Some(Segment::sealed(dir, base, index.clone(), true)));
+    }
+    let known: Vec<u64> = index.iter().flat_map(sequences).collect();
+    let contents = if is_readable { read(&path, identity, base) } else { Ok(Contents::Other) };
+    match contents {
+        Ok(Contents::Records(mut scan)) => {
+            let lost: Vec<u64> = known.iter().filter(|known| !scan.holds(**known)).copied().collect();
+            if !lost.is_empty() {
+                recovery.lose(&path, &lost);
+                // They are no beginnings of products that never were.
+                scan.torn_bytes = 0;
+            }
+            keep(dir, base, identity, scan, recovery)
         }
-    }
-    if !has_bytes {
-        set_aside(dir, base, recovery)?;
-        return Ok(None);
-    }
-    match read(&path, identity, base) {
-        Ok(Contents::Records(scan)) => keep(dir, base, identity, scan, recovery),
-        Ok(Contents::Nothing) => files::remove(&path).map(|()| None),
-        Ok(Contents::Other) => set_aside(dir, base, recovery).map(|()| None),
+        Ok(Contents::Nothing) if known.is_empty() => files::remove(&path).map(|()| None),
+        Ok(Contents::Nothing | Contents::Other) => {
+            recovery.lose(&path, &known);
+            set_aside(dir, base, recovery).map(|()| None)
+        }
         Err(LogError::Io { source, .. }) if system::is_lost(&source) => {
+            recovery.lose(&path, &known);
             set_aside(dir, base, recovery).map(|()| None)
         }
         Err(error) => Err(error),
+    }
+}
+
+fn sequences(index: &Index) -> impl Iterator<Item = u64> + '_ {
+    (0..index.len()).filter_map(|position| index.row(position)).map(|row| row.sequence)
+}
+
+impl Recovery {
+    fn lose(&mut self, segment: &Path, sequences: &[u64]) {
+        if let (Some(first), Some(last)) = (sequences.first(), sequences.last()) {
+            self.lost.push(Lost {
+                segment: segment.to_owned(),
+                products: sequences.len() as u64,
+                sequences: (Sequence(*first), Sequence(*last)),
+            });
+        }
     }
 }
 
@@ -207,6 +272,12 @@ struct Scan {
     damaged: Vec<(u64, u64)>,
     /// From the end to the last byte that was ever written.
     torn_bytes: u64,
+}
+
+impl Scan {
+    fn holds(&self, sequence: u64) -> bool {
+        self.rows.binary_search_by_key(&sequence, |row| row.sequence).is_ok()
+    }
 }
 
 fn scan(window: &mut Window<'_>, salt: u64) -> io::Result<Scan> {

@@ -5,11 +5,11 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use downburst_model::{Digest, ProductId, Sequence, WallMicros};
+use downburst_model::{Digest, LdmStamp, ProductId, Sequence, WallMicros};
 use md5::{Digest as _, Md5};
 
 use crate::{
-    Appended, Clock, DuplicateRule, Durability, FeedLog, LdmStamp, LogError, LogOptions, NewProduct,
+    Appended, Clock, DuplicateRule, Durability, FeedLog, LogError, LogOptions, NewProduct,
     disk::File,
     files,
     index::Row,
@@ -46,7 +46,7 @@ impl Writer {
         self.next
     }
 
-    /// Gives no sequence up to this one any more.
+    /// Never assigns this sequence or a lower one.
     pub(crate) fn go_on_after(&mut self, sequence: u64) {
         self.next = sequence + 1;
     }

@@ -337,6 +337,25 @@ fn a_second_writer_is_refused_with_the_directory() {
 }
 
 #[test]
+fn a_flipped_version_is_damage_and_keeps_no_log_from_opening() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _) = open(dir.path(), small());
+    let stored: Vec<Sequence> =
+        (0..8).map(|number| store(&log, &format!("product {number}"), &[7; 400])).collect();
+    let epoch = log.epoch();
+    drop(log);
+    for name in fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()) {
+        let path = dir.path().join(&name);
+        if name == "identity" || name == "sequence" || path.extension().is_some_and(|kind| kind == "index") {
+            overwrite(&path, |contents| contents[8] ^= 0x40);
+        }
+    }
+    let (log, _) = open(dir.path(), small());
+    assert_eq!((log.epoch(), log.head() >= stored[7]), (epoch, true));
+    assert_eq!(ids(&log).len(), stored.len());
+}
+
+#[test]
 fn bad_directories_are_refused_with_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path(), small()));
@@ -347,7 +366,11 @@ fn bad_directories_are_refused_with_a_sentence() {
     fs::write(&file, b"").unwrap();
     let sentence = try_open(&file, small()).map(|_| ()).unwrap_err().to_string();
     assert!(sentence.contains("can't be written"), "{sentence}");
-    overwrite(&dir.path().join("identity"), |contents| contents[8] = 200);
+    overwrite(&dir.path().join("identity"), |contents| {
+        contents[8] = 200;
+        let crc = crc32fast::hash(&[&contents[8..12], &contents[16..]].concat());
+        contents[12..16].copy_from_slice(&crc.to_le_bytes());
+    });
     let sentence = try_open(dir.path(), small()).map(|_| ()).unwrap_err().to_string();
     assert!(sentence.contains("format 200"), "{sentence}");
 }

@@ -7,16 +7,21 @@ mod common;
 use bytes::Bytes;
 use common::{open, small};
 use downburst_log::{
-    Appended, DuplicateRule, Durability, FeedLog, LdmStamp, LogOptions, NewProduct, ProductLog, contract,
+    Appended, DuplicateRule, Durability, FeedLog, LogOptions, NewProduct, ProductLog, contract,
 };
-use downburst_model::{Sequence, WallMicros};
+use downburst_model::{LdmIdent, LdmStamp, Sequence, WallMicros};
 
 fn signing() -> LogOptions {
     LogOptions { duplicate_rule: DuplicateRule::Signature, ..small() }
 }
 
 fn stamp(byte: u8) -> LdmStamp {
-    LdmStamp { signature: [byte; 16], sequence: 7, feed_type: 1 << 23, ident: Some(vec![byte, 0xff].into()) }
+    LdmStamp {
+        signature: [byte; 16],
+        sequence: 7,
+        feed_type: 1 << 23,
+        ident: LdmIdent::new(vec![byte, 0xff]),
+    }
 }
 
 /// One by one, or as a group, or with a disk that is synchronised: three ways into the log.

@@ -9,6 +9,7 @@ pub mod bounds;
 mod ere;
 mod heartbeat;
 mod hops;
+mod ldm;
 mod machine;
 mod names;
 mod pattern;
@@ -19,6 +20,7 @@ mod time;
 
 pub use heartbeat::{HEARTBEAT_PREFIX, is_heartbeat};
 pub use hops::Hops;
+pub use ldm::{LDM_IDENT_BYTES_MAX, LDM_ORIGIN_BYTES_MAX, LdmIdent, LdmStamp, counted};
 pub use machine::Machine;
 pub use names::{FeedName, HubName, NameError, Origin, ProductId, SiteName};
 pub use pattern::{IdFilter, Pattern, PatternError};

@@ -3,7 +3,7 @@ use std::fmt;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-use crate::{FeedName, Hops, Origin, ProductId, WallMicros};
+use crate::{FeedName, Hops, LdmStamp, Origin, ProductId, WallMicros};
 
 /// Identifies one life of a feed's log: random, new only when the log is created.
 #[derive(
@@ -150,4 +150,7 @@ pub struct ProductInfo {
     /// The hubs it passed before the one that keeps it. `None`: that one ingested it. Absent from the encoding then.
     #[n(8)]
     pub hops: Option<Hops>,
+    /// What LDM said of it, where an LDM brought it. Absent from the encoding otherwise.
+    #[n(9)]
+    pub ldm: Option<LdmStamp>,
 }

@@ -9,6 +9,22 @@ pub(crate) fn encode(text: &str) -> String {
     pieces(text).concat()
 }
 
+/// The text that [`encode`] made the name of; `None` if it made no such name.
+pub(crate) fn decode(name: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(name.len()), name.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        bytes.push(if *first == b'%' {
+            let (digits, behind) = rest.split_first_chunk::<2>()?;
+            rest = behind;
+            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?
+        } else {
+            *first
+        });
+    }
+    String::from_utf8(bytes).ok().filter(|text| encode(text) == name)
+}
+
 /// Where the product `key` with identifier `id` lies below a site's directory of received files.
 ///
 /// The form is `FEED/EPOCH-SEQUENCE_ID`. An encoded id of more than 180 characters is cut into pieces; each but the last ends in `~`
@@ -67,7 +83,16 @@ mod tests {
                 sequence: Sequence(name["sequence"].as_u64().unwrap()),
             };
             let path = received_path(&key, name["id"].as_str().unwrap());
+            let directory = path.iter().next().unwrap().to_str().unwrap();
+            assert_eq!(decode(directory).as_deref(), Some(key.feed.as_str()));
             assert_eq!(path.to_str().unwrap(), name["path"].as_str().unwrap(), "{}", name["why"]);
+        }
+    }
+
+    #[test]
+    fn a_name_that_was_not_made_here_stands_for_nothing() {
+        for name in ["IDS|DDPLUS", "%7", "%zz", "%7c", "%41", "%FF", ".X"] {
+            assert_eq!(decode(name), None, "{name}");
         }
     }
 }

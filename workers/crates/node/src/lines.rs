@@ -60,6 +60,8 @@ pub(crate) enum Action {
     Plan(PlanLine),
     /// A complete product lies in a spool file.
     Ingest(IngestLine),
+    /// Take in, store and read back a product of the hub's own.
+    Prove(ProveLine),
     /// Is this a usable subscription pattern?
     CheckPattern {
         /// The pattern.
@@ -67,6 +69,7 @@ pub(crate) enum Action {
     },
     /// What the node holds and who is connected.
     Status,
+    Logs,
     /// Where are these products, and who has them?
     Deliveries(DeliveriesLine),
     /// What do these numbers stand for?

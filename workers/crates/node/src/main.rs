@@ -320,8 +320,12 @@ async fn receive(arguments: ReceiveArguments, hubs: Vec<HubChoice>) -> ExitCode 
 
 fn start_logging(format: LogFormat) {
     let filter = EnvFilter::try_from_env("DOWNBURST_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        // A log on a full disk is no reason to end: to complain of it to the same place would panic.
+        .log_internal_errors(false);
     match format {
         LogFormat::Text => builder.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
         LogFormat::Plain => builder.with_ansi(false).without_time().init(),

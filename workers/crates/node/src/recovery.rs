@@ -1,6 +1,12 @@
 //! What opening a log found, as a sentence.
 use downburst_log::Recovery;
 
+/// Whether nothing was cut, stepped over or set aside, so that there is nothing to do about an end that was not clean.
+pub(crate) fn is_whole(recovery: &Recovery) -> bool {
+    let Recovery { cut_bytes, damaged, lost, quarantined, sequence_lost, .. } = recovery;
+    *cut_bytes == 0 && damaged.is_empty() && lost.is_empty() && quarantined.is_empty() && !sequence_lost
+}
+
 /// One sentence for an operator, or `None` after a clean stop.
 pub(crate) fn sentence(recovery: &Recovery) -> Option<String> {
     let mut parts = Vec::new();
@@ -13,6 +19,16 @@ pub(crate) fn sentence(recovery: &Recovery) -> Option<String> {
             damage.bytes,
             damage.offset,
             damage.segment.display()
+        ));
+    }
+    for lost in &recovery.lost {
+        let (first, last) = lost.sequences;
+        parts.push(format!(
+            "{} products (numbers {} to {}) are lost with bytes of {}",
+            lost.products,
+            first.0,
+            last.0,
+            lost.segment.display()
         ));
     }
     for path in &recovery.quarantined {
@@ -45,5 +61,16 @@ mod tests {
             "{sentence}"
         );
         assert!(!sentence.contains("is there"), "{sentence}");
+        assert!(!is_whole(&recovery));
+    }
+
+    #[test]
+    fn an_end_that_was_not_clean_is_whole_until_bytes_were_cut() {
+        let killed = Recovery::default();
+        assert!(is_whole(&killed) && sentence(&killed).unwrap().ends_with("its end was read and is whole"));
+        let cut = Recovery { cut_bytes: 7, ..killed };
+        assert!(
+            !is_whole(&cut) && sentence(&cut).unwrap().contains("7 bytes of unfinished products were cut")
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! Reading the logs through in the background, slowly, so that damage is found before somebody needs what is damaged.
+//! Reading the logs through in the background, slowly, so that damage is found before somebody needs what is damaged; and the small files
+//! beside them, which a process reads at its start alone.
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,11 +22,26 @@ pub struct Scrub {
 /// The logs that are open now; nothing once their owner is gone.
 type OpenLogs = Box<dyn Fn() -> Option<Vec<(FeedName, Arc<FeedLog>)>> + Send>;
 
+/// The small files that are there now.
+type SmallFiles = Box<dyn Fn() -> Vec<SmallFile> + Send>;
+
 /// Hears of each damaged place once, in a sentence.
 type Report = Box<dyn Fn(&FeedName, String) + Send>;
 
+/// A file with a checksum that is about a feed, and is replaced or written in place while the process runs.
+pub(crate) struct SmallFile {
+    pub(crate) feed: FeedName,
+    pub(crate) path: PathBuf,
+    pub(crate) is_whole: fn(&Path) -> io::Result<bool>,
+}
+
 /// Starts the thread.
-pub(crate) fn start(scrub: Scrub, logs: OpenLogs, report: Report) -> Result<(), String> {
+pub(crate) fn start(
+    scrub: Scrub,
+    logs: OpenLogs,
+    small_files: SmallFiles,
+    report: Report,
+) -> Result<(), String> {
     if scrub.hours <= 0.0 || scrub.bytes_per_second == 0 {
         return Ok(());
     }
@@ -35,9 +52,12 @@ pub(crate) fn start(scrub: Scrub, logs: OpenLogs, report: Report) -> Result<(), 
         report,
         read: BTreeMap::new(),
         known: BTreeSet::new(),
+        small_read: None,
+        small_known: BTreeSet::new(),
     };
     let work = move || {
         while let Some(open) = logs() {
+            scrubber.read_small(&small_files);
             scrubber.read_due(open);
             thread::sleep(LOOK_INTERVAL.min(period));
         }
@@ -54,9 +74,34 @@ struct Scrubber {
     read: BTreeMap<FeedName, Instant>,
     /// What was reported in this reading.
     known: BTreeSet<(PathBuf, u64)>,
+    /// When the small files were read last.
+    small_read: Option<Instant>,
+    /// Those that were reported and were not seen whole since.
+    small_known: BTreeSet<PathBuf>,
 }
 
 impl Scrubber {
+    /// Reads the small files if their time has come.
+    fn read_small(&mut self, files: &SmallFiles) {
+        if self.small_read.is_some_and(|at| at.elapsed() < self.period) {
+            return;
+        }
+        let mut doubtful: Vec<_> =
+            files().into_iter().filter_map(|file| Some((flaw(&file)?, file))).collect();
+        if !doubtful.is_empty() {
+            // What was being written is whole by now.
+            thread::sleep(WRITTEN_BY);
+            doubtful = doubtful.into_iter().filter_map(|(_, file)| Some((flaw(&file)?, file))).collect();
+        }
+        for (sentence, file) in &doubtful {
+            if !self.small_known.contains(&file.path) {
+                (self.report)(&file.feed, format!("feed {}: {sentence}", file.feed));
+            }
+        }
+        self.small_known = doubtful.into_iter().map(|(_, file)| file.path).collect();
+        self.small_read = Some(Instant::now());
+    }
+
     /// Reads the logs whose time has come; those that may be damaged first.
     fn read_due(&mut self, mut open: Vec<(FeedName, Arc<FeedLog>)>) {
         open.retain(|(feed, _)| self.read.get(feed).is_none_or(|at| at.elapsed() >= self.period));
@@ -91,11 +136,26 @@ impl Scrubber {
     }
 }
 
+/// Why a small file is not as it was written.
+fn flaw(file: &SmallFile) -> Option<String> {
+    let path = file.path.display();
+    match (file.is_whole)(&file.path) {
+        Ok(true) => None,
+        Ok(false) => {
+            Some(format!("{path} is damaged: its checksum does not match; the next change writes it anew"))
+        }
+        Err(error) => Some(format!("{path} can't be read: {error}")),
+    }
+}
+
 fn sentence(feed: &FeedName, flaw: &Flaw) -> String {
     let Flaw { path, offset, sequence, sentence } = flaw;
     let product = sequence.map(|sequence| format!(" (product {})", sequence.0)).unwrap_or_default();
     format!("feed {feed}: {} is damaged at {offset}{product}: {sentence}", path.display())
 }
+
+/// A small file is written within this.
+const WRITTEN_BY: Duration = Duration::from_millis(200);
 
 /// A log that is opened later is found after this.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
@@ -126,7 +186,7 @@ mod tests {
         let logs = move || Some(std::mem::take(&mut *open.lock().unwrap()));
         let report = move |feed: &FeedName, sentence: String| told.send((feed.clone(), sentence)).unwrap();
         let plan = Scrub { bytes_per_second: 1 << 30, hours: 1.0 };
-        start(plan, Box::new(logs), Box::new(report)).unwrap();
+        start(plan, Box::new(logs), Box::new(Vec::new), Box::new(report)).unwrap();
         let (feed, sentence) = reports.recv_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!(feed.as_str(), "X");
         assert!(
@@ -137,5 +197,57 @@ mod tests {
             log.entry(downburst_model::Sequence(1)).unwrap().unwrap().bytes.is_none(),
             "it is handed out no more"
         );
+    }
+
+    #[test]
+    fn a_small_file_is_reported_once_until_it_was_whole_again_and_one_that_is_being_written_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let [bad, torn] = ["bad", "torn"].map(|name| dir.path().join(name));
+        std::fs::write(&bad, "damaged").unwrap();
+        std::fs::write(&torn, "damaged").unwrap();
+        let feed = FeedName::parse("X").unwrap();
+        let files = {
+            let (feed, bad, torn) = (feed.clone(), bad.clone(), torn.clone());
+            move || {
+                let paths =
+                    [(&bad, is_whole as fn(&Path) -> _), (&torn, is_whole_the_second_time as fn(&Path) -> _)];
+                let file = |(path, is_whole): (&PathBuf, fn(&Path) -> io::Result<bool>)| SmallFile {
+                    feed: feed.clone(),
+                    path: path.clone(),
+                    is_whole,
+                };
+                paths.into_iter().map(file).collect::<Vec<_>>()
+            }
+        };
+        let files: SmallFiles = Box::new(files);
+        let (told, reports) = mpsc::channel();
+        let mut scrubber = Scrubber {
+            rate: 1,
+            period: Duration::ZERO,
+            report: Box::new(move |_, sentence| told.send(sentence).unwrap()),
+            read: BTreeMap::new(),
+            known: BTreeSet::new(),
+            small_read: None,
+            small_known: BTreeSet::new(),
+        };
+        for (contents, count) in [("damaged", 1), ("damaged", 0), ("whole", 0), ("damaged", 1)] {
+            std::fs::write(&bad, contents).unwrap();
+            std::fs::write(&torn, "damaged").unwrap();
+            scrubber.read_small(&files);
+            let heard: Vec<String> = reports.try_iter().collect();
+            assert_eq!(heard.len(), count, "{contents}: {heard:?}");
+            assert!(heard.iter().all(|sentence| sentence.contains(&bad.display().to_string())), "{heard:?}");
+        }
+    }
+
+    fn is_whole(path: &Path) -> io::Result<bool> {
+        Ok(std::fs::read_to_string(path)? == "whole")
+    }
+
+    /// As if its writer had come to its end after the first look.
+    fn is_whole_the_second_time(path: &Path) -> io::Result<bool> {
+        let found = is_whole(path);
+        std::fs::write(path, "whole")?;
+        found
     }
 }

@@ -94,6 +94,44 @@ mod tests {
         }
     }
 
+    /// The value of nearest rank, as readers take it from what is written here: the smallest that `share` of the values do not exceed.
+    fn quantile(sketch: &Sketch, share: f64) -> f64 {
+        let rank = ((share * sketch.count as f64 - 1e-9).ceil() as u64).max(1);
+        let worth = |bucket: &Bucket| {
+            let size = |index: i64| 2.0 * GAMMA.powi(i32::try_from(index).unwrap()) / (GAMMA + 1.0);
+            match *bucket {
+                Bucket::Negative(index) => -size(index),
+                Bucket::Zero => 0.0,
+                Bucket::Positive(index) => size(index),
+            }
+        };
+        let mut held: Vec<(f64, u64)> =
+            sketch.buckets.iter().map(|(bucket, held)| (worth(bucket), *held)).collect();
+        held.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let mut seen = 0;
+        let found = held.iter().find(|(_, held)| {
+            seen += held;
+            seen >= rank
+        });
+        found.unwrap().0.clamp(sketch.min_ms, sketch.max_ms)
+    }
+
+    #[test]
+    fn has_the_golden_quantiles() {
+        let golden = include_str!("../../../../tests/golden/sketch.json");
+        let golden: serde_json::Value = serde_json::from_str(golden).unwrap();
+        for set in golden["sets"].as_array().unwrap() {
+            let mut sketch = Sketch::default();
+            for value in set["values_ms"].as_array().unwrap() {
+                sketch.add(value.as_f64().unwrap(), None);
+            }
+            for (share, wanted) in set["quantiles_ms"].as_object().unwrap() {
+                let (found, wanted) = (quantile(&sketch, share.parse().unwrap()), wanted.as_f64().unwrap());
+                assert!((found - wanted).abs() < 1e-6, "{} p{share}: {found} and not {wanted}", set["why"]);
+            }
+        }
+    }
+
     #[test]
     fn negative_values_are_kept_and_counted() {
         let mut sketch = Sketch::default();

@@ -48,6 +48,24 @@ pub(crate) fn measure_anew(stream: &TcpStream) {
     }
 }
 
+/// True while a connection waits longer and longer before it sends again what was not acknowledged.
+pub(crate) fn waits_to_resend(stream: &TcpStream) -> bool {
+    let info = nix::sys::socket::getsockopt(stream, Info);
+    info.is_ok_and(|info| info.get(UNANSWERED_TIMERS_AT).is_some_and(|timers| *timers > 0))
+}
+
+/// Has a connection wait a second at most before it sends again, or as long as the system says. Kernels before 6.15 can't, and wait
+/// twice as long each time: as long again as a flood lasted, at worst.
+pub(crate) fn try_again_each_second(stream: &TcpStream, each_second: bool) {
+    let longest_ms = if each_second {
+        1_000
+    } else {
+        let system = read_setting("tcp_rto_max_ms").and_then(|value| value.parse().ok());
+        system.unwrap_or(LONGEST_RESEND_MS)
+    };
+    let _ = nix::sys::socket::setsockopt(stream, LongestResend, &longest_ms);
+}
+
 /// The shortest round trip of the last minutes, as the kernel measured it from the first packet on: what waits in buffers and for a
 /// processor at either end is not in it. `None`: the kernel can't tell.
 pub(crate) fn least_round_trip(stream: &TcpStream) -> Option<Micros> {
@@ -169,6 +187,24 @@ sockopt_impl!(
     usize
 );
 
+sockopt_impl!(
+    /// The longest wait before a connection sends again, in milliseconds, 1,000 to 120,000 (Linux 6.15 and later).
+    LongestResend,
+    Both,
+    libc::IPPROTO_TCP,
+    TCP_RTO_MAX_MS,
+    u32
+);
+
+/// In `linux/tcp.h`; libc does not have it yet.
+const TCP_RTO_MAX_MS: libc::c_int = 44;
+
+/// What the kernel takes by itself (RFC 6298 asks for 60 s at least).
+const LONGEST_RESEND_MS: u32 = 120_000;
+
+/// Where `tcpi_retransmits` stands: timers that ran out since something was acknowledged last.
+const UNANSWERED_TIMERS_AT: usize = 2;
+
 /// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info` (Linux 4.6 and later). Fields are only ever added behind the last.
 const LEAST_ROUND_TRIP: Range<usize> = 148..152;
 
@@ -216,6 +252,23 @@ mod tests {
             assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_micros(LIVENESS_LIMIT.0)));
             assert_eq!(socket.tcp_notsent_lowat().unwrap(), NOT_SENT_LIMIT_BYTES);
         }
+    }
+
+    #[tokio::test]
+    async fn the_wait_before_sending_again_is_bounded_and_goes_back_to_what_the_system_says() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let Ok(usual) = nix::sys::socket::getsockopt(&stream, LongestResend) else {
+            return assert!(
+                read_setting("tcp_rto_max_ms").is_none(),
+                "a kernel with the setting has the option"
+            );
+        };
+        try_again_each_second(&stream, true);
+        assert_eq!(nix::sys::socket::getsockopt(&stream, LongestResend), Ok(1_000));
+        try_again_each_second(&stream, false);
+        assert_eq!(nix::sys::socket::getsockopt(&stream, LongestResend), Ok(usual));
+        assert!(!waits_to_resend(&stream));
     }
 
     #[tokio::test]

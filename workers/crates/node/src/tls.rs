@@ -1,6 +1,7 @@
 //! TLS between sites and hub. The hub is its own authority; the enrolment token carries the authority's fingerprint, so a site needs
 //! no set-up to trust it.
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use rcgen::{
     PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
 };
 use ring::digest::{SHA256, digest};
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -27,6 +29,22 @@ pub(crate) struct HubIdentity {
     pub(crate) config: Arc<ServerConfig>,
     /// SHA-256 of the authority's certificate, in hex.
     pub(crate) ca_sha256: String,
+}
+
+/// What became of a connection that failed, for people. TLS knows an end that was meant from one that was not, and words the second for
+/// programmers.
+pub(crate) fn broken(error: &std::io::Error) -> String {
+    match error.kind() {
+        // A killed process leaves its end without TLS's goodbye; with bytes that it did not read its kernel resets the connection.
+        ErrorKind::UnexpectedEof
+        | ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe => {
+            tracing::debug!(%error, "a connection ended without a goodbye");
+            "the connection was cut: the process at its other end was killed, or its host or the path ended it".to_owned()
+        }
+        _ => format!("the connection failed: {error}"),
+    }
 }
 
 /// Reads the hub's authority from `dir`, or makes one there, and issues a certificate for this start.
@@ -165,14 +183,63 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn authority(dir: &Path) -> Result<(CertificateDer<'static>, KeyPair), String> {
     let (certificate_path, key_path) = (dir.join("ca.pem"), dir.join("ca.key"));
     if !certificate_path.exists() {
+        if key_path.exists() && has_been_used(dir) {
+            return Err(damaged(&certificate_path, &"it is missing, and its key is there"));
+        }
         let key = KeyPair::generate().map_err(|error| error.to_string())?;
         let certificate = authority_params().self_signed(&key).map_err(|error| error.to_string())?;
         write_private(&key_path, key.serialize_pem().as_bytes()).map_err(|error| error.to_string())?;
         write_private(&certificate_path, certificate.pem().as_bytes()).map_err(|error| error.to_string())?;
     }
-    let certificate = CertificateDer::from_pem_file(&certificate_path).map_err(|error| error.to_string())?;
-    let key = fs::read_to_string(&key_path).map_err(|error| error.to_string())?;
-    Ok((certificate, KeyPair::from_pem(&key).map_err(|error| error.to_string())?))
+    let certificate = CertificateDer::from_pem_file(&certificate_path)
+        .map_err(|error| damaged(&certificate_path, &error))?;
+    let key = read_key(&key_path).map_err(|error| damaged(&key_path, &error))?;
+    if !is_signed_by(&certificate, &key) {
+        return Err(damaged(&certificate_path, &"it is not what its key signed"));
+    }
+    Ok((certificate, key))
+}
+
+/// False right after a first start that ended between its key and its certificate: nobody knows of that key.
+fn has_been_used(dir: &Path) -> bool {
+    let logs = dir.parent().and_then(|node| fs::read_dir(node.join("log")).ok());
+    logs.is_some_and(|mut feeds| feeds.next().is_some())
+}
+
+fn damaged(path: &Path, reason: &dyn std::fmt::Display) -> String {
+    let path = path.display();
+    format!("{path} is damaged ({reason}); restore it from the last backup: sites trust no other authority")
+}
+
+/// True if the certificate is whole and signed by its own key: sites know it by the hash of all its bytes.
+fn is_signed_by(certificate: &[u8], key: &KeyPair) -> bool {
+    let parts = || {
+        let (parts, nothing) = element(certificate, SEQUENCE)?;
+        let (_, behind) = element(parts, SEQUENCE)?;
+        let signed = parts.get(..parts.len() - behind.len())?;
+        let signature = behind.strip_prefix(ECDSA_WITH_SHA256)?;
+        let (signature, behind) = element(signature, BIT_STRING)?;
+        (nothing.is_empty() && behind.is_empty()).then_some((signed, signature.strip_prefix(&[0])?))
+    };
+    parts().is_some_and(|(signed, signature)| {
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key.der_bytes()).verify(signed, signature).is_ok()
+    })
+}
+
+/// The contents of the first DER element, which has this tag, and what comes behind it.
+fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (first, rest) = der.split_first()?;
+    let (short, rest) = rest.split_first()?;
+    let (length, rest) = match short {
+        0..=0x7f => (usize::from(*short), rest),
+        0x81 => rest.split_first().map(|(length, rest)| (usize::from(*length), rest))?,
+        0x82 => {
+            rest.split_first_chunk().map(|(length, rest)| (usize::from(u16::from_be_bytes(*length)), rest))?
+        }
+        _ => return None,
+    };
+    (*first == tag).then_some(())?;
+    rest.split_at_checked(length)
 }
 
 fn authority_params() -> CertificateParams {
@@ -187,6 +254,10 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
+const SEQUENCE: u8 = 0x30;
+const BIT_STRING: u8 = 0x03;
+/// RFC 5758, section 3.2, as DER.
+const ECDSA_WITH_SHA256: &[u8] = &[0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
 const SENDER_KEY: &str = "sender.key";
 /// One byte that says how it is written, and two coordinates.
 const POINT_BYTES: usize = 65;
@@ -260,6 +331,41 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_authority_is_named_with_its_file_and_never_made_anew() {
+        let node = tempfile::tempdir().unwrap();
+        let dir = node.path().join("tls");
+        let made = hub_identity(&dir).unwrap().ca_sha256;
+        fs::remove_file(dir.join("ca.pem")).unwrap();
+        let again = hub_identity(&dir).unwrap().ca_sha256;
+        assert_ne!(made, again, "nobody knew the one that was half made");
+        fs::create_dir_all(node.path().join("log").join("X")).unwrap();
+        for name in ["ca.pem", "ca.key"] {
+            let path = dir.join(name);
+            let good = fs::read(&path).unwrap();
+            let refused = |what: &str| {
+                let error = hub_identity(&dir).map(|_| ()).unwrap_err();
+                let file = path.display().to_string();
+                assert!(error.contains(&file) && error.contains("; restore it"), "{name} {what}: {error}");
+            };
+            for at in 0..good.len() {
+                let mut bad = good.clone();
+                bad[at] ^= 1;
+                fs::write(&path, &bad).unwrap();
+                match hub_identity(&dir) {
+                    Ok(read) => assert_eq!(read.ca_sha256, again, "{name} byte {at}"),
+                    Err(_) => refused(&format!("byte {at}")),
+                }
+            }
+            fs::write(&path, &good[..good.len() / 2]).unwrap();
+            refused("cut");
+            fs::remove_file(&path).unwrap();
+            refused("removed");
+            fs::write(&path, &good).unwrap();
+        }
+        assert_eq!(hub_identity(&dir).unwrap().ca_sha256, again);
+    }
+
+    #[test]
     fn a_sender_shows_what_the_authority_signed_for_its_own_key() {
         let (hub, sender) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let ca_sha256 = hub_identity(hub.path()).unwrap().ca_sha256;
@@ -271,6 +377,19 @@ mod tests {
         let other = tempfile::tempdir().unwrap();
         sender_key(other.path()).unwrap();
         assert!(sender_identity(other.path(), &certificate, &authority).is_err(), "the key is another one");
+    }
+
+    #[test]
+    fn a_connection_without_a_goodbye_was_cut_however_its_end_was_noticed() {
+        for kind in [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset, ErrorKind::BrokenPipe] {
+            let told = broken(&std::io::Error::new(
+                kind,
+                "peer closed without close_notify: https://docs.rs/rustls",
+            ));
+            assert!(told.contains("was killed") && !told.contains("docs.rs"), "{told}");
+        }
+        let other = std::io::Error::new(ErrorKind::TimedOut, "no answer in 20 s");
+        assert_eq!(broken(&other), "the connection failed: no answer in 20 s");
     }
 
     #[test]

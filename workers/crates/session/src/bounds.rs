@@ -1,10 +1,14 @@
-//! What a site's messages may say: values that no sound site sends end its session as a violation that names them, before anything is
+//! What a site's messages may say (a hub's: `from_hub`): values that no sound site sends end its session as a violation that names them, before anything is
 //! made of them. The bounds are those of [`downburst_model::bounds`].
 use downburst_model::bounds::{CLOCK_MAX, CLOCK_MIN, INTEGER_MAX, OFFSET_MAX_US, ORIGIN_MAX, ORIGIN_MIN};
 use downburst_model::{RangeSet, WallMicros};
 
+pub(crate) use from_hub::{check_frame, check_product};
+
 use crate::frame::Message;
 use crate::{ActionFailed, ClockOffset, Frontier, Hello, LegJoined, LegLeft, Nak, Receipt, Receipts};
+
+mod from_hub;
 
 /// Looks at a message of an admitted site; the error is a sentence that names the value.
 ///
@@ -15,6 +19,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
         Message::Hello(hello) => check_hello(hello),
         Message::Frontier(frontier) => check_frontier(frontier),
         Message::Receipts(receipts) => check_receipts(receipts),
+        Message::Filed(filed) => filed.items.iter().try_for_each(check_receipt),
         Message::LegJoined(joined) => check_leg_joined(joined),
         Message::LegLeft(left) => check_leg_left(left),
         Message::Nak(nak) => check_nak(nak),
@@ -169,3 +174,6 @@ fn origin(field: &str, what: &str, at: WallMicros) -> Result<(), String> {
 
 /// A hub has some hundreds of feeds; a site keeps positions of those that were removed.
 const HELLO_FEEDS: usize = 4_096;
+
+#[cfg(test)]
+mod tests;

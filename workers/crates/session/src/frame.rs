@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::train::{Around, Head, TRAIN_LIMIT_BYTES};
 use crate::{
     Attach, Attached, CircuitEnd, CircuitOffer, CircuitState, ClockReply, ClockRequest, Covered,
-    CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Expired, FeedStart, Forged,
+    CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, Expired, FeedStart, Filed, Forged,
     Frontier, Handling, HeartbeatOut, Hello, KeyTaken, Late, LegJoin, LegJoined, LegLeave, LegLeft, Mark,
     Marked, Nak, NextKey, Nodes, OpenStream, PacketsGone, ProductBegin, Receipts, Refused, ResentBegin,
     ResentEnded, ResentFailed, StreamEnded, Subscriptions, Taken, Train, Want, Welcome, packed, train,
@@ -106,6 +106,7 @@ messages! {
     50 => CredentialKept,
     51 => CredentialShown,
     52 => Nodes,
+    53 => Filed,
 }
 
 /// Why a stream of frames can't be read on. The peer is at fault.

@@ -21,11 +21,23 @@ pub struct Filter {
 
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct FilterKey {
-    trains: bool,
+    trains: Trains,
     /// Heartbeats are wanted whatever the patterns say, or not at all.
     heartbeats: bool,
     /// Patterns, what they leave out, and what the site may take at all; sorted.
     texts: Vec<Text>,
+}
+
+/// Whether small products travel together, and what is said of them then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Trains {
+    /// Each goes by itself.
+    #[default]
+    None,
+    /// Without what LDM said.
+    Plain,
+    /// With what LDM said.
+    Stamped,
 }
 
 type Text = (String, Option<String>, Option<Vec<IdFilter>>);
@@ -43,7 +55,7 @@ impl Patterns {
     pub(crate) fn compile(
         subscriptions: &[Subscription],
         heartbeats: bool,
-        trains: impl Fn(&FeedName) -> bool,
+        trains: impl Fn(&FeedName) -> Trains,
     ) -> Self {
         let mut texts: BTreeMap<FeedName, Vec<Subscription>> = BTreeMap::new();
         for wish in subscriptions {
@@ -73,6 +85,11 @@ impl Patterns {
 }
 
 impl Filter {
+    /// What a site's subscriptions want of each feed, heartbeats left out: for who counts products and sends none.
+    pub fn of_subscriptions(subscriptions: &[Subscription]) -> BTreeMap<FeedName, Arc<Self>> {
+        Patterns::compile(subscriptions, false, |_| Trains::None).feeds
+    }
+
     /// True if the product with this id is wanted.
     pub fn wants(&self, id: &str) -> bool {
         if is_heartbeat(id) {
@@ -86,12 +103,12 @@ impl Filter {
         self.key.texts.iter().any(|(.., within)| within.is_some())
     }
 
-    /// True if small products travel together.
-    pub(crate) fn trains(&self) -> bool {
+    /// How small products travel.
+    pub(crate) fn trains(&self) -> Trains {
         self.key.trains
     }
 
-    fn compile(wishes: Vec<Subscription>, trains: bool, heartbeats: bool) -> Self {
+    fn compile(wishes: Vec<Subscription>, trains: Trains, heartbeats: bool) -> Self {
         let mut texts: Vec<Text> =
             wishes.into_iter().map(|wish| (wish.pattern, wish.not_pattern, wish.within)).collect();
         texts.sort_unstable();
@@ -172,7 +189,7 @@ mod tests {
     }
 
     fn wants(wishes: &[Subscription], heartbeats: bool, id: &str) -> bool {
-        let patterns = Patterns::compile(wishes, heartbeats, |_| true);
+        let patterns = Patterns::compile(wishes, heartbeats, |_| Trains::Plain);
         patterns.want(&FeedName::parse("NGRID").unwrap(), id)
     }
 
@@ -183,13 +200,13 @@ mod tests {
             assert!(!wants(&[wish], false, BEAT));
         }
         let other = FeedName::parse("OTHER").unwrap();
-        assert!(!Patterns::compile(&[wish(".*", None)], true, |_| true).want(&other, BEAT));
+        assert!(!Patterns::compile(&[wish(".*", None)], true, |_| Trains::Plain).want(&other, BEAT));
     }
 
     #[test]
     fn filters_that_differ_in_heartbeats_are_different() {
         let filter = |heartbeats| {
-            let patterns = Patterns::compile(&[wish(".*", None)], heartbeats, |_| true);
+            let patterns = Patterns::compile(&[wish(".*", None)], heartbeats, |_| Trains::Plain);
             Arc::clone(patterns.filter(&FeedName::parse("NGRID").unwrap()).unwrap())
         };
         assert!(filter(true) != filter(false) && filter(true) == filter(true));

@@ -5,7 +5,7 @@ use bytes::{Bytes, BytesMut};
 use downburst_model::{Class, Epoch, FeedName, Sequence, WallMicros};
 
 use crate::Entry;
-use crate::patterns::Filter;
+use crate::patterns::{Filter, Trains};
 use crate::train::{Base, CAR_BYTES, TRAIN_BYTES, put_car};
 
 /// What a stretch of a log holds for the sites with one [`Filter`]: matched once, and its small products encoded once. Whoever
@@ -28,6 +28,7 @@ pub struct Stretch {
 
 /// Something that matches, in the order of the log.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few pieces are of the small kind: runs of cars are long")]
 pub(crate) enum Piece {
     /// A product that travels by itself.
     Product(Entry),
@@ -153,10 +154,12 @@ fn wanted(filter: &Filter, entry: &Entry) -> bool {
 /// Gathers pieces; small products in a row become runs of cars.
 #[derive(Default)]
 struct Pieces {
-    trains: bool,
+    trains: Trains,
     done: Vec<Piece>,
     memory_bytes: usize,
     run: Option<Run>,
+    /// The run before this one ended nearly full, and nothing came between.
+    full: bool,
 }
 
 /// A run of cars that may grow.
@@ -170,15 +173,25 @@ struct Run {
 impl Pieces {
     fn push(&mut self, entry: Entry) {
         // A heartbeat is counted nowhere, so it goes by itself.
-        let trains = self.trains && !entry.info.id.is_heartbeat();
+        let trains = self.trains != Trains::None && !entry.info.id.is_heartbeat();
         match entry.bytes.clone().filter(|bytes| trains && bytes.len() <= CAR_BYTES) {
-            Some(bytes) => self.push_car(&entry, &bytes),
+            Some(bytes) => {
+                let entry = self.as_told(entry);
+                self.push_car(&entry, &bytes);
+            }
             None => {
                 self.close_run();
+                self.full = false;
                 self.memory_bytes = self.memory_bytes.saturating_add(PIECE_BYTES);
                 self.done.push(Piece::Product(entry));
             }
         }
+    }
+
+    /// The same without what a site of an earlier version could not read.
+    fn as_told(&self, mut entry: Entry) -> Entry {
+        entry.info.ldm = entry.info.ldm.filter(|_| self.trains == Trains::Stamped);
+        entry
     }
 
     fn push_car(&mut self, entry: &Entry, bytes: &Bytes) {
@@ -187,9 +200,10 @@ impl Pieces {
                 && run.bytes.len().saturating_add(bytes.len()).saturating_add(CAR_FIELDS_BYTES) <= TRAIN_BYTES
         };
         if self.run.as_mut().filter(fits).is_none() {
+            self.full = self.run.as_ref().is_some_and(|run| run.bytes.len() > TRAIN_BYTES / 2);
             self.close_run();
         }
-        let capacity = if self.done.is_empty() { RUN_BYTES } else { TRAIN_BYTES };
+        let capacity = if self.full { TRAIN_BYTES } else { RUN_BYTES };
         self.run.get_or_insert_with(|| Run::begun_by(entry, capacity)).push(entry, bytes);
     }
 
@@ -197,8 +211,10 @@ impl Pieces {
         let Some(Run { class, base, bytes, places }) = self.run.take() else {
             return;
         };
-        let cars = Cars { class, base, bytes: bytes.freeze(), places };
-        let memory = cars.bytes.len().saturating_add(PIECE_BYTES);
+        let (bytes, held) = fitting(bytes);
+        let memory = held.saturating_add(places.capacity().saturating_mul(size_of::<Place>()));
+        let memory = memory.saturating_add(PIECE_BYTES);
+        let cars = Cars { class, base, bytes, places };
         self.memory_bytes = self.memory_bytes.saturating_add(memory);
         self.done.push(Piece::Cars(Arc::new(cars)));
     }
@@ -206,6 +222,17 @@ impl Pieces {
     fn finish(mut self) -> (Vec<Piece>, usize) {
         self.close_run();
         (self.done, self.memory_bytes)
+    }
+}
+
+/// The bytes of a run in a buffer of which they fill a half at least, and how large that is: what is kept is kept for seconds, and a run
+/// of a feed whose products are large and small in turn has few.
+fn fitting(bytes: BytesMut) -> (Bytes, usize) {
+    let held = bytes.capacity();
+    if bytes.len() < held / 2 {
+        (Bytes::copy_from_slice(&bytes), bytes.len())
+    } else {
+        (bytes.freeze(), held)
     }
 }
 
@@ -229,8 +256,8 @@ impl Run {
     }
 }
 
-/// The longest description of a car: three numbers, the longest origin and id, digest and size.
-const CAR_FIELDS_BYTES: usize = 3 * 10 + 1 + 256 + 256 + 32 + 10;
+/// The longest description of a car: three numbers, the longest origin, stamp of an LDM and id, digest and size.
+const CAR_FIELDS_BYTES: usize = 3 * 10 + 1 + 256 + 2 + 289 + 256 + 32 + 10;
 
 /// What a run of a few products takes; it grows by doubling. A run that follows another is mostly a full one.
 const RUN_BYTES: usize = 4 << 10;

@@ -136,7 +136,7 @@ mod tests {
     use downburst_model::{Class, Digest, FeedName, Origin, ProductId, ProductInfo, ProductKey, WallMicros};
 
     use super::*;
-    use crate::patterns::Patterns;
+    use crate::patterns::{Patterns, Trains};
     use crate::{Entry, Subscription};
 
     const EPOCH: Epoch = Epoch(3);
@@ -148,7 +148,11 @@ mod tests {
     fn filter(pattern: &str, trains: bool) -> Arc<Filter> {
         let wish =
             Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None };
-        Arc::clone(Patterns::compile(&[wish], false, |_| trains).filter(&feed()).unwrap())
+        Arc::clone(
+            Patterns::compile(&[wish], false, |_| if trains { Trains::Plain } else { Trains::None })
+                .filter(&feed())
+                .unwrap(),
+        )
     }
 
     fn stretch(after: u64, read_to: u64, filter: &Arc<Filter>) -> Arc<Stretch> {
@@ -168,6 +172,7 @@ mod tests {
             digest: Digest([0; 32]),
             class: Class::Grid,
             hops: None,
+            ldm: None,
         };
         let range = (Sequence(after), Sequence(after + STRETCH_NUMBERS));
         let entry = Entry { info, bytes: Some(Bytes::new()) };

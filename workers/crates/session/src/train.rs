@@ -1,8 +1,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use downburst_fanout::SLICE_BYTES;
 use downburst_model::{
-    Class, Digest, Epoch, FeedName, Hops, Lane, LegId, Origin, ProductId, ProductInfo, ProductKey, Sequence,
-    WallMicros,
+    Class, Digest, Epoch, FeedName, Hops, Lane, LdmStamp, LegId, Origin, ProductId, ProductInfo, ProductKey,
+    Sequence, WallMicros,
 };
 
 use crate::fields::{Fields, PutFields};
@@ -41,6 +41,8 @@ pub struct Car {
     pub stored: WallMicros,
     /// BLAKE3-256 of the bytes.
     pub digest: Digest,
+    /// What LDM said of it, where an LDM brought it.
+    pub ldm: Option<LdmStamp>,
     /// All of them, shared with the frame they came in.
     pub bytes: Bytes,
 }
@@ -58,6 +60,7 @@ impl Train {
             digest: car.digest,
             class: self.class,
             hops: self.hops.clone(),
+            ldm: car.ldm.clone(),
         }
     }
 
@@ -151,9 +154,14 @@ pub(crate) fn put_car(run: &mut BytesMut, base: &Base, info: &ProductInfo, bytes
     run.put_signed(info.created.0.wrapping_sub(base.created.0));
     run.put_signed(info.stored.0.wrapping_sub(base.stored.0));
     let own_origin = info.origin != base.origin;
-    run.put_u8(if own_origin { OWN_ORIGIN } else { 0 });
+    let stamp = info.ldm.as_ref().map(|stamp| minicbor::to_vec(stamp).unwrap_or_default());
+    run.put_u8(if own_origin { OWN_ORIGIN } else { 0 } | if stamp.is_some() { STAMPED } else { 0 });
     if own_origin {
         run.put_short_text(info.origin.as_str());
+    }
+    if let Some(stamp) = stamp {
+        run.put_varint(stamp.len() as u64);
+        run.put_slice(&stamp);
     }
     run.put_short_text(info.id.as_str());
     run.put_slice(&info.digest.0);
@@ -198,15 +206,24 @@ fn car(fields: &mut Fields<'_>, base: &Base) -> Option<Car> {
     let sequence = Sequence(base.sequence.checked_add(fields.varint()?)?);
     let created = WallMicros(base.created.0.wrapping_add(fields.signed()?));
     let stored = WallMicros(base.stored.0.wrapping_add(fields.signed()?));
-    let origin = match fields.u8()? {
+    let flags = fields.u8()?;
+    if flags & !(OWN_ORIGIN | STAMPED) != 0 {
+        return None;
+    }
+    let origin = match flags & OWN_ORIGIN {
         0 => base.origin.clone(),
-        OWN_ORIGIN => Origin::parse(fields.short_text()?).ok()?,
-        _ => return None,
+        _ => Origin::parse(fields.short_text()?).ok()?,
     };
+    let ldm = if flags & STAMPED == 0 { None } else { Some(stamp(fields)?) };
     let id = ProductId::parse(fields.short_text()?).ok()?;
     let digest = Digest(fields.array()?);
     let size = usize::try_from(fields.varint()?).ok()?;
-    Some(Car { sequence, id, origin, created, stored, digest, bytes: fields.bytes(size)? })
+    Some(Car { sequence, id, origin, created, stored, digest, ldm, bytes: fields.bytes(size)? })
+}
+
+fn stamp(fields: &mut Fields<'_>) -> Option<LdmStamp> {
+    let length = usize::try_from(fields.varint()?).ok()?;
+    minicbor::decode(&fields.bytes(length)?).ok()
 }
 
 /// A product up to this size rides with others; a larger one is sliced. At this size the frame and the work of describing a product
@@ -221,6 +238,8 @@ pub(crate) const TRAIN_LIMIT_BYTES: usize = TRAIN_BYTES + (4 << 10);
 
 const CARS_EXPECTED: usize = 32;
 const OWN_ORIGIN: u8 = 1;
+/// From version 6 on.
+const STAMPED: u8 = 2;
 const LANES: [Lane; 3] = [Lane::Live, Lane::Backfill, Lane::Resend];
 const CLASSES: [Class; 4] = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
 

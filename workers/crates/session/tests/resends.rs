@@ -54,6 +54,7 @@ fn entry(sequence: u64, size: usize) -> Entry {
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
+        ldm: None,
     };
     Entry { info, bytes: Some(vec![sequence as u8; size].into()) }
 }

@@ -427,6 +427,7 @@ fn make_products(
             digest: Digest(*blake3::hash(&bytes).as_bytes()),
             class: product.class,
             hops: None,
+            ldm: None,
         };
         Ok((product.at, info, bytes))
     });

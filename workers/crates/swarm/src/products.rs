@@ -77,6 +77,7 @@ mod tests {
             created: WallMicros(1),
             stored: WallMicros(2),
             hops: None,
+            ldm: None,
         }
     }
 

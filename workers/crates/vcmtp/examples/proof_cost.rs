@@ -143,6 +143,7 @@ fn info(coming: usize, size: usize) -> ProductInfo {
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
+        ldm: None,
     }
 }
 

@@ -85,6 +85,7 @@ mod tests {
             digest: Digest([0; 32]),
             class,
             hops: None,
+            ldm: None,
         }
     }
 

@@ -185,7 +185,8 @@ const LIST: u8 = 9;
 #[cfg(test)]
 mod tests {
     use downburst_model::{
-        Class, Digest, Epoch, FeedName, Hops, HubName, Origin, ProductId, ProductKey, WallMicros,
+        Class, Digest, Epoch, FeedName, Hops, HubName, LdmIdent, LdmStamp, Origin, ProductId, ProductKey,
+        WallMicros,
     };
     use proptest::prelude::*;
 
@@ -267,6 +268,15 @@ mod tests {
         (0..15).fold(first, |way, _| Hops::through(Some(&way), hub(15)).unwrap())
     }
 
+    fn longest_stamp() -> LdmStamp {
+        LdmStamp {
+            signature: [255; 16],
+            sequence: u32::MAX,
+            feed_type: u32::MAX,
+            ident: LdmIdent::new(vec![255; 255]),
+        }
+    }
+
     #[test]
     fn the_longest_manifest_fits_the_usual_datagram_and_without_hops_the_smallest() {
         let info = ProductInfo {
@@ -283,12 +293,16 @@ mod tests {
             digest: Digest([255; 32]),
             class: Class::Bulk,
             hops: Some(longest_way()),
+            ldm: Some(longest_stamp()),
         };
         let datagram_bytes = |info: ProductInfo| {
             let encoded = Manifest { previous: Sequence(u64::MAX - 1), info }.encode();
             crate::seal::HEADER_BYTES + PREFIX_BYTES + FRAME_BYTES + encoded.len() + crate::seal::TAG_BYTES
         };
         assert!(datagram_bytes(info.clone()) <= 1_452);
-        assert!(datagram_bytes(ProductInfo { hops: None, ..info }) <= crate::sender::SMALLEST_DATAGRAM_BYTES);
+        assert!(
+            datagram_bytes(ProductInfo { hops: None, ldm: None, ..info })
+                <= crate::sender::SMALLEST_DATAGRAM_BYTES
+        );
     }
 }

@@ -10,7 +10,9 @@ mod common;
 
 use bytes::Bytes;
 use common::*;
-use downburst_model::{Class, Hops, HubName, Machine, Micros, Origin, ProductId, RangeSet, Sequence};
+use downburst_model::{
+    Class, Hops, HubName, LdmIdent, LdmStamp, Machine, Micros, Origin, ProductId, RangeSet, Sequence,
+};
 use downburst_vcmtp::{LegKey, Receiver, ReceiverConfig, ReceiverInput, Sender, SenderInput, SenderOutput};
 
 const FAST: u64 = 1_000_000_000;
@@ -59,6 +61,12 @@ fn a_manifest_that_fits_no_datagram_gets_a_longer_one() {
     info.hops = (0..16).fold(None, |way, _| Hops::through(way.as_ref(), hub.clone()));
     info.id = ProductId::parse(&"i".repeat(255)).unwrap();
     info.origin = Origin::parse(&"o".repeat(255)).unwrap();
+    info.ldm = Some(LdmStamp {
+        signature: [7; 16],
+        sequence: u32::MAX,
+        feed_type: u32::MAX,
+        ident: LdmIdent::new(vec![0xff; 255]),
+    });
     let mut config = sender_config(FAST);
     config.datagram_bytes = 800;
     let mut sender = Sender::new(config);
@@ -66,7 +74,8 @@ fn a_manifest_that_fits_no_datagram_gets_a_longer_one() {
     sender.handle(at(0), product(2, 900, Class::Grid));
     let taken = hear(&datagrams(&run(&mut sender, 0, 1_000_000)));
     assert!(taken.is_whole(1, 900) && taken.is_whole(2, 900));
-    assert_eq!(taken.announced[&Sequence(1)].1.hops, info.hops);
+    let announced = &taken.announced[&Sequence(1)].1;
+    assert_eq!((&announced.hops, &announced.ldm), (&info.hops, &info.ldm));
 }
 
 #[test]

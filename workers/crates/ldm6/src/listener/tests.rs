@@ -33,7 +33,7 @@ fn heard(stream: &[u8], split: usize) -> Result<Vec<String>, Garbled> {
                 Heard::Begin { data: Data::Block { number, .. }, .. } => said.push(format!("block {number}")),
                 Heard::Call { call, version, .. } => said.push(format!("{call:?} of {}", version.number())),
                 Heard::Reply { xid, .. } => said.push(format!("reply {xid}")),
-                Heard::Refused { answer } => said.push(format!("refused {:?}", &answer[8..])),
+                Heard::Refused { answer, .. } => said.push(format!("refused {:?}", &answer[8..])),
             }
         }
     }

@@ -13,7 +13,7 @@ mod recording;
 mod slots;
 mod trace;
 
-pub use checked::{Checked, checked, read_checked, write_checked};
+pub use checked::{Checked, checked, look_at_checked, read_checked, write_checked};
 pub use cut::Chances;
 pub use file::File;
 pub use recording::{Planted, Recording};

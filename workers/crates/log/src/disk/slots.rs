@@ -38,26 +38,22 @@ impl<const N: usize> Slots<N> {
         if is_new {
             sync_directory(parent(path))?;
         }
-        let length = file.as_file().metadata()?.len();
-        let copies = [0, 1].map(|place| read::<N>(&file, magic, place));
-        let (turn, found) = match copies {
-            _ if length == 0 => (0, Found::Nothing),
-            [Copy::Whole(0, first), Copy::Blank] => (0, Found::Whole(first)),
-            [Copy::Whole(one, first), Copy::Whole(other, second)] => {
-                if one > other {
-                    (one, Found::Whole(first))
-                } else {
-                    (other, Found::Whole(second))
-                }
-            }
-            [Copy::Whole(turn, numbers), _] | [_, Copy::Whole(turn, numbers)] => {
-                (turn, Found::Older(numbers))
-            }
-            _ => (0, Found::Damaged),
-        };
+        let (turn, found) = find(file.as_file(), magic)?;
         // Behind a copy that can't be read the next turn must be greater than what may be read again.
         let next = if matches!(found, Found::Nothing) { 0 } else { turn + 1 };
         Ok((Self { file, magic: *magic, turn: next }, found))
+    }
+
+    /// What opening would find; nothing is made and nothing changed. A copy that is being written may count as damaged.
+    ///
+    /// # Errors
+    /// Those of the system; a missing file and damage are none.
+    pub fn look(path: &Path, magic: &[u8; 8]) -> io::Result<Found<N>> {
+        match std::fs::File::open(path) {
+            Ok(file) => Ok(find(&file, magic)?.1),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes other numbers.
@@ -90,11 +86,30 @@ enum Copy<const N: usize> {
     Whole(u64, [u64; N]),
 }
 
-fn read<const N: usize>(file: &File, magic: &[u8; 8], place: u64) -> Copy<N> {
+/// The turn of the last change, and what the copies say.
+fn find<const N: usize>(file: &std::fs::File, magic: &[u8; 8]) -> io::Result<(u64, Found<N>)> {
+    let length = file.metadata()?.len();
+    let copies = [0, 1].map(|place| read::<N>(file, magic, place));
+    Ok(match copies {
+        _ if length == 0 => (0, Found::Nothing),
+        [Copy::Whole(0, first), Copy::Blank] => (0, Found::Whole(first)),
+        [Copy::Whole(one, first), Copy::Whole(other, second)] => {
+            if one > other {
+                (one, Found::Whole(first))
+            } else {
+                (other, Found::Whole(second))
+            }
+        }
+        [Copy::Whole(turn, numbers), _] | [_, Copy::Whole(turn, numbers)] => (turn, Found::Older(numbers)),
+        _ => (0, Found::Damaged),
+    })
+}
+
+fn read<const N: usize>(file: &std::fs::File, magic: &[u8; 8], place: u64) -> Copy<N> {
     let mut bytes = vec![0; HEADER_BYTES + N * 8 + 4];
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.as_file().read_at(rest, place * SLOT_BYTES + filled as u64) {
+        match file.read_at(rest, place * SLOT_BYTES + filled as u64) {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -202,6 +202,8 @@ mod tests {
             log_sequence: sequence,
             feed_type: 0,
             size: 1,
+            via: None,
+            stamp: None,
         }
     }
 

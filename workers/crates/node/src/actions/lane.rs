@@ -158,7 +158,7 @@ impl Lane {
             types: place.types,
             id: &about.id,
             created: about.created_us,
-            sequence: about.sequence,
+            sequence: about.counted(),
         };
         let rules = Arc::clone(&self.rules);
         let due: Vec<Due<'_>> = rules.iter().flat_map(|rules| rules.due(&product)).collect();

@@ -195,6 +195,8 @@ mod tests {
             log_sequence: at_s,
             feed_type: 0,
             size: 1_000,
+            via: None,
+            stamp: None,
         };
         let failure = Failure::new(Then::GiveUp, "no");
         let letter = Letter::new(WallMicros(0), product, task, 1, failure);

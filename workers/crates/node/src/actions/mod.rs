@@ -43,6 +43,7 @@ use lane::Lane;
 pub use letters::Keep;
 use letters::{Letter, Letters};
 use positions::Positions;
+pub(crate) use positions::is_whole as place_is_whole;
 pub(crate) use scour::Scouring;
 pub use scour::Wanted as ScourWanted;
 use stop::Stop;

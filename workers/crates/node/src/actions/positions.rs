@@ -144,6 +144,11 @@ fn line_name(line: &str) -> String {
     hash.get(..16).unwrap_or_default().to_owned()
 }
 
+/// Whether the file of a place is as it was written.
+pub(crate) fn is_whole(path: &Path) -> io::Result<bool> {
+    Ok(matches!(Slots::<2>::look(path, MAGIC)?, Found::Whole(_) | Found::Nothing))
+}
+
 const MAGIC: &[u8; 8] = b"DBACTED\n";
 
 #[cfg(test)]

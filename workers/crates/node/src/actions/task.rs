@@ -3,9 +3,11 @@ use std::time::Duration;
 
 use downburst_actions::contents::{self, Metadata};
 use downburst_actions::{Action, Kind, Shape, What};
-use downburst_ldm6::FeedType;
-use downburst_log::LogEntry;
-use downburst_model::{Epoch, FeedName, Origin, ProductId, WallMicros};
+use downburst_ldm6::{FeedType, origin_through};
+use downburst_log::{LogEntry, SourceStamp};
+use downburst_model::{
+    Epoch, FeedName, LdmIdent, LdmStamp, Origin, ProductId, ProductInfo, Sequence, WallMicros, counted,
+};
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
@@ -53,9 +55,23 @@ pub(super) struct About {
     pub(super) sequence: u64,
     /// Its place in the site's own log.
     pub(super) log_sequence: u64,
-    /// LDM's bits for its feed.
+    /// LDM's bits for its feed: what LDM said of the product, else what the site calls the feed.
     pub(super) feed_type: u32,
     pub(super) size: u64,
+    /// The host that the hub was called by; absent in what earlier releases wrote, and where the log does not say.
+    #[serde(default)]
+    pub(super) via: Option<Origin>,
+    /// What LDM said of it, where an LDM brought it.
+    #[serde(default)]
+    pub(super) stamp: Option<Stamp>,
+}
+
+/// [`LdmStamp`], written down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    signature: [u8; 16],
+    sequence: u32,
+    ident: Option<Vec<u8>>,
 }
 
 /// What a site takes where a rule says nothing.
@@ -105,13 +121,15 @@ impl Task {
         }
         // Without the data the size is still that of what would follow.
         let whole = contents::shaped(Shape { data: true, ..shape }, product);
+        let stamp = about.stamp.as_ref();
+        let ident = stamp.and_then(|stamp| stamp.ident.as_deref());
         let metadata = Metadata {
-            signature: Md5::digest(product).into(),
+            signature: stamp.map_or_else(|| Md5::digest(product).into(), |stamp| stamp.signature),
             created: about.created_us,
             feed_type: about.feed_type,
-            sequence: u32::try_from(about.sequence & u64::from(u32::MAX)).unwrap_or_default(),
-            id: &about.id,
-            origin: &about.origin,
+            sequence: about.counted(),
+            ident: ident.unwrap_or(about.id.as_str().as_bytes()),
+            origin: &about.ldm_origin(),
         };
         let mut bytes = contents::metadata(&metadata, whole.len() as u64);
         bytes.extend_from_slice(&body);
@@ -141,19 +159,51 @@ pub(super) fn words(what: &What) -> String {
 
 impl About {
     pub(super) fn new(entry: &LogEntry, types: FeedType) -> Self {
-        let info = &entry.info;
-        let at_hub = entry.source.as_ref().map_or(info.key.sequence, |source| source.key.sequence);
+        let (info, source) = (&entry.info, entry.source.as_ref());
+        let stamp = info.ldm.as_ref();
         Self {
             feed: info.key.feed.clone(),
             id: info.id.clone(),
             origin: info.origin.clone(),
             created_us: info.created,
-            epoch: entry.source.as_ref().map(|source| source.key.epoch),
-            sequence: at_hub.0,
+            epoch: source.map(|source| source.key.epoch),
+            sequence: at_hub(info, source).0,
             log_sequence: info.key.sequence.0,
-            feed_type: types.bits(),
+            feed_type: stamp.map_or(types.bits(), |stamp| stamp.feed_type),
             size: info.size,
+            via: source.and_then(|source| source.via.clone()),
+            stamp: stamp.map(Stamp::from),
         }
+    }
+
+    /// `(seq)`, and the number in the metadata.
+    pub(super) fn counted(&self) -> u32 {
+        self.stamp.as_ref().map_or_else(|| counted(self.sequence), |stamp| stamp.sequence)
+    }
+
+    /// The origin as an LDM has it that asked the same host for the product.
+    fn ldm_origin(&self) -> Vec<u8> {
+        let origin = self.origin.as_str().as_bytes();
+        match &self.via {
+            Some(hub) => origin_through(origin, hub.as_str()).as_bytes().to_vec(),
+            None => origin.to_vec(),
+        }
+    }
+}
+
+/// The number that `(seq)` stands for: LDM's where an LDM brought the product, as LDM's own downstreams see it elsewhere.
+pub(super) fn sequence(info: &ProductInfo, source: Option<&SourceStamp>) -> u32 {
+    info.ldm.as_ref().map_or_else(|| counted(at_hub(info, source).0), |stamp| stamp.sequence)
+}
+
+fn at_hub(info: &ProductInfo, source: Option<&SourceStamp>) -> Sequence {
+    source.map_or(info.key.sequence, |source| source.key.sequence)
+}
+
+impl From<&LdmStamp> for Stamp {
+    fn from(stamp: &LdmStamp) -> Self {
+        let ident = stamp.ident.as_ref().map(|ident| LdmIdent::as_bytes(ident).to_vec());
+        Self { signature: stamp.signature, sequence: stamp.sequence, ident }
     }
 }
 

@@ -83,7 +83,7 @@ async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut stranger: Str
             }
         }
         Ok(Ok(_)) => drop(stranger.ended("it did not begin as a site does")),
-        Ok(Err(error)) => drop(stranger.ended(&format!("the connection failed: {error}"))),
+        Ok(Err(error)) => drop(stranger.ended(&crate::tls::broken(&error))),
         Err(_) => drop(stranger.ended("it said nothing")),
     }
 }
@@ -130,6 +130,14 @@ impl Counted {
 
     pub(super) fn measure_anew(&self) {
         tcp::measure_anew(&self.stream);
+    }
+
+    pub(super) fn waits_to_resend(&self) -> bool {
+        tcp::waits_to_resend(&self.stream)
+    }
+
+    pub(super) fn try_again_each_second(&self, each_second: bool) {
+        tcp::try_again_each_second(&self.stream, each_second);
     }
 }
 

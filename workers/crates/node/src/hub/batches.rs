@@ -127,6 +127,18 @@ impl Batches {
         passed_over
     }
 
+    /// Adds how long the files of products took that stood only after their receipts had left: the slowest are among them.
+    pub(super) fn filed(&mut self, site: &SiteName, items: &[Receipt], now: WallMicros) {
+        let noted: Vec<Noted<'_>> = items.iter().map(|receipt| Noted { receipt, first_byte: None }).collect();
+        for run in noted.chunk_by(|one, next| one.is_alike(next)) {
+            let Some(Noted { receipt, .. }) = run.first() else { continue };
+            let is_live = (receipt.outcome, receipt.lane) == (Outcome::Stored, Lane::Live);
+            if is_live && self.can_count(site, receipt, now) {
+                self.add(site, run, ("action", None), took_file_us);
+            }
+        }
+    }
+
     /// True if so much waits that it should be handed over.
     pub(super) fn is_large(&self) -> bool {
         self.sketches.len() >= LARGE_SKETCHES || self.exceptions.len() >= LARGE_EXCEPTIONS
@@ -178,10 +190,7 @@ impl Batches {
         let queueing =
             |noted: &Noted<'_>| Some(noted.first_byte?.0.saturating_sub(noted.receipt.hub_stored.0));
         self.add(site, run, ("queueing", None), queueing);
-        let action = |Noted { receipt, .. }: &Noted<'_>| {
-            Some(receipt.action_done?.0.saturating_sub(receipt.site_stored.0))
-        };
-        self.add(site, run, ("action", None), action);
+        self.add(site, run, ("action", None), took_file_us);
         let Some(clock) = clock else { return };
         let bound_ms = Some(clock.bound_us as f64 / 1_000.0);
         let stored_us = |receipt: &Receipt| receipt.site_stored.0.saturating_sub(clock.offset_us);
@@ -272,6 +281,11 @@ impl Hub {
 /// Counts on, as far as the ledger counts.
 fn add(counter: &mut u64, more: u64) {
     *counter = counter.saturating_add(more).min(INTEGER_MAX);
+}
+
+/// From the site's log to the file, if that stood.
+fn took_file_us(Noted { receipt, .. }: &Noted<'_>) -> Option<i64> {
+    Some(receipt.action_done?.0.saturating_sub(receipt.site_stored.0))
 }
 
 /// The minute a product counts in.

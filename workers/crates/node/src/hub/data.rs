@@ -103,9 +103,8 @@ impl DataLinks {
         self.links.iter().filter_map(|link| link.socket.get_ref().0.path_facts())
     }
 
-    /// Has the kernel measure the path of each anew.
-    pub(super) fn measure_anew(&self) {
-        self.links.iter().for_each(|link| link.socket.get_ref().0.measure_anew());
+    pub(super) fn connections(&self) -> impl Iterator<Item = &Counted> {
+        self.links.iter().map(|link| link.socket.get_ref().0)
     }
 
     /// Moves bytes on all connections; waits for ever where there is none. Nothing is lost when the wait is given up.
@@ -159,7 +158,7 @@ impl DataLink {
     }
 
     fn failed(&self, error: &std::io::Error) -> Woken {
-        Woken::Ended(self.stream, format!("the data connection failed: {error}"))
+        Woken::Ended(self.stream, crate::tls::broken(error))
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use downburst_log::{Appended, LdmStamp, LogError, NewProduct, ProductLog as _};
-use downburst_model::{Digest, Origin, ProductId, ProductInfo, Sequence, WallMicros};
+use downburst_log::{Appended, LogError, NewProduct, ProductLog as _};
+use downburst_model::{Digest, LdmStamp, Origin, ProductId, ProductInfo, Sequence, WallMicros};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -164,6 +164,9 @@ impl Group<'_> {
         }
         match appended {
             Appended::Stored { info, .. } if info.id.is_heartbeat() => self.hub.put_heartbeat(&info),
+            Appended::Stored { info, .. } if self.feed.is_own => {
+                write.done.tell(Ok(Written::Stored(Box::new(info))));
+            }
             Appended::Stored { info, .. } => {
                 self.hub.counters.arrived(&info.key.feed, info.size);
                 self.hub.ldm.stored(write.ldm.as_ref(), &info);

@@ -24,6 +24,8 @@ pub(super) struct Feed {
     pub(super) log: Arc<FeedLog>,
     /// The shared one.
     pub(super) shared: Option<Arc<dyn SharedLog>>,
+    /// Its products are the hub's own, and count nowhere.
+    pub(super) is_own: bool,
     /// Who looks at the log.
     pub(super) bells: Arc<Bells>,
     /// The leg that unicast deliveries are counted under.
@@ -106,26 +108,19 @@ impl Feeds {
                 }
             });
         }
-        let (sender, receiver) = unbounded::<Write>();
-        let feed = Arc::new(Feed {
+        let feed = Feed {
             line: RwLock::new(line.clone()),
             log,
             shared,
+            is_own: false,
             bells,
             unicast_leg: AtomicU32::new(line.unicast_leg.0),
-            writer: Mutex::new(Some(sender)),
-            thread: Mutex::new(None),
+            writer: Mutex::default(),
+            thread: Mutex::default(),
             kept: Kept::new(Arc::clone(&self.stretch_bytes)),
             fetching: Arc::default(),
-        });
-        let (writer_feed, writer_hub) = (Arc::clone(&feed), Arc::downgrade(hub));
-        let thread = std::thread::Builder::new()
-            .name(format!("log-{}", line.feed))
-            .spawn(move || feed_writer::run(&writer_feed, &writer_hub, &receiver))
-            .map_err(|error| {
-                Failure::new("io", format!("no thread for the log of feed {}: {error}", line.feed))
-            })?;
-        *lock(&feed.thread) = Some(thread);
+        };
+        let feed = feed.begin(hub)?;
         self.open
             .write()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -139,6 +134,38 @@ impl Feeds {
 }
 
 impl Feed {
+    /// A feed of the hub's own, which nobody else sees.
+    pub(super) fn own(line: FeedLine, log: FeedLog) -> Self {
+        Self {
+            unicast_leg: AtomicU32::new(line.unicast_leg.0),
+            line: RwLock::new(line),
+            log: Arc::new(log),
+            shared: None,
+            is_own: true,
+            bells: Arc::default(),
+            writer: Mutex::default(),
+            thread: Mutex::default(),
+            kept: Kept::new(Arc::default()),
+            fetching: Arc::default(),
+        }
+    }
+
+    /// Starts its writer.
+    pub(super) fn begin(self, hub: &Arc<Hub>) -> Result<Arc<Self>, Failure> {
+        let (sender, receiver) = unbounded::<Write>();
+        let feed = Arc::new(self);
+        let (writer_feed, writer_hub) = (Arc::clone(&feed), Arc::downgrade(hub));
+        let thread = std::thread::Builder::new()
+            .name(format!("log-{}", feed.name()))
+            .spawn(move || feed_writer::run(&writer_feed, &writer_hub, &receiver))
+            .map_err(|error| {
+                Failure::new("io", format!("no thread for the log of feed {}: {error}", feed.name()))
+            })?;
+        *lock(&feed.writer) = Some(sender);
+        *lock(&feed.thread) = Some(thread);
+        Ok(feed)
+    }
+
     pub(super) fn name(&self) -> FeedName {
         self.log.feed().clone()
     }
@@ -149,6 +176,11 @@ impl Feed {
 
     pub(super) fn class(&self) -> Class {
         self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).class
+    }
+
+    /// The largest product that it takes.
+    pub(super) fn largest_bytes(&self) -> u64 {
+        self.line.read().unwrap_or_else(std::sync::PoisonError::into_inner).max_product_bytes
     }
 
     pub(super) fn epoch(&self) -> Epoch {
@@ -189,7 +221,7 @@ impl Feed {
         }
     }
 
-    fn close(&self) {
+    pub(super) fn close(&self) {
         drop(lock(&self.writer).take());
         // A writer that waits for the store would wait for as long as that is away.
         if let Some(shared) = &self.shared {
@@ -259,7 +291,8 @@ fn open_shared(
 fn tell_recovery(hub: &Hub, line: &FeedLine, recovery: &Recovery) -> Option<String> {
     let sentence = crate::recovery::sentence(recovery);
     if let Some(sentence) = &sentence {
-        hub.event(&Event::Recovered { feed: line.feed.clone(), sentence: sentence.clone() });
+        let whole = crate::recovery::is_whole(recovery);
+        hub.event(&Event::Recovered { feed: line.feed.clone(), sentence: sentence.clone(), whole });
     }
     sentence
 }
@@ -273,7 +306,7 @@ pub(super) fn random_u64() -> Result<u64, String> {
     getrandom::u64().map_err(|error| format!("the system gives no random numbers: {error}"))
 }
 
-fn options(line: &FeedLine) -> LogOptions {
+pub(super) fn options(line: &FeedLine) -> LogOptions {
     LogOptions {
         retention: Retention { hours: line.retention_hours, bytes: line.retention_bytes },
         durability: line.durability.into(),
@@ -298,7 +331,7 @@ pub(super) fn failure(error: &LogError) -> Failure {
     Failure::new(code, error.to_string())
 }
 
-fn parse_digest(hex: &str) -> Result<Digest, Failure> {
+pub(super) fn parse_digest(hex: &str) -> Result<Digest, Failure> {
     let bad = || {
         Failure::new(
             "bad-request",

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 
-use downburst_model::{Epoch, FeedName, ProductKey, Transport, WallMicros};
+use downburst_model::{Epoch, FeedName, ProductKey, SiteName, Transport, WallMicros};
 use downburst_session::Receipt;
 
 use super::batches::Noted;
@@ -35,15 +35,17 @@ impl FirstBytes {
         }
     }
 
-    /// The receipts of logs that exist (a site can name what it likes), each with when its product's first byte left the hub.
-    pub(super) fn note<'a>(&self, hub: &Hub, receipts: &'a [Receipt]) -> Vec<Noted<'a>> {
+    /// The receipts of logs that exist and that the site may take, each with the time when its product's first byte left
+    /// the hub. A site can name any log.
+    pub(super) fn note<'a>(&self, hub: &Hub, site: &SiteName, receipts: &'a [Receipt]) -> Vec<Noted<'a>> {
         let mut noted = Vec::with_capacity(receipts.len());
         let of_one_log =
             |one: &Receipt, next: &Receipt| one.key.epoch == next.key.epoch && one.key.feed == next.key.feed;
         for of_log in receipts.chunk_by(of_one_log) {
             let is_of =
                 |key: &ProductKey| hub.feeds.find(&key.feed).is_some_and(|it| it.epoch() == key.epoch);
-            let known = of_log.first().is_some_and(|it| is_of(&it.key));
+            let counts = |key: &ProductKey| is_of(key) && hub.roster.may_take(site, &key.feed);
+            let known = of_log.first().is_some_and(|it| counts(&it.key));
             let of_log = of_log.iter().filter(|_| known);
             noted.extend(of_log.map(|receipt| {
                 let first_byte = self.of(receipt, &hub.plans).and_then(|at| hub.reference.moment(at));

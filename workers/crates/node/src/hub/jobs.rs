@@ -10,8 +10,10 @@ use downburst_model::{FeedName, Pattern};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
+use super::backlog::Backlogs;
 use super::batches::Batches;
 use super::channels::Channels;
 use super::circuits::Circuits;
@@ -19,6 +21,7 @@ use super::feeds::{Feeds, failure, random_u64};
 use super::late_share::LateShare;
 use super::ldm::Ldm;
 use super::plans::Plans;
+use super::proof::Proof;
 use super::receipts::{Limits, Receipts};
 use super::reference::Reference;
 use super::roster::{Command, Roster};
@@ -28,6 +31,7 @@ use super::{Connect, Hub, accept, browsing, deliveries, lock};
 use crate::clock::Clock;
 use crate::lines::{Action, Event, Failure, IngestLine, Job, Lines, Reply, SenderLine, Start};
 use crate::scrub::{self, Scrub};
+use crate::site::checkpoints;
 use crate::{tcp, tls};
 
 /// Does one job and answers it. Long ones are answered by a task of their own; `Break` ends the process.
@@ -115,10 +119,12 @@ async fn open(
         ldm: Ldm::default(),
         receipts,
         feeds: Feeds::default(),
+        proof: Proof::default(),
         roster: Roster::new(),
         plans: Mutex::new(Plans::default()),
         channels: Channels::default(),
         counters: Counters::default(),
+        backlogs: Backlogs::default(),
         batches: Mutex::new(Batches::new(prefix)),
         late_share: LateShare::new(),
         doubts: Mutex::default(),
@@ -155,7 +161,12 @@ fn start_scrub(hub: &Arc<Hub>) {
             hub.event(&Event::Damaged { feed: feed.clone(), sentence });
         }
     };
-    if let Err(sentence) = scrub::start(plan, Box::new(logs), Box::new(report)) {
+    let upstreams = hub.start.data_dir.join("upstreams");
+    let small_files = move || {
+        let of_each = std::fs::read_dir(&upstreams).into_iter().flatten().flatten();
+        of_each.flat_map(|upstream| checkpoints(&upstream.path())).collect()
+    };
+    if let Err(sentence) = scrub::start(plan, Box::new(logs), Box::new(small_files), Box::new(report)) {
         hub.fault(sentence, None);
     }
 }
@@ -199,6 +210,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             lines.answer(id, result);
         }
         Action::Sites { sites } => {
+            hub.backlogs.stood(&hub.feeds, &sites);
             hub.roster.replace(sites);
             hub.look_at_rights();
             hub.ldm.look_at_rights(&hub);
@@ -206,6 +218,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
         }
         Action::Plan(plan) => done(hub.apply_plan(plan)),
         Action::Ingest(line) => ingest(&hub, line, Reply::owed(lines, id)),
+        Action::Prove(line) => later(lines, id, async move { hub.prove(line).await }),
         Action::CheckPattern { pattern } => done(check_pattern(&pattern)),
         Action::Upstreams { upstreams } => {
             later(
@@ -216,6 +229,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
         }
         Action::Ldm(line) => later(lines, id, async move { hub.ldm.reconcile(&hub, line).await }),
         Action::Status => later(lines, id, async move { Ok(status(&hub).await) }),
+        Action::Logs => later(lines, id, async move { Ok(logs(&hub)) }),
         Action::Deliveries(line) => {
             later(lines, id, async move { deliveries::deliveries(&hub, line).await });
         }
@@ -306,6 +320,19 @@ async fn status(hub: &Hub) -> Value {
     json!({"feeds": feeds, "sessions": hub.session_traffic(), "upstreams": upstreams, "ldm": ldm})
 }
 
+/// What each feed's log holds: a small answer whatever the number of sites, as it is asked for again and again.
+fn logs(hub: &Hub) -> Value {
+    let open = hub.feeds.all();
+    let feeds = open.values().map(|feed| {
+        let stat = feed.log.stat();
+        json!({
+            "feed": feed.name(), "products": stat.products, "bytes": stat.bytes.saturating_add(stat.memory_bytes),
+            "ceiling_bytes": stat.ceiling_bytes, "oldest_stored_us": stat.oldest_stored.map(|at| at.0),
+        })
+    });
+    json!({"feeds": feeds.collect::<Vec<Value>>()})
+}
+
 /// Waits until every connected site has everything it subscribes; returns how many pairs of site and feed still lack something.
 async fn drain(hub: &Hub, patience: Duration) -> usize {
     let give_up = tokio::time::Instant::now() + patience;
@@ -352,6 +379,7 @@ async fn tick(hub: Arc<Hub>) {
     let mut beat =
         tokio::time::interval(Duration::from_secs_f64(hub.start.heartbeat_seconds.clamp(0.1, 3_600.0)));
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut counting: Option<JoinHandle<()>> = None;
     loop {
         tokio::select! {
             _ = beat.tick(), if beats => hub.beat(),
@@ -359,8 +387,13 @@ async fn tick(hub: Arc<Hub>) {
                 hub.roster.expire(hub.clock.wall());
                 hub.roster.turn_hour(hub.clock.wall());
                 hub.roster.tend_credentials(hub.clock.now());
-                let hub = Arc::clone(&hub);
-                tokio::spawn(async move { hub.tell_traffic().await });
+                let telling = Arc::clone(&hub);
+                tokio::spawn(async move { telling.tell_traffic().await });
+                // Disks are read; a telling that is slow holds up the next, and nothing else.
+                if counting.as_ref().is_none_or(JoinHandle::is_finished) {
+                    let hub = Arc::clone(&hub);
+                    counting = Some(tokio::task::spawn_blocking(move || hub.tell_backlogs()));
+                }
             }
             _ = batch.tick() => hub.write_batch(),
             _ = retain.tick() => {

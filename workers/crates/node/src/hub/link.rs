@@ -52,8 +52,8 @@ impl Link {
         self.stream.get_ref().0.path_facts()
     }
 
-    pub(super) fn measure_anew(&self) {
-        self.stream.get_ref().0.measure_anew();
+    pub(super) fn connection(&self) -> &Counted {
+        self.stream.get_ref().0
     }
 
     /// Ends the TLS stream and the connection.

@@ -3,6 +3,7 @@
 //! [`run`] reads jobs; [`Hub`] is what all tasks share. One task drives each session, one thread sends each multicast leg, one thread
 //! writes each feed's log.
 mod accept;
+mod backlog;
 mod batches;
 mod beats;
 mod bells;
@@ -29,6 +30,7 @@ mod link;
 mod outbound;
 mod pace;
 mod plans;
+mod proof;
 mod reading;
 mod receipts;
 mod reference;
@@ -58,6 +60,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::clock::Clock;
 use crate::lines::{Event, Job, Lines, Start, check_length};
+use backlog::Backlogs;
 use batches::Batches;
 pub(crate) use browsing::BrowseLine;
 use channels::Channels;
@@ -68,6 +71,7 @@ use feeds::Feeds;
 use late_share::LateShare;
 use ldm::Ldm;
 use plans::Plans;
+use proof::Proof;
 use receipts::Receipts;
 pub(crate) use reference::ClockStanding;
 use reference::Reference;
@@ -93,10 +97,12 @@ struct Hub {
     ldm: Ldm,
     circuits: Circuits,
     feeds: Feeds,
+    proof: Proof,
     roster: Roster,
     plans: Mutex<Plans>,
     channels: Channels,
     counters: Counters,
+    backlogs: Backlogs,
     batches: Mutex<Batches>,
     late_share: LateShare,
     doubts: Mutex<Doubts>,
@@ -220,6 +226,7 @@ impl Hub {
         self.write_batch();
         self.receipts.stop();
         self.feeds.close();
+        self.proof.close().await;
         // The agent is to remember every number that was given.
         self.tell_traffic().await;
     }

@@ -228,6 +228,12 @@ impl Roster {
         self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner).as_ref()?.get(site).cloned()
     }
 
+    /// True if the site's allow list covers the feed now. Receipts and frontiers of other feeds are ignored.
+    pub(super) fn may_take(&self, site: &SiteName, feed: &FeedName) -> bool {
+        let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        sites.as_ref().and_then(|sites| sites.get(site)).is_some_and(|line| line.may_take(feed))
+    }
+
     /// Every site, in the order of the names.
     pub(super) fn all(&self) -> Vec<SiteLine> {
         let sites = self.sites.read().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -41,6 +41,7 @@ use super::text::shown;
 use super::watched::Watched;
 use super::{Hub, data, lock};
 use crate::lines::EnrolAnswer;
+use crate::tls;
 use admission::Asked;
 pub(super) use resends::ReadForResend;
 use streams::Streams;
@@ -223,7 +224,7 @@ impl Session {
     /// Takes what woke the task; false ends the session.
     fn take(&mut self, woken: Woken) -> bool {
         match woken {
-            Woken::Moved(Moved::Read(Ok(bytes))) if bytes.is_empty() => return false,
+            Woken::Moved(Moved::Read(Ok(bytes))) if bytes.is_empty() => return self.ended_by_the_site(),
             Woken::Moved(Moved::Read(Ok(bytes))) => {
                 if let Some(member) = &self.member {
                     lock(&member.handle.status).heard_at = self.hub.clock.monotonic();
@@ -244,7 +245,7 @@ impl Session {
                 return false;
             }
             Woken::Moved(Moved::Read(Err(error)) | Moved::Sent(Err(error))) => {
-                self.reason.get_or_insert_with(|| format!("the connection failed: {error}"));
+                self.reason.get_or_insert_with(|| tls::broken(&error));
                 return false;
             }
             Woken::Answered(answer) => self.answered(answer),
@@ -401,6 +402,8 @@ impl Session {
                 self.believe_hello(&hello);
                 self.begin_streams(&hello.versions);
                 self.software = Some(shown(&hello.software));
+                // It follows the admission; before it nobody knows which program the site runs.
+                self.tell_session("connected", None);
             }
             HubEvent::FirstByte { key } => {
                 let number = key.sequence.0;
@@ -432,6 +435,7 @@ impl Session {
             HubEvent::Nak { leg, leg_epoch, request } => self.nak(leg, leg_epoch, request),
             HubEvent::Forged(forged) => self.forged(forged),
             HubEvent::Receipts { clock, items } => self.receipts(clock, &items),
+            HubEvent::Filed(items) => self.filed(items),
             HubEvent::Frontier(frontier) => self.frontier(frontier),
             HubEvent::Circuit(state) => self.circuit_said(state),
             HubEvent::StreamOpened(_) => self.count_streams(1),
@@ -441,16 +445,12 @@ impl Session {
         }
     }
 
-    /// The site, if there is such a feed: a site can name what it likes.
-    fn member_of(&self, feed: &FeedName) -> Option<&Member> {
-        self.member.as_ref().filter(|_| self.hub.feeds.find(feed).is_some())
-    }
-
     fn frontier(&mut self, frontier: Frontier) {
         if self.believes(&frontier.feed, frontier.epoch, frontier.settled_to)
             && let Some(member) = self.member_of(&frontier.feed)
         {
             lock(&self.hub.batches).frontier(&member.site, &frontier);
+            self.note_position(&member.site, &frontier.feed);
             member.handle.change().stands(frontier);
         }
     }
@@ -464,10 +464,10 @@ impl Session {
         if clock.is_some() {
             member.handle.change().clock = clock;
         }
-        let rejected = items.iter().filter(|receipt| receipt.outcome == Outcome::Rejected);
-        self.hub.doubt(rejected.map(|receipt| &receipt.key));
         self.note_waits(member, clock, items);
-        let noted = self.first_bytes.note(&self.hub, items);
+        let noted = self.first_bytes.note(&self.hub, &member.site, items);
+        let rejected = noted.iter().filter(|it| it.receipt.outcome == Outcome::Rejected);
+        self.hub.doubt(rejected.map(|it| &it.receipt.key));
         let passed_over =
             lock(&self.hub.batches).receipts(&member.site, &noted, clock, self.hub.clock.wall());
         if passed_over > 0 {
@@ -476,7 +476,7 @@ impl Session {
         if lock(&self.hub.batches).is_large() {
             self.hub.write_batch();
         }
-        let row = |noted: &Noted<'_>| Row { receipt: noted.receipt.clone(), first_byte: noted.first_byte };
+        let row = |noted: &Noted<'_>| Row::new(noted.receipt.clone(), noted.first_byte);
         self.hub.receipts.record(&member.site, clock, noted.iter().map(row).collect());
     }
 }

@@ -29,6 +29,7 @@ impl Job {
                 text("path", &line.path.to_string_lossy())?;
                 text("product_id", &line.product_id)
             }
+            Action::Prove(line) => text("path", &line.path.to_string_lossy()),
             Action::Upstreams { upstreams } => many("upstreams", upstreams.len()),
             Action::Ldm(line) => {
                 most("connections", line.connections as u64, CONNECTIONS_MAX)?;
@@ -59,6 +60,7 @@ impl Job {
             | Action::Products(_)
             | Action::Browse(_)
             | Action::Status
+            | Action::Logs
             | Action::CircuitDown { .. }
             | Action::CircuitHost
             | Action::SenderKey { .. }
@@ -99,6 +101,8 @@ fn check_site(line: &SiteLine) -> Result<(), String> {
     bytes.copied().try_for_each(|rate| most("a site's rate", rate, RATE_BPS_MAX))?;
     most("data_connections", line.data_connections.unwrap_or(0) as u64, CONNECTIONS_MAX)?;
     most("nodes_version", line.nodes_version, INTEGER_MAX)?;
+    many("positions", line.positions.len())?;
+    line.positions.iter().try_for_each(|told| most("settled_to", told.settled_to.0, INTEGER_MAX))?;
     for credential in &line.credentials {
         let moments = credential.expires_us.into_iter().chain(credential.renew_us);
         moments.into_iter().try_for_each(|at| moment("expires_us or renew_us", at))?;

@@ -71,12 +71,26 @@ pub(crate) enum Event {
         what: &'static str,
         reason: Option<String>,
     },
+    /// An LDM said what can't be: its connection ended.
+    LdmViolation {
+        peer: String,
+        /// The source that asks it.
+        source: Option<String>,
+        /// The site that it belongs to.
+        site: Option<SiteName>,
+        sentence: String,
+    },
     /// An rtstats line came: how late products are at a host that is none of ours.
     Rtstats { line: String },
     /// A site has everything of a resend.
     Resend { site: SiteName, resend: u64, products: u64, bytes: u64, expired: u64 },
     /// A log was repaired at its start.
-    Recovered { feed: FeedName, sentence: String },
+    Recovered {
+        feed: FeedName,
+        sentence: String,
+        /// Nothing was cut or lost.
+        whole: bool,
+    },
     /// Something of a feed's log is not as it was written.
     Damaged { feed: FeedName, sentence: String },
     /// Something an operator should see.
@@ -93,6 +107,8 @@ pub(crate) enum Event {
     },
     /// What moved in the last second.
     Traffic(Traffic),
+    /// What sites lack, connected or not: those of which it changed, and a few others.
+    Backlog { sites: Vec<SiteBacklog> },
     /// A batch of sketches is ready.
     Batch { batch: String, path: PathBuf },
 }
@@ -187,6 +203,43 @@ pub(crate) struct SessionFeed {
     /// When the oldest heartbeat was put in that did not; absent: all did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) heartbeat_waits_us: Option<WallMicros>,
+}
+
+/// See [`Event::Backlog`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct SiteBacklog {
+    pub(crate) site: SiteName,
+    /// Each feed that the site takes and that is open here.
+    pub(crate) feeds: Vec<FeedBacklog>,
+}
+
+/// What a site lacks of a feed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct FeedBacklog {
+    pub(crate) feed: FeedName,
+    /// False: the site stands in another log, and the rest is nothing.
+    pub(crate) known: bool,
+    /// What it gets as soon as it connects.
+    pub(crate) products: u64,
+    pub(crate) bytes: u64,
+    /// When the oldest of them was stored.
+    pub(crate) oldest_us: Option<WallMicros>,
+    /// What left the hub's log before the site had it.
+    pub(crate) lost_products: u64,
+    pub(crate) lost_bytes: u64,
+    /// The count goes on: it is at least so much.
+    pub(crate) counting: bool,
+}
+
+impl FeedBacklog {
+    pub(crate) fn nothing(feed: FeedName) -> Self {
+        let (products, bytes, oldest_us, lost_products, lost_bytes) = (0, 0, None, 0, 0);
+        Self { feed, known: true, products, bytes, oldest_us, lost_products, lost_bytes, counting: false }
+    }
+
+    pub(crate) fn not_known(feed: FeedName) -> Self {
+        Self { known: false, ..Self::nothing(feed) }
+    }
 }
 
 /// What a site's action could not do.

@@ -287,6 +287,15 @@ pub(crate) struct IngestLine {
     pub(crate) remove: bool,
 }
 
+/// See [`Action::Prove`].
+#[derive(Debug, Deserialize)]
+pub(crate) struct ProveLine {
+    /// The spool file; it goes once the product is stored.
+    pub(crate) path: PathBuf,
+    /// BLAKE3-256 in hex.
+    pub(crate) digest: String,
+}
+
 /// See [`Action::EnrolAnswer`].
 #[derive(Debug, Deserialize)]
 pub(crate) struct EnrolAnswer {

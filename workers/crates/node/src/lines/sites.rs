@@ -1,7 +1,7 @@
 //! What the agent tells of sites.
 use std::collections::BTreeSet;
 
-use downburst_model::{FeedName, IdFilter, SiteName, WallMicros};
+use downburst_model::{FeedName, IdFilter, Sequence, SiteName, WallMicros};
 use serde::Deserialize;
 
 /// See [`Action::Sites`].
@@ -48,6 +48,20 @@ pub(crate) struct SiteLine {
     /// Rises whenever feeds or sites are given to other nodes.
     #[serde(default)]
     pub(crate) nodes_version: u64,
+    /// Where it stood when the agent was last told.
+    #[serde(default)]
+    pub(crate) positions: Vec<PositionLine>,
+}
+
+/// How far a site was with a feed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct PositionLine {
+    /// The feed.
+    pub(crate) feed: FeedName,
+    /// The life of its log, as decimal text.
+    pub(crate) epoch: String,
+    /// Everything up to here was settled.
+    pub(crate) settled_to: Sequence,
 }
 
 /// One of the nodes that serve a site.

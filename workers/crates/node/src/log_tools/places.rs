@@ -51,8 +51,11 @@ fn logs_in(parent: &Path) -> Result<Vec<PathBuf>, Stop> {
         |error| Stop::Failed(format!("{} can't be listed: {error}; check its rights", parent.display()));
     let mut found = Vec::new();
     for entry in fs::read_dir(parent).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.is_dir() && LogReader::is_log(&path) {
+        let entry = entry.map_err(unreadable)?;
+        let path = entry.path();
+        // A hidden one is the hub's own, for its probe.
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        if !is_hidden && path.is_dir() && LogReader::is_log(&path) {
             found.push(path);
         }
     }
@@ -68,7 +71,7 @@ mod tests {
     fn logs_are_found_from_every_directory_above_them() {
         let root = tempfile::tempdir().unwrap();
         let log = root.path().join("node/log");
-        for feed in ["B", "A"] {
+        for feed in ["B", "A", ".probe"] {
             fs::create_dir_all(log.join(feed)).unwrap();
             fs::write(log.join(feed).join("identity"), b"").unwrap();
         }

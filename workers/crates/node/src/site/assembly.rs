@@ -208,6 +208,7 @@ mod tests {
             digest: Digest([0; 32]),
             class: Class::Grid,
             hops: None,
+            ldm: None,
         }
     }
 

@@ -275,6 +275,16 @@ fn boot() -> u64 {
     blake3::hash(&text).as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 
+/// Whether the file of a cursor is as it was written.
+pub(super) fn is_whole(path: &Path) -> io::Result<bool> {
+    Ok(matches!(Slots::<6>::look(path, MAGIC)?, Found::Whole(_) | Found::Nothing))
+}
+
+/// Whether the file about what was shown out of order is as it was written.
+pub(super) fn order_is_whole(path: &Path) -> io::Result<bool> {
+    Ok(disk::look_at_checked(path, ORDER_MAGIC)? != Checked::Damaged)
+}
+
 const MAGIC: &[u8; 8] = b"DBFILES\n";
 const ORDER_MAGIC: &[u8; 8] = b"DBORDER\n";
 const AGAIN: &str = "the site's log is gone through again, and files that stand whole below received/ are not written a second time";

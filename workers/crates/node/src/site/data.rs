@@ -118,12 +118,12 @@ impl DataLink {
     /// Ready when bytes were read, or when it is over and why.
     fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, String>> {
         if let Err(error) = self.write(cx) {
-            return Poll::Ready(Err(format!("the data connection failed: {error}")));
+            return Poll::Ready(Err(crate::tls::broken(&error)));
         }
         self.link.poll_read(cx).map(|read| match read {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err("the hub closed it".to_owned()),
-            Err(error) => Err(format!("the data connection failed: {error}")),
+            Err(error) => Err(crate::tls::broken(&error)),
         })
     }
 

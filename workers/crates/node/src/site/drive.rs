@@ -137,7 +137,8 @@ impl Site {
         } = parts;
         let (state, feeds) = recover(&hub, only.as_ref(), shelf.as_ref(), &completeness)?;
         let (result_sender, results) = mpsc::unbounded_channel();
-        let (complete, store_thread) = store::start(Arc::clone(&shelf), clock, result_sender)?;
+        let place = store::Place { shelf: Arc::clone(&shelf), clock, via: hub.host() };
+        let (complete, store_thread) = store::start(place, result_sender)?;
         let (found_sender, found) = mpsc::channel(DATAGRAM_BATCHES);
         let (answer_sender, answers) = mpsc::channel(DATAGRAM_BATCHES);
         let software = format!("downburst-node {}", env!("CARGO_PKG_VERSION"));
@@ -199,12 +200,15 @@ impl Site {
             self.perform();
             match self.role {
                 Role::Leave => return self.leave(link).await,
-                Role::End => return self.close().await,
+                Role::End => {
+                    leaving::hang_up(link).await;
+                    return self.close().await;
+                }
                 Role::Serve | Role::StandBy => {}
             }
             if std::mem::take(&mut self.hang_up) {
                 self.disconnected();
-                link = None;
+                leaving::hang_up(link.take()).await;
                 let pause = self.pause();
                 dialling = (!self.resting).then(|| self.dial(pause));
                 continue;

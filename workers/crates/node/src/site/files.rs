@@ -3,6 +3,8 @@
 //! Each feed has a cursor. A product is written aside, its number is noted as about to be shown, it is renamed to its place, and the
 //! cursor moves on. A restart between the note and the move looks for the file written aside: if it is gone, the rename happened.
 //! Where a subscription asks for order, live products wait here for those before them.
+mod told;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -13,11 +15,12 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use downburst_log::disk::{self, File};
 use downburst_log::{FeedLog, LogEntry, ProductLog as _};
-use downburst_model::{FeedName, Lane, ProductKey, Sequence, WallMicros};
+use downburst_model::{FeedName, Lane, Sequence};
 use downburst_session::{ActionFailed, Missing};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
-use tokio::sync::mpsc;
+
+pub(crate) use told::{Done, DoneTo, Told};
 
 use super::cursor::{Cursor, Last, Life};
 use super::order::{Arrival, Order, Turn};
@@ -31,22 +34,6 @@ use crate::file_names;
 pub(crate) struct Waker {
     wake: Sender<()>,
     wishes: Arc<Mutex<Wishes>>,
-}
-
-/// A file stands.
-pub(crate) struct Done {
-    pub(super) key: ProductKey,
-    pub(super) at: WallMicros,
-    /// A later product of its class went before it, against the order that was asked for.
-    pub(super) late: bool,
-    /// It is a heartbeat: no file stands, but one could have been put there.
-    pub(super) heartbeat: bool,
-}
-
-/// What the connection to the hub is told of local software.
-pub(crate) enum Told {
-    Done(Done),
-    Acts { feed: FeedName, failed: Option<ActionFailed> },
 }
 
 /// How feeds are to be shown.
@@ -80,59 +67,6 @@ impl Waker {
     pub(super) fn missing(&self, feed: &FeedName, missing: Missing) {
         locked(&self.wishes).missing.insert(feed.clone(), missing);
         self.wake();
-    }
-}
-
-/// Whoever wants to know of local software: the connections to the hub that serves the site.
-#[derive(Clone, Default)]
-pub(crate) struct DoneTo(Arc<Mutex<Listener>>);
-
-#[derive(Default)]
-struct Listener {
-    sender: Option<mpsc::UnboundedSender<Told>>,
-    /// Where feeds have a connection of their own.
-    by_feed: BTreeMap<FeedName, mpsc::UnboundedSender<Told>>,
-    /// What the next one has to know as well.
-    failed: BTreeMap<FeedName, ActionFailed>,
-}
-
-impl Listener {
-    fn tell(&self, feed: &FeedName, told: Told) {
-        if let Some(sender) = self.by_feed.get(feed).or(self.sender.as_ref()) {
-            // Nobody misses a stamp after the end of the connection.
-            let _ = sender.send(told);
-        }
-    }
-}
-
-impl DoneTo {
-    /// Tells of these feeds there, and of others to `sender`.
-    pub(super) fn set(
-        &self,
-        sender: Option<mpsc::UnboundedSender<Told>>,
-        by_feed: BTreeMap<FeedName, mpsc::UnboundedSender<Told>>,
-    ) {
-        let mut listener = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (listener.sender, listener.by_feed) = (sender, by_feed);
-        for (feed, failed) in &listener.failed {
-            listener.tell(feed, Told::Acts { feed: feed.clone(), failed: Some(failed.clone()) });
-        }
-    }
-
-    fn tell(&self, done: Done) {
-        let listener = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let feed = done.key.feed.clone();
-        listener.tell(&feed, Told::Done(done));
-    }
-
-    /// What local software can't do with a feed, or that it can again.
-    pub(crate) fn acts(&self, feed: &FeedName, failed: Option<ActionFailed>) {
-        let mut listener = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &failed {
-            Some(failed) => drop(listener.failed.insert(feed.clone(), failed.clone())),
-            None => drop(listener.failed.remove(feed)),
-        }
-        listener.tell(feed, Told::Acts { feed: feed.clone(), failed });
     }
 }
 
@@ -296,11 +230,12 @@ impl Show {
         if let Some(begun) = opened.begun {
             let aside = aside(&outlet.directory, feed, begun);
             let entry = log.entry(begun).map_err(io::Error::other)?;
-            if let Some(entry) = entry.filter(|_| aside.exists()) {
-                place(&outlet.directory, &aside, &entry)?;
+            if let Some(entry) = entry.iter().find(|_| aside.exists()) {
+                place(&outlet.directory, &aside, entry)?;
             }
             let done = if show.cursor.is_ordering() { show.cursor.done() } else { begun };
             show.cursor.shown(begun, done)?;
+            entry.iter().for_each(|entry| outlet.tell(entry, false));
             show.read_to = show.cursor.done();
         }
         Ok(show)
@@ -394,7 +329,9 @@ impl Show {
             return Ok(());
         };
         if self.cursor.is_doubtful(sequence) && stands(&outlet.directory, entry) {
-            return self.cursor.shown(sequence, self.done_to(sequence));
+            self.cursor.shown(sequence, self.done_to(sequence))?;
+            outlet.tell(entry, false);
+            return Ok(());
         }
         let aside = aside(&outlet.directory, feed, sequence);
         File::create(&aside)?.write_all_at(bytes, 0)?;

@@ -12,12 +12,12 @@ use super::control::{Answer, Asked, HubStatus, NodeStatus, Request};
 use super::files::{self, DoneTo};
 use super::links::{Common, FromDrive, Link};
 use super::role::News;
-use super::state::places;
+use super::state::{places, small_files};
 use super::store::Logs;
 use super::{Ending, Receive, control};
 use crate::actions::{Actions, Bell, Scouring};
 use crate::clock::Clock;
-use crate::scrub::{self, Scrub};
+use crate::scrub;
 
 /// A site at work.
 pub(super) struct Hubs {
@@ -58,7 +58,7 @@ impl Hubs {
         let both = places.zip(&receive.hubs).enumerate();
         let links = both.map(|(hub, (place, choice))| Link::open(&common, hub, place, choice));
         let links = links.collect::<Result<Vec<Link>, String>>()?;
-        start_scrub(receive.scrub, &logs, &done_to)?;
+        start_scrub(receive, &logs, &done_to)?;
         let actions = Actions::start(&receive.actions, &receive.directory, &logs, bell, clock, &done_to)?;
         let scouring = Scouring::start(&receive.scour, &receive.directory)?;
         let return_after = Micros(u64::try_from(receive.return_after.as_micros()).unwrap_or(u64::MAX));
@@ -298,14 +298,20 @@ impl Hubs {
     }
 }
 
-/// Reads the site's logs through in the background.
-fn start_scrub(scrub: Scrub, logs: &Arc<Logs>, done_to: &DoneTo) -> Result<(), String> {
+/// Reads the site's logs through in the background, and the files of its state.
+fn start_scrub(receive: &Receive, logs: &Arc<Logs>, done_to: &DoneTo) -> Result<(), String> {
     let (open, told) = (Arc::downgrade(logs), done_to.clone());
     let report = move |feed: &FeedName, sentence: String| {
         tracing::error!("{sentence}");
         told.acts(feed, Some(files::damaged(sentence)));
     };
-    scrub::start(scrub, Box::new(move || Some(open.upgrade()?.all())), Box::new(report))
+    let directory = receive.directory.clone();
+    scrub::start(
+        receive.scrub,
+        Box::new(move || Some(open.upgrade()?.all())),
+        Box::new(move || small_files(&directory)),
+        Box::new(report),
+    )
 }
 
 const RETAIN_INTERVAL: Duration = Duration::from_secs(10);

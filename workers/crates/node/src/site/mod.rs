@@ -43,7 +43,7 @@ pub(crate) use files::DoneTo;
 pub(crate) use identity::Identity;
 pub(crate) use role::{News, Parts, Role};
 pub(crate) use shelf::Shelf;
-pub(crate) use state::HubPlace;
+pub(crate) use state::{HubPlace, checkpoints};
 pub(crate) use store::Logs;
 
 pub use group::Reading;

@@ -89,7 +89,7 @@ impl Story {
 
 /// A checkpoint says no more than the log holds, and no less than what was kept for good.
 fn check_checkpoint(state: &Path, log: &FeedLog, settled: u64) -> Result<(), String> {
-    let stored = load_positions(state).remove(&feed());
+    let stored = load_positions(state).whole.remove(&feed());
     let says: BTreeSet<u64> = stored
         .iter()
         .flat_map(|stored| (1..=settled.max(500)).filter(|it| stored.position.settled.contains(*it)))

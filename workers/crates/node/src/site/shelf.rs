@@ -9,6 +9,11 @@ pub(crate) trait Shelf: Send + Sync {
     /// The log of a feed; `None` if there is no such feed here.
     fn log(&self, feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String>;
 
+    /// Feeds of which something lies here, whatever a checkpoint says of them.
+    fn held(&self) -> Vec<FeedName> {
+        Vec::new()
+    }
+
     /// How a product goes into the log; `None` if it is passed over.
     fn admit(&self, product: &ProductInfo) -> Option<(Class, Option<Hops>)> {
         Some((product.class, product.hops.clone()))

@@ -1,18 +1,22 @@
 //! What a site keeps between starts: where the state of each hub lies, and where the site stands in each feed.
+mod checks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
 use downburst_log::FeedLog;
 use downburst_log::disk::{self as layer, Checked};
-use downburst_model::{FeedName, Sequence, WallMicros};
+use downburst_model::{FeedName, Origin, Sequence, WallMicros};
 use downburst_session::FeedPosition;
 use minicbor::{Decode, Encode};
 use serde::Deserialize;
+
+pub(crate) use checks::checkpoints;
+pub(super) use checks::of_site as small_files;
 
 use super::HubChoice;
 use crate::disk;
@@ -26,6 +30,14 @@ pub(crate) struct HubPlace {
     pub(crate) state: PathBuf,
     /// Large products on their way.
     pub(crate) spool: PathBuf,
+}
+
+impl HubPlace {
+    /// The host that the hub is called by, as an LDM appends it to the origins of products; `None` if it is no name of a host.
+    pub(super) fn host(&self) -> Option<Origin> {
+        let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host);
+        Origin::parse(host.trim_matches(['[', ']'])).ok()
+    }
 }
 
 /// What an identity says of where its hub was reached last.
@@ -68,16 +80,27 @@ pub(super) fn places(directory: &Path, hubs: &[HubChoice]) -> Vec<HubPlace> {
     hubs.iter().enumerate().map(place).collect()
 }
 
-/// Reads all checkpoints; a damaged one costs a catch-up and is said.
-pub(super) fn load_positions(state: &Path) -> BTreeMap<FeedName, StoredPosition> {
-    let mut positions = BTreeMap::new();
+/// Checkpoints of a hub.
+#[derive(Default)]
+pub(super) struct Positions {
+    pub(super) whole: BTreeMap<FeedName, StoredPosition>,
+    /// Feeds whose checkpoint can't be read.
+    pub(super) damaged: BTreeSet<FeedName>,
+}
+
+/// Reads all checkpoints; a damaged one is said, and its feed goes by the site's log.
+pub(super) fn load_positions(state: &Path) -> Positions {
+    let mut positions = Positions::default();
     for entry in fs::read_dir(state.join("positions")).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_none_or(|extension| extension != "cbor") {
             continue;
         }
         match layer::read_checked::<StoredPosition>(&path, MAGIC) {
-            Ok(Checked::Whole(stored)) => drop(positions.insert(stored.position.feed.clone(), stored)),
+            Ok(Checked::Whole(stored)) => {
+                positions.whole.insert(stored.position.feed.clone(), stored);
+                continue;
+            }
             Ok(_) => {
                 tracing::error!(path = %path.display(), "a checkpoint is damaged or of another release; its feed catches up from the log")
             }
@@ -85,65 +108,104 @@ pub(super) fn load_positions(state: &Path) -> BTreeMap<FeedName, StoredPosition>
                 tracing::error!(path = %path.display(), %error, "a checkpoint can't be read; its feed catches up from the log")
             }
         }
+        let name = path.file_stem().and_then(|stem| crate::file_names::decode(stem.to_str()?));
+        positions.damaged.extend(name.and_then(|name| FeedName::parse(&name).ok()));
     }
     positions
 }
 
 /// A thread that keeps checkpoints. Each one is on the disk after all that it says is stored: nothing waits for that.
 ///
-/// The first one of a feed does not wait: without any, a start takes the feed for a new one and leaves out what came before.
+/// The first one of a feed does not wait: without any, a start takes the feed for a new one and leaves out what came before. While the
+/// disk stands still one checkpoint of each feed waits, the last: a site has so many feeds as its hub allows it, however long that takes.
 pub(super) struct Keeper {
     state: PathBuf,
     begun: BTreeSet<FeedName>,
-    sender: Option<Sender<Checkpoint>>,
+    waiting: Arc<Waiting>,
     thread: Option<JoinHandle<()>>,
 }
 
 type Checkpoint = (StoredPosition, Option<Arc<FeedLog>>);
 
+/// The last checkpoint of each feed that is not on the disk yet.
+#[derive(Default)]
+struct Waiting {
+    checkpoints: Mutex<Checkpoints>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Checkpoints {
+    last: BTreeMap<FeedName, Checkpoint>,
+    over: bool,
+}
+
 impl Keeper {
     /// Keeps checkpoints in this state directory.
     pub(super) fn start(state: &Path) -> Result<Self, String> {
-        let (sender, receiver) = unbounded();
-        let state = state.to_owned();
-        let begun = load_positions(&state).into_keys().collect();
-        let place = state.clone();
+        let begun = load_positions(state).whole.into_keys().collect();
+        let waiting = Arc::new(Waiting::default());
+        let (place, theirs) = (state.to_owned(), Arc::clone(&waiting));
         let thread = std::thread::Builder::new()
             .name("checkpoints".to_owned())
-            .spawn(move || keep(&place, &receiver))
+            .spawn(move || theirs.keep_all(&place))
             .map_err(|error| format!("no thread to keep checkpoints: {error}"))?;
-        Ok(Self { state, begun, sender: Some(sender), thread: Some(thread) })
+        Ok(Self { state: state.to_owned(), begun, waiting, thread: Some(thread) })
     }
 
     /// Keeps a checkpoint of what the log holds; of several of a feed that wait, the last.
     pub(super) fn keep(&mut self, stored: StoredPosition, log: Option<Arc<FeedLog>>) {
         if self.begun.insert(stored.position.feed.clone()) {
             complain(keep_one(&self.state, &stored, log.as_deref()));
-        } else if let Some(sender) = &self.sender {
-            // The thread lives as long as this.
-            let _ = sender.send((stored, log));
+        } else {
+            self.waiting.put((stored, log));
         }
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.sender = None;
+        self.waiting.end();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn keep(state: &Path, checkpoints: &Receiver<Checkpoint>) {
-    while let Ok(first) = checkpoints.recv() {
-        let until = Instant::now() + KEEP_INTERVAL;
-        let waiting = std::iter::from_fn(|| checkpoints.recv_deadline(until).ok());
-        let last: BTreeMap<FeedName, Checkpoint> =
-            std::iter::once(first).chain(waiting).map(|it| (it.0.position.feed.clone(), it)).collect();
-        for (stored, log) in last.values() {
-            complain(keep_one(state, stored, log.as_deref()));
+impl Waiting {
+    fn put(&self, checkpoint: Checkpoint) {
+        let feed = checkpoint.0.position.feed.clone();
+        self.checkpoints().last.insert(feed, checkpoint);
+        self.changed.notify_all();
+    }
+
+    /// What waits is still kept.
+    fn end(&self) {
+        self.checkpoints().over = true;
+        self.changed.notify_all();
+    }
+
+    fn keep_all(&self, state: &Path) {
+        while let Some(last) = self.take() {
+            for (stored, log) in last.values() {
+                complain(keep_one(state, stored, log.as_deref()));
+            }
         }
+    }
+
+    /// What waits, an interval after the first of it came; `None` once it is over and nothing waits.
+    fn take(&self) -> Option<BTreeMap<FeedName, Checkpoint>> {
+        let held = self.checkpoints();
+        let held = self.changed.wait_while(held, |held| held.last.is_empty() && !held.over);
+        let held = held.unwrap_or_else(PoisonError::into_inner);
+        let held = self.changed.wait_timeout_while(held, KEEP_INTERVAL, |held| !held.over);
+        let mut held = held.unwrap_or_else(PoisonError::into_inner).0;
+        let last = std::mem::take(&mut held.last);
+        (!last.is_empty()).then_some(last)
+    }
+
+    fn checkpoints(&self) -> MutexGuard<'_, Checkpoints> {
+        self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -211,8 +273,61 @@ mod tests {
         let stored = StoredPosition { position, log_head: Sequence(0), guarded: false, complete: None };
         let mut keeper = Keeper::start(dir.path()).unwrap();
         keeper.keep(stored.clone(), None);
-        let read = load_positions(dir.path()).into_values().next().map(|it| it.position);
+        let read = load_positions(dir.path()).whole.into_values().next().map(|it| it.position);
         assert_eq!(read, Some(stored.position));
+    }
+
+    #[test]
+    fn while_the_disk_stands_still_the_last_checkpoint_of_each_feed_waits_and_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let stored = |feed: &str, to| StoredPosition {
+            position: FeedPosition {
+                feed: FeedName::parse(feed).unwrap(),
+                epoch: downburst_model::Epoch(7),
+                settled: [(0, to)].into_iter().collect(),
+                newest_stored: WallMicros(3),
+            },
+            log_head: Sequence(to),
+            guarded: false,
+            complete: None,
+        };
+        let waiting = Arc::new(Waiting::default());
+        for to in 1..=10_000 {
+            for feed in ["NGRID", "HDS"] {
+                waiting.put((stored(feed, to), None));
+            }
+        }
+        assert_eq!(waiting.checkpoints().last.len(), 2, "one for each feed, however many there were");
+        waiting.end();
+        waiting.keep_all(dir.path());
+        let kept: Vec<_> = load_positions(dir.path()).whole.into_values().map(|it| it.log_head).collect();
+        assert_eq!(kept, [Sequence(10_000), Sequence(10_000)]);
+    }
+
+    #[test]
+    fn what_waits_when_the_site_ends_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let position = |to| FeedPosition {
+            feed: FeedName::parse("NGRID").unwrap(),
+            epoch: downburst_model::Epoch(7),
+            settled: [(0, to)].into_iter().collect(),
+            newest_stored: WallMicros(3),
+        };
+        let mut keeper = Keeper::start(dir.path()).unwrap();
+        for to in 1..=3 {
+            let stored = StoredPosition {
+                position: position(to),
+                log_head: Sequence(to),
+                guarded: false,
+                complete: None,
+            };
+            keeper.keep(stored, None);
+        }
+        drop(keeper);
+        assert_eq!(
+            load_positions(dir.path()).whole.into_values().next().map(|it| it.position),
+            Some(position(3))
+        );
     }
 
     #[test]
@@ -227,10 +342,10 @@ mod tests {
         let complete = Some(WallMicros(2));
         let stored = StoredPosition { position, log_head: Sequence(4), guarded: false, complete };
         save_position(dir.path(), &stored).unwrap();
-        let read = load_positions(dir.path()).into_values().next().unwrap();
+        let read = load_positions(dir.path()).whole.into_values().next().unwrap();
         assert_eq!((read.position, read.complete), (stored.position.clone(), complete));
         save_position(dir.path(), &StoredPosition { complete: None, ..stored }).unwrap();
-        assert_eq!(load_positions(dir.path()).into_values().next().unwrap().complete, None);
+        assert_eq!(load_positions(dir.path()).whole.into_values().next().unwrap().complete, None);
         let path = dir.path().join("positions/IDS%7CDDPLUS.cbor");
         let good = fs::read(&path).unwrap();
         // What tells the release apart is no content.
@@ -238,7 +353,8 @@ mod tests {
             let mut bad = good.clone();
             bad[at] ^= 1;
             fs::write(&path, bad).unwrap();
-            assert!(load_positions(dir.path()).is_empty(), "byte {at}");
+            let read = load_positions(dir.path());
+            assert!(read.whole.is_empty() && read.damaged.len() == 1, "byte {at}");
         }
     }
 }

@@ -9,7 +9,7 @@ use downburst_log::{
     Appended, DuplicateRule, FeedLog, LogError, LogOptions, NewProduct, ProductLog as _, Retention,
     SourceStamp,
 };
-use downburst_model::{FeedName, Lane, ProductInfo, Sequence, WallMicros};
+use downburst_model::{FeedName, Lane, Origin, ProductInfo, Sequence, WallMicros};
 use downburst_session::{Duplicates, StoreResult, Train};
 use tokio::sync::mpsc;
 
@@ -30,6 +30,7 @@ pub(crate) struct Logs {
 }
 
 /// Something for the thread.
+#[expect(clippy::large_enum_variant, reason = "a batch holds few, and lives until it is stored")]
 pub(super) enum Complete {
     Product { info: ProductInfo, brought: Brought, assembly: Box<Assembly> },
     Train { train: Arc<Train>, last_byte: WallMicros },
@@ -106,7 +107,11 @@ impl Logs {
         let directory = self.directory.join(crate::file_names::encode(feed.as_str()));
         let (log, recovery) = FeedLog::open(&directory, feed.clone(), options, random)?;
         if let Some(sentence) = crate::recovery::sentence(&recovery) {
-            tracing::warn!(feed = feed.as_str(), "{sentence}");
+            if crate::recovery::is_whole(&recovery) {
+                tracing::info!(feed = feed.as_str(), "{sentence}");
+            } else {
+                tracing::warn!(feed = feed.as_str(), "{sentence}");
+            }
         }
         let bell = Arc::clone(&self.bell);
         log.on_append(Box::new(move |_| bell.ring()));
@@ -133,6 +138,16 @@ impl Logs {
 impl Shelf for Logs {
     fn log(&self, feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String> {
         self.of(feed).map(Some).map_err(|error| error.to_string())
+    }
+
+    /// A site of several hubs can't tell by which of them a feed came: there the stamps of the others say where to go on.
+    fn held(&self) -> Vec<FeedName> {
+        if self.rule != DuplicateRule::None {
+            return Vec::new();
+        }
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| FeedName::parse(&crate::file_names::decode(&name)?).ok()).collect()
     }
 
     fn guard(&self, feed: &FeedName) {
@@ -163,8 +178,7 @@ impl Shelf for Logs {
 /// Starts the thread; products in, results out, in order. They travel in the batches they came in: a wake-up per product would
 /// cost more than its storage.
 pub(super) fn start(
-    shelf: Arc<dyn Shelf>,
-    clock: Clock,
+    place: Place,
     results: mpsc::UnboundedSender<Vec<Stored>>,
 ) -> Result<(crossbeam_channel::Sender<Vec<Complete>>, std::thread::JoinHandle<()>), String> {
     let (sender, receiver) = crossbeam_channel::unbounded::<Vec<Complete>>();
@@ -172,8 +186,7 @@ pub(super) fn start(
         .name("store".to_owned())
         .spawn(move || {
             for batch in receiver {
-                let mut storing =
-                    Storing { shelf: shelf.as_ref(), clock, stored: Vec::new(), group: Vec::new() };
+                let mut storing = Storing { place: &place, stored: Vec::new(), group: Vec::new() };
                 batch.into_iter().for_each(|complete| storing.take(complete));
                 storing.append_group();
                 if results.send(storing.stored).is_err() {
@@ -185,10 +198,17 @@ pub(super) fn start(
     Ok((sender, thread))
 }
 
+/// Where a connection's products are kept.
+pub(super) struct Place {
+    pub(super) shelf: Arc<dyn Shelf>,
+    pub(super) clock: Clock,
+    /// The host that the hub was called by; kept with each product, because a site of several hubs has one log.
+    pub(super) via: Option<Origin>,
+}
+
 /// A batch on its way into the logs.
 struct Storing<'a> {
-    shelf: &'a dyn Shelf,
-    clock: Clock,
+    place: &'a Place,
     stored: Vec<Stored>,
     /// Products of one feed that are appended together.
     group: Vec<(ProductInfo, Brought, Bytes)>,
@@ -203,7 +223,7 @@ impl Storing<'_> {
             }
             Complete::Train { train, last_byte } => {
                 self.append_group();
-                let (results, log_sequence) = store_train(self.shelf, self.clock, &train, last_byte);
+                let (results, log_sequence) = store_train(self.place, &train, last_byte);
                 self.put(StoredWhat::Train(train, results), log_sequence);
             }
         }
@@ -217,7 +237,7 @@ impl Storing<'_> {
         }
         let (result, log_sequence) = match contents {
             Ok(Contents::AtHand(bytes)) => return self.group.push((info, brought, bytes)),
-            Ok(Contents::File(file)) => store_file(self.shelf, self.clock, &info, brought, file),
+            Ok(Contents::File(file)) => store_file(self.place, &info, brought, file),
             Err(sentence) => (StoreResult::Failed(sentence), None),
         };
         self.put(StoredWhat::Product(info, result), log_sequence);
@@ -230,79 +250,73 @@ impl Storing<'_> {
         let (infos, products): (Vec<ProductInfo>, Vec<_>) = group
             .into_iter()
             .map(|(info, brought, bytes)| {
-                let product = new_product(self.shelf, info.clone(), brought).map(|product| (product, bytes));
+                let product = new_product(self.place, info.clone(), brought).map(|product| (product, bytes));
                 (info, product)
             })
             .unzip();
-        let results = append_admitted(self.shelf, self.clock, &feed, products);
+        let results = append_admitted(self.place, &feed, products);
         for (info, (result, log_sequence)) in infos.into_iter().zip(results) {
             self.put(StoredWhat::Product(info, result), log_sequence);
         }
     }
 
     fn put(&mut self, what: StoredWhat, log_sequence: Option<Sequence>) {
-        self.stored.push(Stored { what, at: self.clock.wall(), log_sequence });
+        self.stored.push(Stored { what, at: self.place.clock.wall(), log_sequence });
     }
 }
 
 fn store_file(
-    shelf: &dyn Shelf,
-    clock: Clock,
+    place: &Place,
     info: &ProductInfo,
     brought: Brought,
     file: &mut File,
 ) -> (StoreResult, Option<Sequence>) {
-    let Some(product) = new_product(shelf, info.clone(), brought) else { return (StoreResult::Held, None) };
-    let appended = log_of(shelf, &info.key.feed)
-        .and_then(|log| log.append(product, file, &|| clock.wall()).map_err(failure));
-    result(shelf, appended)
+    let Some(product) = new_product(place, info.clone(), brought) else { return (StoreResult::Held, None) };
+    let appended = log_of(place, &info.key.feed)
+        .and_then(|log| log.append(product, file, &|| place.clock.wall()).map_err(failure));
+    result(place, appended)
 }
 
 /// Appends all products of a train at once.
-fn store_train(
-    shelf: &dyn Shelf,
-    clock: Clock,
-    train: &Train,
-    last_byte: WallMicros,
-) -> (Vec<StoreResult>, Option<Sequence>) {
+fn store_train(place: &Place, train: &Train, last_byte: WallMicros) -> (Vec<StoreResult>, Option<Sequence>) {
     let brought = Brought { last_byte, lane: train.lane, resend: None };
     let products = train.cars.iter().map(|car| {
-        let product = new_product(shelf, train.info(car), brought)?;
+        let product = new_product(place, train.info(car), brought)?;
         Some((product, car.bytes.clone()))
     });
-    let ended = append_admitted(shelf, clock, &train.feed, products.collect());
+    let ended = append_admitted(place, &train.feed, products.collect());
     let (results, sequences): (Vec<StoreResult>, Vec<Option<Sequence>>) = ended.into_iter().unzip();
     (results, sequences.into_iter().flatten().max())
 }
 
 /// Appends the products that are not passed over at once; what became of each.
 fn append_admitted(
-    shelf: &dyn Shelf,
-    clock: Clock,
+    place: &Place,
     feed: &FeedName,
     products: Vec<Option<(NewProduct, Bytes)>>,
 ) -> Vec<(StoreResult, Option<Sequence>)> {
-    let log = match log_of(shelf, feed) {
+    let log = match log_of(place, feed) {
         Ok(log) => log,
         Err(result) => return vec![(result, None); products.len()],
     };
     let admitted: Vec<bool> = products.iter().map(Option::is_some).collect();
-    let mut appended = log.append_all(products.into_iter().flatten().collect(), &|| clock.wall()).into_iter();
+    let mut appended =
+        log.append_all(products.into_iter().flatten().collect(), &|| place.clock.wall()).into_iter();
     let ended = admitted.into_iter().map(|admitted| match admitted.then(|| appended.next()).flatten() {
-        Some(appended) => result(shelf, appended.map_err(failure)),
+        Some(appended) => result(place, appended.map_err(failure)),
         None => (StoreResult::Held, None),
     });
     ended.collect()
 }
 
-fn log_of(shelf: &dyn Shelf, feed: &FeedName) -> Result<Arc<FeedLog>, StoreResult> {
-    let log = shelf.log(feed).map_err(StoreResult::Failed)?;
+fn log_of(place: &Place, feed: &FeedName) -> Result<Arc<FeedLog>, StoreResult> {
+    let log = place.shelf.log(feed).map_err(StoreResult::Failed)?;
     log.ok_or_else(|| StoreResult::Failed("the feed was removed".to_owned()))
 }
 
 /// The product as it goes into the log; `None` if it is passed over.
-fn new_product(shelf: &dyn Shelf, info: ProductInfo, brought: Brought) -> Option<NewProduct> {
-    let (class, hops) = shelf.admit(&info)?;
+fn new_product(place: &Place, info: ProductInfo, brought: Brought) -> Option<NewProduct> {
+    let (class, hops) = place.shelf.admit(&info)?;
     let Brought { last_byte, lane, resend } = brought;
     // Absent stands for the lane of nearly all.
     let lane = Some(lane).filter(|lane| *lane != Lane::Live);
@@ -312,18 +326,18 @@ fn new_product(shelf: &dyn Shelf, info: ProductInfo, brought: Brought) -> Option
         origin: info.origin,
         created: info.created,
         class,
-        source: Some(SourceStamp { lane, resend, ..live }),
+        source: Some(SourceStamp { lane, resend, via: place.via.clone(), ..live }),
         hops,
-        ldm: None,
+        ldm: info.ldm,
         expected_size: Some(info.size),
         expected_digest: Some(info.digest),
     })
 }
 
-fn result(shelf: &dyn Shelf, appended: Result<Appended, StoreResult>) -> (StoreResult, Option<Sequence>) {
+fn result(place: &Place, appended: Result<Appended, StoreResult>) -> (StoreResult, Option<Sequence>) {
     match appended {
         Ok(Appended::Stored { sequence, info }) => {
-            shelf.appended(&info);
+            place.shelf.appended(&info);
             (StoreResult::Stored, Some(sequence))
         }
         Ok(Appended::Duplicate { .. }) => (StoreResult::Held, None),

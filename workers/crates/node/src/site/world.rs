@@ -245,6 +245,7 @@ fn info(epoch: Epoch, sequence: u64, number: usize, stored: WallMicros) -> Produ
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
+        ldm: None,
     }
 }
 

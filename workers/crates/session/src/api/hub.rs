@@ -301,6 +301,8 @@ pub enum HubEvent {
     TrainSent(TrainSent),
     /// Local software at the site saw products after later ones.
     Late(Late),
+    /// Files stood at the site after their receipts had left: the receipts once more, with `action_done`.
+    Filed(Vec<Receipt>),
     /// A heartbeat came out at the site.
     HeartbeatOut(HeartbeatOut),
     /// The site made another credential: keep it beside the one in use, and say [`HubInput::KeepCredential`]. If that can't be, say

@@ -101,7 +101,7 @@ pub enum SiteInput {
         /// Site's wall clock.
         at: WallMicros,
     },
-    /// Local software has a stored product. Goes into its receipt, if that has not left yet.
+    /// Local software has a stored product. Goes into its receipt, or follows it.
     ActionDone {
         /// The product.
         key: ProductKey,

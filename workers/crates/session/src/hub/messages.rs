@@ -34,6 +34,7 @@ impl HubSession {
                 }
             }
             Message::Receipts(receipts) => self.take_receipts(receipts),
+            Message::Filed(filed) => self.event(HubEvent::Filed(filed.items)),
             Message::Want(want) => self.take_want(&want),
             Message::Taken(taken) => self.take_taken(&taken),
             Message::Marked(marked) => self.take_marked(marked),

@@ -6,7 +6,7 @@ use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Seque
 
 use crate::bounds;
 use crate::frame::{Decoder, Frame, Message, repair_frame};
-use crate::patterns::{Patterns, without_heartbeats};
+use crate::patterns::{Patterns, Trains, without_heartbeats};
 use crate::{
     Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Nodes,
     Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_CREDENTIALS,
@@ -205,10 +205,10 @@ impl HubSession {
 
     fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
         let subscriptions = if self.stand_by { Vec::new() } else { subscriptions };
-        let (handling, takes_trains) = (&self.handling, self.version >= VERSION_TRAINS);
+        let (handling, takes) = (&self.handling, crate::versions::trains(self.version));
         let heartbeats = self.heartbeats && self.version >= VERSION_HEARTBEATS;
-        let patterns =
-            Patterns::compile(&subscriptions, heartbeats, |feed| takes_trains && !handling.ages(feed));
+        let trains = |feed: &FeedName| if handling.ages(feed) { Trains::None } else { takes };
+        let patterns = Patterns::compile(&subscriptions, heartbeats, trains);
         let before = std::mem::replace(&mut self.patterns, patterns);
         let gone: Vec<FeedName> =
             self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();

@@ -23,6 +23,10 @@ struct Queued {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most are products, and a box for each would cost more than the room of the others"
+)]
 enum Load {
     Product(ProductBegin),
     Resent(Box<ResentBegin>),

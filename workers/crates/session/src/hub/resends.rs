@@ -162,6 +162,14 @@ fn whole(order: &ResendOrder) -> RangeSet {
     numbers
 }
 
+impl ResendOrder {
+    /// What of the log the order brings, for who counts products and sends none: the numbers left, and the ids that go.
+    pub fn content(&self) -> (RangeSet, impl Fn(&str) -> bool + Send + Sync + use<>) {
+        let resend = Resend::new(self.clone());
+        (resend.unread.clone(), move |id: &str| resend.wants(id))
+    }
+}
+
 impl HubSession {
     /// What is left of each resend that is under way, by number: where the next session with the site goes on.
     pub fn resends_left(&self) -> BTreeMap<u64, ResendLeft> {

@@ -23,6 +23,8 @@ pub(crate) struct Serve {
     head: u64,
     /// The head when the session began to serve the feed: what lies up to here is backfill.
     began_at: u64,
+    /// The site was told that the feed begins behind this.
+    began_after: u64,
     live: RangeSet,
     late: RangeSet,
     queued: RangeSet,
@@ -107,6 +109,7 @@ impl Serve {
             feed,
             head: head.0,
             began_at: head.0,
+            began_after: after,
             live: RangeSet::new(),
             late: RangeSet::new(),
             queued: RangeSet::new(),
@@ -195,6 +198,13 @@ impl Serve {
         for set in [&mut self.live, &mut self.late, &mut self.wanted] {
             set.remove(first, last);
         }
+    }
+
+    /// What the site has no need of any more: what it settled, and what lies before the beginning that it was told.
+    pub(crate) fn settled(&self) -> RangeSet {
+        let mut settled = self.settled.clone();
+        settled.insert(0, self.began_after);
+        settled
     }
 
     /// Where one number stands.

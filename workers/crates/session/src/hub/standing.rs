@@ -1,5 +1,5 @@
 //! What a person asks a session: where is this product, and what lies before it?
-use downburst_model::{FeedName, ProductKey};
+use downburst_model::{Epoch, FeedName, ProductKey, RangeSet};
 
 use super::HubSession;
 use super::feeds::Feed;
@@ -11,6 +11,22 @@ impl HubSession {
         match self.feeds.get(&key.feed) {
             Some(Feed::Serving(serve)) if serve.epoch == key.epoch => serve.standing(key.sequence.0),
             _ => Standing::NotServed,
+        }
+    }
+
+    /// What the site has settled of each feed that is served, as far as the hub knows: what lies before the feed's beginning counts.
+    pub fn settled(&self) -> impl Iterator<Item = (&FeedName, Epoch, RangeSet)> {
+        self.feeds.iter().filter_map(|(name, feed)| match feed {
+            Feed::Serving(serve) => Some((name, serve.epoch, serve.settled())),
+            Feed::Searching { .. } => None,
+        })
+    }
+
+    /// The same of one feed.
+    pub fn settled_of(&self, feed: &FeedName) -> Option<(Epoch, RangeSet)> {
+        match self.feeds.get(feed)? {
+            Feed::Serving(serve) => Some((serve.epoch, serve.settled())),
+            Feed::Searching { .. } => None,
         }
     }
 

@@ -40,6 +40,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
+        ldm: None,
     };
     Entry { info, bytes: Some(Bytes::from_static(&[7; SIZE])) }
 }

@@ -8,7 +8,7 @@ use crate::frame::packed_receipts;
 use crate::train::Around;
 use crate::{
     Entry, LegJoin, LegJoined, LegLeft, Outcome, Proof, Receipt, Receipts, Stretch, Train, TrainSent,
-    VERSION_TRAINS, Want,
+    VERSION_LDM_STAMPS, VERSION_NODES, VERSION_TRAINS, Want,
 };
 
 const EPOCH: Epoch = Epoch(7);
@@ -32,6 +32,7 @@ fn entry(sequence: u64, id: &str) -> Entry {
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
+        ldm: None,
     };
     Entry { info, bytes: Some(Bytes::from_static(b"abc")) }
 }
@@ -248,4 +249,29 @@ fn packed_receipts_are_noted_and_told() {
         former.events.iter().any(|event| matches!(event, HubEvent::Violation(_))),
         "version 1 has no such frame"
     );
+}
+
+#[test]
+fn what_ldm_said_travels_in_trains_from_version_6_on_and_no_earlier_site_sees_it() {
+    let stamp = LdmStamp { signature: [3; 16], sequence: 4_711, feed_type: 8, ident: None };
+    for (version, wanted) in
+        [(VERSION_LDM_STAMPS, Some(stamp.clone())), (VERSION_NODES, None), (VERSION_TRAINS, None)]
+    {
+        let mut bench = Bench::serving(vec![version], &[(0, 0)], 2);
+        bench.run(1 << 20);
+        let (_, _, filter) = bench.reads.pop().expect("a read is out");
+        let entries = [1, 2].map(|number| {
+            let plain = entry(number, "x");
+            Entry { info: ProductInfo { ldm: Some(stamp.clone()), ..plain.info }, ..plain }
+        });
+        let stretch = Stretch::new((feed(), EPOCH), (Sequence(0), Sequence(2)), entries, filter);
+        bench.hub.handle(now(), HubInput::Stretch(Arc::new(stretch)));
+        let frames = bench.run(1 << 20);
+        let train = frames.iter().find_map(|frame| match frame {
+            Frame::Train(train, _) => Some(train),
+            _ => None,
+        });
+        let told: Vec<_> = train.expect("both ride").cars.iter().map(|car| car.ldm.clone()).collect();
+        assert_eq!(told, [wanted.clone(), wanted], "version {version}");
+    }
 }

@@ -59,7 +59,7 @@ pub struct Receipt {
     /// True if the bytes came by repair in part.
     #[n(11)]
     pub repaired: bool,
-    /// Site's clock: local software has it (a file stands). `None` if that was not over when the receipt left.
+    /// Site's clock: local software has it (a file stands). `None` if that was not over when the receipt left: [`Filed`] follows.
     #[n(12)]
     pub action_done: Option<WallMicros>,
 }
@@ -90,6 +90,22 @@ impl Receipt {
             action_done: None,
         }
     }
+
+    /// Only that the file of a stored product stands: the site's receipt of it left in an earlier run.
+    pub fn of_file(key: ProductKey, at: WallMicros) -> Self {
+        let never = WallMicros(0);
+        let stored = Self::undescribed(key, Outcome::Stored, never);
+        Self { action_done: Some(at), ..stored }
+    }
+}
+
+/// Site to hub: files that stood only after their receipts had left. The receipts once more, now with `action_done`; one whose receipt
+/// this run of the site did not make has nothing else but its key. A hub of an earlier release skips it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Filed {
+    /// What stands since the last batch.
+    #[n(0)]
+    pub items: Vec<Receipt>,
 }
 
 /// Site to hub: a heartbeat came out where products reach consumers, behind everything that came before it.

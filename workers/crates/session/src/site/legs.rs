@@ -5,6 +5,7 @@ use downburst_vcmtp::{ReceiverInput, ReceiverOutput, Request};
 use super::assembly::Source;
 use super::leg::Leg;
 use super::{Link, SiteSession};
+use crate::bounds;
 use crate::{
     Forged, KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput,
     VERSION_TRAINS,
@@ -190,6 +191,11 @@ impl SiteSession {
         };
         let number = info.key.sequence.0;
         if info.key.feed != leg.join.feed || info.key.epoch != leg.join.epoch || previous >= number {
+            return;
+        }
+        // Whoever has the leg's key may have made it, so it ends no session: the number stays a hole, and the hub is asked.
+        if bounds::check_product(&info).is_err() {
+            leg.gave_up_at = Some(now.monotonic);
             return;
         }
         // Above the limit the number stays a hole of the leg, and is asked once there is room.

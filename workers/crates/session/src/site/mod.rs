@@ -4,10 +4,11 @@ use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductKey, RangeSet, WallMicros};
 use downburst_vcmtp::ReceiverInput;
 
+use crate::bounds;
 use crate::frame::{Decoder, Frame, Message, packed_receipts};
-use crate::patterns::Patterns;
+use crate::patterns::{Patterns, Trains};
 use crate::{
-    FeedPosition, HeartbeatOut, Hello, LIVENESS_LIMIT, Proof, Receipt, Receipts, SiteEvent, SiteInput,
+    FeedPosition, Filed, HeartbeatOut, Hello, LIVENESS_LIMIT, Proof, Receipt, Receipts, SiteEvent, SiteInput,
     SiteOutput, SiteState, StreamId, Subscriptions, VERSION, VERSION_CREDENTIALS, VERSION_HEARTBEATS,
     VERSION_TRAINS, VERSIONS, Want, Welcome, packed,
 };
@@ -194,7 +195,7 @@ impl SiteSession {
     fn subscribed(&mut self, now: Now, subscriptions: Subscriptions) {
         let Subscriptions { mut items, heads } = subscriptions;
         items.retain(|item| self.is_for(&item.feed));
-        self.patterns = Patterns::compile(&items, self.version >= VERSION_HEARTBEATS, |_| false);
+        self.patterns = Patterns::compile(&items, self.version >= VERSION_HEARTBEATS, |_| Trains::None);
         let patterns = self.patterns.clone();
         self.end_legs(now, |feed| !patterns.has(feed), "the feed is not subscribed");
         for (feed, track) in &mut self.tracks {
@@ -224,7 +225,10 @@ impl SiteSession {
         self.decoder.push(bytes);
         while self.link != Link::Down {
             match self.decoder.next() {
-                Ok(Some(frame)) => self.take_frame(now, frame),
+                Ok(Some(frame)) => match bounds::check_frame(&frame) {
+                    Ok(()) => self.take_frame(now, frame),
+                    Err(sentence) => self.violation(now, sentence),
+                },
                 Ok(None) => return,
                 Err(error) => self.violation(now, error.to_string()),
             }
@@ -296,6 +300,9 @@ impl SiteSession {
                 } else {
                     self.send(receipts);
                 }
+            }
+            while let Some(items) = self.receipts.filed_due(now) {
+                self.send(Filed { items });
             }
         }
     }
@@ -370,6 +377,12 @@ impl SiteSession {
         }
     }
 
+    /// A file can be quicker than the word that its product is stored; what is settled has, or had, its receipt.
+    fn action_done(&mut self, now: Now, key: ProductKey, at: WallMicros) {
+        let is_settled = self.tracks.get(&key.feed).is_some_and(|track| track.has_settled(&key));
+        self.receipts.action_done(now, key, at, is_settled);
+    }
+
     /// One that finds no connection is not told: the next one is.
     fn heartbeat_out(&mut self, key: ProductKey, at: WallMicros) {
         if self.link == Link::Up && self.version >= VERSION_HEARTBEATS {
@@ -440,7 +453,7 @@ impl Machine for SiteSession {
             SiteInput::TrainSettled { train, results, at } => self.settle_train(now, &train, results, at),
             SiteInput::Late(feed) => self.was_late(feed),
             SiteInput::HeartbeatOut { key, at } => self.heartbeat_out(key, at),
-            SiteInput::ActionDone { key, at } => self.receipts.action_done(&key, at),
+            SiteInput::ActionDone { key, at } => self.action_done(now, key, at),
             SiteInput::Acts { feed, failed } => {
                 if let Some(track) = self.tracks.get_mut(&feed) {
                     track.acts(now, failed);

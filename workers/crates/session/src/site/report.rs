@@ -2,17 +2,24 @@ use std::collections::{BTreeMap, VecDeque};
 
 use downburst_model::{Micros, Now, ProductKey, WallMicros};
 
-use crate::Receipt;
+use crate::{Outcome, Receipt};
 
 /// Receipts on their way to the hub, in batches. Those that found no connection wait for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     receipts: VecDeque<Receipt>,
     /// Actions that were over before the receipt was made: a file can be faster than the word of its product's storage.
-    early: BTreeMap<ProductKey, WallMicros>,
+    early: Recent<WallMicros>,
+    /// Stored products whose receipts left before their files stood.
+    unfiled: Recent<Receipt>,
+    /// The same, whose files stand now.
+    filed: VecDeque<Receipt>,
+    /// Files are written here; a site without any keeps nothing for them.
+    has_files: bool,
     /// The hub is told of a comparison of the clocks even where no product moves.
     clock_news: bool,
     flush_at: Option<Micros>,
+    filed_at: Option<Micros>,
 }
 
 impl Batch {
@@ -27,16 +34,24 @@ impl Batch {
         self.flush_at.get_or_insert(now.monotonic.plus(FLUSH_AFTER));
     }
 
-    /// Notes when local software had a product, if its receipt is still here.
-    pub(crate) fn action_done(&mut self, key: &ProductKey, at: WallMicros) {
-        match self.receipts.iter_mut().rev().find(|receipt| receipt.key == *key) {
-            Some(receipt) => receipt.action_done = Some(at),
-            None => {
-                self.early.insert(key.clone(), at);
-                if self.early.len() > KEPT_EARLY {
-                    self.early.pop_first();
+    /// Notes when local software had a product: in its receipt, or behind it if that has left. A product that is not settled has its
+    /// receipt still to come.
+    pub(crate) fn action_done(&mut self, now: Now, key: ProductKey, at: WallMicros, is_settled: bool) {
+        self.has_files = true;
+        if let Some(receipt) = self.receipts.iter_mut().rev().find(|receipt| receipt.key == key) {
+            receipt.action_done = Some(at);
+            return;
+        }
+        let left = self.unfiled.remove(&key).map(|receipt| Receipt { action_done: Some(at), ..receipt });
+        match left.or_else(|| is_settled.then(|| Receipt::of_file(key.clone(), at))) {
+            Some(receipt) => {
+                self.filed.push_back(receipt);
+                if self.filed.len() > KEPT_RECEIPTS {
+                    self.filed.pop_front();
                 }
+                self.filed_at.get_or_insert(now.monotonic.plus(FLUSH_AFTER));
             }
+            None => self.early.insert(key, at),
         }
     }
 
@@ -72,19 +87,68 @@ impl Batch {
         }
         let count = self.receipts.len().min(most);
         let batch: Vec<Receipt> = self.receipts.drain(..count).collect();
+        let awaits_file = |it: &&Receipt| it.outcome == Outcome::Stored && it.action_done.is_none();
+        for receipt in batch.iter().filter(awaits_file).filter(|_| self.has_files) {
+            self.unfiled.insert(receipt.key.clone(), receipt.clone());
+        }
         self.flush_at = (!self.receipts.is_empty()).then_some(now.monotonic);
         let clock_news = std::mem::take(&mut self.clock_news);
         (clock_news || !batch.is_empty()).then_some(batch)
     }
 
+    /// The files that stood after their receipts had left, when they are due.
+    pub(crate) fn filed_due(&mut self, now: Now) -> Option<Vec<Receipt>> {
+        self.filed_at.filter(|at| *at <= now.monotonic)?;
+        let count = self.filed.len().min(PLAIN_RECEIPTS);
+        let batch: Vec<Receipt> = self.filed.drain(..count).collect();
+        if self.filed.is_empty() {
+            self.filed_at = None;
+        }
+        (!batch.is_empty()).then_some(batch)
+    }
+
     pub(crate) fn deadline(&self) -> Option<Micros> {
-        self.flush_at
+        self.flush_at.into_iter().chain(self.filed_at).min()
+    }
+}
+
+/// Something of each of the newest [`KEPT_RECEIPTS`] products.
+#[derive(Debug)]
+struct Recent<T> {
+    of: BTreeMap<ProductKey, T>,
+    /// In the order in which they came, with some that were removed since.
+    order: VecDeque<ProductKey>,
+}
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self { of: BTreeMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T> Recent<T> {
+    fn insert(&mut self, key: ProductKey, value: T) {
+        self.of.insert(key.clone(), value);
+        self.order.push_back(key);
+        while self.of.len() > KEPT_RECEIPTS {
+            let Some(oldest) = self.order.pop_front() else { return };
+            self.of.remove(&oldest);
+        }
+        if self.order.len() > 2 * KEPT_RECEIPTS {
+            self.order.retain(|key| self.of.contains_key(key));
+        }
+    }
+
+    fn remove(&mut self, key: &ProductKey) -> Option<T> {
+        let removed = self.of.remove(key);
+        if self.of.is_empty() {
+            self.order.clear();
+        }
+        removed
     }
 }
 
 const FLUSH_AFTER: Micros = Micros::from_millis(50);
-/// Receipts that left without their action are the older ones here.
-const KEPT_EARLY: usize = 1_024;
 
 /// How many receipts make a batch of version 1.
 pub(crate) const PLAIN_RECEIPTS: usize = 256;
@@ -112,14 +176,52 @@ mod tests {
     #[test]
     fn an_action_finds_its_receipt_before_and_after() {
         let mut batch = Batch::default();
-        batch.action_done(&receipt(1).key, WallMicros(7));
+        batch.action_done(at(0), receipt(1).key, WallMicros(7), false);
         batch.push(at(0), receipt(1));
         batch.push(at(0), receipt(2));
         batch.push(at(0), receipt(3));
-        batch.action_done(&receipt(2).key, WallMicros(8));
+        batch.action_done(at(0), receipt(2).key, WallMicros(8), true);
         let sent = batch.due(at(60), PLAIN_RECEIPTS).unwrap();
         let actions: Vec<_> = sent.iter().map(|receipt| receipt.action_done).collect();
         assert_eq!(actions, [Some(WallMicros(7)), Some(WallMicros(8)), None]);
+    }
+
+    #[test]
+    fn a_file_that_stands_after_its_receipt_left_follows_it_once() {
+        let mut batch = Batch::default();
+        batch.action_done(at(0), receipt(1).key, WallMicros(7), false);
+        batch.push(at(0), receipt(1));
+        batch.push(at(0), receipt(2));
+        batch.due(at(60), PLAIN_RECEIPTS).unwrap();
+        assert_eq!(batch.filed_due(at(60_000)), None, "nothing is said of a file before it stands");
+        batch.action_done(at(60_000), receipt(2).key, WallMicros(8), true);
+        assert_eq!(batch.deadline(), Some(Micros::from_millis(60_050)));
+        let late = Receipt { action_done: Some(WallMicros(8)), ..receipt(2) };
+        assert_eq!(batch.filed_due(at(60_050)), Some(vec![late]));
+        assert_eq!((batch.filed_due(at(70_000)), batch.deadline()), (None, None));
+    }
+
+    #[test]
+    fn a_file_whose_receipt_left_in_an_earlier_run_is_told_by_its_key() {
+        let mut batch = Batch::default();
+        batch.action_done(at(0), receipt(1).key, WallMicros(7), true);
+        assert_eq!(batch.filed_due(at(60)), Some(vec![Receipt::of_file(receipt(1).key, WallMicros(7))]));
+    }
+
+    #[test]
+    fn late_files_of_another_feed_push_no_early_one_out() {
+        let mut batch = Batch::default();
+        let first = FeedName::parse("A").unwrap();
+        let early = ProductKey { feed: first, ..receipt(9).key };
+        for sequence in 0..3_000 {
+            batch.push(at(0), receipt(sequence));
+            batch.due(at(60), PLAIN_RECEIPTS);
+            batch.action_done(at(60), receipt(sequence).key, WallMicros(1), true);
+        }
+        batch.action_done(at(60), early.clone(), WallMicros(2), false);
+        batch.push(at(60), Receipt { key: early, ..receipt(9) });
+        let sent = batch.due(at(120), PLAIN_RECEIPTS).unwrap();
+        assert_eq!(sent.last().and_then(|receipt| receipt.action_done), Some(WallMicros(2)));
     }
 
     #[test]
@@ -133,11 +235,19 @@ mod tests {
     }
 
     #[test]
-    fn early_actions_are_bounded() {
+    fn what_waits_for_its_other_half_is_bounded() {
         let mut batch = Batch::default();
-        for sequence in 0..3_000 {
-            batch.action_done(&receipt(sequence).key, WallMicros(1));
+        let count = 3 * KEPT_RECEIPTS as u64;
+        for sequence in 0..count {
+            batch.action_done(at(0), receipt(sequence).key, WallMicros(1), false);
+            batch.push(at(0), receipt(count + sequence));
+            batch.due(at(60), 1);
+            batch.action_done(at(60), receipt(2 * count + sequence).key, WallMicros(1), true);
         }
-        assert_eq!(batch.early.len(), KEPT_EARLY);
+        assert_eq!((batch.early.of.len(), batch.unfiled.of.len()), (KEPT_RECEIPTS, KEPT_RECEIPTS));
+        assert_eq!(batch.filed.len(), KEPT_RECEIPTS);
+        assert!(
+            batch.early.order.len() <= 2 * KEPT_RECEIPTS && batch.unfiled.order.len() <= 2 * KEPT_RECEIPTS
+        );
     }
 }

@@ -6,6 +6,7 @@ use downburst_fanout::StreamId;
 use downburst_model::{Micros, Now};
 
 use super::{Link, SiteSession};
+use crate::bounds;
 use crate::frame::{Decoder, Frame, Message};
 use crate::{
     Attach, DATA_STREAMS, OpenStream, SiteEvent, SiteOutput, StreamEnded, StreamPath, Taken, Ticket,
@@ -151,7 +152,10 @@ impl SiteSession {
         // A frame may end the session, and all streams with it.
         while let Some(link) = self.streams.links.get_mut(&stream) {
             match link.decoder.next() {
-                Ok(Some(frame)) => self.take_stream_frame(now, stream, frame),
+                Ok(Some(frame)) => match bounds::check_frame(&frame) {
+                    Ok(()) => self.take_stream_frame(now, stream, frame),
+                    Err(sentence) => self.violation(now, sentence),
+                },
                 Ok(None) => return,
                 Err(error) => self.violation(now, error.to_string()),
             }

@@ -40,6 +40,7 @@ fn info(sequence: u64, id: &str, size: u64) -> ProductInfo {
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
+        ldm: None,
     }
 }
 

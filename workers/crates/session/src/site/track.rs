@@ -429,6 +429,11 @@ impl Track {
         }
     }
 
+    /// Whether a product of this life of the log is over, as far as the site is concerned.
+    pub(super) fn has_settled(&self, key: &ProductKey) -> bool {
+        key.epoch == self.epoch && self.settled.contains(key.sequence.0)
+    }
+
     fn is_over(&self, number: u64) -> bool {
         self.settled.contains(number) || self.waiting.numbers().contains(number)
     }

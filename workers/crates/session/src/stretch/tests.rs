@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Subscription;
-use crate::patterns::Patterns;
+use crate::patterns::{Patterns, Trains};
 use crate::train::{Head, decode};
 
 const EPOCH: Epoch = Epoch(3);
@@ -14,7 +14,11 @@ fn feed() -> FeedName {
 
 fn filter(pattern: &str, trains: bool) -> Arc<Filter> {
     let wish = Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None };
-    Arc::clone(Patterns::compile(&[wish], false, |_| trains).filter(&feed()).unwrap())
+    Arc::clone(
+        Patterns::compile(&[wish], false, |_| if trains { Trains::Plain } else { Trains::None })
+            .filter(&feed())
+            .unwrap(),
+    )
 }
 
 fn entry(sequence: u64, id: &str, bytes: Option<usize>, class: Class) -> Entry {
@@ -28,6 +32,7 @@ fn entry(sequence: u64, id: &str, bytes: Option<usize>, class: Class) -> Entry {
         digest: Digest([7; 32]),
         class,
         hops: None,
+        ldm: None,
     };
     Entry { info, bytes: bytes.map(|size| Bytes::from(vec![sequence as u8; size])) }
 }
@@ -86,6 +91,25 @@ fn a_run_fits_one_slice() {
     assert!(sizes.iter().all(|size| *size <= TRAIN_BYTES), "{sizes:?}");
     assert!(sizes.len() <= 12, "{sizes:?}");
     assert!(stretch.memory_bytes() >= 300 * 2_000);
+}
+
+#[test]
+fn the_account_of_a_stretch_is_what_it_holds_and_little_of_that_is_empty() {
+    let in_turn = |n| entry(n, "x", Some(if n % 2 == 0 { 100 } else { CAR_BYTES + 1 }), Class::Grid);
+    let small = |n| entry(n, "x", Some(2_000), Class::Grid);
+    for entries in [(1..=100).map(in_turn).collect::<Vec<_>>(), (1..=100).map(small).collect()] {
+        let stretch = stretch(entries, filter("x", true));
+        let (counted, mut used, mut held) = (stretch.memory_bytes(), 0, 0);
+        for piece in stretch.pieces {
+            if let Piece::Cars(cars) = piece {
+                let Cars { bytes, places, .. } = Arc::try_unwrap(cars).unwrap();
+                used += bytes.len();
+                held += bytes.try_into_mut().unwrap().capacity() + places.capacity() * size_of::<Place>();
+            }
+        }
+        assert!(held <= 2 * used + 4_096, "{held} bytes are held for {used}");
+        assert!(counted >= held, "{counted} bytes are counted where {held} are held");
+    }
 }
 
 #[test]

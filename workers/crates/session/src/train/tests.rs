@@ -1,3 +1,4 @@
+use downburst_model::LdmIdent;
 use proptest::prelude::*;
 
 use super::*;
@@ -18,6 +19,7 @@ fn info(sequence: u64, id: &str, stamps: (i64, i64), origin: &str) -> ProductInf
         digest: Digest([sequence as u8; 32]),
         class: Class::Grid,
         hops: Hops::through(None, downburst_model::HubName::parse("upper").unwrap()),
+        ldm: None,
     }
 }
 
@@ -44,6 +46,18 @@ fn body(head: &Head, run: &[u8]) -> Bytes {
     body.freeze()
 }
 
+fn stamp() -> impl Strategy<Value = Option<LdmStamp>> {
+    let ident = prop::option::weighted(0.1, prop::collection::vec(any::<u8>(), 0..256));
+    prop::option::of((any::<[u8; 16]>(), any::<u32>(), any::<u32>(), ident)).prop_map(|said| {
+        said.map(|(signature, sequence, feed_type, ident)| LdmStamp {
+            signature,
+            sequence,
+            feed_type,
+            ident: ident.and_then(LdmIdent::new),
+        })
+    })
+}
+
 fn products() -> impl Strategy<Value = Vec<(ProductInfo, Vec<u8>)>> {
     let product = (
         1u64..4,
@@ -51,13 +65,14 @@ fn products() -> impl Strategy<Value = Vec<(ProductInfo, Vec<u8>)>> {
         any::<(i64, i64)>(),
         0usize..3,
         prop::collection::vec(any::<u8>(), 0..50),
+        stamp(),
     );
     prop::collection::vec(product, 1..30).prop_map(|products| {
         let mut sequence = 100;
-        let named = products.into_iter().map(|(step, id, stamps, origin, bytes)| {
+        let named = products.into_iter().map(|(step, id, stamps, origin, bytes, ldm)| {
             sequence += step;
             let info = info(sequence, &id, stamps, ["", "a.example", "b.example"][origin]);
-            (ProductInfo { size: bytes.len() as u64, ..info }, bytes)
+            (ProductInfo { size: bytes.len() as u64, ldm, ..info }, bytes)
         });
         named.collect()
     })
@@ -114,5 +129,36 @@ fn a_train_that_contradicts_itself_is_refused() {
     assert_eq!(decode(&body(&head, &[])), None, "a train has cars");
     for (previous, to) in [(5, 6), (4, 5), (u64::MAX, 6)] {
         assert_eq!(decode(&body(&Head { previous, to, ..head.clone() }, &run)), None, "{previous} {to}");
+    }
+}
+
+#[test]
+fn a_car_with_flags_of_a_later_release_or_a_stamp_that_can_not_be_is_refused() {
+    let one = |stamp: &[u8], flags: u8| {
+        let (head, mut run) = encoded(&[(info(5, "a", (1, 2), "h"), vec![1])], 4, 5);
+        // Behind three numbers of a byte each lie the flags.
+        run[3] = flags;
+        let rest = run.split_off(4);
+        if flags & STAMPED != 0 {
+            run.put_varint(stamp.len() as u64);
+            run.put_slice(stamp);
+        }
+        run.unsplit(rest);
+        decode(&body(&head, &run)).map(|(train, _)| train.cars[0].ldm.clone())
+    };
+    let good = LdmStamp { signature: [9; 16], sequence: 1, feed_type: 8, ident: LdmIdent::new(vec![7; 255]) };
+    let bytes = minicbor::to_vec(&good).unwrap();
+    assert_eq!(one(&[], 0), Some(None));
+    assert_eq!(one(&bytes, STAMPED), Some(Some(good)));
+    // The length of an identifier of 255 bytes is a byte behind its head.
+    let mut long = bytes.clone();
+    let at = bytes.len() - 255 - 2;
+    long.splice(at..at + 2, [0x59, 1, 0]);
+    long.push(7);
+    for bad in [long.as_slice(), &bytes[..20], &[], &[0x80]] {
+        assert_eq!(one(bad, STAMPED), None, "{} bytes", bad.len());
+    }
+    for flags in [4, 8, 0x80, 4 | STAMPED] {
+        assert_eq!(one(&bytes, flags), None, "flags {flags}");
     }
 }

@@ -427,6 +427,7 @@ fn describe(feed: &FeedName, epoch: Epoch, published: &Published) -> ProductInfo
         digest: Digest([published.sequence as u8; 32]),
         class: class(&published.class),
         hops: None,
+        ldm: None,
     }
 }
 

@@ -202,6 +202,7 @@ fn take_hub_event(now: Now, hub: &mut Hub, site: &mut Site, event: HubEvent) {
         HubEvent::Hello(_)
         | HubEvent::FirstByte { .. }
         | HubEvent::Sent { .. }
+        | HubEvent::Filed(_)
         | HubEvent::HeartbeatOut(_)
         | HubEvent::CredentialOffered(_)
         | HubEvent::CredentialShown(_)

@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use downburst_model::{
-    Epoch, FeedName, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo, ProductKey, Sequence,
+    Epoch, FeedName, LdmIdent, LdmStamp, LegId, Machine, Micros, Now, Origin, ProductId, ProductInfo,
+    ProductKey, Sequence,
 };
 use downburst_session::{Entry, Filter, HubInput, LegJoin, Stretch, Stretches, stretch_end};
 use downburst_vcmtp::{LegKey, Sender, SenderConfig, SenderInput, SigningSeed, SiteSecret};
@@ -251,8 +252,17 @@ impl Log {
             digest: downburst_model::Digest(*digest.as_bytes()),
             class,
             hops: None,
+            ldm: stamp_of(digest.as_bytes()),
         }
     }
+}
+
+/// What an LDM said of the product with this digest: of two in three, and now and then with an identifier that is no text.
+pub(super) fn stamp_of(digest: &[u8; 32]) -> Option<LdmStamp> {
+    let [odd, low, high, ..] = *digest;
+    let ident = (odd < 16).then(|| LdmIdent::new(vec![odd, 0xff])).flatten();
+    let sequence = u32::from_be_bytes([low, high, odd, low]);
+    (!odd.is_multiple_of(3)).then_some(LdmStamp { signature: [odd; 16], sequence, feed_type: 1 << 30, ident })
 }
 
 impl SimLeg {

@@ -50,6 +50,7 @@ pub fn info(sequence: u64, size: usize, class: Class) -> ProductInfo {
         digest: Digest([sequence as u8; 32]),
         class,
         hops: None,
+        ldm: None,
     }
 }
 

@@ -154,6 +154,8 @@ mod tests {
             log_sequence: 9,
             feed_type: 0,
             size: 3,
+            via: None,
+            stamp: None,
         };
         let failure = Failure { exit: Some(3), sentence: "no".to_owned(), then: Then::Again };
         Letter::new(WallMicros(5), product, task, 3, failure)

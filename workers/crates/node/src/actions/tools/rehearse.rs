@@ -92,7 +92,7 @@ impl Rehearsal {
         examples: usize,
     ) {
         let info = &entry.info;
-        let sequence = entry.source.as_ref().map_or(info.key.sequence, |source| source.key.sequence).0;
+        let sequence = task::sequence(info, entry.source.as_ref());
         let (feed, id) = (&info.key.feed, &info.id);
         let product = Product { feed, types, id, created: info.created, sequence };
         self.products += 1;

@@ -22,6 +22,8 @@ pub(super) struct Intake {
     hub: Arc<Hub>,
     /// Who sends them, for people.
     sender: String,
+    /// The types that it was asked for, or may push: a product that claims others as well is stored under these alone.
+    granted: FeedType,
     counts: Arc<Counts>,
     begun: Option<Begun>,
     /// In the order of arrival.
@@ -80,16 +82,22 @@ struct Waiting {
 }
 
 impl Intake {
-    pub(super) fn new(hub: &Arc<Hub>, sender: &str, counts: Arc<Counts>) -> Self {
+    pub(super) fn new(hub: &Arc<Hub>, sender: &str, granted: FeedType, counts: Arc<Counts>) -> Self {
         Self {
             hub: Arc::clone(hub),
             sender: sender.to_owned(),
+            granted,
             counts,
             begun: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             complained: BTreeSet::new(),
         }
+    }
+
+    /// From here on it may send products of these types.
+    pub(super) fn grant(&mut self, feeds: FeedType) {
+        self.granted = feeds;
     }
 
     /// True while nothing more should be read from the connection.
@@ -119,7 +127,7 @@ impl Intake {
 
     /// Whether a product that is offered is to be sent: not if it is stored already, or nobody takes it.
     fn lacks(&mut self, info: &ProductInfo) -> bool {
-        let Some(feed) = self.feed(info) else { return false };
+        let Some(feed) = self.feed(info).filter(|feed| self.can_be(info, feed)) else { return false };
         let known = feed.log.find_signature(&info.signature.0).ok().flatten().is_some();
         if known {
             self.counts.duplicates.fetch_add(1, Ordering::Relaxed);
@@ -128,11 +136,8 @@ impl Intake {
     }
 
     fn begin(&mut self, info: ProductInfo) -> io::Result<()> {
-        let feed = if is_report(&info) {
-            self.hub.ldm.routes().of_product(&info).cloned()
-        } else {
-            self.feed(&info)
-        };
+        let feed = if is_report(&info) { self.route(&info) } else { self.feed(&info) };
+        let feed = feed.filter(|feed| self.can_be(&info, feed));
         let room = match &feed {
             None if !is_report(&info) => Room::Nowhere,
             None => Room::AtHand(BytesMut::new()),
@@ -161,14 +166,23 @@ impl Intake {
         }
         let Some(Begun { info, feed, room }) = self.begun.take() else { return Ok(()) };
         if let (true, Room::AtHand(text)) = (is_report(&info), &room) {
-            let line = String::from_utf8_lossy(text).into_owned();
-            self.hub.event(&Event::Rtstats { line });
+            self.report(text);
         }
         let written = feed.and_then(|feed| hand_over(&feed, &info, room));
         let bytes = u64::from(info.size.min(AT_HAND_BYTES));
         self.waiting_bytes += bytes;
         self.waiting.push_back(Waiting { signature: info.signature, bytes, written });
         Ok(())
+    }
+
+    /// Passes a line of rtstats on, as far as its sender has not told too many.
+    fn report(&self, text: &[u8]) {
+        if self.hub.ldm.border.may_report(self.hub.clock.monotonic(), &self.sender) {
+            let line = String::from_utf8_lossy(text).into_owned();
+            self.hub.event(&Event::Rtstats { line });
+        } else {
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// It will not become whole.
@@ -212,8 +226,9 @@ impl Intake {
     }
 
     fn failed(&mut self, signature: Signature, failure: &Failure) -> Settled {
-        let sentence = format!("a product from {} was not stored: {}", self.sender, failure.error);
-        self.hub.fault(sentence, None);
+        self.hub.ldm.border.complain(&self.hub, &self.sender, failure.code, || {
+            format!("a product from {} was not stored: {}", self.sender, failure.error)
+        });
         if GIVEN_UP.contains(&failure.code) {
             self.counts.dropped.fetch_add(1, Ordering::Relaxed);
             return Settled::Nothing(signature);
@@ -229,19 +244,49 @@ impl Intake {
         Settled::Unstored
     }
 
+    /// The feed that takes a product, by the types that its sender was granted.
+    fn route(&self, info: &ProductInfo) -> Option<Arc<Feed>> {
+        let granted = ProductInfo { feed: info.feed.common(self.granted), ..info.clone() };
+        self.hub.ldm.routes().of_product(&granted).cloned()
+    }
+
     fn feed(&mut self, info: &ProductInfo) -> Option<Arc<Feed>> {
-        let found = self.hub.ldm.routes().of_product(info).cloned();
+        let found = self.route(info);
         if found.is_none() {
             self.counts.passed_over.fetch_add(1, Ordering::Relaxed);
-            if self.complained.insert(info.feed) {
-                let sentence = format!(
-                    "products of LDM's feed type {} from {} are passed over, because no feed here takes it: downburst feeds set FEED --ldm-feed-type {}",
-                    info.feed, self.sender, info.feed
-                );
-                self.hub.fault(sentence, None);
+            // A sender that makes up types is not listened to for long.
+            if self.complained.len() < MOST_COMPLAINTS && self.complained.insert(info.feed) {
+                let Self { hub, sender, .. } = &*self;
+                let types = info.feed;
+                hub.ldm.border.complain(hub, sender, &format!("type {types}"), || format!(
+                    "products of LDM's feed type {types} from {sender} are passed over, because no feed here takes it: downburst feeds set FEED --ldm-feed-type {types}",
+                ));
             }
         }
         found
+    }
+
+    /// Looks at what a description claims before anything is made of it; what can't be stored is counted and its sender named.
+    fn can_be(&self, info: &ProductInfo, feed: &Feed) -> bool {
+        let (size, most) = (u64::from(info.size), feed.largest_bytes());
+        let why = if size > most {
+            (
+                "too-large",
+                format!(
+                    "it is too large: it has {size} bytes, and feed {} takes at most {most}",
+                    feed.name()
+                ),
+            )
+        } else if words::product_id(&info.ident).is_none() || words::origin(&info.origin).is_none() {
+            ("bad-id", "its identifier is one that the hub gives to products of its own".to_owned())
+        } else {
+            return true;
+        };
+        self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        self.hub.ldm.border.complain(&self.hub, &self.sender, why.0, || {
+            format!("a product from the LDM {} was not taken: {}", self.sender, why.1)
+        });
+        false
     }
 
     fn spool(&self) -> io::Result<Room> {
@@ -287,18 +332,18 @@ fn hand_over(
     info: &ProductInfo,
     room: Room,
 ) -> Option<oneshot::Receiver<Result<Written, Failure>>> {
+    let (id, origin) = (words::product_id(&info.ident)?, words::origin(&info.origin)?);
     let bytes = match room {
         Room::AtHand(held) => Spooled::AtHand(held.freeze()),
         Room::File { path, .. } => Spooled::File { path, remove: true },
         Room::Nowhere => return None,
     };
     let (done, written) = oneshot::channel();
-    let id = words::product_id(&info.ident)?;
     feed.write(Write {
         bytes,
         ldm: Some(words::stamp(info, &id)),
         id,
-        origin: words::origin(&info.origin)?,
+        origin,
         created: Some(info.arrival.into()),
         digest: None,
         done: Done::Told(done),
@@ -314,6 +359,9 @@ const WAITING_PRODUCTS: usize = 512;
 const WAITING_BYTES: u64 = 8 << 20;
 
 const REPORT_BYTES: u32 = 1_024;
+
+/// Feed types that one connection brings and nobody takes, told one by one.
+const MOST_COMPLAINTS: usize = 16;
 
 /// Larger products go by a file.
 const AT_HAND_BYTES: u32 = 256 << 10;

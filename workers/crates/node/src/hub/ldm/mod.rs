@@ -2,6 +2,7 @@
 //!
 //! [`Ldm`] is what the hub knows of both. A task drives each request to an upstream ([`request`]), and one each connection that an LDM
 //! made ([`serve`]); both hold a machine of crate ldm6 and hand what comes to the feeds' writers ([`intake`]).
+mod border;
 mod door;
 mod intake;
 mod names;
@@ -19,12 +20,12 @@ mod words;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use downburst_ldm6::FeedType;
-use downburst_log::LdmStamp;
-use downburst_model::ProductInfo;
+use downburst_model::{LdmStamp, ProductInfo};
 use serde_json::{Value, json};
 
 use super::Hub;
 use crate::lines::{Failure, LdmLine};
+use border::Border;
 use door::Door;
 use places::Places;
 use routes::Routes;
@@ -39,6 +40,7 @@ pub(super) struct Ldm {
     door: Door,
     places: Places,
     statistics: Statistics,
+    border: Border,
 }
 
 impl Ldm {
@@ -70,11 +72,11 @@ impl Ldm {
         self.places.keep();
     }
 
-    /// A product was stored, which an LDM may have brought.
+    /// A product was stored, which an LDM may have brought. Of the types that one claims those of the feed count.
     pub(super) fn stored(&self, ldm: Option<&LdmStamp>, info: &ProductInfo) {
-        let brought = ldm.map(|stamp| FeedType::from_bits(stamp.feed_type));
-        let feed = || self.routes().types(&info.key.feed);
-        self.statistics.count(brought.unwrap_or_else(feed), info);
+        let feed = self.routes().types(&info.key.feed);
+        let brought = ldm.map(|stamp| FeedType::from_bits(stamp.feed_type).common(feed));
+        self.statistics.count(brought.unwrap_or(feed), info);
     }
 
     pub(super) async fn status(&self) -> Value {

@@ -17,8 +17,30 @@ async fn looked_up(address: IpAddr) -> Option<String> {
     let mut addresses = tokio::net::lookup_host((name.as_str(), 0)).await.ok()?;
     let leads_back = addresses.any(|found| found.ip().to_canonical() == address);
     drop(addresses);
-    leads_back.then_some(name)
+    leads_back.then_some(name).filter(|name| is_host(name))
 }
+
+/// True for a name that stands for a host and nothing else: it goes into logs, rules and origins.
+fn is_host(name: &str) -> bool {
+    let is_of_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    (1..=LONGEST_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_of_host)
+}
+
+/// By the rules of DNS.
+const LONGEST_NAME_BYTES: usize = 253;
 
 /// A name server that does not answer makes a peer wait no longer: it is known by its address then.
 const LOOKUP_WITHIN: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_of_letters_digits_dots_and_hyphens() {
+        assert!(is_host("ldm-1.unidata.ucar.edu") && is_host("a_b.example"));
+        for bad in ["", "a b", "a\nb", "\u{1b}[31m", "a/../b", "ü.example", &"a".repeat(254)] {
+            assert!(!is_host(bad), "{bad:?}");
+        }
+    }
+}

@@ -3,9 +3,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use downburst_ldm6::{FeedType, ProductInfo, Served};
+use downburst_ldm6::{FeedType, ProductInfo, Served, Signature};
 use downburst_log::{LogEntry, ProductLog as _};
 use downburst_model::{Class, Sequence, WallMicros};
+use md5::{Digest as _, Md5};
 use tokio::sync::Notify;
 
 use super::places::{Places, Reached};
@@ -66,7 +67,7 @@ impl Readers {
     ) -> Self {
         let specs: Vec<String> =
             served.class.specs.iter().map(|spec| format!("{} {}", spec.feeds, spec.pattern)).collect();
-        let key = format!("{peer} {:?} {}", served.interest, specs.join(", "));
+        let key = short(format!("{peer} {:?} {}", served.interest, specs.join(", ")));
         let news = Arc::new(Notify::new());
         let allowed: Vec<(&Route, Option<i64>)> = allowed.collect();
         let known = known(served, allowed.iter().map(|(route, _)| *route));
@@ -188,6 +189,16 @@ impl Reader {
     }
 }
 
+/// A key that a long request does not make longer: what it stands for is compared, and read by nobody.
+fn short(key: String) -> String {
+    if key.len() <= KEY_BYTES {
+        return key;
+    }
+    let digest = Signature(Md5::digest(&key).into());
+    let begin: String = key.chars().take(KEY_BYTES / 8).collect();
+    format!("{begin}~{digest}")
+}
+
 /// The product that the peer got last, if a feed has it.
 struct Known {
     feed: Arc<Feed>,
@@ -223,6 +234,9 @@ fn begin(feed: &Arc<Feed>, served: &Served, known: Option<&Known>, place: Option
         None => from_time(),
     }
 }
+
+/// Requests of people are shorter; one with 32 patterns of 255 bytes is not written anew every few seconds.
+const KEY_BYTES: usize = 1_024;
 
 /// As much as a session reads at once.
 const READ_BYTES: usize = 1 << 20;

@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use super::border::From;
 use super::intake::{Intake, Settled};
 use super::place::Place;
 use super::sources::Link;
@@ -72,7 +73,7 @@ impl Request {
             first_xid: 1,
         })
         .map_err(|error| error.to_string())?;
-        let intake = Intake::new(&hub, &upstream, Arc::clone(&link.counts));
+        let intake = Intake::new(&hub, &upstream, feeds, Arc::clone(&link.counts));
         let (source, buffer) = (line.source, BytesMut::new());
         Ok(Self {
             hub,
@@ -240,6 +241,8 @@ impl Request {
             }
             DownstreamEvent::Lost { why: Ending::OlderVersion | Ending::Shifted, .. } => {}
             DownstreamEvent::Lost { why, .. } => {
+                let from = From { peer: &self.upstream, source: Some(&self.source), site: None };
+                self.hub.ldm.border.ended(&self.hub, from, &why);
                 let reason = self.unreachable.take().unwrap_or_else(|| why.to_string());
                 self.away("closed", reason);
             }

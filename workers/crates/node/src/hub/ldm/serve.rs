@@ -7,19 +7,21 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use downburst_ldm6::{
-    Interest, Served, Taken, Upstream, UpstreamConfig, UpstreamEvent, UpstreamInput, UpstreamOutput, Version,
-    Want,
+    Ending, FeedType, Interest, ProductClass, Served, Taken, Upstream, UpstreamConfig, UpstreamEvent,
+    UpstreamInput, UpstreamOutput, Version, Want,
 };
 use downburst_model::{Machine as _, Micros};
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use super::border::From;
 use super::door::Peer;
 use super::intake::{Intake, Settled};
 use super::readers::Readers;
 use super::request::word;
 use super::rules::Rules;
+use crate::hub::text::shown;
 use crate::hub::{Hub, lock};
 use crate::lines::Event;
 use crate::tcp;
@@ -87,7 +89,7 @@ impl Talk {
         };
         Self {
             machine: Upstream::new(hub.clock.now(), config),
-            intake: Intake::new(hub, &name, Arc::clone(&peer.taken)),
+            intake: Intake::new(hub, &name, FeedType::NONE, Arc::clone(&peer.taken)),
             hub: Arc::clone(hub),
             peer: Arc::clone(peer),
             name,
@@ -225,17 +227,19 @@ impl Talk {
         match event {
             UpstreamEvent::Serving(served) => self.serving(&served),
             UpstreamEvent::Taking(class) => {
-                let class = class.to_string();
+                self.intake.grant(class.feeds());
+                let class = said(&class);
                 tracing::info!(peer, class, "HIYA was accepted: products are pushed");
                 self.is_known_as("hiya", "", class);
                 self.tell("connected", None);
             }
             UpstreamEvent::Denied(asked) => {
-                let reason = format!("no site with this host may have or push {asked}");
+                let reason = shown(&format!("no site with this host may have or push {asked}"));
                 tracing::warn!(peer, reason, "an LDM was denied");
                 self.tell("refused", Some(reason));
             }
             UpstreamEvent::Refused(reason) => {
+                let reason = shown(&reason);
                 tracing::warn!(peer, reason, "an LDM was refused");
                 self.tell("refused", Some(reason));
             }
@@ -246,8 +250,14 @@ impl Talk {
             UpstreamEvent::Asked => self.asked(),
             UpstreamEvent::Answered => self.answered(),
             UpstreamEvent::Taken(taken) => self.taken(taken),
-            UpstreamEvent::Ended(why) => self.reason = why.to_string(),
+            UpstreamEvent::Ended(why) => self.has_ended(&why),
         }
+    }
+
+    fn has_ended(&mut self, why: &Ending) {
+        self.reason = why.to_string();
+        let site = self.rules.site(&lock(&self.peer.standing).names);
+        self.hub.ldm.border.ended(&self.hub, From { peer: &self.name, source: None, site }, why);
     }
 
     fn serving(&mut self, served: &Served) {
@@ -255,7 +265,7 @@ impl Talk {
             Interest::Products => ("feedme", "FEEDME"),
             Interest::Descriptions => ("notifyme", "NOTIFYME"),
         };
-        let (class, mode, version) = (served.class.to_string(), word(served.mode), served.version.number());
+        let (class, mode, version) = (said(&served.class), word(served.mode), served.version.number());
         let resume = served.resume.map(|signature| signature.to_string());
         let (id, peer) = (self.peer.id, &self.name);
         tracing::info!(peer, class, mode, version, resume, id, "{procedure} was accepted");
@@ -361,6 +371,16 @@ impl Talk {
     }
 }
 
+/// What a peer asks for, for people: a class may hold 32 patterns of 255 bytes, and the status of all peers is one line.
+fn said(class: &ProductClass) -> String {
+    let text = class.to_string();
+    if text.len() <= CLASS_BYTES {
+        return text;
+    }
+    let cut: String = text.chars().take(CLASS_BYTES / 4).collect();
+    format!("{cut}… ({} specs)", class.specs.len())
+}
+
 /// Nothing but the peer's silence says that it is gone: what it does not acknowledge for as long is lost.
 fn prepare(stream: &TcpStream) {
     let socket = SockRef::from(stream);
@@ -382,6 +402,9 @@ const WRITE_BYTES: usize = 128 << 10;
 const MOST_SLICES: usize = 256;
 const READ_BYTES: usize = 16 << 10;
 const NOT_SENT_BYTES: u32 = 256 << 10;
+
+/// Eight specs with long patterns.
+const CLASS_BYTES: usize = 2_048;
 
 /// What is older is not taken from those that push.
 const OLDEST: Micros = Micros::from_secs(3_600);

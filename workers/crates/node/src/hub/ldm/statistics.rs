@@ -71,12 +71,15 @@ impl Statistics {
         if !self.is_on.load(Ordering::Relaxed) || feed.is_none() {
             return;
         }
+        // What claims to be made tomorrow would push out what is told of today.
+        if info.created.0.saturating_sub(info.stored.0) > HOUR_US {
+            return;
+        }
         let hour = info.created.0.div_euclid(HOUR_US);
         let key = Key { feed, origin: info.origin.as_str().to_owned(), hour };
         let mut bins = lock(&self.bins);
         if bins.len() >= MOST_BINS && !bins.contains_key(&key) {
-            let oldest = bins.keys().min_by_key(|key| key.hour).cloned();
-            oldest.and_then(|oldest| bins.remove(&oldest));
+            make_room(&mut bins, feed);
         }
         bins.entry(key).or_default().add(info);
     }
@@ -89,6 +92,19 @@ impl Statistics {
         };
         bins.iter_mut().filter_map(told).collect()
     }
+}
+
+/// Takes the oldest hour out: of the feed type that needs the room if that has more than its share, so that a sender that makes up
+/// origins pushes out its own.
+fn make_room(bins: &mut BTreeMap<Key, Bin>, feed: FeedType) {
+    let begin = Key { feed, origin: String::new(), hour: i64::MIN };
+    let own = || bins.range(&begin..).map(|(key, _)| key).take_while(|key| key.feed == feed);
+    let oldest = if own().nth(SHARE_OF_BINS).is_some() {
+        own().min_by_key(|key| key.hour).cloned()
+    } else {
+        bins.keys().min_by_key(|key| key.hour).cloned()
+    };
+    oldest.and_then(|oldest| bins.remove(&oldest));
 }
 
 impl Key {
@@ -233,6 +249,7 @@ const HOUR_US: i64 = 3_600_000_000;
 
 /// Feed types times origins times hours; the oldest hours go.
 const MOST_BINS: usize = 10_000;
+const SHARE_OF_BINS: usize = 2_000;
 const PUSH_WITHIN: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -261,6 +278,22 @@ mod tests {
         let line = bin.line(&key, "ingest1.local.irads");
         assert_eq!(line, format!("{recorded} {VERSION:>20}\n"));
         assert_eq!(line.split_whitespace().count(), 11);
+    }
+
+    #[test]
+    fn a_feed_type_with_made_up_origins_pushes_out_its_own() {
+        let key = |feed: &str, origin: usize, hour: i64| Key {
+            feed: feed.parse().unwrap(),
+            origin: format!("host{origin}"),
+            hour,
+        };
+        let mut bins: BTreeMap<Key, Bin> = BTreeMap::new();
+        bins.insert(key("IDS", 0, 1), Bin::default());
+        bins.extend((0..3_000).map(|origin| (key("NGRID", origin, 5), Bin::default())));
+        make_room(&mut bins, "NGRID".parse().unwrap());
+        assert_eq!((bins.len(), bins.contains_key(&key("IDS", 0, 1))), (3_000, true));
+        make_room(&mut bins, "HDS".parse().unwrap());
+        assert_eq!((bins.len(), bins.contains_key(&key("IDS", 0, 1))), (2_999, false), "the oldest hour");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From LDM's descriptions of products to the hub's, and back.
 use downburst_ldm6::{FeedType, Ident, LdmOrigin, ProductInfo, Signature};
-use downburst_log::{LdmStamp, LogEntry};
-use downburst_model::{Origin, ProductId, is_heartbeat};
+use downburst_log::LogEntry;
+use downburst_model::{LdmIdent, LdmStamp, Origin, ProductId, counted, is_heartbeat};
 use md5::{Digest as _, Md5};
 
 /// The identifier as the hub keeps it: unchanged, unless it holds what no identifier of the hub may. Then it is written for
@@ -68,7 +68,7 @@ pub(super) fn stamp(info: &ProductInfo, id: &ProductId) -> LdmStamp {
         signature: info.signature.0,
         sequence: info.sequence,
         feed_type: info.feed.bits(),
-        ident: (ident != id.as_str().as_bytes()).then(|| ident.to_vec().into()),
+        ident: LdmIdent::new(ident.to_vec()).filter(|ident| ident.as_bytes() != id.as_str().as_bytes()),
     }
 }
 
@@ -84,15 +84,13 @@ pub(super) fn description(entry: &LogEntry, own_type: FeedType) -> Option<Produc
         signature: Signature(stamp.signature),
         origin: LdmOrigin::new(origin.get(..LONGEST_ORIGIN_BYTES).unwrap_or(origin).to_vec()).ok()?,
         feed: feed.unwrap_or(own_type),
-        sequence: if stamp.feed_type == 0 { counted(info.key.sequence.0) } else { stamp.sequence },
-        ident: Ident::new(stamp.ident.map_or_else(|| info.id.as_str().into(), Vec::from)).ok()?,
+        sequence: if stamp.is_from_ldm() { stamp.sequence } else { counted(info.key.sequence.0) },
+        ident: Ident::new(
+            stamp.ident.as_ref().map_or(info.id.as_str().as_bytes(), LdmIdent::as_bytes).to_vec(),
+        )
+        .ok()?,
         size: u32::try_from(info.size).ok().filter(|size| *size <= LARGEST_BYTES)?,
     })
-}
-
-/// The log's number, as far as 31 bits hold it: some programs read it with a sign.
-fn counted(sequence: u64) -> u32 {
-    u32::try_from(sequence & u64::from(u32::MAX >> 1)).unwrap_or_default()
 }
 
 /// Stands for a name that is empty.
@@ -158,6 +156,7 @@ mod tests {
             digest: Digest([0; 32]),
             class: Class::Grid,
             hops: None,
+            ldm: None,
         };
         LogEntry { info, bytes: Some(Bytes::new()), source: None, ldm }
     }

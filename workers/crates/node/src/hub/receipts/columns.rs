@@ -82,7 +82,7 @@ impl Columns {
         let Some(feed) = self.feed_names.number(receipt.key.feed.as_str()) else { return false };
         self.feeds.push(feed);
         self.sites.push(site);
-        self.outcomes.push(outcome_number(receipt.outcome));
+        self.outcomes.push(if row.is_late_file { FILED_NUMBER } else { outcome_number(receipt.outcome) });
         self.lanes.push(lane_number(receipt.lane));
         self.transports.push(transport_number(receipt.transport));
         self.epochs.push(receipt.key.epoch.0);
@@ -208,7 +208,11 @@ pub(super) const SEQUENCE: usize = 3;
 pub(super) const SIZE: usize = 8;
 pub(super) const FIRST_BYTE_SENT: usize = 12;
 
-const OUTCOMES: [&str; 4] = ["stored", "held", "rejected", "expired"];
+pub(super) const STORED: &str = "stored";
+/// What a row says that tells only of a file, after the row of the receipt.
+pub(super) const FILED: &str = "filed";
+const FILED_NUMBER: i16 = 4;
+const OUTCOMES: [&str; 5] = [STORED, "held", "rejected", "expired", FILED];
 const LANES: [&str; 3] = ["live", "backfill", "resend"];
 const TRANSPORTS: [&str; 4] = ["unicast", "multicast", "static-circuit", "dynamic-circuit"];
 const STAMPS: usize = 6;

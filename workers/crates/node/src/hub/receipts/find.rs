@@ -15,7 +15,7 @@ use arrow_schema::ArrowError;
 use downburst_model::{ProductKey, WallMicros};
 use serde::Serialize;
 
-use super::columns::{EPOCH, FEED, FIRST_BYTE_SENT, SEQUENCE, SITE, SIZE};
+use super::columns::{EPOCH, FEED, FILED, FIRST_BYTE_SENT, SEQUENCE, SITE, SIZE, STORED};
 use super::directory::{self, Contents, Kept};
 
 /// A product whose receipts are asked for.
@@ -70,6 +70,13 @@ pub(crate) struct KeptReceipt {
     pub(crate) sent_before: Vec<SentBytes>,
 }
 
+impl KeptReceipt {
+    /// Its product was stored, and nothing was said yet of its file.
+    fn is_unfiled(&self) -> bool {
+        self.outcome == STORED && self.action_done_us.is_none()
+    }
+}
+
 /// What was sent of one feed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct SentBytes {
@@ -99,9 +106,23 @@ pub(super) fn find(directory: &Path, wanted: &[Wanted], budget: Budget) -> Found
             tracing::debug!(path = %file.path.display(), %error, "a file of receipts ends early");
         }
     }
+    add_late_files(&mut found.receipts);
     found.receipts.truncate(budget.rows);
     explain_waits(&files, &mut found.receipts, give_up);
     found
+}
+
+/// Puts the stamps of files that stood after their receipts had left into these receipts.
+fn add_late_files(receipts: &mut Vec<KeptReceipt>) {
+    let (late, mut told): (Vec<_>, Vec<_>) =
+        std::mem::take(receipts).into_iter().partition(|receipt| receipt.outcome == FILED);
+    for file in late {
+        let lacks_it = |it: &&mut KeptReceipt| it.is_unfiled() && it.key == file.key && it.site == file.site;
+        if let Some(receipt) = told.iter_mut().find(lacks_it) {
+            receipt.action_done_us = file.action_done_us;
+        }
+    }
+    *receipts = told;
 }
 
 /// Says of the longest waits in the hub's queue what went to the site meanwhile.
@@ -167,7 +188,11 @@ fn may_be_in(wanted: &Wanted, file: &Kept, found: &[KeptReceipt]) -> bool {
     let stored = SystemTime::UNIX_EPOCH + Duration::from_micros(micros);
     // The clock of the file system may be a tick behind.
     let is_older = file.ended + Duration::from_secs(1) < stored;
-    let answered = found.iter().filter(|receipt| receipt.key == wanted.key).count();
+    let of_product = || found.iter().filter(|receipt| receipt.key == wanted.key);
+    // A file that stood late has a row of its own, behind that of the receipt.
+    let late = of_product().filter(|receipt| receipt.outcome == FILED).count();
+    let unfiled = of_product().filter(|receipt| receipt.is_unfiled()).count();
+    let answered = of_product().count() - late - unfiled.saturating_sub(late);
     !is_older
         && answered < wanted.sites
         && Contents::of(&file.path).is_none_or(|contents| contents.may_hold(&wanted.key))

@@ -57,6 +57,18 @@ pub(super) struct Row {
     pub(super) receipt: Receipt,
     /// When the hub sent the product's first byte, if it still knows.
     pub(super) first_byte: Option<WallMicros>,
+    /// The site said before how the product ended; this tells when its file stood.
+    pub(super) is_late_file: bool,
+}
+
+impl Row {
+    pub(super) fn new(receipt: Receipt, first_byte: Option<WallMicros>) -> Self {
+        Self { receipt, first_byte, is_late_file: false }
+    }
+
+    pub(super) fn of_late_file(receipt: Receipt) -> Self {
+        Self { receipt, first_byte: None, is_late_file: true }
+    }
 }
 
 /// What one site said at once.

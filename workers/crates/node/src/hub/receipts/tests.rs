@@ -30,7 +30,7 @@ fn row(feed: &str, sequence: u64) -> Row {
         repaired: true,
         action_done: None,
     };
-    Row { receipt, first_byte: Some(WallMicros(3_000)) }
+    Row::new(receipt, Some(WallMicros(3_000)))
 }
 
 fn batch(site: &str, feed: &str, sequences: std::ops::Range<u64>) -> Batch {
@@ -105,11 +105,33 @@ fn a_receipt_is_found_again_with_all_its_stamps() {
 }
 
 #[test]
+fn a_file_that_stood_late_is_found_in_the_receipt_of_its_product() {
+    let dir = tempfile::tempdir().unwrap();
+    let (receipts, _faults) = start(dir.path());
+    hand_over(&receipts, batch("unl", "NGRID", 1..50));
+    hand_over(&receipts, batch("psu", "NGRID", 1..50));
+    let files = || receipts.find(&[wanted("NGRID", 44, 2)], ample()).receipts;
+    assert_eq!(files().iter().map(|it| it.action_done_us).collect::<Vec<_>>(), [None, None]);
+    let late = |row: Row| Row::of_late_file(Receipt { action_done: Some(WallMicros(8_000)), ..row.receipt });
+    receipts.record(&SiteName::parse("unl").unwrap(), None, vec![late(row("NGRID", 44))]);
+    receipts.stop();
+    // The receipt lies in one file, the late one in the next.
+    let (receipts, _faults) = start(dir.path());
+    let unknown = Receipt::of_file(key("NGRID", 44), WallMicros(9_000));
+    receipts.record(&SiteName::parse("psu").unwrap(), None, vec![Row::of_late_file(unknown)]);
+    let found = receipts.find(&[wanted("NGRID", 44, 2)], ample()).receipts;
+    let files: Vec<_> =
+        found.iter().map(|it| (it.site.as_str(), it.outcome.as_str(), it.action_done_us)).collect();
+    assert_eq!(files, [("unl", "stored", Some(8_000)), ("psu", "stored", Some(9_000))]);
+    assert_eq!(found[1].site_stored_us, Some(5_000), "the receipt keeps its own stamps");
+}
+
+#[test]
 fn zeros_of_a_product_the_site_never_saw_are_no_stamps() {
     let dir = tempfile::tempdir().unwrap();
     let (receipts, _faults) = start(dir.path());
     let receipt = Receipt::undescribed(key("NGRID", 3), Outcome::Expired, WallMicros(9_000));
-    receipts.record(&SiteName::parse("unl").unwrap(), None, vec![Row { receipt, first_byte: None }]);
+    receipts.record(&SiteName::parse("unl").unwrap(), None, vec![Row::new(receipt, None)]);
     let found = receipts.find(&[wanted("NGRID", 3, 1)], ample()).receipts;
     assert_eq!((found[0].created_us, found[0].hub_stored_us, found[0].clock_bound_us), (None, None, None));
     assert_eq!((found[0].outcome.as_str(), found[0].site_stored_us), ("expired", Some(9_000)));

@@ -145,6 +145,7 @@ impl Session {
                 self.tell(HubInput::Admit { site: site.clone(), subscriptions: items });
                 self.tell(HubInput::Nodes(nodes(line)));
                 self.tell_subscribed();
+                self.note_positions(&site);
                 if !self.stand_by {
                     self.hub.place_site(&site, &handle);
                     self.hub.offer_circuits(&site, &handle);
@@ -154,7 +155,6 @@ impl Session {
                 self.note_release();
                 self.tell_resends();
                 self.stranger = None;
-                self.tell_session("connected", None);
             }
             Err(refused) => self.refuse(refused),
         }

@@ -2,7 +2,7 @@
 use downburst_model::{Epoch, FeedName, Micros, Sequence};
 use downburst_session::{Hello, HubInput, Receipt};
 
-use super::Session;
+use super::{Member, Session};
 use crate::hub::claims;
 use crate::hub::text::shown;
 use crate::lines::Event;
@@ -19,7 +19,7 @@ impl Session {
     /// True if the number may be of the feed's log; one above all that it gave ends the session. What another log gave, that was here
     /// before or is a stranger's, counts for nothing.
     pub(super) fn believes(&mut self, feed: &FeedName, epoch: Epoch, number: Sequence) -> bool {
-        let Some(highest) = claims::highest(&self.hub, feed, epoch) else { return false };
+        let Some(highest) = self.given(feed, epoch) else { return false };
         let highest = highest.max(self.claimed.get(feed).copied().unwrap_or_default());
         if number > highest {
             let (claim, given) = (number.0, highest.0);
@@ -38,8 +38,19 @@ impl Session {
             let highest = run.iter().map(|receipt| receipt.key.sequence).max();
             let (Some(first), Some(highest)) = (run.first(), highest) else { return true };
             let (feed, epoch) = (&first.key.feed, first.key.epoch);
-            claims::highest(&self.hub, feed, epoch).is_none() || self.believes(feed, epoch, highest)
+            self.given(feed, epoch).is_none() || self.believes(feed, epoch, highest)
         })
+    }
+
+    /// The last number of a log that the site may take. It is not told the number of any other, nor whether there is one.
+    pub(super) fn given(&self, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
+        claims::highest(&self.hub, feed, epoch).filter(|_| self.member_of(feed).is_some())
+    }
+
+    /// The site, if there is such a feed and it may take it: a site can name what it likes.
+    pub(super) fn member_of(&self, feed: &FeedName) -> Option<&Member> {
+        let takes = |it: &&Member| self.hub.roster.may_take(&it.site, feed);
+        self.member.as_ref().filter(takes).filter(|_| self.hub.feeds.find(feed).is_some())
     }
 
     /// Tells of receipts whose latency does not count, once in a while; returns when it was last told.

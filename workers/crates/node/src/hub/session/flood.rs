@@ -2,6 +2,7 @@
 use downburst_model::Micros;
 
 use super::Session;
+use crate::hub::accept::Counted;
 use crate::hub::link::Link;
 use crate::tcp::PathFacts;
 
@@ -17,12 +18,15 @@ struct Watch {
     /// Segments sent again so far.
     resent: u64,
     calm_since: Micros,
+    /// When the path is measured again, flood or not.
+    measure_at: Micros,
 }
 
 impl Flood {
     /// The group's packets will stop soon.
     pub(super) fn ebbs(&mut self, now: Micros) {
-        let watch = Watch { until: now.plus(PATIENCE), look_at: now, resent: u64::MAX, calm_since: now };
+        let (until, measure_at) = (now.plus(PATIENCE), now.plus(CALM));
+        let watch = Watch { until, look_at: now, resent: u64::MAX, calm_since: now, measure_at };
         self.watch.get_or_insert(watch);
     }
 
@@ -31,23 +35,41 @@ impl Flood {
         self.watch.as_ref().map(|watch| watch.look_at)
     }
 
-    /// Looks at what was sent again so far; true once, when the flood is over.
-    fn look(&mut self, now: Micros, resent: u64) -> bool {
-        let Some(watch) = &mut self.watch else { return false };
+    /// Looks at what was sent again so far, and whether a connection waits to do so: then it is its timer that is silent, not the flood.
+    fn look(&mut self, now: Micros, resent: u64, waits: bool) -> Sight {
+        let Some(watch) = &mut self.watch else { return Sight::Flooded };
         watch.look_at = now.plus(BETWEEN_LOOKS);
-        if resent != watch.resent {
+        if waits || resent != watch.resent {
             (watch.resent, watch.calm_since) = (resent, now);
         }
-        let (is_over, is_given_up) = (now.since(watch.calm_since) >= CALM, now >= watch.until);
-        if is_over || is_given_up {
-            self.watch = None;
-        }
-        is_over
+        let sight = match (now.since(watch.calm_since) >= CALM, now >= watch.until) {
+            (true, _) => Sight::Over,
+            (false, true) => Sight::GivenUp,
+            (false, false) if now < watch.measure_at => return Sight::Flooded,
+            (false, false) => {
+                watch.measure_at = now.plus(CALM);
+                return Sight::StillFlooded;
+            }
+        };
+        self.watch = None;
+        sight
     }
 }
 
+/// What a look at a link finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sight {
+    Flooded,
+    /// For another second.
+    StillFlooded,
+    Over,
+    /// The path loses by itself.
+    GivenUp,
+}
+
 impl Session {
-    /// Once nothing is lost any more, the connections begin anew to find out what their path carries.
+    /// As long as the flood lasts, the connections try each second whether it is over: they send again, and find out anew what their path
+    /// carries. Nobody else is on that path. The last time is when nothing was lost for a second.
     pub(super) fn look_after_flood(&mut self, link: &Link) {
         let now = self.hub.clock.monotonic();
         if self.flood.due().is_none_or(|due| due > now) {
@@ -55,10 +77,18 @@ impl Session {
         }
         let facts = link.path_facts().into_iter().chain(self.streams.links.path_facts());
         let resent = facts.reduce(PathFacts::with).map_or(0, |facts| facts.resent_segments);
-        if self.flood.look(now, resent) {
-            link.measure_anew();
-            self.streams.links.measure_anew();
+        let waits = self.connections(link).any(Counted::waits_to_resend);
+        let sight = self.flood.look(now, resent, waits);
+        for connection in self.connections(link) {
+            connection.try_again_each_second(matches!(sight, Sight::Flooded | Sight::StillFlooded));
+            if matches!(sight, Sight::StillFlooded | Sight::Over) {
+                connection.measure_anew();
+            }
         }
+    }
+
+    fn connections<'a>(&'a self, link: &'a Link) -> impl Iterator<Item = &'a Counted> {
+        std::iter::once(link.connection()).chain(self.streams.links.connections())
     }
 }
 
@@ -74,23 +104,51 @@ const PATIENCE: Micros = Micros::from_secs(30);
 mod tests {
     use super::*;
 
-    /// Looks whenever it is due; what was sent again by then is asked for. Returns when the flood was found to be over.
-    fn over(resent: impl Fn(Micros) -> u64) -> Option<Micros> {
+    /// Looks whenever it is due; what was sent again by then is asked for, and whether something waits for that. Returns when the flood
+    /// was found to be over.
+    fn over_with(resent: impl Fn(Micros) -> u64, waits: impl Fn(Micros) -> bool) -> Option<Micros> {
         let mut flood = Flood::default();
         flood.ebbs(Micros(0));
         while let Some(now) = flood.due() {
-            if flood.look(now, resent(now)) {
-                assert_eq!(flood.due(), None, "once is enough");
-                return Some(now);
+            match flood.look(now, resent(now), waits(now)) {
+                Sight::Flooded | Sight::StillFlooded => {}
+                sight => {
+                    assert_eq!(flood.due(), None, "once is enough");
+                    return (sight == Sight::Over).then_some(now);
+                }
             }
         }
         None
+    }
+
+    fn over(resent: impl Fn(Micros) -> u64) -> Option<Micros> {
+        over_with(resent, |_| false)
     }
 
     #[test]
     fn a_flood_is_over_when_nothing_was_lost_for_a_second() {
         assert_eq!(over(|_| 17), Some(Micros::from_secs(1)));
         assert_eq!(over(|now| now.0.min(3_100_000) / 100_000), Some(Micros::from_millis(4_250)));
+    }
+
+    #[test]
+    fn a_timer_that_runs_is_no_calm() {
+        // Sent again after 0.4, 1.2 and 2.8 s, and taken at 6 s.
+        let times = [400_000, 1_200_000, 2_800_000, 6_000_000];
+        let resent = |now: Micros| times.iter().filter(|time| **time <= now.0).count() as u64;
+        assert_eq!(over(resent), Some(Micros::from_millis(2_250)), "in the middle of the flood");
+        let calm = over_with(resent, |now| (400_000..6_000_000).contains(&now.0));
+        assert_eq!(calm, Some(Micros::from_secs(7)));
+    }
+
+    #[test]
+    fn each_second_of_a_flood_the_path_is_measured_again() {
+        let mut flood = Flood::default();
+        flood.ebbs(Micros(0));
+        let measured: Vec<_> =
+            (0..20).map(|look| flood.look(Micros(look * BETWEEN_LOOKS.0), look, true)).collect();
+        let times = measured.iter().enumerate().filter(|(_, sight)| **sight == Sight::StillFlooded);
+        assert_eq!(times.map(|(look, _)| look).collect::<Vec<_>>(), [4, 8, 12, 16]);
     }
 
     #[test]
@@ -103,8 +161,8 @@ mod tests {
         let mut flood = Flood::default();
         assert_eq!(flood.due(), None);
         flood.ebbs(Micros(0));
-        flood.look(Micros(0), 1);
+        flood.look(Micros(0), 1, false);
         flood.ebbs(Micros::from_millis(900));
-        assert!(flood.look(Micros::from_secs(1), 1));
+        assert_eq!(flood.look(Micros::from_secs(1), 1, false), Sight::Over);
     }
 }

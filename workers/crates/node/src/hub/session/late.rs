@@ -1,8 +1,10 @@
-//! A session's part in sharing what is left for late products.
+//! A session's part in sharing what is left for late products, and in files that stand late.
 use downburst_model::{Lane, Transport};
 use downburst_session::{ClockOffset, HubInput, Outcome, Receipt};
 
 use super::{Member, Session};
+use crate::hub::lock;
+use crate::hub::receipts::Row;
 
 /// What was told of late products, both ways.
 #[derive(Default)]
@@ -26,6 +28,17 @@ impl Session {
             self.late.bytes = sent;
             self.hub.late_share.sent(self.hub.clock.monotonic(), member.handle.serial, bytes);
         }
+    }
+
+    /// Keeps the stamps of files that stood only after the receipts of their products had left the site.
+    pub(super) fn filed(&mut self, mut items: Vec<Receipt>) {
+        if !self.believes_receipts(&items) {
+            return;
+        }
+        items.retain(|it| self.given(&it.key.feed, it.key.epoch).is_some());
+        let Some(member) = &self.member else { return };
+        lock(&self.hub.batches).filed(&member.site, &items, self.hub.clock.wall());
+        self.hub.receipts.record(&member.site, None, items.into_iter().map(Row::of_late_file).collect());
     }
 
     /// Tells how long live products took to the site.

@@ -2,14 +2,15 @@
 use std::sync::Arc;
 
 use downburst_log::{LogError, ProductLog as _, ReadBatch};
-use downburst_model::{FeedName, Lane, Sequence};
-use downburst_session::{Entry, HubInput, ResendEnd, ResendLeft, ResendOrder};
+use downburst_model::{FeedName, Sequence};
+use downburst_session::{Entry, HubInput, ResendEnd};
 
 use super::super::lock;
 use super::Session;
+use crate::hub::resends::order;
 use crate::hub::roster::Command;
 use crate::hub::{fetching, reading};
-use crate::lines::{Event, ResendKind, ResendLine};
+use crate::lines::Event;
 
 /// A stretch of a log that was read for a resend.
 #[derive(Debug)]
@@ -28,7 +29,12 @@ impl Session {
         let line = self.hub.roster.site(&member.site).map(|line| self.part_of(line));
         let lines = line.map(|line| line.resends).unwrap_or_default();
         let mut left = lock(&self.hub.resends_left).of(&member.site, &lines);
-        let orders = lines.iter().filter_map(|line| self.order(line, left.remove(&line.resend))).collect();
+        let orders = lines
+            .iter()
+            .filter_map(|line| {
+                Some(order(&*self.hub.feeds.find(&line.feed)?, line, left.remove(&line.resend)))
+            })
+            .collect();
         self.tell(HubInput::Resends(orders));
     }
 
@@ -82,26 +88,6 @@ impl Session {
         let Some(member) = &self.member else { return };
         let ResendEnd { resend, products, bytes, expired } = end;
         self.hub.event(&Event::Resend { site: member.site.clone(), resend, products, bytes, expired });
-    }
-
-    /// What a line asks for, if its feed is open.
-    fn order(&self, line: &ResendLine, left: Option<ResendLeft>) -> Option<ResendOrder> {
-        let open = self.hub.feeds.find(&line.feed)?;
-        Some(ResendOrder {
-            resend: line.resend,
-            feed: line.feed.clone(),
-            epoch: open.epoch(),
-            after: open.log.find_time(line.from_us),
-            to: open.log.find_time(line.to_us),
-            lane: match line.kind {
-                ResendKind::Resend => Lane::Resend,
-                ResendKind::Backfill => Lane::Backfill,
-            },
-            wanted: line.wanted.clone(),
-            had: line.had.clone(),
-            within: line.within.clone(),
-            left,
-        })
     }
 }
 

@@ -45,6 +45,14 @@ impl Site {
     }
 }
 
+/// Ends a connection so that the hub knows that the site ended it: without this end it would look cut.
+pub(super) async fn hang_up(link: Option<Link>) {
+    if let Some(mut link) = link {
+        // A connection that is broken already has nobody to tell.
+        let _ = tokio::time::timeout(HANG_UP_PATIENCE, link.stream.shutdown()).await;
+    }
+}
+
 /// Says the last words and waits until the node has heard them, which it shows by ending the connection too.
 async fn farewell(mut link: Link, words: &[u8]) -> std::io::Result<()> {
     link.stream.write_all(words).await?;
@@ -55,3 +63,6 @@ async fn farewell(mut link: Link, words: &[u8]) -> std::io::Result<()> {
 
 /// Feeds wait for it: a node that is silent brings nothing more.
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// It is one record, which the socket's buffer takes unless the hub has long taken nothing.
+const HANG_UP_PATIENCE: Duration = Duration::from_millis(200);

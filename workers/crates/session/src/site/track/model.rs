@@ -429,6 +429,7 @@ fn info(epoch: u64, number: u64) -> ProductInfo {
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
+        ldm: None,
     }
 }
 

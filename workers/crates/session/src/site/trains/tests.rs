@@ -30,6 +30,7 @@ fn info(sequence: u64, bytes: &[u8]) -> ProductInfo {
         digest: Digest([0; 32]),
         class: Class::Grid,
         hops: None,
+        ldm: None,
     }
 }
 

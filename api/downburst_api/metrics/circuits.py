@@ -1,0 +1,44 @@
+"""What Prometheus gets to know of circuits: reserved, measured, used, and in which state each is."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from downburst.circuits import Circuit, CircuitState, Direction, Measured
+from downburst.exposition import Sample, text_of
+from downburst.exposition.catalogue import CIRCUIT_BYTES, CIRCUIT_MEASURED, CIRCUIT_RESERVED, CIRCUIT_STATE
+
+Loads = Mapping[tuple[int, str | None], tuple[int, int]]
+"""By circuit and site, None for all sites together: bytes out and in."""
+
+
+def circuits_text(circuits: Sequence[Circuit], measured: Sequence[Measured], loads: Loads) -> Iterator[str]:
+    """The metrics of all circuits that have begun and have not ended."""
+    numbers = {circuit.number for circuit in circuits}
+    yield text_of(CIRCUIT_RESERVED, _reserved(circuits))
+    found = ((str(row.circuit), row.site, row.direction.value) for row in measured if row.circuit in numbers)
+    rates = (row.rate_bps / 8 for row in measured if row.circuit in numbers)
+    yield text_of(CIRCUIT_MEASURED, zip(found, rates, strict=True))
+    yield text_of(CIRCUIT_BYTES, _bytes(circuits, loads))
+    yield text_of(CIRCUIT_STATE, _states(circuits))
+
+
+def _reserved(circuits: Sequence[Circuit]) -> Iterator[Sample]:
+    for circuit in circuits:
+        for direction in Direction:
+            yield (str(circuit.number), direction.value), circuit.rate_bps(direction) / 8
+
+
+def _bytes(circuits: Sequence[Circuit], loads: Loads) -> Iterator[Sample]:
+    for circuit in circuits:
+        for site in (*circuit.sites, None):
+            load = loads.get((circuit.number, site))
+            if load is not None:
+                # All sites of several together have no name.
+                yield (str(circuit.number), site or "", Direction.OUT.value), load[0]
+                yield (str(circuit.number), site or "", Direction.IN.value), load[1]
+
+
+def _states(circuits: Sequence[Circuit]) -> Iterator[Sample]:
+    for circuit in circuits:
+        for state in CircuitState:
+            if state is not CircuitState.REQUESTED:
+                yield (str(circuit.number), state.value), circuit.state is state

@@ -1,0 +1,31 @@
+"""What this run of the hub counts for Prometheus beyond the ledger."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from downburst.ledger import Book
+from downburst.ledger.latency_selection import Selection
+from downburst.ledger.receipts import LossKey
+from downburst_api.metrics.histograms import OPEN_MINUTES, Histograms
+from downburst_api.metrics.since_start import SinceStart
+
+
+@dataclass(slots=True)
+class Counted:
+    """Counters that begin at 0 with the process."""
+
+    histograms: Histograms = field(default_factory=Histograms)
+    losses: SinceStart[LossKey] = field(default_factory=SinceStart)
+    one_scrape: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """The counters are followed by one scrape after the other, and a hub of many sites writes one text at a time."""
+
+    @classmethod
+    def at_start(cls, book: Book, now: datetime) -> "Counted":
+        """Takes for the past what the ledger holds before the hub's node starts."""
+        histograms = Histograms(first_open_minute=int(now.timestamp() // 60) - OPEN_MINUTES)
+        open_minutes = Selection(since_minute=histograms.first_open_minute)
+        histograms.begin(book.latency.sheet(open_minutes, step_minutes=1))
+        counted = cls(histograms)
+        counted.losses.begin(book.settled.losses())
+        return counted

@@ -1,0 +1,131 @@
+"""The route of Prometheus: one scrape at a time, read beside the event loop and written beside it."""
+
+import asyncio
+import gzip
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from downburst.alarms import Alarm
+from downburst.backlog import Backlog
+from downburst.circuits import Circuit, Measured
+from downburst.errors import DownburstError
+from downburst.exposition import CONTENT_TYPE, process_text
+from downburst.ledger import Book
+from downburst.ledger.latency_selection import Selection
+from downburst.ledger.receipts import LossKey
+from downburst.live import LiveState, SiteSession
+from downburst.model import FeedLog, LegCounters, Plan
+from downburst.sheet import Sheet
+from downburst_api.latency import minute_of
+from downburst_api.metrics.circuits import circuits_text
+from downburst_api.metrics.hub import Standing, alarms_text, hub_text, traffic_text
+from downburst_api.metrics.latency import latency_text
+from downburst_api.metrics.sites import backlogs_text, sites_text
+from downburst_api.runtime import Runtime, runtime_of
+
+router = APIRouter(tags=["health"])
+Hub = Annotated[Runtime, Depends(runtime_of)]
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(hub: Hub, request: Request) -> Response:
+    """Everything an alarm may rest on: docs/metrics.md has the list. Compressed for whoever takes gzip."""
+    compress = "gzip" in request.headers.get("accept-encoding", "")
+    async with hub.counted.one_scrape:
+        facts = await hub.ledger.read(partial(_facts, since_minute=hub.counted.histograms.first_open_minute))
+        present = _Present.of(hub, await _logs(hub))
+        body = await asyncio.to_thread(_written, hub, facts, present, compress=compress)
+    headers = {"vary": "accept-encoding"} | ({"content-encoding": "gzip"} if compress else {})
+    return Response(body, headers=headers, media_type=CONTENT_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the ledger says."""
+
+    latencies: Sheet
+    counters: list[LegCounters]
+    plans: list[Plan]
+    losses: Mapping[LossKey, int]
+    feeds: list[str]
+    sites: list[str]
+    circuits: list[Circuit]
+    measured: list[Measured]
+    alarms: list[Alarm]
+
+
+def _facts(book: Book, *, since_minute: int) -> _Facts:
+    return _Facts(
+        latencies=book.latency.sheet(Selection(since_minute=since_minute), step_minutes=1),
+        counters=book.legs.counters(),
+        plans=book.plans.all_current(),
+        losses=book.settled.losses(),
+        feeds=[feed.name for feed in book.feeds.all()],
+        sites=[site.name for site in book.sites.all()],
+        circuits=book.circuits.begun(),
+        measured=book.circuits.measurements(),
+        alarms=book.alarms.open(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """A copy of what the event loop changes: it is written by another thread."""
+
+    standing: Standing
+    sessions: dict[str, SiteSession]
+    ldm_sites: frozenset[str]
+    """Those whose LDM is connected."""
+    arrivals: dict[str, tuple[int, int]]
+    """By feed products and bytes since the start."""
+    backlogs: dict[str, Backlog]
+    loads: dict[tuple[int, str | None], tuple[int, int]]
+
+    @classmethod
+    def of(cls, hub: Runtime, logs: list[FeedLog]) -> "_Present":
+        live: LiveState = hub.live
+        probes = {one.name: one.fault is None for one in hub.probes.all()}
+        return cls(
+            standing=Standing(hub.node.running, hub.node.restarts, live.connected, probes, logs),
+            sessions=dict(live.sessions),
+            ldm_sites=frozenset(site for site, link in live.ldm_sites.items() if link.connections),
+            arrivals={feed: (one.products_here, one.bytes_here) for feed, one in live.arrivals.items()},
+            backlogs=live.backlogs(),
+            loads={key: (load.out_bytes, load.in_bytes) for key, load in live.circuits.items()},
+        )
+
+
+async def _logs(hub: Runtime) -> list[FeedLog]:
+    """What the logs hold; nothing while the node is away, which has a metric of its own."""
+    try:
+        return await hub.node.logs()
+    except DownburstError:
+        return []
+
+
+def _written(hub: Runtime, facts: _Facts, present: _Present, *, compress: bool) -> bytes:
+    body = "".join(_texts(hub, facts, present)).encode()
+    return gzip.compress(body, GZIP_LEVEL) if compress else body
+
+
+def _texts(hub: Runtime, facts: _Facts, present: _Present) -> Iterator[str]:
+    now = hub.clock.now()
+    yield process_text("hub")
+    yield from hub_text(present.standing, shutil.disk_usage(hub.settings.data_dir))
+    losses = hub.counted.losses.follow(facts.losses)
+    yield from traffic_text(facts.feeds, present.arrivals, facts.counters, facts.plans, losses)
+    yield from sites_text(facts.sites, present.sessions, present.ldm_sites)
+    yield from backlogs_text(facts.sites, present.backlogs, now)
+    yield from latency_text(hub.counted.histograms.follow(facts.latencies, now_minute=minute_of(now)))
+    yield alarms_text(facts.alarms)
+    yield from circuits_text(facts.circuits, facts.measured, present.loads)
+
+
+GZIP_LEVEL = 1
+"""A thirtieth of the bytes; higher levels take several times as long for little."""

@@ -1,0 +1,44 @@
+"""Metrics of sites: who is connected, by which transport, with which clock, and what each lacks."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import datetime
+
+from downburst.backlog import Backlog
+from downburst.exposition import Sample, catalogue, text_of
+from downburst.live import SiteSession
+
+
+def sites_text(sites: Sequence[str], sessions: Mapping[str, SiteSession], ldm_sites: Set[str]) -> Iterator[str]:
+    """All sites that exist; what only a session knows, of those that are connected."""
+    known = [name for name in sites if name in sessions and sessions[name].connected]
+    up = {*known, *ldm_sites}
+    yield text_of(catalogue.SITE_UP, (((name,), name in up) for name in sites))
+    here = [sessions[name] for name in known]
+    yield text_of(catalogue.SITE_BUILD_INFO, (((one.site, version_of(one.software)), 1) for one in here))
+    yield text_of(catalogue.TRANSPORT_INFO, _transports(here))
+    offsets = ((one.site, one.clock_offset_us) for one in here)
+    yield text_of(catalogue.CLOCK_OFFSET, (((site,), us / 1e6) for site, us in offsets if us is not None))
+    bounds = ((one.site, one.clock_bound_us) for one in here)
+    yield text_of(catalogue.CLOCK_BOUND, (((site,), us / 1e6) for site, us in bounds if us is not None))
+
+
+def backlogs_text(sites: Sequence[str], backlogs: Mapping[str, Backlog], now: datetime) -> Iterator[str]:
+    """What sites lack, connected or not; nothing of those whose backlog is not known."""
+    known = [((name,), backlogs[name]) for name in sites if name in backlogs]
+    yield text_of(catalogue.PENDING_PRODUCTS, ((site, one.products) for site, one in known))
+    yield text_of(catalogue.PENDING_BYTES, ((site, one.bytes) for site, one in known))
+    yield text_of(catalogue.PENDING_OLDEST, ((site, one.oldest_s(now)) for site, one in known))
+    yield text_of(catalogue.PENDING_LOST, ((site, one.lost_products) for site, one in known))
+
+
+def _transports(sessions: Sequence[SiteSession]) -> Iterator[Sample]:
+    for session in sessions:
+        for progress in session.progress.values():
+            yield (progress.feed, session.site, progress.transport.value), 1
+
+
+def version_of(software: str | None) -> str:
+    """The version that a site's receiver tells of itself; a site may say anything, and a label has few values."""
+    told = re.fullmatch(r"downburst-node (\d{1,4}(?:\.\d{1,4}){1,2})", software or "")
+    return told[1] if told else "other"

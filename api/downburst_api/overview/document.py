@@ -1,0 +1,206 @@
+"""One document with everything the page shows."""
+
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Response
+
+from downburst.alarms import Severity, Silence
+from downburst.events import SiteProgress
+from downburst.live import FeedArrivals, LiveState, UpstreamLink
+from downburst.model import Feed, LdmSource, LegCounters, Plan, Site, Upstream
+from downburst.site_states import SiteState
+from downburst_api.backlog_out import backlog_out
+from downburst_api.circuit_schemas import circuit_out
+from downburst_api.latency import figures, latencies_of_feeds, minute_of
+from downburst_api.overview.facts import Facts
+from downburst_api.overview.of_hub import wrong_with_hub
+from downburst_api.overview.present import wrong_now
+from downburst_api.overview.wrong import Wrong, graded, in_order, out
+from downburst_api.path_out import seen_of
+from downburst_api.runtime import Runtime, runtime_of
+from downburst_api.schemas import plan_out
+from downburst_api.standings import standing_out
+
+router = APIRouter(prefix="/v1", tags=["overview"])
+Hub = Annotated[Runtime, Depends(runtime_of)]
+
+
+@router.get("/overview")
+async def overview(hub: Hub) -> Response:
+    """What is wrong, what flows, how and why, who has it, how late."""
+    # The framework's encoder takes each value in its hands: seconds, for hundreds of sites.
+    return Response(await hub.overview.fresh(lambda: overview_of(hub)), media_type="application/json")
+
+
+async def overview_of(hub: Runtime) -> dict[str, Any]:
+    """The document as of this moment."""
+    now = hub.clock.now()
+    facts: Facts = await hub.recent_facts.read(lambda book: Facts.read(book, now))
+    since = minute_of(now) - LATENCY_MINUTES + 1
+    latencies = await hub.recent_latency.read(lambda book: latencies_of_feeds(book, since))
+    fan_out = facts.fan_out()
+    return {
+        "hub": _hub(hub, now),
+        "now": now,
+        "faults": _faults(hub, facts, now),
+        "throughput": {
+            "in_bps": hub.live.in_bps,
+            "out_bps": hub.live.out_bps,
+            "unicast_equivalent_bps": hub.live.unicast_equivalent_bps,
+            "egress_bytes": sum(row.egress_bytes for row in facts.counters),
+            "unicast_equivalent_bytes": sum(row.unicast_equivalent_bytes for row in facts.counters),
+        },
+        "feeds": [
+            _feed(feed, facts, hub.live.arrivals.get(feed.name), latencies.get(feed.name), fan_out[feed.name])
+            for feed in facts.feeds
+        ],
+        "sites": [_site(site, facts, hub, now) for site in facts.sites],
+        "circuits": [circuit_out(one, facts.measured, hub.live) for one in facts.circuits],
+        "upstreams": [_upstream(one, hub.live.upstreams.get(one.name)) for one in facts.upstreams],
+        "ldm_sources": [_ldm_source(one, hub.live) for one in facts.ldm_sources],
+    }
+
+
+def _faults(hub: Runtime, facts: Facts, now: datetime) -> list[dict[str, Any]]:
+    """What is wrong now, and what went wrong lately, in the order in which to look at it."""
+    # While the node's end is shown as long as it lasts, the journal keeps it as history.
+    ends = {end.at for end in hub.live.node_ends}
+    lately = [Wrong(one, Severity.WARNING, is_over=True) for one in facts.faults if one.at not in ends]
+    found = [*wrong_with_hub(hub, now), *wrong_now(hub.live, facts, now), *lately]
+    raised = {alarm.key: alarm for alarm in facts.alarms}
+    ordered = in_order(graded(found, facts.alarms))
+    return [out(one, raised.get(one.key or ""), facts.silences, now) for one in ordered]
+
+
+def _hub(hub: Runtime, now: datetime) -> dict[str, Any]:
+    return {
+        "name": hub.settings.name,
+        "version": version("downburst"),
+        "started_at": hub.started_at,
+        "uptime_s": (now - hub.started_at).total_seconds(),
+        "node": {"running": hub.node.running, "restarts": hub.node.restarts},
+        "probes": {one.name: one.fault or "ok" for one in hub.probes.all()},
+    }
+
+
+def _feed(
+    feed: Feed, facts: Facts, arrivals: FeedArrivals | None, latency: dict[str, Any] | None, fan_out: int
+) -> dict[str, Any]:
+    arrived = arrivals or FeedArrivals()
+    rates = arrived.rates_bps
+    plan = facts.plans.get(feed.name)
+    return {
+        "feed": feed.name,
+        "class": feed.feed_class,
+        "products": arrived.products,
+        "bytes": arrived.bytes,
+        "rate_bps": arrived.mean_bps(5),
+        "rate_history": rates,
+        "mean_bps": arrived.mean_bps(),
+        "peak_1s_bps": max(rates, default=0.0),
+        "peak_60s_bps": _peak_bps(rates, seconds=60),
+        "silent_share": rates.count(0.0) / len(rates) if rates else None,
+        "fan_out": fan_out,
+        "head": arrived.head,
+        "plan": None if plan is None else _plan(plan, facts.counters),
+        "latency": latency or _NO_LATENCY,
+        "objective_ms": feed.objective_ms,
+    }
+
+
+def _plan(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
+    whole = plan_out(plan, counters)
+    kept = ("version", "transport", "reason", "pinned", "legs", "candidates", "figures", "floor", "flip", "would_be")
+    return {name: whole[name] for name in kept} | {"since": plan.made_at}
+
+
+def _site(site: Site, facts: Facts, hub: Runtime, now: datetime) -> dict[str, Any]:
+    session, known = hub.live.session(site.name), hub.live.paths.of(site.name)
+    retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
+    offered = [circuit for circuit in facts.circuits if site.name in circuit.sites]
+    measured = [row for row in facts.measured if row.site == site.name] if offered else []
+    received = facts.standings.received.get(site.name)
+    progress = list(session.progress.values()) if session else []
+    stands = facts.standings.of(site, hub.live)
+    return {
+        "site": site.name,
+        "organisation": site.organisation,
+        **standing_out(stands),
+        "maintenance": _maintenance(site.name, facts.silences, now),
+        "stand_by": stands.state is SiteState.STANDS_BY,
+        **backlog_out(hub.live.backlog(site.name), now),
+        "clock_offset_ms": _ms(session.clock_offset_us if session else None),
+        "clock_bound_ms": _ms(session.clock_bound_us if session else None),
+        "round_trip_ms": _ms(session.round_trip_us if session else None),
+        "path": seen_of(site, known, offered, measured, retry=retry),
+        "stored": received.stored if received else 0,
+        "last_receipt": received.last_receipt_at if received else None,
+        "feeds": [_progress(one) for one in progress],
+    }
+
+
+def _progress(one: SiteProgress) -> dict[str, Any]:
+    """How far a site is with a feed. What there is nothing to say of is left out: there are thousands of these."""
+    shown: dict[str, Any] = {
+        "feed": one.feed,
+        "settled_to": one.settled_to,
+        "pending": one.pending,
+        "transport": one.transport,
+        "leg": one.leg,
+    }
+    if one.trouble:
+        shown["trouble"] = one.trouble
+    if one.late:
+        shown["late"] = one.late
+    if one.action_failed:
+        shown["action_failed"] = one.action_failed
+    return shown
+
+
+def _maintenance(site: str, silences: list[Silence], now: datetime) -> dict[str, Any] | None:
+    """The window in which somebody works on the whole site, if there is one now."""
+    for one in silences:
+        if one.site == site and one.kind is None and one.feed is None and one.holds(now):
+            return {"number": one.number, "until": one.until, "reason": one.reason, "by": one.by}
+    return None
+
+
+def _ldm_source(source: LdmSource, live: LiveState) -> dict[str, Any]:
+    def state(name: str) -> dict[str, Any]:
+        link = live.ldm_sources.get((source.name, name))
+        return {
+            "upstream": name,
+            "connected": bool(link and link.connections),
+            "mode": link.mode if link else "",
+            "since": link.since if link else None,
+            "reason": link.reason if link else None,
+        }
+
+    return {"source": source.name, "feeds": source.feeds, "upstreams": [state(name) for name in source.upstreams]}
+
+
+def _upstream(upstream: Upstream, link: UpstreamLink | None) -> dict[str, Any]:
+    return {
+        "upstream": upstream.name,
+        "address": upstream.address,
+        "feeds": list(upstream.feeds),
+        "connected": bool(link and link.connected),
+        "since": link.since if link else None,
+        "hub": link.hub if link else None,
+        "reason": link.reason if link else None,
+    }
+
+
+def _peak_bps(rates: list[float], *, seconds: int) -> float:
+    windows = [rates[start : start + seconds] for start in range(max(len(rates) - seconds, 0) + 1)]
+    return max((sum(window) / len(window) for window in windows if window), default=0.0)
+
+
+def _ms(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / 1000
+
+
+LATENCY_MINUTES = 60
+_NO_LATENCY = {"distribution_ms": figures(()), "end_to_end_ms": figures(()), "history": list[Any]()}

@@ -1,0 +1,136 @@
+"""What is wrong with feeds, sites, circuits and upstreams, looked at afresh: nothing waits for the alarms' watch."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from downburst.alarms import AlarmKind, Severity
+from downburst.circuits import Circuit, CircuitState, Measured
+from downburst.live import LiveState, SiteSession
+from downburst.model import Fault, LdmSource, Site, Upstream
+from downburst.site_states import SiteStanding, SiteState
+from downburst_api.overview.facts import Facts
+from downburst_api.overview.wrong import Wrong
+
+
+def wrong_now(live: LiveState, facts: Facts, now: datetime) -> Iterable[Wrong]:
+    """All that is wrong with feeds, sites, circuits and upstreams, in no order."""
+    for feed, warning in live.retention_warnings.items():
+        fault = Fault(warning.since, warning.problem, feed=feed, next_step=warning.step)
+        yield Wrong.of(AlarmKind.RETENTION, fault)
+    for alarm in facts.alarms:
+        if alarm.kind in _SHOWN_BY_ALARMS_ALONE:
+            fault = Fault(alarm.since, alarm.sentence, alarm.feed, alarm.site, alarm.next_step)
+            yield Wrong.of(alarm.kind, fault, severity=alarm.severity, subject=alarm.subject)
+    wanting = {site for _, site in facts.wanted}
+    for site in facts.sites:
+        session = live.session(site.name)
+        if site.ldm_host is not None:
+            yield from _ldm_away(site, live, now) if site.active and site.name in wanting else ()
+        elif site.active and site.name in wanting and not (session and session.connected):
+            yield _away(site, facts.standings.of(site, live), live, now)
+        if session and session.connected:
+            yield from (Wrong.of(AlarmKind.SITE_DISK, one) for one in _troubles(site, session, now))
+    yield from _circuits_in_trouble(facts.circuits, facts.measured, now)
+    yield from (Wrong(one, Severity.CRITICAL) for one in _upstreams_away(live, facts.upstreams, now))
+    yield from _ldm_sources_away(live, facts.ldm_sources, now)
+
+
+def _troubles(site: Site, session: SiteSession, now: datetime) -> Iterable[Fault]:
+    """A site that can't store is connected and takes nothing: its disk is full, or read-only, or failing."""
+    step = (
+        f"free or mend the disk at {site.organisation or site.name}; the feed goes on by itself, "
+        "and nothing is lost while this hub still keeps it"
+    )
+    for progress in session.progress.values():
+        if progress.trouble:
+            sentence = f"{site.name} can't store {progress.feed}: {progress.trouble}"
+            yield Fault(session.behind_since or now, sentence, progress.feed, site.name, step)
+
+
+def _away(site: Site, standing: SiteStanding, live: LiveState, now: datetime) -> Wrong:
+    """A restart is no alarm, nor is a site that was never enrolled. What is away for longer than one is watched."""
+    backlog = live.backlog(site.name)
+    lacking = f"; it {backlog.words(now)}" if backlog is not None and backlog.lacks else ""
+    step = f"look at the receiver's log at {site.organisation or site.name}; it catches up by itself once it is back"
+    if standing.state is SiteState.NEVER_ENROLLED:
+        step = f"enrol its receiver: downburst sites token {site.name}"
+    elif standing.state is SiteState.NEVER_CONNECTED:
+        step = f"start downburst-node receive at {site.organisation or site.name}"
+    since = standing.since or site.created_at or now
+    fault = Fault(since, f"{site.name}: {standing.words}{lacking}", site=site.name, next_step=step)
+    lasts = standing.state is SiteState.AWAY and now - since >= RESTART
+    return Wrong.of(AlarmKind.SITE_DOWN, fault, severity=Severity.WARNING if lasts else Severity.INFORMATION)
+
+
+def _circuits_in_trouble(circuits: list[Circuit], measured: list[Measured], now: datetime) -> Iterable[Wrong]:
+    """Feeds leave a bad circuit for the routed path, which nothing else here shows."""
+    for circuit in circuits:
+        if circuit.state in _TROUBLED:
+            rows = [row for row in measured if row.circuit == circuit.number and not row.enough]
+            remedy = next((row.remedy for row in rows if row.remedy), f"downburst circuits show {circuit.number}")
+            sentence = f"circuit {circuit.number} is {circuit.state}: {circuit.reason}"
+            fault = Fault(circuit.since or now, sentence, site=circuit.sites[0], next_step=remedy)
+            yield Wrong.of(AlarmKind.CIRCUIT, fault, subject=str(circuit.number))
+
+
+def _upstreams_away(live: LiveState, upstreams: list[Upstream], now: datetime) -> Iterable[Fault]:
+    """A hub that does not answer costs this hub's sites its feeds, and nothing else here shows it."""
+    for upstream in upstreams:
+        link = live.upstreams.get(upstream.name)
+        if link is None or not link.connected:
+            reason = f": {link.reason}" if link and link.reason else ""
+            sentence = f"nothing comes from the upstream {upstream.name} at {upstream.address}{reason}"
+            step = (
+                f"ask the operator of {upstream.name} whether that hub runs and still has this one as a site; "
+                "it is called again by itself, and what was missed comes then"
+            )
+            yield Fault(link.since if link else upstream.created_at or now, sentence, next_step=step)
+
+
+def _ldm_away(site: Site, live: LiveState, now: datetime) -> Iterable[Wrong]:
+    link = live.ldm_sites.get(site.name)
+    if link is None or not link.connections:
+        reason = f": {link.reason}" if link and link.reason else ""
+        step = (
+            f"ask its administrator whether LDM runs there with a REQUEST to this hub; its host must match "
+            f"{site.ldm_host} and the setting ldm.listen must open a port: downburst ldm peers"
+        )
+        sentence = f"no LDM of site {site.name} is connected{reason}"
+        since = link.since if link else site.created_at or now
+        yield Wrong(Fault(since, sentence, site=site.name, next_step=step), Severity.CRITICAL)
+
+
+def _ldm_sources_away(live: LiveState, sources: list[LdmSource], now: datetime) -> Iterable[Wrong]:
+    """Each upstream that is away is said; a source that has none left more loudly."""
+    for source in sources:
+        links = {name: live.ldm_sources.get((source.name, name)) for name in source.upstreams}
+        left = sum(1 for link in links.values() if link and link.connections)
+        for name, link in links.items():
+            if link is None or not link.connections:
+                reason = f": {link.reason}" if link and link.reason else ""
+                rest = f"{left} other upstreams go on" if left else f"nothing comes of {source.feeds} by this source"
+                sentence = f"the LDM at {name} sends nothing to source {source.name}{reason}; {rest}"
+                step = "it is asked again by itself; is LDM running there, with an ALLOW line for this host?"
+                fault = Fault(link.since if link else source.created_at or now, sentence, next_step=step)
+                yield Wrong(fault, Severity.WARNING if left else Severity.CRITICAL)
+
+
+_SHOWN_BY_ALARMS_ALONE = frozenset(
+    {
+        AlarmKind.OBJECTIVE,
+        AlarmKind.SILENCE,
+        AlarmKind.STALLED,
+        AlarmKind.GROUP_LOSS,
+        AlarmKind.HEARTBEAT,
+        AlarmKind.VIOLATION,
+        AlarmKind.PEER_VIOLATION,
+        AlarmKind.CLOCK,
+        AlarmKind.CREDENTIAL,
+        AlarmKind.HUB_DISK,
+        AlarmKind.PREDICTION,
+    }
+)
+"""Other kinds are looked at afresh above, so that the page shows them without waiting for the watch."""
+_TROUBLED = (CircuitState.DEGRADED, CircuitState.DOWN, CircuitState.FAILED)
+RESTART = timedelta(seconds=10)
+"""A receiver that is started again takes less."""

@@ -1,0 +1,45 @@
+"""What rules a pin out, whatever the traffic: settings, circuits that nobody reserved, groups of one."""
+
+from downburst.errors import ImpossiblePin
+from downburst.ledger import Book
+from downburst.model import Transport
+from downburst.settings import Settings
+
+
+def check_possible(book: Book, settings: Settings, feed: str, transport: Transport) -> None:
+    """Raises why the feed can't go by the transport; a feed without sites may be pinned ahead of them."""
+    sites = sorted({wish.site for wish in book.subscriptions.of_feed(feed)})
+    why = _REASONS.get(transport, _none)(book, settings, feed, sites)
+    if why is not None:
+        raise ImpossiblePin(f"{feed} can't be pinned to {transport}: {why}")
+
+
+def _none(_book: Book, _settings: Settings, _feed: str, _sites: list[str]) -> str | None:
+    return None
+
+
+def _multicast(_book: Book, settings: Settings, feed: str, sites: list[str]) -> str | None:
+    if not settings.multicast.of(feed).enabled:
+        return "multicast is switched off for it in this hub's settings (multicast.enabled)"
+    if len(sites) == 1:
+        return f"only {sites[0]} takes it, and a group needs two sites"
+    return None
+
+
+def _static_circuit(book: Book, _settings: Settings, _feed: str, sites: list[str]) -> str | None:
+    reserved = {site for circuit in book.circuits.unfinished() for site in circuit.sites}
+    if not sites or reserved.intersection(sites):
+        return None
+    few = ", ".join(sites[:3]) + (f" and {len(sites) - 3} more" if len(sites) > 3 else "")
+    return f"no circuit is reserved to {few}; reserve one: downburst circuits add --to {sites[0]} --rate 500M"
+
+
+def _dynamic_circuit(_book: Book, _settings: Settings, _feed: str, _sites: list[str]) -> str | None:
+    return "this version makes no circuits on demand; reserve one and pin static-circuit"
+
+
+_REASONS = {
+    Transport.MULTICAST: _multicast,
+    Transport.STATIC_CIRCUIT: _static_circuit,
+    Transport.DYNAMIC_CIRCUIT: _dynamic_circuit,
+}

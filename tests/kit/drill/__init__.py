@@ -1,0 +1,1 @@
+"""A drill: faults of a running hub, and how soon its operator sees each of them."""

@@ -1,0 +1,183 @@
+//! Counting what one site lacks of one feed, with what was counted for others.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use downburst_log::{LogError, ProductLog as _};
+use downburst_model::{FeedName, RangeSet, WallMicros};
+use downburst_session::{Filter, ResendLeft};
+
+use super::Position;
+use super::census::{Census, Sum, Wants};
+use crate::hub::feeds::Feed;
+use crate::hub::resends::order;
+use crate::lines::{FeedBacklog, ResendLine};
+
+/// What was counted of the logs, and how much more may be looked at in this telling.
+#[derive(Default)]
+pub(super) struct Counts {
+    censuses: BTreeMap<Key, Counted>,
+    budget: u64,
+    /// By feed, the last number that is no longer on its way to anybody, in this telling.
+    arrived: BTreeMap<FeedName, u64>,
+}
+
+struct Counted {
+    census: Census,
+    /// In this telling.
+    is_used: bool,
+}
+
+/// Sites that want the same of a log share a census.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    feed: FeedName,
+    epoch: u64,
+    of: Of,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    Filter(Arc<Filter>),
+    Resend(u64),
+}
+
+/// A site and a feed.
+pub(super) struct Look<'a> {
+    pub(super) feed: &'a Feed,
+    /// What its subscriptions want.
+    pub(super) filter: Arc<Filter>,
+    /// `None`: it never took the feed.
+    pub(super) position: Option<Position>,
+    /// What it gets once more of the feed, and what is left of that.
+    pub(super) resends: Vec<&'a ResendLine>,
+    pub(super) left: BTreeMap<u64, ResendLeft>,
+    /// Older products are not sent to it.
+    pub(super) max_age_us: Option<i64>,
+    pub(super) is_connected: bool,
+    pub(super) now: WallMicros,
+}
+
+impl Counts {
+    pub(super) fn begin(&mut self) {
+        self.budget = PRODUCTS_LOOKED_AT;
+        self.arrived.clear();
+    }
+
+    /// Lets go of what nobody asked for in this telling.
+    pub(super) fn forget_unused(&mut self) {
+        self.censuses.retain(|_, counted| std::mem::take(&mut counted.is_used));
+    }
+
+    /// A census that has counted these numbers; and whether it has counted all of them.
+    fn census(
+        &mut self,
+        feed: &Feed,
+        of: Of,
+        wants: impl FnOnce() -> Wants,
+        numbers: &[(u64, u64)],
+    ) -> Result<(&mut Census, bool), LogError> {
+        let key = Key { feed: feed.name(), epoch: feed.epoch().0, of };
+        let last = numbers.last().map_or(0, |(_, last)| *last);
+        let first = numbers.first().map_or(0, |(first, _)| *first);
+        let counted = self
+            .censuses
+            .entry(key)
+            .or_insert_with(|| Counted { census: Census::new(wants(), last), is_used: true });
+        counted.is_used = true;
+        let complete = counted.census.extend(&feed.log, first.saturating_sub(1), last, &mut self.budget)?;
+        Ok((&mut counted.census, complete))
+    }
+}
+
+impl Look<'_> {
+    /// What the site lacks.
+    pub(super) fn lacking(&self, counts: &mut Counts) -> Result<FeedBacklog, LogError> {
+        let name = self.feed.name();
+        let Some(owed) = self.owed(counts) else { return Ok(FeedBacklog::not_known(name)) };
+        let mut found = FeedBacklog::nothing(name);
+        // The copy of a shared log has lost nothing: its node fetches what it no longer holds.
+        let first_kept = if self.feed.shared.is_some() { 0 } else { self.feed.log.first().0 };
+        if !owed.is_empty() {
+            let filter = Arc::clone(&self.filter);
+            let wants = || -> Wants { Arc::new(move |id: &str| filter.wants(id)) };
+            let of = Of::Filter(Arc::clone(&self.filter));
+            let (census, complete) = counts.census(self.feed, of, wants, &owed)?;
+            self.add(census, &owed, first_kept, &mut found)?;
+            found.counting |= !complete;
+        }
+        for line in &self.resends {
+            let order = order(self.feed, line, self.left.get(&line.resend).cloned());
+            let (left, wants) = order.content();
+            let numbers: Vec<(u64, u64)> = self.kept(&left, first_kept);
+            if !numbers.is_empty() {
+                let of = Of::Resend(line.resend);
+                let (census, complete) = counts.census(self.feed, of, || Arc::new(wants), &numbers)?;
+                self.add(census, &numbers, first_kept, &mut found)?;
+                found.counting |= !complete;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The numbers that the site did not settle and that it may be sent; `None` where it stands in another log.
+    fn owed(&self, counts: &mut Counts) -> Option<Vec<(u64, u64)>> {
+        let Some(position) = &self.position else { return Some(Vec::new()) };
+        if position.epoch != self.feed.epoch().0.to_string() {
+            return None;
+        }
+        let head = self.feed.log.head().0;
+        if position.settled.gaps(1, head).next().is_none() {
+            return Some(Vec::new());
+        }
+        let before = |age_us: i64| self.feed.log.find_time(WallMicros(self.now.0.saturating_sub(age_us))).0;
+        let too_old = self.max_age_us.map_or(0, before);
+        let last = if self.is_connected {
+            *counts.arrived.entry(self.feed.name()).or_insert_with(|| before(ON_ITS_WAY_US))
+        } else {
+            head
+        };
+        Some(position.settled.gaps(too_old.saturating_add(1), last).collect())
+    }
+
+    /// A resend leaves out what the log no longer has.
+    fn kept(&self, left: &RangeSet, first_kept: u64) -> Vec<(u64, u64)> {
+        let (least, most) = (first_kept.max(1), self.feed.log.head().0);
+        let inside = left.iter().map(|(first, last)| (first.max(least), last.min(most)));
+        inside.filter(|(first, last)| first <= last).collect()
+    }
+
+    fn add(
+        &self,
+        census: &mut Census,
+        numbers: &[(u64, u64)],
+        first_kept: u64,
+        found: &mut FeedBacklog,
+    ) -> Result<(), LogError> {
+        let log = &self.feed.log;
+        for &(first, last) in numbers {
+            let (mut kept, mut lost) = (Sum::default(), Sum::default());
+            if first < first_kept {
+                lost = census.sum(log, first..=last.min(first_kept - 1))?;
+            }
+            if last >= first_kept {
+                kept = census.sum(log, first.max(first_kept)..=last)?;
+            }
+            if kept.products > 0 {
+                let oldest = census.oldest(log, first.max(first_kept)..=last)?;
+                found.oldest_us = [found.oldest_us, oldest].into_iter().flatten().min();
+            }
+            found.products = found.products.saturating_add(kept.products);
+            found.bytes = found.bytes.saturating_add(kept.bytes);
+            found.lost_products = found.lost_products.saturating_add(lost.products);
+            found.lost_bytes = found.lost_bytes.saturating_add(lost.bytes);
+        }
+        Ok(())
+    }
+}
+
+/// Some tens of milliseconds of one processor in a second, until what is long ago is counted.
+const PRODUCTS_LOOKED_AT: u64 = 100_000;
+
+/// What a connected site was sent so lately, or will be in a moment, is on its way and no backlog; a site says each second where it
+/// stands.
+const ON_ITS_WAY_US: i64 = 2_500_000;

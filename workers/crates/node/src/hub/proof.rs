@@ -1,0 +1,202 @@
+//! Proof that this node stores products and gives them back: one of the hub's own goes the way of all others, again and again.
+//!
+//! It has a log of its own beside those of the feeds, which nobody else sees: no site takes it, no figure counts it. Each product
+//! gets a segment of its own, so that each proof makes a file, as a disk that turned read-only or full would not let it.
+use std::sync::Arc;
+
+use downburst_log::{Copied, FeedLog, LogOptions, ProductLog as _};
+use downburst_model::{Class, FeedName, LegId, Origin, ProductId, ProductInfo, Sequence};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, oneshot};
+
+use super::Hub;
+use super::feed_writer::{Done, Spooled, Write, Written};
+use super::feeds::{Feed, failure, options, parse_digest, random_u64};
+use crate::lines::{DuplicateWord, DurabilityWord, Failure, FeedLine, ProveLine};
+
+/// The log of the hub's own products, once there was one.
+#[derive(Default)]
+pub(super) struct Proof(Mutex<Option<Arc<Feed>>>);
+
+impl Proof {
+    pub(super) async fn close(&self) {
+        // One at work waits for a disk that does not answer.
+        let Ok(mut open) = self.0.try_lock() else { return };
+        close(open.take()).await;
+    }
+}
+
+impl Hub {
+    /// Stores a product and reads it back, with those of the last minutes; a failure begins with the step that it is of.
+    ///
+    /// After a failure the log is opened anew, as after a crash.
+    pub(super) async fn prove(self: Arc<Self>, line: ProveLine) -> Result<Value, Failure> {
+        let Ok(mut open) = self.proof.0.try_lock() else {
+            return Err(Failure::new(
+                "io",
+                "append: the product before this one is not stored yet; the disk hangs",
+            ));
+        };
+        let (feed, found) = match open.as_ref() {
+            Some(feed) => (Arc::clone(feed), None),
+            None => {
+                let (feed, found) = begun(Arc::clone(&self)).await?;
+                (Arc::clone(open.insert(feed)), found)
+            }
+        };
+        let proven = self.proven(&feed, line).await;
+        if let (Ok(_), Some(damage)) = (&proven, found) {
+            return Err(at("read-back", Failure::new("digest-mismatch", damage)));
+        }
+        if proven.is_err() {
+            drop(feed);
+            close(open.take()).await;
+        }
+        proven
+    }
+
+    async fn proven(self: &Arc<Self>, feed: &Arc<Feed>, line: ProveLine) -> Result<Value, Failure> {
+        let info = self.stored(feed, line).await.map_err(|error| at("append", error))?;
+        let (hub, feed) = (Arc::clone(self), Arc::clone(feed));
+        blocking(move || {
+            let back = read_back(&feed.log, &info);
+            // Also after a failure: what is damaged leaves the log in the end.
+            let retained = feed.log.retain(hub.clock.wall());
+            let (digest, kept) = back.map_err(|error| at("read-back", error))?;
+            retained.map_err(|error| at("append", failure(&error)))?;
+            Ok(json!({"sequence": info.key.sequence, "size": info.size, "digest": digest, "kept": kept}))
+        })
+        .await
+    }
+
+    async fn stored(&self, feed: &Feed, line: ProveLine) -> Result<ProductInfo, Failure> {
+        let now = self.clock.wall();
+        let name = |error: downburst_model::NameError| Failure::new("bad-request", error.to_string());
+        let (done, stored) = oneshot::channel();
+        feed.write(Write {
+            bytes: Spooled::File { path: line.path, remove: true },
+            id: ProductId::parse(&format!("probe {}", now.0)).map_err(name)?,
+            origin: Origin::parse(&self.start.origin).map_err(name)?,
+            created: Some(now),
+            digest: Some(parse_digest(&line.digest)?),
+            ldm: None,
+            done: Done::Told(done),
+        });
+        match stored.await {
+            Ok(Ok(Written::Stored(info))) => Ok(*info),
+            Ok(Ok(Written::Duplicate { .. })) => Err(Failure::new("io", "the log has a product that is new")),
+            Ok(Err(failure)) => Err(failure),
+            Err(_) => Err(Failure::new("io", "the log is being closed; try again")),
+        }
+    }
+}
+
+/// Opens the log; with a sentence if it is not as it was written, which is told once, because opening set that aside.
+async fn begun(hub: Arc<Hub>) -> Result<(Arc<Feed>, Option<String>), Failure> {
+    let directory = hub.start.data_dir.join("log").join(DIRECTORY);
+    blocking(move || {
+        let line = line()?;
+        let options = LogOptions {
+            segment_bytes: 0,
+            memory_hours: line.retention_hours,
+            sequence_block: SEQUENCE_BLOCK,
+            ..options(&line)
+        };
+        let random = random_u64().map_err(|error| Failure::new("io", error))?;
+        let (log, recovery) = FeedLog::open(&directory, line.feed.clone(), options, random)
+            .map_err(|error| beyond_repair(&directory, failure(&error)))?;
+        let is_damaged = !recovery.damaged.is_empty() || !recovery.quarantined.is_empty();
+        let found = is_damaged.then(|| {
+            format!(
+                "the log in {} is not as it was written; look for failures of the disk (dmesg, smartctl)",
+                directory.display()
+            )
+        });
+        // What the hub made up is worth nothing to a person, and a disk that fails would make more and more of them.
+        for aside in &recovery.quarantined {
+            let _ = std::fs::remove_file(aside);
+        }
+        Ok((Feed::own(line, log).begin(&hub)?, found))
+    })
+    .await
+    .map_err(|error| at("append", error))
+}
+
+/// Reads everything that is kept once more: a disk that loses what it stored minutes ago is seen as well as one that never stored it.
+/// The answer is the digest of the new one's bytes as sites would get them, and how many were read.
+fn read_back(log: &FeedLog, new: &ProductInfo) -> Result<(String, usize), Failure> {
+    let sequence = new.key.sequence;
+    let oldest = Sequence(log.first().0.saturating_sub(1));
+    let batch = log.read(oldest, sequence, usize::MAX, usize::MAX).map_err(|error| failure(&error))?;
+    let entry = batch.entries.last().filter(|entry| entry.info.key.sequence == sequence);
+    let Some(bytes) = entry.and_then(|entry| entry.bytes.as_ref()) else {
+        return Err(Failure::new(
+            "io",
+            format!("the log has stored product {} and does not hold it", sequence.0),
+        ));
+    };
+    for kept in &batch.entries {
+        let number = kept.info.key.sequence;
+        if log.examine(number).map_err(|error| failure(&error))? != Copied::Intact {
+            let sentence = format!(
+                "product {}, stored at {}, is not as it was written; look for failures of the disk (dmesg, smartctl)",
+                number.0, kept.info.stored.0
+            );
+            return Err(Failure::new("digest-mismatch", sentence));
+        }
+    }
+    Ok((blake3::hash(bytes).to_string(), batch.entries.len()))
+}
+
+/// The log is worth nothing to anybody, so that a person may remove it.
+fn beyond_repair(directory: &std::path::Path, mut failure: Failure) -> Failure {
+    if failure.code == "io" {
+        failure.error = format!(
+            "{}; look for failures of the disk (dmesg, smartctl), then remove {}",
+            failure.error,
+            directory.display()
+        );
+    }
+    failure
+}
+
+fn at(step: &str, mut failure: Failure) -> Failure {
+    failure.error = format!("{step}: {}", failure.error);
+    failure
+}
+
+async fn close(feed: Option<Arc<Feed>>) {
+    if let Some(feed) = feed {
+        let _ = tokio::task::spawn_blocking(move || feed.close()).await;
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Failure::new("io", format!("the node failed at it: {error}"))))
+}
+
+fn line() -> Result<FeedLine, Failure> {
+    Ok(FeedLine {
+        feed: FeedName::parse("hub-probe").map_err(|error| Failure::new("io", error.to_string()))?,
+        class: Class::Grid,
+        retention_hours: KEPT_SECONDS / 3_600.0,
+        retention_bytes: MOST_BYTES,
+        durability: DurabilityWord::Power,
+        duplicate_rule: DuplicateWord::None,
+        max_product_bytes: MOST_BYTES,
+        unicast_leg: LegId(0),
+        at_least: Vec::new(),
+        ldm_feed_type: None,
+        ldm_pattern: None,
+    })
+}
+
+/// No feed's name begins with a dot, and the tools for logs leave hidden ones out.
+const DIRECTORY: &str = ".probe";
+/// Some twenty products at a proof each five seconds.
+const KEPT_SECONDS: f64 = 120.0;
+const MOST_BYTES: u64 = 1 << 20;
+const SEQUENCE_BLOCK: u64 = 1_000;

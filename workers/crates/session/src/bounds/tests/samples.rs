@@ -1,0 +1,210 @@
+//! One of each kind of message, as a sound peer says it.
+use downburst_model::{Digest, ProductId};
+
+use super::*;
+
+/// One of each kind that a hub sends, with all that is optional.
+pub(super) fn of_hub() -> Vec<Message> {
+    let wish = Subscription { feed: feed(), pattern: ".*".to_owned(), not_pattern: None, within: None };
+    let head = FeedHead { feed: feed(), epoch: EPOCH, head: Sequence(3) };
+    let node = NodeFeeds { address: "a:1".to_owned(), feeds: vec![feed()] };
+    let path = Some(StreamPath { to: "a:1".to_owned(), from: "b:1".to_owned() });
+    let (leg, leg_epoch) = (LegId(1), 1);
+    vec![
+        welcome().into(),
+        Refused { code: RefusalCode::Version, sentence: "no".to_owned() }.into(),
+        Subscriptions { items: vec![wish], heads: vec![head] }.into(),
+        FeedStart { feed: feed(), epoch: EPOCH, after: Sequence(0), duplicates: None }.into(),
+        begin().into(),
+        ResentBegin { resend: 1, begin: ProductBegin { previous: None, ..begin() } }.into(),
+        Covered { feed: feed(), epoch: EPOCH, from: Sequence(1), to: Sequence(2) }.into(),
+        Expired { feed: feed(), epoch: EPOCH, sequences: near() }.into(),
+        join().into(),
+        LegLeave { leg }.into(),
+        PacketsGone { leg, leg_epoch, packets: near() }.into(),
+        ClockReply { request_sent: WallMicros(1), received: WallMicros(2), sent: WallMicros(3) }.into(),
+        Handling { items: vec![FeedHandling { feed: feed(), hold_us: Some(1), max_age_us: Some(1) }] }.into(),
+        NextKey { leg, leg_epoch, key: LegKey::new(2, [2; 32]) }.into(),
+        circuit().into(),
+        CircuitEnd { lease: 1 }.into(),
+        Mark { number: 1 }.into(),
+        OpenStream { stream: 1, ticket: Ticket([1; 16]), path }.into(),
+        Attached { stream: 1 }.into(),
+        StreamEnded { stream: 1, reason: "why".to_owned() }.into(),
+        CredentialWanted { of: "cd".repeat(32) }.into(),
+        CredentialKept { sha256: "cd".repeat(32), ends: Some(WallMicros(1)) }.into(),
+        Nodes { version: 1, items: vec![node] }.into(),
+    ]
+}
+
+/// One of each kind that a site sends, with all that is optional.
+pub(super) fn of_site() -> Vec<Message> {
+    let clock = Some(ClockOffset { offset_us: 1, bound_us: 1, round_trip_us: 1 });
+    let reception = Some(Reception { buffer_bytes: 1, path: "lo".to_owned(), advice: None });
+    let fault = CircuitFault { step: "a".to_owned(), sentence: "b".to_owned(), remedy: "c".to_owned() };
+    let (leg, leg_epoch) = (LegId(1), 1);
+    vec![
+        hello().into(),
+        LegJoined { leg, leg_epoch, after: Sequence(1), reception }.into(),
+        left().into(),
+        nak().into(),
+        Want { feed: feed(), epoch: EPOCH, sequences: near() }.into(),
+        Receipts { clock, items: vec![receipt()] }.into(),
+        Filed { items: vec![receipt()] }.into(),
+        ClockRequest { sent: WallMicros(1) }.into(),
+        Frontier { action_failed: Some(failed()), ..frontier() }.into(),
+        ResentEnded { resend: 1, key: key(), outcome: Outcome::Stored, size: 3 }.into(),
+        ResentFailed { resend: 1, sequences: near() }.into(),
+        Late { feed: feed(), products: 1 }.into(),
+        KeyTaken { leg, leg_epoch, key_id: 1 }.into(),
+        CircuitState { lease: 1, fault: Some(fault) }.into(),
+        Forged { leg, leg_epoch }.into(),
+        Marked { number: 1 }.into(),
+        Attach { ticket: Ticket([1; 16]) }.into(),
+        StreamEnded { stream: 1, reason: "why".to_owned() }.into(),
+        Taken { stream: 1, transfers: 1 }.into(),
+        HeartbeatOut { key: key(), at: WallMicros(1) }.into(),
+        CredentialOffered { sha256: "cd".repeat(32) }.into(),
+        CredentialShown { secret: "s".to_owned() }.into(),
+    ]
+}
+
+pub(super) fn begin() -> ProductBegin {
+    let ldm = Some(LdmStamp { signature: [7; 16], sequence: 4_711, feed_type: 8, ident: None });
+    let info = ProductInfo {
+        key: ProductKey { sequence: Sequence(1), ..key() },
+        id: ProductId::parse("x").unwrap(),
+        origin: Origin::parse("hub").unwrap(),
+        created: WallMicros(-1),
+        stored: WallMicros(1),
+        size: 3,
+        digest: Digest([9; 32]),
+        class: Class::Grid,
+        hops: None,
+        ldm,
+    };
+    ProductBegin { info, previous: Some(Sequence(0)), lane: Lane::Live, leg: LegId(1), transfer: 1 }
+}
+
+pub(super) fn join() -> LegJoin {
+    LegJoin {
+        leg: LegId(1),
+        feed: feed(),
+        epoch: EPOCH,
+        leg_epoch: 1,
+        group: "239.0.0.1".to_owned(),
+        port: 5_000,
+        key: LegKey::new(1, [1; 32]),
+        key_in_use: None,
+        sender_key: None,
+        proof_secret: None,
+        interface: String::new(),
+        rate_bps: 1_000_000_000,
+        source: Some("10.0.0.1".to_owned()),
+        channel: None,
+    }
+}
+
+pub(super) fn circuit() -> CircuitOffer {
+    CircuitOffer {
+        lease: 1,
+        port: "eth0".to_owned(),
+        way: CircuitWay::Tag(7),
+        address: "10.0.0.1/30".to_owned(),
+        rate_bps: 1,
+        soft: false,
+        burst_bytes: Some(1),
+        port_rate_bps: Some(1),
+        secret: Ticket([1; 16]),
+        hub_address: "10.0.0.2".to_owned(),
+        until: Some(WallMicros(1)),
+    }
+}
+
+pub(super) fn welcome() -> Welcome {
+    Welcome { version: VERSIONS[0], site: site_name(), hub: "hub".to_owned(), stand_by: None }
+}
+
+pub(super) fn hello() -> Hello {
+    let proof = Proof::Credential { site: site_name(), secret: "s".to_owned() };
+    Hello {
+        versions: VERSIONS.to_vec(),
+        software: "test".to_owned(),
+        proof,
+        feeds: Vec::new(),
+        stand_by: None,
+    }
+}
+
+pub(super) fn receipt() -> Receipt {
+    Receipt {
+        lane: Lane::Live,
+        leg: LegId(1),
+        transport: Transport::Unicast,
+        class: Class::Grid,
+        action_done: Some(WallMicros(1)),
+        ..Receipt::undescribed(key(), Outcome::Stored, WallMicros(3))
+    }
+}
+
+pub(super) fn frontier() -> Frontier {
+    let settled_to = Sequence(0);
+    Frontier { feed: feed(), epoch: EPOCH, settled_to, pending: 0, trouble: None, action_failed: None }
+}
+
+pub(super) fn failed() -> ActionFailed {
+    ActionFailed {
+        rule: "r".to_owned(),
+        exit: Some(1),
+        last_error: "e".to_owned(),
+        product: "p".to_owned(),
+        sequence: Sequence(1),
+        epoch: Some(EPOCH),
+        count: 1,
+        others: vec![Sequence(2)],
+    }
+}
+
+pub(super) fn left() -> LegLeft {
+    LegLeft { leg: LegId(1), known_to: Some(Sequence(1)), reason: "why".to_owned(), too_slow: Some(true) }
+}
+
+pub(super) fn nak() -> Nak {
+    Nak {
+        leg: LegId(1),
+        leg_epoch: 1,
+        packets: near(),
+        heard: Some(1),
+        symbols: Vec::new(),
+        unanswered: Some(true),
+        losses: Some(Losses { missed: 1, of: 2 }),
+    }
+}
+
+pub(super) fn near() -> RangeSet {
+    [(1, 2)].into_iter().collect()
+}
+
+pub(super) fn far() -> RangeSet {
+    [(1, MUCH)].into_iter().collect()
+}
+
+pub(super) fn key() -> ProductKey {
+    ProductKey { feed: feed(), epoch: EPOCH, sequence: Sequence(1) }
+}
+
+pub(super) fn feed() -> FeedName {
+    FeedName::parse("NGRID").unwrap()
+}
+
+pub(super) fn site_name() -> SiteName {
+    SiteName::parse("oslo").unwrap()
+}
+
+pub(super) fn at(millis: u64) -> Now {
+    Now { monotonic: Micros::from_millis(millis), wall: WallMicros(millis as i64 * 1_000) }
+}
+
+pub(super) const EPOCH: Epoch = Epoch(7);
+/// One more than an integer of the ledger holds.
+pub(super) const MUCH: u64 = INTEGER_MAX + 1;
