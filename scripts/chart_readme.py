@@ -1,6 +1,6 @@
-"""Makes charts/downburst/README.md: the table of values is made of values.yaml and of the sentences above each value.
+"""Writes charts/downburst/README.md; its table of values comes from values.yaml and the comment above each value.
 
-Run it after a change: `.venv/bin/python scripts/chart_readme.py`; with `--check` it only says whether it is needed.
+Run it after a change: `.venv/bin/python scripts/chart_readme.py`; with `--check` it only reports an outdated file.
 """
 
 import re
@@ -22,7 +22,7 @@ class Value:
 
 
 def main() -> int:
-    """Writes the file; with --check only says whether it is up to date."""
+    """Writes the file; with --check it only reports whether it is up to date."""
     text = readme(CHART)
     file = CHART / "README.md"
     if "--check" in sys.argv[1:]:
@@ -45,8 +45,8 @@ def values(text: str) -> Iterator[Value]:
     path: list[str] = []
     comment: list[str] = []
     for line in text.splitlines():
-        if (said := re.match(r"^ *# ?(.*)", line)) is not None:
-            comment.append(said[1])
+        if (words := re.match(r"^ *# ?(.*)", line)) is not None:
+            comment.append(words[1])
             continue
         if (found := re.match(r"^( *)([A-Za-z]+):(?: (.*))?$", line)) is not None:
             depth = len(found[1]) // 2
@@ -57,28 +57,28 @@ def values(text: str) -> Iterator[Value]:
 
 
 HEAD = """\
-# Downburst's chart
+# Downburst's Helm chart
 
-Installs a hub in Kubernetes, alone or in several processes on a Kafka and a PostgreSQL of yours.
+This chart installs a hub in Kubernetes, as one process or as several on your own Kafka and PostgreSQL.
 
     helm install hub charts/downburst
     helm install hub charts/downburst --values charts/downburst/values-ha.yaml --set kafka.servers=k.example.edu:9093
     helm test hub
 
-* *Secrets* are yours and exist before: the ledger's URL, the user's password at the brokers, their authority. An
-  installation that lacks one is refused in a sentence.
-* *Upgrades* bring the ledger's schema up to date first, by a job that may run twice; a release that does not know the
-  schema says so.
-* *Pods* keep to the standard `restricted`. The hub's alone may ask for more: the host's network for multicast
+* *Secrets*: create them before the installation: the ledger's URL, the user's password at the brokers, the brokers'
+  certificate authority. If one is missing, the installation is refused with a message.
+* *Upgrades* first update the ledger's schema, with a job that may run twice. A release that does not know the schema
+  reports it.
+* *Pods* meet the `restricted` Pod Security Standard. Only the hub's pod may need more: the host's network for multicast
   (`multicast.hostNetwork`), capabilities for circuits (`hub.capabilities`).
-* *Multicast* is off without `multicast.hostNetwork` (or `multicast.podNetwork`): feeds go by unicast then, and plans
-  say why.
+* *Multicast* is off unless `multicast.hostNetwork` or `multicast.podNetwork` is set. Feeds then use unicast, and plans
+  show the reason.
 
 ## Values
 
-This table is made of `values.yaml` by `scripts/chart_readme.py`.
+`scripts/chart_readme.py` generates this table from `values.yaml`.
 
-| value | default | |
+| value | default | meaning |
 |---|---|---|
 """
 

@@ -38,7 +38,7 @@ def outcomes() -> Outcomes:
 def markdown() -> str:
     """The table of `docs/reliability.md`."""
     known = outcomes()
-    rows = ["handler | goes on in | ends, and is started again |", "--- | --- | --- |"]
+    rows = ["handler | goes on in | ends, and is restarted |", "--- | --- | --- |"]
     for name, found in sorted(known.by_handler.items()):
         columns = (", ".join(where for where in found if found[where] == word) or "-" for word in ("goes on", "ends"))
         rows.append(f"`{name}` | {' | '.join(columns)} |")

@@ -83,5 +83,5 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 CATALOGUE = Path(__file__).parents[1] / "golden" / "files.json"
-HEADINGS = ("file", "holds", "after `kill -9`", "after a power cut", "checksum", "damaged", "a start", "test")
+HEADINGS = ("file", "holds", "after `kill -9`", "after a power cut", "checksum", "if damaged", "at a start", "test")
 _REGEXES: dict[str, re.Pattern[str]] = {}

@@ -3,7 +3,7 @@
 from downburst.access import SCOPES_OF, Role, Scope
 from downburst_api.rules import RULES, Own, Rule
 
-NOBODY, PUBLISHED = "nobody", "nobody, latency published"
+NOBODY, PUBLISHED = "no login", "no login, latency published"
 CALLERS = (NOBODY, PUBLISHED, "viewer", "site", "operator", "admin")
 MAY, OWN, NOT = "yes", "its own", ""
 

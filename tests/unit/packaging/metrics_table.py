@@ -1,4 +1,4 @@
-"""The table of metrics in docs/metrics.md, out of the catalogue that the code writes by."""
+"""The table of metrics in docs/metrics.md, from the catalogue that the code uses."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def _lines() -> Iterator[str]:
         yield from map(_row, metrics)
         total = sum(metric.series_at(SIZES) for metric in metrics)
         yield f"\nTogether: {total:,} series.\n"
-    yield f"Bounds of the buckets in seconds: {', '.join(f'{bound:g}' for bound in BOUNDS_S)}, +Inf."
+    yield f"Bucket bounds in seconds:\n{', '.join(f'{bound:g}' for bound in BOUNDS_S)}, +Inf."
 
 
 def _row(metric: Metric) -> str:
