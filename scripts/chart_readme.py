@@ -69,10 +69,10 @@ This chart installs a hub in Kubernetes, as one process or as several on your ow
   certificate authority. If one is missing, the installation is refused with a message.
 * *Upgrades* first update the ledger's schema, with a job that may run twice. A release that does not know the schema
   reports it.
-* *Pods* meet the `restricted` Pod Security Standard. Only the hub's pod may need more: the host's network for multicast
-  (`multicast.hostNetwork`), capabilities for circuits (`hub.capabilities`).
-* *Multicast* is off unless `multicast.hostNetwork` or `multicast.podNetwork` is set. Feeds then use unicast, and plans
-  show the reason.
+* *Pods* meet the `restricted` Pod Security Standard. Only the hub's pod may need more: the host's network for
+  multicast (`multicast.hostNetwork`), capabilities for circuits (`hub.capabilities`).
+* *Multicast* is off unless `multicast.hostNetwork` or `multicast.podNetwork` is set. Feeds then use unicast, and
+  plans show the reason.
 
 ## Values
 
