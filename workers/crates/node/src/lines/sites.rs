@@ -79,9 +79,10 @@ impl SiteLine {
         covers(&self.allow, feed)
     }
 
-    /// Without the feeds that other nodes of the hub serve.
+    /// Without the feeds that other nodes of the hub serve. Where no node is named, the hub's own (address "") serves everything,
+    /// and a sender nothing: it was started, or the site appeared, before it read an assignment.
     pub(crate) fn served_at(mut self, own_address: &str) -> Self {
-        if self.nodes.is_empty() {
+        if self.nodes.is_empty() && own_address.is_empty() {
             return self;
         }
         let own = self.nodes.iter().filter(|node| node.address == own_address);
@@ -246,5 +247,6 @@ mod tests {
         assert!(served(&line, "").is_empty(), "the hub's own node serves nothing that a sender does");
         let alone = SiteLine { nodes: Vec::new(), ..line };
         assert_eq!(served(&alone, ""), ["A", "B"]);
+        assert!(served(&alone, "one:1").is_empty(), "a sender serves nothing before it is assigned something");
     }
 }

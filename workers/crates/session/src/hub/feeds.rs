@@ -143,7 +143,19 @@ impl HubSession {
             .collect()
     }
 
-    pub(super) fn drop_feed(&mut self, feed: &FeedName) {
+    /// Ends a feed that is no longer subscribed. The site's position is kept: a subscription that comes back in this session
+    /// goes on from it, as it does after a reconnection, instead of beginning at the head.
+    pub(super) fn unsubscribe(&mut self, feed: &FeedName) {
+        let position = match self.feeds.get(feed) {
+            Some(Feed::Searching { position, .. }) => Some(position.clone()),
+            Some(Feed::Serving(serve)) => Some(serve.position()),
+            None => None,
+        };
+        self.drop_feed(feed);
+        self.positions.extend(position.map(|position| (feed.clone(), position)));
+    }
+
+    fn drop_feed(&mut self, feed: &FeedName) {
         self.parcels.take_back(&mut self.outbox, feed, 0);
         self.parcels.take_back_resent(&mut self.outbox, |_, of, _| of == feed);
         self.resends.forget_answers(feed);
@@ -250,17 +262,13 @@ impl HubSession {
         }
     }
 
-    /// Where the site stands: from its hello, once; later, if the log began anew, from what it said in this session.
+    /// Where the site stands: from its hello, or from where an earlier subscription of this session ended; if the log began
+    /// anew, from what the site reported in this session.
     fn known_position(&mut self, feed: &FeedName) -> Option<FeedPosition> {
         let said = self.positions.remove(feed);
         match self.feeds.get(feed) {
             Some(Feed::Searching { position, .. }) => Some(position.clone()),
-            Some(Feed::Serving(serve)) => Some(FeedPosition {
-                feed: feed.clone(),
-                epoch: serve.epoch,
-                settled: Default::default(),
-                newest_stored: serve.newest_stored,
-            }),
+            Some(Feed::Serving(serve)) => Some(serve.position()),
             None => said,
         }
     }

@@ -67,6 +67,7 @@ pub struct HubSession {
     /// Holds back what is not live.
     late_pacer: Pacer,
     late_bytes: u64,
+    /// Where the site stands in feeds that are not served: by its hello, or at the end of a subscription.
     positions: BTreeMap<FeedName, FeedPosition>,
     patterns: Patterns,
     feeds: BTreeMap<FeedName, Feed>,
@@ -213,7 +214,7 @@ impl HubSession {
         let gone: Vec<FeedName> =
             self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
         for feed in gone {
-            self.drop_feed(&feed);
+            self.unsubscribe(&feed);
         }
         self.take_back_unwanted(&before);
         let heads = self.heads();

@@ -127,6 +127,16 @@ impl Serve {
         FeedStart { feed: self.feed.clone(), epoch: self.epoch, after: Sequence(after), duplicates: None }
     }
 
+    /// Where the site stands, as far as it reported.
+    pub(crate) fn position(&self) -> FeedPosition {
+        FeedPosition {
+            feed: self.feed.clone(),
+            epoch: self.epoch,
+            settled: self.settled(),
+            newest_stored: self.newest_stored,
+        }
+    }
+
     /// The end of the log, as far as this session was told.
     pub(crate) fn head(&self) -> FeedHead {
         FeedHead { feed: self.feed.clone(), epoch: self.epoch, head: Sequence(self.head) }

@@ -147,3 +147,34 @@ fn what_is_queued_of_a_resend_goes_nowhere_once_the_site_lost_the_feed() {
     let went = bench.messages(0).into_iter().any(|message| matches!(message, Message::ResentBegin(_)));
     assert!(!went);
 }
+
+/// Where the feed begins, if the site was told.
+fn began(messages: &[Message]) -> Option<u64> {
+    messages.iter().find_map(|message| match message {
+        Message::FeedStart(start) => Some(start.after.0),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_subscription_that_comes_back_goes_on_where_the_site_stands() {
+    let mut bench = Bench::serving(vec![position(&[(0, 4), (6, 6)])], 9);
+    assert_eq!(began(&bench.messages(0)), Some(4));
+    bench.reads();
+    bench.hub.handle(at(1), HubInput::Subscriptions(vec![]));
+    bench.head(12);
+    assert_eq!(began(&bench.messages(1)), None);
+    bench.hub.handle(at(2), HubInput::Subscriptions(only("near")));
+    bench.head(15);
+    assert_eq!(began(&bench.messages(2)), Some(4), "what was put while the feed was not subscribed does not count as settled");
+}
+
+#[test]
+fn a_subscription_that_began_at_the_head_comes_back_at_that_head() {
+    let mut bench = Bench::serving(vec![], 9);
+    assert_eq!(began(&bench.messages(0)), Some(9));
+    bench.hub.handle(at(1), HubInput::Subscriptions(vec![]));
+    bench.hub.handle(at(2), HubInput::Subscriptions(only("near")));
+    bench.head(15);
+    assert_eq!(began(&bench.messages(2)), Some(9));
+}
