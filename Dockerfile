@@ -18,11 +18,9 @@ RUN apt-get update \
 WORKDIR /build/workers
 COPY workers/Cargo.toml workers/Cargo.lock workers/clippy.toml ./
 COPY workers/crates crates
-COPY workers/log-kafka log-kafka
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/build/target \
     export CARGO_TARGET_DIR=/build/target \
-    && cargo build --release --locked -p downburst-node \
-    && cargo build --release --locked --manifest-path log-kafka/Cargo.toml \
+    && cargo build --release --locked -p downburst-node -p downburst-log-kafka \
     && install -D -t /programs /build/target/release/downburst-node /build/target/release/downburst-node-kafka \
     && strip /programs/*
 

@@ -1,55 +1,62 @@
-# Every target sets up what it needs; a second run finds it done. `make help` lists all.
+# Every target prepares what it needs; a second run finds it done. `make help` lists all.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-all lint unit sim contract integration system nightly node-kafka test-cluster compose-smoke air-gap deb audit sbom release \
-	bench bench-multicast bench-unicast bench-circuits bench-scheduler bench-ldm bench-people bench-distributed lock clean
+.PHONY: help setup setup-test setup-bench demo check test test-all lint unit sim contract integration system nightly \
+	node-kafka test-cluster compose-smoke air-gap deb audit sbom release pictures bench bench-multicast bench-unicast \
+	bench-circuits bench-scheduler bench-ldm bench-people bench-distributed lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 16
 
-setup: ## Prepare all that the demo needs: Debian packages, .venv, downburst-node, dashboard
+setup: ## Prepare the demo: Debian packages, .venv, downburst-node, dashboard
 	@scripts/setup.sh demo
 
-setup-test: ## Prepare all that the tests need as well: iproute2, nftables, ping, shellcheck, Chromium
+setup-test: ## Prepare the tests as well: their programs, PostgreSQL, Java, iproute2, nftables, Chromium and others
 	@scripts/setup.sh test
+
+setup-bench: ## Prepare the measurements: the optimised programs, and everything that tests use
+	@scripts/setup.sh bench && scripts/setup.sh tools
 
 demo: setup ## Run a hub, five sites and several feeds on this machine; options by ARGS="..."
 	@.venv/bin/downburst demo $(ARGS)
 
-test: setup-test ## Run all of the tests: lint, unit, sim, contract, cluster (where it was built), integration, system
-	@scripts/test.sh
+check: ## Run lint and unit tests of the changed files: seconds for Python, up to three minutes for a crate
+	@scripts/check.sh $(ARGS)
 
-test-all: setup-test ## Run the tests that are too long for `test`; continuous integration runs it after `test`
+test: ## Run lint, unit, simulation, contract and integration tests, and a real case of each kind; 25 minutes
+	@scripts/test.sh test
+
+test-all: ## Run everything else that continuous integration runs after `make test`; 35 minutes
 	@scripts/test.sh test-all
 
-lint: setup-test ## Run ruff, mypy, import-linter, rustfmt, clippy, svelte-check, licences, shellcheck
+lint: ## Run ruff, mypy, import-linter, rustfmt, clippy, svelte-check, licences, shellcheck
 	@scripts/test.sh lint
 
-unit: setup-test ## Run the unit tests of Python, the crates and the dashboard
+unit: ## Run the unit tests of Python, the crates and the dashboard
 	@scripts/test.sh unit
 
-sim: setup-test ## Run the protocols in simulated networks
+sim: ## Run the protocols in simulated networks
 	@scripts/test.sh sim
 
-contract: setup-test ## Run the suites that every implementation of a port must pass
+contract: ## Run the suites that every implementation of a port must pass
 	@scripts/test.sh contract
 
-integration: setup-test ## Run the hub with the real node on the loopback interface
+integration: ## Run the hub with the real node on the loopback interface
 	@scripts/test.sh integration
 
-system: setup-test ## Run real processes in network namespaces and a browser; best as root
+system: ## Run real processes in network namespaces and a browser; best as root
 	@scripts/test.sh system
 
-nightly: setup-test ## Run the tests that take minutes
+nightly: ## Run the tests that take minutes each, and measure the coverage
 	@scripts/test.sh nightly
 
 node-kafka: ## Build downburst-node-kafka, the hub's node for feeds on Kafka; needs a C compiler and OpenSSL's headers
 	@scripts/node-kafka.sh
 
-test-cluster: setup-test ## Run the log's contract on a real Kafka, the chart on a real API server and kubelet; needs Java, Maven, Go
+test-cluster: setup-test ## Run the log's contract on a real Kafka, and the chart on a real API server and kubelet
 	@scripts/test-cluster.sh
 
-compose-smoke: ## Run docker-compose.yml on a Docker engine: products to three sites, by multicast too, and under kill -9
+compose-smoke: ## Run docker-compose.yml on a Docker engine: products to three sites, by multicast and under kill -9
 	@scripts/compose-smoke.sh
 
 air-gap: ## Make dist/downburst-air-gap.tar.gz: images, docker-compose.yml and chart for machines without network
@@ -58,45 +65,49 @@ air-gap: ## Make dist/downburst-air-gap.tar.gz: images, docker-compose.yml and c
 deb: setup node-kafka ## Make Debian packages of hub and site in dist/, for this machine's Debian
 	@scripts/deb.sh
 
-audit: setup-test ## Scan licences, bans, sources and advisories of all that is built in; dist/audit.json
+audit: setup-test ## Scan licences, bans, sources and advisories of all dependencies; dist/audit.json
 	@scripts/audit.sh
 
 sbom: setup ## Write the software bill of materials (CycloneDX) of crates and packages into dist/
 	@scripts/sbom.sh
 
-release: setup node-kafka ## Build all files of a release in dist/release/, with checksums; ARGS="--key FILE" signs, "--dry-run" only lists
+release: setup node-kafka ## Build the files of a release in dist/release/; ARGS="--key FILE" signs, "--dry-run" lists
 	@scripts/release.sh $(ARGS)
 
+pictures: setup-test ## Take the pictures of README and guides from a running demo
+	@.venv/bin/python scripts/screenshot.py
+
 bench: ## List the side-by-side measurements that exist
-	@echo "make bench-unicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 3\"]   unicast beside sendfile, NATS and Kafka"
-	@echo "make bench-multicast [OUT=file.json] [ARGS=\"--rows 1,4 --runs 2\"]   multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
-	@echo "make bench-circuits [OUT=file.json] [ARGS=\"--runs 5\"]   circuits: admission, beside greedy flows, small buffers, set-up"
-	@echo "make bench-distributed [OUT=file.json] [ARGS=\"--rows 1,3 --runs 3\"]   one broker beside librdkafka, 1, 2 and 4 senders, seconds after losses"
-	@echo "make bench-ldm [OUT=file.json] [ARGS=\"--runs 3\"]   eight LDM downstreams of a hub: products a second, silence, processor time"
-	@echo "make bench-people [OUT=file.json] [ARGS=\"--runs 20\"]   questions about thirty days of latency on both databases, then the pages"
-	@echo "make bench-scheduler [OUT=file.json] [ARGS=\"--rows planning --runs 1\"]   cost of planning, predictions beside what was measured"
+	@echo 'make bench-NAME [OUT=file.json] [ARGS="--rows 1,4 --runs 3"]'
+	@echo "  bench-unicast       unicast beside sendfile, NATS and Kafka"
+	@echo "  bench-multicast     multicast beside UFTP, NORM, NATS, TCP fan-outs and a blaster"
+	@echo "  bench-circuits      circuits: admission, beside greedy flows, small buffers, set-up"
+	@echo "  bench-distributed   one broker beside librdkafka; one, two and four senders; seconds after losses"
+	@echo "  bench-ldm           eight LDM downstreams of a hub: products a second, silence, processor time"
+	@echo "  bench-people        questions about thirty days of latency on both databases, then the pages"
+	@echo "  bench-scheduler     cost of planning, and predictions beside measurements"
 
 MEASURE = DOWNBURST_PROFILE=release PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python
 
-bench-distributed: setup setup-test node-kafka ## Measure a hub of several machines on one: broker, senders, losses; OUT=file.json
+bench-distributed: setup-bench node-kafka ## Measure a hub of several machines: broker, senders, losses; OUT=file.json
 	@$(MEASURE) -m bench.distributed $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-circuits: setup setup-test ## Measure circuits, as root for all of it; OUT=file.json
+bench-circuits: setup-bench ## Measure circuits, as root for all of it; OUT=file.json
 	@$(MEASURE) -m bench.circuits $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-people: setup setup-test ## Measure questions about thirty days of history on both databases, and the pages; OUT=file.json
+bench-people: setup-bench ## Measure questions about thirty days of history, and the pages; OUT=file.json
 	@$(MEASURE) -m bench.people $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-scheduler: setup setup-test ## Measure planning rounds and predictions; OUT=file.json
+bench-scheduler: setup-bench ## Measure planning rounds and predictions; OUT=file.json
 	@$(MEASURE) -m bench.scheduler $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-multicast: setup setup-test ## Measure multicast beside its peers and the machine's limit, as root; OUT=file.json
+bench-multicast: setup-bench ## Measure multicast beside its peers and the machine's limit, as root; OUT=file.json
 	@$(MEASURE) -m bench.multicast $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-unicast: setup setup-test ## Measure unicast beside sendfile, NATS and Kafka, as root; OUT=file.json
+bench-unicast: setup-bench ## Measure unicast beside sendfile, NATS and Kafka, as root; OUT=file.json
 	@$(MEASURE) -m bench.unicast $(if $(OUT),--out $(OUT)) $(ARGS)
 
-bench-ldm: setup setup-test ## Measure a hub that serves LDM downstreams; OUT=file.json
+bench-ldm: setup-bench ## Measure a hub that serves LDM downstreams; OUT=file.json
 	@$(MEASURE) -m bench.ldm $(if $(OUT),--out $(OUT)) $(ARGS)
 
 bench-%:

@@ -35,7 +35,7 @@ def main() -> int:
 
 def document() -> dict[str, Any]:
     """All components by their package URLs, and what crates need of each other."""
-    crates, needs = crates_of(ROOT / "workers" / "Cargo.lock", ROOT / "workers" / "log-kafka" / "Cargo.lock")
+    crates, needs = crates_of(ROOT / "workers" / "Cargo.lock")
     listed = [*crates, *python_of(ROOT / "requirements-image.lock"), *npm_of(NPM_LOCK)]
     components = sorted({one["bom-ref"]: one for one in listed}.values(), key=lambda one: str(one["bom-ref"]))
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# Prepares everything that the demo (no argument) or the tests ("test") need. A second run finds it all done.
+# Prepares everything that the named purpose needs. A second run finds it all done.
+#
+#   scripts/setup.sh demo       downburst-node, the page, .venv (the default)
+#   scripts/setup.sh bench      the optimised programs of measurements as well
+#   scripts/setup.sh tools      for tests: all but the programs, which are built beside the first tests
+#   scripts/setup.sh test       tools, and the programs and tests of the crates
+#   scripts/setup.sh test-all   test, and Helm for the tests of the chart
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
 
-NETWORK_HINT="If a download failed, check the network (or the mirror settings of the tool named above) and run it again."
+NETWORK_HINT="If a download failed, check the network (or the mirror settings of this tool) and run it again."
 
 main() {
     local purpose=${1:-demo}
@@ -15,22 +21,26 @@ main() {
     python
     rust_and_node
     python_environment
-    if [[ $purpose == test ]]; then
-        programs_to_test
-    else
-        node_binary
-    fi
     dashboard
-    if [[ $purpose == test ]]; then
-        postgresql
-        unpacked_prometheus
-        optional_packages pkg-config=pkg-config
-        pkg-config --exists openssl 2>/dev/null || optional_packages no-headers-of-openssl=libssl-dev
-        optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
-        helm
-        optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
-    fi
-    echo "Set-up is complete."
+    case $purpose in
+    demo) node_binary downburst-node ;;
+    bench) node_binary downburst-node downburst-wire downburst-load downburst-swarm ;;
+    tools) tools ;;
+    test) tools && programs_to_test ;;
+    test-all) tools && programs_to_test && helm ;;
+    *) fail "There is no set-up for '$purpose'." "Choose demo, bench, tools, test or test-all." ;;
+    esac
+    echo "Set-up is complete ($purpose)."
+}
+
+# Servers and system tools that tests run beside the product. Tests skip, and name the reason, where one is missing.
+tools() {
+    optional_packages pkg-config=pkg-config
+    openssl_headers || optional_packages no-headers-of-openssl=libssl-dev
+    optional_packages java=openjdk-17-jre-headless mvn=maven openssl=openssl
+    optional_packages ip=iproute2 nft=nftables ping=iputils-ping shellcheck=shellcheck chromium=chromium
+    postgresql
+    unpacked_prometheus
 }
 
 # packages COMMAND=PACKAGE...: installs the Debian packages of commands that are missing.
@@ -82,7 +92,8 @@ helm() {
         echo "  no Go to build Helm with: tests of the chart's rendering will be skipped and say so"
         return
     fi
-    "$ROOT/scripts/cluster-tools.sh" helm || echo "  Helm is not there; tests of the chart's rendering will be skipped and say so"
+    "$ROOT/scripts/cluster-tools.sh" helm ||
+        echo "  Helm is not there; tests of the chart's rendering will be skipped and say so"
 }
 
 optional_packages() {
@@ -119,7 +130,8 @@ python() {
             return
         fi
     done
-    fail "Python 3.11 or later was not found." "Install it (Debian 12: apt-get install python3 python3-venv), or name one with PYTHON=/path/to/python."
+    fail "Python 3.11 or later was not found." \
+        "Install it (Debian 12: apt-get install python3 python3-venv), or name one with PYTHON=/path/to/python."
 }
 
 rust_and_node() {
@@ -151,35 +163,39 @@ python_environment() {
     input=$(digest pyproject.toml)
     if [[ ! -x $ROOT/.venv/bin/downburst ]] || ! is_current python-self "$input"; then
         step python-self "downburst itself, editable" "Remove .venv and run it again." \
-            "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --no-deps --no-build-isolation -e "$ROOT"
+            "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --no-deps --no-build-isolation \
+            -e "$ROOT"
         stamp python-self "$input"
     fi
 }
 
+# node_binary PROGRAM...: the optimised programs; a crate has its program's name.
 node_binary() {
-    local input sentence="downburst-node"
+    local input sentence=$*
     input=$(digest workers/crates workers/Cargo.toml workers/Cargo.lock)
-    if ! built_all release || ! is_current node "$TARGET $input"; then
+    if ! built_all release "$@" || ! is_current "node-$#" "$TARGET $input"; then
         [[ -x $TARGET/release/downburst-node ]] || sentence+=" (a few minutes the first time)"
-        step node "$sentence" "$NETWORK_HINT" \
+        step node "${sentence// /, }" "$NETWORK_HINT" \
             cargo build --release --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET" \
-            -p downburst-node -p downburst-wire -p downburst-load -p downburst-swarm
-        stamp node "$TARGET $input"
+            "${@/#/-p}"
+        stamp "node-$#" "$TARGET $input"
     fi
     node_beside_downburst release
 }
 
 # Programs that check themselves (overflows, assertions), built along with the crates' own tests: one build for both.
 programs_to_test() {
-    local input sentence="programs and tests of the crates"
+    local input sentence="programs and tests of the crates" without_kafka=()
     input=$(digest workers/crates workers/Cargo.toml workers/Cargo.lock)
-    if ! built_all debug || ! is_current programs-to-test "$TARGET $input"; then
+    openssl_headers || without_kafka=(--exclude downburst-log-kafka)
+    if ! built_all debug downburst-{node,wire,load,swarm} || ! is_current programs-to-test "$TARGET $input"; then
         [[ -x $TARGET/debug/downburst-node ]] || sentence+=" (some minutes the first time)"
         step programs-to-test "$sentence" "$NETWORK_HINT" \
-            cargo build --workspace --bins --tests --locked --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET"
+            cargo build --workspace "${without_kafka[@]}" --bins --tests --locked \
+            --manifest-path "$ROOT/workers/Cargo.toml" --target-dir "$TARGET"
         stamp programs-to-test "$TARGET $input"
     fi
-    is_current node "$TARGET $input" || node_beside_downburst debug
+    is_current node-1 "$TARGET $input" || node_beside_downburst debug
 }
 
 # node_beside_downburst PROFILE: one `activate` gives both commands.
@@ -187,11 +203,12 @@ node_beside_downburst() {
     ln -sfn "$TARGET/$1/downburst-node" "$ROOT/.venv/bin/downburst-node"
 }
 
-# built_all PROFILE: tells whether all of the programs are there.
+# built_all PROFILE PROGRAM...: tells whether all of the programs are there.
 built_all() {
-    local program
-    for program in downburst-node downburst-wire downburst-load downburst-swarm; do
-        [[ -x $TARGET/$1/$program ]] || return 1
+    local profile=$1 program
+    shift
+    for program in "$@"; do
+        [[ -x $TARGET/$profile/$program ]] || return 1
     done
 }
 
@@ -202,10 +219,10 @@ dashboard() {
         step dashboard-packages "dashboard's packages" "$NETWORK_HINT" npm ci --prefix "$home" --no-audit --no-fund
         stamp dashboard-packages "$input"
     fi
-    input=$(digest services/dashboard/package-lock.json services/dashboard/src services/dashboard/index.html services/dashboard/docs.html \
-        services/dashboard/vite.config.ts services/dashboard/public)
+    input=$(digest services/dashboard/{package-lock.json,src,index.html,docs.html,vite.config.ts,public})
     if [[ ! -f $home/dist/index.html ]] || ! is_current dashboard "$input"; then
-        step dashboard "dashboard" "Remove services/dashboard/node_modules and run it again." npm run build --prefix "$home"
+        step dashboard "dashboard" "Remove services/dashboard/node_modules and run it again." \
+            npm run build --prefix "$home"
         stamp dashboard "$input"
     fi
 }

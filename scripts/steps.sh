@@ -1,6 +1,5 @@
 # shellcheck shell=bash disable=SC2034 # the variables are for the scripts that source this
-# Sourced by the other scripts: where things are, and how a step says what it does, how long it took and what to do
-# when it fails.
+# Sourced by the other scripts: places of files, and steps that report their work, their time and a remedy.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 STAMPS=$ROOT/.cache/stamps
@@ -10,13 +9,19 @@ TARGET=${CARGO_TARGET_DIR:-$ROOT/workers/target}
 [[ -d $HOME/.cargo/bin ]] && PATH=$HOME/.cargo/bin:$PATH
 mkdir -p "$STAMPS" "$LOGS"
 
-# step NAME SENTENCE HINT COMMAND...: runs the command with its output in a log, prints the time it took; on failure
-# prints the end of the log and the hint, and ends the script.
+# step NAME SENTENCE HINT COMMAND...: runs the command with its output in a log, prints progress and the time it took;
+# on failure prints the end of the log and the hint, and ends the script.
 step() {
-    local sentence=$2 hint=$3 log=$LOGS/$1.log started=$SECONDS
+    local sentence=$2 hint=$3 log=$LOGS/$1.log started=$SECONDS reporter code=0
     shift 3
     printf '  %s ... ' "$sentence"
-    if "$@" >"$log" 2>&1 </dev/null; then
+    : >"$log"
+    progress "$log" "$$" 9>&- &
+    reporter=$!
+    "$@" >"$log" 2>&1 </dev/null || code=$?
+    kill "$reporter" 2>/dev/null || true
+    wait "$reporter" 2>/dev/null || true
+    if ((code == 0)); then
         printf 'done in %d s\n' $((SECONDS - started))
         return
     fi
@@ -25,7 +30,16 @@ step() {
     fail "$sentence failed." "$hint"
 }
 
-# fail SENTENCE HINT: says what went wrong and what to do, and ends the script.
+# progress LOG PID: prints the last line of a long step's log every half minute, as long as the script PID runs.
+progress() {
+    local seconds=0
+    while sleep 30 >/dev/null 2>&1 && kill -0 "$2" 2>/dev/null; do
+        seconds=$((seconds + 30))
+        printf '\n    %d s: %.90s ' "$seconds" "$(tail -n 1 "$1" | tr -d '[:cntrl:]')"
+    done
+}
+
+# fail SENTENCE HINT: prints the fault and its remedy, and ends the script.
 fail() {
     printf '\n%s\n%s\n' "$1" "$2" >&2
     exit 1
@@ -34,6 +48,11 @@ fail() {
 # digest FILE_OR_FOLDER...: one digest over the names and contents of files.
 digest() {
     (cd "$ROOT" && find "$@" -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
+}
+
+# openssl_headers: tells whether the node for feeds on Kafka can be built here.
+openssl_headers() {
+    pkg-config --exists openssl 2>/dev/null
 }
 
 # is_current STAMP DIGEST: tells whether the step that wrote this stamp ran for the same input.

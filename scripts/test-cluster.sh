@@ -2,16 +2,16 @@
 # Runs what needs the servers of a cluster, each started for it on the loopback interface:
 #
 #   scripts/test-cluster.sh            all of it
-#   scripts/test-cluster.sh contract   feeds' logs on a real Kafka: the tests alone, without checks of form and figures
-#   scripts/test-cluster.sh chart      the chart on Kubernetes' own API server, and as root its pods on a kubelet with containerd;
-#                                      both are built once (scripts/cluster-tools.sh)
+#   scripts/test-cluster.sh contract   feeds' logs on a real Kafka: the tests alone, without figures
+#   scripts/test-cluster.sh chart      the chart on Kubernetes' own API server, and as root its pods on a kubelet with
+#                                      containerd; both are built once (scripts/cluster-tools.sh)
 #   scripts/test-cluster.sh built      the same of what was built before; skipped with the reason where it was not;
 #                                      what follows is for pytest
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
 
-MANIFEST=$ROOT/workers/log-kafka/Cargo.toml
+MANIFEST=$ROOT/workers/Cargo.toml
 JARS=$ROOT/.cache/peers/kafka
 DIRECTORY='' BROKER=''
 LONGEST_S=900 BROKER_START_S=120
@@ -22,7 +22,8 @@ main() {
     chart) chart ;;
     built)
         "$ROOT/scripts/cluster-tools.sh" built ||
-            skipped "Kubernetes' control plane, which takes a quarter of an hour to build, is" "it once by make test-cluster"
+            skipped "Kubernetes' control plane, which takes a quarter of an hour to build, is" \
+                "it once by make test-cluster"
         chart "$@"
         ;;
     all)
@@ -44,14 +45,13 @@ logs_on_kafka() {
     trap end EXIT
     [[ -f $JARS/done ]] || step kafka-jars "Kafka's packages" "Check the network, then run it again." fetch_broker
     step kafka-build "the log on Kafka (a few minutes the first time)" "See the compiler's message." \
-        kafka_cargo build --bins --tests
-    [[ $purpose == contract ]] || step kafka-lint "its formatting and clippy" "Run cargo fmt, or do as clippy says." lint
+        kafka_cargo test --no-run
     local ports
     read -r -a ports < <(free_ports)
     start_broker "${ports[@]}"
     export DOWNBURST_KAFKA=127.0.0.1:${ports[0]}
     kafka_cargo test --no-fail-fast
-    [[ $purpose == contract ]] || kafka_cargo run --quiet --example figures
+    [[ $purpose == contract ]] || figures
 }
 
 # chart [built [ARGUMENT...]]: with `built` no node is built; the arguments are for pytest.
@@ -105,14 +105,17 @@ fetch_broker() {
         -DincludeScope=runtime && touch "$JARS/done"
 }
 
+# By names of tests, not of the crate: alone it would be built anew, with fewer features of what it depends on.
 kafka_cargo() {
     local command=$1
     shift
-    timeout "$LONGEST_S" cargo "$command" --locked --manifest-path "$MANIFEST" --target-dir "$TARGET" "$@"
+    timeout "$LONGEST_S" cargo "$command" --workspace --test kafka_contract --test kafka_shared --locked \
+        --manifest-path "$MANIFEST" --target-dir "$TARGET" "$@"
 }
 
-lint() {
-    cargo fmt --manifest-path "$MANIFEST" --check && kafka_cargo clippy --all-targets -- -D warnings
+figures() {
+    timeout "$LONGEST_S" cargo run --quiet -p downburst-log-kafka --example figures --locked \
+        --manifest-path "$MANIFEST" --target-dir "$TARGET"
 }
 
 # Two ports that nobody listens on.

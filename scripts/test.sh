@@ -1,134 +1,212 @@
 #!/usr/bin/env bash
-# Runs the named parts of the tests (all of them without a name), goes on after a failure, and ends with a summary, the
-# reasons of skipped tests and the closing line of every pytest run.
+# Runs tests, goes on after a failure, and ends with a summary: durations, skipped tests with their reasons, the slowest
+# tests, and the time budget. Each run prepares what it needs first.
+#
+#   scripts/test.sh test        `make test`: lint, unit, simulation, contract, integration, and a real case of each kind
+#   scripts/test.sh test-all    what continuous integration runs after that
+#   scripts/test.sh nightly     tests that take minutes each, and the coverage
+#   scripts/test.sh PART...     one part of them: lint, unit, sim, contract, cluster, integration, system
 set -uo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
 
-ALL_PARTS=(lint unit sim contract cluster integration system)
-# What is too long for `make test`: counts of what tests generate, which are smaller where none is named.
+PARTS=(lint unit sim contract cluster integration system)
+# Set-up included. Continuous integration fails beyond it: later work pays for the time that it adds.
+TEST_BUDGET_S=1500 TEST_ALL_BUDGET_S=2100
+# Counts of what tests generate, which are smaller where none is named.
 LONG_COUNTS=(DOWNBURST_CUT_STATES=1000 DOWNBURST_HOSTILE_SESSIONS=1000)
-SUMMARY=() PYTEST_LINES=() PYTEST_LOGS=() SKIPPED=() UNSTEADY=() FAILED=0
-# More that fail than these are no accident of a shared machine, and are not tried a second time.
-MOST_AGAIN=3
-LAST_FAILED=(--last-failed --last-failed-no-failures none)
 BIN=$ROOT/.venv/bin
 MANIFEST=$ROOT/workers/Cargo.toml
+# A file to a kind of result, because some parts run beside each other.
+RESULTS=$(mktemp -d -t downburst-test.XXXXXX)
 export CARGO_TARGET_DIR=$TARGET DOWNBURST_PROFILE=debug
 
 main() {
     cd "$ROOT" || exit 1
-    local part
-    for part in "${@:-${ALL_PARTS[@]}}"; do
-        run_part "$part"
-    done
-    close
-    exit $((FAILED > 0))
-}
-
-run_part() {
-    case $1 in
-    lint) part_lint ;;
-    unit) part_unit ;;
-    sim) part_sim ;;
-    contract) part_contract ;;
-    cluster) part_cluster ;;
-    integration) run_pytest integration tests/integration -n 2 -m "not all and not nightly" ;;
-    system) part_system ;;
-    test-all) part_test_all ;;
-    nightly) run_marked nightly nightly -m nightly ;;
-    *) fail "There is no part '$1' of the tests." "The parts are: ${ALL_PARTS[*]} test-all nightly" ;;
+    trap 'rm -rf "$RESULTS"' EXIT
+    case ${1:-test} in
+    test) run_test && within_budget "make test" "$TEST_BUDGET_S" ;;
+    test-all) run_test_all && within_budget "make test-all" "$TEST_ALL_BUDGET_S" ;;
+    nightly) set_up test-all && run_nightly ;;
+    *) run_parts "$@" ;;
     esac
+    close
+    [[ ! -s $RESULTS/failed ]]
+    exit
 }
 
-part_lint() {
+# The compiler leaves a core idle for minutes: Python's half runs beside it. Each half's output stays together.
+run_test() {
+    local log=$LOGS/test-crates-half.log crates
+    set_up tools
+    crates_half >"$log" 2>&1 &
+    crates=$!
+    echo "Programs and tests of the crates run beside what follows; $log has their output, which comes after it."
+    python_half
+    wait "$crates"
+    cat "$log"
+    [[ ! -e $RESULTS/no-programs ]] || return 0
+    part_contract "not all and not nightly"
+    run_pytest integration tests/integration -n 2 -m "not all and not nightly"
+    run_pytest system tests/system -n 2 --dist loadfile -m "smoke"
+}
+
+python_half() {
+    lint_python
+    unit_python
+}
+
+crates_half() {
+    "$ROOT/scripts/setup.sh" test || {
+        failed set-up programs
+        touch "$RESULTS/no-programs"
+        return 0
+    }
+    lint_crates
+    unit_crates
+    part_sim
+}
+
+# The rest of contract and system tests, those that take tens of seconds, and larger counts of what tests generate.
+run_test_all() {
+    set_up test-all
+    export "${LONG_COUNTS[@]}"
+    part_cluster
+    run_marked all all -n 2 --dist loadfile -m "all and not nightly and not system"
+    part_system "not smoke and not nightly"
+    long_tests_of_crates
+    check test-all "bill of materials" scripts/sbom.sh .cache/sbom.cdx.json
+    # Programs that `make audit` was not asked to fetch, and databases that can't be reached, are named as not judged.
+    check test-all "audit" "$VENV_PYTHON" scripts/audit.py
+    sed -n 's/^not run /SKIPPED audit:/p' "$LOGS/test-test-all-audit.log" >>"$RESULTS/skipped"
+}
+
+run_nightly() {
+    run_marked nightly nightly -m nightly
+    check nightly coverage scripts/coverage.sh
+}
+
+run_parts() {
+    local part
+    for part in "$@"; do
+        [[ " ${PARTS[*]} " == *" $part "* ]] ||
+            fail "There is no part '$part' of the tests." "The parts are: ${PARTS[*]} test test-all nightly"
+    done
+    set_up test
+    for part in "$@"; do
+        case $part in
+        lint) lint_python && lint_crates ;;
+        unit) unit_python && unit_crates ;;
+        sim) part_sim ;;
+        contract) part_contract "not nightly" ;;
+        cluster) part_cluster ;;
+        integration) run_pytest integration tests/integration -n 2 -m "not nightly" ;;
+        system) part_system "not nightly" ;;
+        esac
+    done
+}
+
+set_up() {
+    "$ROOT/scripts/setup.sh" "$1" || exit 1
+    # All crates, but for the one that can't be built without OpenSSL's headers.
+    CRATES=(--workspace)
+    openssl_headers || CRATES+=(--exclude downburst-log-kafka)
+}
+
+lint_python() {
     check lint "ruff check" "$BIN/ruff" check .
     check lint "ruff format" "$BIN/ruff" format --check .
     check lint "mypy" "$BIN/mypy"
     check lint "import layers" "$BIN/lint-imports"
-    check lint "cargo fmt" cargo fmt --manifest-path "$MANIFEST" --all --check
-    check lint "clippy" cargo clippy --manifest-path "$MANIFEST" --workspace --locked --all-targets -- -D warnings
     check lint "dashboard types" npm run check --silent --prefix services/dashboard
     check lint "licences" "$VENV_PYTHON" scripts/licences.py
     if command -v shellcheck >/dev/null; then
-        check lint "shellcheck" shellcheck --external-sources scripts/*.sh scripts/stand-ins/*/*.sh packaging/*/{postinst,prerm,postrm} packaging/hub/downburst-upgrade .ci/run
+        check lint "shellcheck" shellcheck --external-sources scripts/*.sh scripts/stand-ins/*/*.sh \
+            packaging/*/{postinst,prerm,postrm} packaging/hub/downburst-upgrade .ci/run
     else
-        SKIPPED+=("SKIPPED shellcheck: it is not installed; apt-get install shellcheck")
+        echo "SKIPPED shellcheck: it is not installed; apt-get install shellcheck" >>"$RESULTS/skipped"
     fi
 }
 
-part_unit() {
+lint_crates() {
+    check lint "cargo fmt" cargo fmt --manifest-path "$MANIFEST" --all --check
+    check lint "clippy" cargo clippy --manifest-path "$MANIFEST" "${CRATES[@]}" --locked --all-targets -- -D warnings
+}
+
+unit_python() {
     run_pytest unit tests/unit -n 2 -m "not all and not nightly"
-    check unit "crates" cargo test --manifest-path "$MANIFEST" --workspace --exclude downburst-sim --locked --no-fail-fast --quiet
     check unit "dashboard" npm test --silent --prefix services/dashboard
+}
+
+unit_crates() {
+    check unit "crates" cargo test --manifest-path "$MANIFEST" "${CRATES[@]}" --exclude downburst-sim --locked \
+        --no-fail-fast --quiet
 }
 
 # By names of tests, not of the crate: alone it would be built anew, with fewer features of what it depends on.
 part_sim() {
     local worlds
-    mapfile -t worlds < <(find workers/crates/sim/tests -mindepth 1 -maxdepth 1 -printf '--test\n%f\n' | sed 's/\.rs$//')
-    check sim "simulated networks" cargo test --manifest-path "$MANIFEST" --workspace --locked --no-fail-fast --quiet "${worlds[@]}"
+    mapfile -t worlds < <(
+        find workers/crates/sim/tests -mindepth 1 -maxdepth 1 -printf '--test\n%f\n' | sed 's/\.rs$//'
+    )
+    check sim "simulated networks" cargo test --manifest-path "$MANIFEST" "${CRATES[@]}" --locked --no-fail-fast \
+        --quiet "${worlds[@]}"
 }
 
-# Feeds' logs on Kafka come first: system tests use the node that is built for them.
+# part_contract MARKS
 part_contract() {
     check contract "logs on Kafka" scripts/test-cluster.sh contract
-    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$LOGS/test-contract-logs-on-Kafka.log")
+    grep '^SKIPPED' "$LOGS/test-contract-logs-on-Kafka.log" >>"$RESULTS/skipped"
     # A file to a worker: tests of one file share a server.
-    run_pytest contract tests/contract -n 2 --dist loadfile -m "not all and not nightly"
+    run_pytest contract tests/contract -n 2 --dist loadfile -m "$1"
 }
 
 part_cluster() {
-    local log=$LOGS/test-cluster-Kubernetes.log failed_before=$FAILED
     check cluster "Kubernetes" scripts/test-cluster.sh built
-    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$log")
-    ((FAILED == failed_before)) || try_again cluster "$log" scripts/test-cluster.sh built "${LAST_FAILED[@]}"
+    grep '^SKIPPED' "$LOGS/test-cluster-Kubernetes.log" >>"$RESULTS/skipped"
 }
 
-# Tests that judge what happens, and not when, share the machine; the others measure, and have it to themselves.
+# part_system MARKS: tests that judge what happens, and not when, share the machine; the others have it to themselves.
 part_system() {
-    run_pytest beside tests/system -n 2 --dist loadfile -m "beside and not all and not nightly"
-    run_pytest system tests/system -m "not beside and not all and not nightly"
+    run_pytest beside tests/system -n 2 --dist loadfile -m "beside and ($1)"
+    run_pytest alone tests/system -m "not beside and ($1)"
 }
 
-# The tests that are marked so, and those of the crates that read one of the counts.
-part_test_all() {
+# Tests of the crates that read one of the counts.
+long_tests_of_crates() {
     local targets modules
-    export "${LONG_COUNTS[@]}"
-    run_marked all-beside all -n 2 --dist loadfile -m "all and not nightly and (beside or not system)"
-    run_marked all-system all -m "all and not nightly and system and not beside"
     mapfile -t targets < <(crates_tests_that_read "${LONG_COUNTS[@]%%=*}")
     if ((${#targets[@]})); then
-        check test-all "crates, long" cargo test --manifest-path "$MANIFEST" --workspace --locked --no-fail-fast "${targets[@]}"
+        check test-all "crates, long" cargo test --manifest-path "$MANIFEST" "${CRATES[@]}" --locked --no-fail-fast \
+            "${targets[@]}"
     fi
     mapfile -t modules < <(modules_that_read "${LONG_COUNTS[@]%%=*}")
     if ((${#modules[@]})); then
-        check test-all "modules, long" cargo test --manifest-path "$MANIFEST" --workspace --exclude downburst-sim --locked \
-            --no-fail-fast --lib -- "${modules[@]}"
+        check test-all "modules, long" cargo test --manifest-path "$MANIFEST" "${CRATES[@]}" --exclude downburst-sim \
+            --locked --no-fail-fast --lib -- "${modules[@]}"
     fi
-    check test-all "bill of materials" scripts/sbom.sh .cache/sbom.cdx.json
-    # Programs that `make audit` was not asked to fetch, and databases that can't be reached, are named as not judged.
-    check test-all "audit" "$VENV_PYTHON" scripts/audit.py
-    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(sed -n 's/^not run /SKIPPED audit:/p' "$LOGS/test-test-all-audit.log")
 }
 
-# run_marked PART MARK ARGUMENT...: runs pytest on the files that name a mark, a folder at a time: modules of two folders
+# run_marked PART MARK ARGUMENT...: runs pytest on the files with a mark, a folder at a time, because modules of two folders
 # may have the same name.
 run_marked() {
     local part=$1 mark=$2 folder files
     shift 2
     for folder in unit contract integration system; do
-        mapfile -t files < <(grep --recursive --files-with-matches --include='test_*.py' "mark\.$mark\b" "tests/$folder" | sort)
+        mapfile -t files < <(
+            grep --recursive --files-with-matches --include='test_*.py' "mark\.$mark\b" "tests/$folder" | sort
+        )
         ((${#files[@]} == 0)) || run_pytest "$part-$folder" "tests/$folder" "${files[@]}" "$@"
     done
 }
 
-# crates_tests_that_read VARIABLE...: "--test" and the name, on a line each, of each test target of a crate with a
-# variable's name in it.
+# crates_tests_that_read VARIABLE...: "--test" and the name, on a line each, of each test target of a crate that names
+# one of the variables.
 crates_tests_that_read() {
     local variables
     printf -v variables '%s\n' "$@"
-    grep --recursive --files-with-matches --fixed-strings --word-regexp -e "${variables%$'\n'}" workers/crates/*/tests |
+    grep --recursive --files-with-matches --fixed-strings --word-regexp -e "${variables%$'\n'}" \
+        workers/crates/*/tests |
         sed -E 's#^.*/tests/([^/]+).*#\1#; s/\.rs$//; s/^/--test\n/' | paste -d ' ' - - | sort -u | tr ' ' '\n'
 }
 
@@ -142,21 +220,13 @@ modules_that_read() {
 
 # run_pytest PART FOLDER [FILE...] ARGUMENT...: the tests of a folder, or of some of its files.
 run_pytest() {
-    local part=$1 folder=$2 where=("$2")
-    if [[ -z $(find "$folder" -name 'test_*.py' -print -quit) ]]; then
-        SUMMARY+=("$(printf '%-22s %-22s %s' "$part" pytest "no tests in $folder")")
-        return
-    fi
+    local part=$1 folder=$2 where=("$2") log=$LOGS/test-$1-pytest.log
     shift 2
     [[ ${1-} != tests/* ]] || where=()
-    local log=$LOGS/test-$part-pytest.log failed_before=$FAILED
     check "$part" "pytest" some_pytest "${where[@]}" --durations=25 --durations-min=1 "$@"
-    PYTEST_LOGS+=("$log")
-    PYTEST_LINES+=("$part: $(grep -E '^=+ .* in [0-9.]+s.*=+$' "$log" | tail -n1)")
-    mapfile -t -O "${#SKIPPED[@]}" SKIPPED < <(grep '^SKIPPED' "$log")
-    if ((FAILED > failed_before)) && [[ $part =~ ^(contract|integration|beside|system|all-.*)$ ]]; then
-        try_again "$part" "$log" "$VENV_PYTHON" -m pytest "$folder" "${LAST_FAILED[@]}"
-    fi
+    printf '%s: %s\n' "$part" "$(grep -E '^=+ .* in [0-9.]+s.*=+$' "$log" | tail -n1)" >>"$RESULTS/pytest"
+    grep '^SKIPPED' "$log" >>"$RESULTS/skipped"
+    grep -E '^[0-9.]+s (call|setup|teardown) ' "$log" >>"$RESULTS/durations"
 }
 
 # A choice of tests that is empty is no failure: pytest ends with 5 then, and says so.
@@ -167,26 +237,7 @@ some_pytest() {
     return $((code == 5 ? 0 : code))
 }
 
-# Real brokers, namespaces and browsers share a machine with others: a few tests that failed are run once more, alone.
-# What passes then is named at the end, as a fault to be looked for; what fails again fails the run.
-#
-# try_again PART LOG COMMAND...
-try_again() {
-    local part=$1 failing
-    mapfile -t failing < <(grep -E '^(FAILED|ERROR) ' "$2" | sed -E 's/ - .*//')
-    shift 2
-    if ((${#failing[@]} == 0 || ${#failing[@]} > MOST_AGAIN)); then
-        return
-    fi
-    local failed_before=$FAILED
-    check "$part" "failed ones again" "$@"
-    if ((FAILED == failed_before)); then
-        FAILED=$((FAILED - 1))
-        UNSTEADY+=("${failing[@]}")
-    fi
-}
-
-# check PART NAME COMMAND...: runs the command with its output on screen and in a log, and notes how it went.
+# check PART NAME COMMAND...: runs the command with its output on screen and in a log, and records its result.
 check() {
     local part=$1 name=$2 started=$SECONDS word=passed log
     shift 2
@@ -195,31 +246,40 @@ check() {
     "$@" 2>&1 </dev/null | tee "$log"
     if [[ ${PIPESTATUS[0]} -ne 0 ]]; then
         word="FAILED ($log)"
-        FAILED=$((FAILED + 1))
+        failed "$part" "$name"
     fi
-    SUMMARY+=("$(printf '%-22s %-22s %s in %d s' "$part" "$name" "$word" $((SECONDS - started)))")
+    printf '%-22s %-22s %s in %d s\n' "$part" "$name" "$word" $((SECONDS - started)) >>"$RESULTS/summary"
+}
+
+# failed PART NAME: records a failure.
+failed() {
+    printf '%s: %s\n' "$@" >>"$RESULTS/failed"
+}
+
+# within_budget COMMAND SECONDS: compares the time since the start with the budget, and fails continuous integration.
+within_budget() {
+    local sentence="$1 took $SECONDS s with its set-up; its budget is $2 s"
+    if ((SECONDS <= $2)); then
+        echo "$sentence." >>"$RESULTS/summary"
+        return
+    fi
+    echo "$sentence: move its slowest tests to make test-all or make nightly, or make them faster." >>"$RESULTS/summary"
+    [[ ${CI:-} != true ]] || failed "$1" "time budget"
 }
 
 close() {
-    if ((${#SKIPPED[@]})); then
+    if [[ -s $RESULTS/skipped ]]; then
         printf '\n── not judged on this machine\n'
-        printf '%s\n' "${SKIPPED[@]}"
+        cat "$RESULTS/skipped"
     fi
-    if ((${#UNSTEADY[@]})); then
-        printf '\n── failed, and passed when run again alone: look for the cause\n'
-        printf '%s\n' "${UNSTEADY[@]}"
+    if [[ -s $RESULTS/durations ]]; then
+        printf '\n── slowest tests\n'
+        sort -rn "$RESULTS/durations" | head -n 25
     fi
-    slowest
     printf '\n── summary (%d s)\n' "$SECONDS"
-    printf '%s\n' "${SUMMARY[@]}"
-    printf '%s\n' "${PYTEST_LINES[@]}"
-}
-
-# The slowest tests of all parts of this run, from what each run of pytest printed: where time can be saved.
-slowest() {
-    local lines
-    lines=$(cat /dev/null "${PYTEST_LOGS[@]}" | grep -E '^[0-9.]+s (call|setup|teardown) ' | sort -rn | head -n 25)
-    [[ -z $lines ]] || printf '\n── slowest tests\n%s\n' "$lines"
+    cat "$RESULTS/summary"
+    [[ ! -s $RESULTS/pytest ]] || cat "$RESULTS/pytest"
+    [[ ! -s $RESULTS/failed ]] || printf 'FAILED %s\n' "$(paste -sd ';' "$RESULTS/failed")"
 }
 
 main "$@"

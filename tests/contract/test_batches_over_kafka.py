@@ -19,6 +19,8 @@ from downburst_latency.service import LatencyService
 from kit.kafka import Kafka, kafka
 from kit.patience import wait_for
 
+pytestmark = pytest.mark.all
+
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Kafka]:

@@ -18,6 +18,8 @@ from downburst.kafka_settings import KafkaSettings
 from kit.kafka import PASSWORD, USER, Kafka, kafka
 from kit.patience import wait_for
 
+pytestmark = pytest.mark.all
+
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Kafka]:

@@ -22,6 +22,8 @@ from kit.cutting import CuttingProxy
 from kit.patience import wait_for
 from kit.postgres import Postgres
 
+pytestmark = pytest.mark.all
+
 
 @pytest.fixture
 def held(postgres_url: str, clock: FakeClock) -> Iterator[Ledger]:

@@ -27,6 +27,8 @@ from downburst.model import Feed, Site, Subscription, TrafficMinute
 from downburst.rights import Limit
 from factories import sketch_row
 
+pytestmark = pytest.mark.all
+
 DOWNBURST = str(Path(sys.executable).with_name("downburst"))
 EARLIER = Standing.nowhere().pending[:-1]
 

@@ -48,14 +48,16 @@ def test_an_administrator_receives_and_a_viewer_reads_how_late_it_was(
         administrator.follow(DOCS / "quick-start-site.md")
     finally:
         administrator.close()
-    viewer = Reader(lab, "site", tmp_path / "viewer", {"HUB": f"http://{lab.address('hub')}:7371"})
+    token = (tmp_path / "operator" / "viewer.token").read_text().strip()
+    own = {"HUB": f"http://{lab.address('hub')}:7371", "TOKEN": token}
+    viewer = Reader(lab, "site", tmp_path / "viewer", own)
     viewer.follow(DOCS / "quick-start-viewer.md")
 
 
-# What others did before: a hub that publishes latency, products that come, and a site that was approved.
+# Done before by others: a hub with default rights, products that come, an approved site, and a token for a viewer.
 SCENE = """\
 ```sh stays
-DOWNBURST_ACCESS__WITHOUT_LOGIN=latency downburst hub --data-dir ~/hub --sites 0.0.0.0:7370 --http 0.0.0.0:7371
+downburst hub --data-dir ~/hub --sites 0.0.0.0:7370 --http 0.0.0.0:7371
 ```
 ```text
 page and api at http://0.0.0.0:7371
@@ -65,6 +67,7 @@ downburst feeds add NGRID
 downburst sites add unl.edu --allow NGRID
 downburst subscriptions add unl.edu NGRID
 downburst sites token unl.edu -o unl.edu.token
+downburst tokens add anna --role viewer -o viewer.token
 ```
 ```sh stays
 while true; do downburst put NGRID "readme/$((++number))" README.md; sleep 1; done

@@ -1,5 +1,6 @@
 """The stable commands: listed by `make help`, and honest where they are not built."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-STABLE = {"help", "setup", "demo", "test", "test-all", "lint", "nightly", "test-cluster", "compose-smoke", "bench"}
+STABLE = {
+    *("help", "setup", "demo", "check", "test", "test-all", "lint", "nightly"),
+    *("test-cluster", "compose-smoke", "bench"),
+}
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,12 +47,12 @@ def test_cluster_tests_without_java_say_so_and_are_skipped_or_fail(tmp_path: Pat
 
 def test_normal_builds_leave_the_log_on_kafka_out() -> None:
     workspace = tomllib.loads((ROOT / "workers" / "Cargo.toml").read_text())["workspace"]
-    assert "log-kafka" in workspace["exclude"]
-    assert "rdkafka" not in (ROOT / "workers" / "Cargo.lock").read_text()
+    crates = {f"crates/{path.name}" for path in (ROOT / "workers" / "crates").iterdir()}
+    assert set(workspace["default-members"]) == crates - {"crates/log-kafka"}
 
 
 def test_the_measurements_that_exist_are_listed() -> None:
-    assert "make bench-multicast" in make("bench").stdout
+    assert "bench-multicast" in make("bench").stdout
 
 
 def test_scripts_stop_at_the_first_error_or_say_why_not() -> None:
@@ -77,18 +81,46 @@ def test_continuous_integration_runs_both_test_commands_and_fails_with_either(
     assert (tmp_path / "ran").read_text() == "make test\nmake test-all\n"
 
 
-def test_what_is_for_test_all_or_for_nights_is_left_out_of_every_part_of_test() -> None:
-    parts = (ROOT / "scripts" / "test.sh").read_text()
-    chosen = re.findall(r'^.*run_pytest (?!nightly|all-).*-m "(.*)".*$', parts, re.MULTILINE)
-    assert len(chosen) == 5
-    assert all(marks.endswith("not all and not nightly") for marks in chosen)
+def test_make_test_and_make_test_all_share_the_tests_out_and_leave_those_of_nights_out() -> None:
+    script = (ROOT / "scripts" / "test.sh").read_text()
+    usual, long = body_of(script, "run_test"), body_of(script, "run_test_all")
+    assert re.findall(r'-m "(.*)"', usual) == ["not all and not nightly", "smoke"]
+    assert 'part_contract "not all and not nightly"' in usual
+    assert re.findall(r'-m "(.*)"', long) == ["all and not nightly and not system"]
+    assert 'part_system "not smoke and not nightly"' in long
+    assert '-m "not all and not nightly"' in body_of(script, "unit_python")
+
+
+def test_nothing_that_failed_is_run_again() -> None:
+    script = (ROOT / "scripts" / "test.sh").read_text()
+    assert not re.findall(r"last-failed|reruns|again", script)
+
+
+def test_only_continuous_integration_fails_beyond_the_time_budget() -> None:
+    script = (ROOT / "scripts" / "test.sh").read_text()
+    budget, failing = (f"{name}() {{{body_of(script, name)}\n}}" for name in ("within_budget", "failed"))
+    run = f'RESULTS=$(mktemp -d)\n{budget}\n{failing}\nSECONDS=9\nwithin_budget "make test" 8\ncat "$RESULTS"/*'
+    for ci, failures in (("true", 1), ("", 0)):
+        done = subprocess.run(
+            ["bash", "-c", run],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"CI": ci, "PATH": os.environ["PATH"]},
+        )
+        assert "make test took 9 s with its set-up; its budget is 8 s: move its slowest tests" in done.stdout
+        assert done.stdout.count("make test: time budget") == failures
+
+
+def body_of(script: str, function: str) -> str:
+    return script[script.index(f"\n{function}() {{") :].split("{", 1)[1].split("\n}\n", 1)[0]
 
 
 def test_an_unknown_part_of_the_tests_is_refused_with_the_parts_that_exist() -> None:
     script = str(ROOT / "scripts" / "test.sh")
     done = subprocess.run([script, "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "The parts are: lint unit sim contract cluster integration system test-all nightly" in done.stderr
+    assert "The parts are: lint unit sim contract cluster integration system test test-all nightly" in done.stderr
 
 
 def test_counts_of_long_tests_are_read_where_test_all_looks_for_them() -> None:

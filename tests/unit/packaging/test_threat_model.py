@@ -80,6 +80,6 @@ ROOTS = [ROOT / folder for folder in (".", "workers", "api", "api/downburst_api"
 PLACES = (
     ("tests", ".py", r"^(?:async )?def (test_\w+)"),
     ("workers/crates", ".rs", r"^\s*(?:pub |async )*fn (\w+)"),
-    ("workers/log-kafka", ".rs", r"^\s*(?:pub |async )*fn (\w+)"),
+    ("workers/crates/log-kafka", ".rs", r"^\s*(?:pub |async )*fn (\w+)"),
     ("services/dashboard/src", ".ts", r"\b(?:it|test)\(\s*[\"'`]([^\"'`]+)"),
 )
