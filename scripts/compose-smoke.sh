@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the image, starts docker-compose.yml under a name of its own, and looks that products reach the three sites, by
-# multicast too; then kills servers and processes with -9 while products go in, and looks that each acknowledged one is at
-# every site once, and that deliveries are soon as quick as before. Installs what it needs, and takes everything down again.
+# Builds the image, starts docker-compose.yml under a name of its own, and checks that products reach the
+# three sites, by multicast too. Then it kills servers and processes with -9 while products go in, and checks
+# that every acknowledged product is at every site once, and that deliveries soon take no longer than before.
+# It installs the tools that it needs, and removes everything at the end.
 #
 # With "bundle FILE" it makes an archive for machines without network instead (make air-gap), with "try FILE" it starts
 # what is in one on an engine that has no image yet.
@@ -84,7 +85,8 @@ carries_by_multicast() {
     done
 }
 
-# Products go in one after the other while servers and processes are killed; every acknowledged one is at every site, once.
+# Ingests products one after the other while servers and processes are killed. Every acknowledged product
+# reaches every site, once.
 loses_nothing() {
     local acknowledged=$LOGS/compose-acknowledged name site
     # Not in the hub's container, which is killed as well.

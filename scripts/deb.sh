@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes Debian packages in dist/ (or in the folder that is named): downburst (the hub, its parts, its page, its nodes) and
-# downburst-node (a receiving site). They are for the Debian and the Python of this machine.
+# Builds Debian packages in dist/ (or in the given folder): downburst (the hub, its services, its page, its
+# nodes) and downburst-node (a receiving site). They fit this machine's releases of Debian and Python.
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Sourced after steps.sh: a Docker engine for as long as a script runs, and base images where no registry is reached.
 #
-# An engine that answers is taken as it is, unless OWN_ENGINE is set. Else Debian's is installed and started, its images
-# kept in CACHE; it ends with the script, by its process id, and what it changed in the root namespace (FORWARD's policy,
-# ip_forward) is put back.
+# A running engine is used as it is, unless OWN_ENGINE is set. Otherwise Debian's is installed and started,
+# with its images in CACHE. It ends with the script, by its process id, and its changes in the root namespace
+# (FORWARD's policy, ip_forward) are undone.
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/downburst-cluster
 ENGINE_STATE='' ENGINE_PID='' FORWARD_POLICY='' IP_FORWARD=''

@@ -64,8 +64,8 @@ impl Waiting {
 type Result_ = Result<Appended, LogError>;
 
 impl Ingest {
-    /// Says in the topic that this is the writer from here on. What brokers do not take because they have just started is said again,
-    /// by a writer that is opened anew.
+    /// Announces in the topic that this is the writer from here on. Records that brokers refuse because they
+    /// have just started are repeated, by a writer that is opened anew.
     pub(crate) fn begin_patiently(
         mut writer: Writer,
         epoch: Epoch,
@@ -136,8 +136,8 @@ impl KafkaLog {
         results.into_iter().map(|result| result.unwrap_or_else(|| Err(self.closed()))).collect()
     }
 
-    /// Whoever brings the next product need not wait for that. Nothing is tried while no broker answers: that takes longer than a product
-    /// may wait.
+    /// The bringer of the next product need not wait for that. Nothing is tried while no broker answers: that
+    /// takes longer than a product may wait.
     pub(crate) fn open_again_if_broken(&self) {
         let Some(ingest) = &self.ingest else { return };
         let mut ingest = lock(ingest);
@@ -289,8 +289,8 @@ impl KafkaLog {
         Ok(())
     }
 
-    /// Reads to the end. Where the brokers spoke of another writer, its opening is waited for: none comes when it was only that this node
-    /// stood still in a transaction.
+    /// Reads to the end. Where the brokers reported another writer, its opening is waited for: none comes if
+    /// the cause was only that this node stood still in a transaction.
     fn look_for_another(&self, ingest: &mut Ingest) -> Result<(), LogError> {
         loop {
             self.follower.catch_up(&mut ingest.passed)?;

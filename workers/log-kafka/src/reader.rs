@@ -1,4 +1,5 @@
-//! Reading a feed's topic in order: products are put together from their parts, and what has no manifest is passed over.
+//! Reading a feed's topic in order: products are put together from their parts, and parts without a manifest
+//! are ignored.
 
 use std::{
     fs::File,

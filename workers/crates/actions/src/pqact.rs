@@ -1,6 +1,8 @@
-//! LDM's `pqact.conf`: feed types, a pattern and an action, separated by tabs, going on in lines that begin with a blank.
+//! LDM's `pqact.conf`: feed types, a pattern and an action, separated by tabs. A line that begins with a
+//! blank continues the one before.
 //!
-//! What can be read is done as pqact does it; the notes say what is not. An argument is a word of the rule: an id with blanks stays one.
+//! Supported rules do the same as in pqact; notes list the rest. An argument is a word of the rule: an id
+//! with blanks stays one.
 use downburst_ere::Ere;
 use downburst_ldm6::FeedType;
 
@@ -28,7 +30,8 @@ struct Reading<'a> {
 
 /// What an entry came to.
 struct Entry {
-    /// The rule. Where its action can't be understood, it takes its products all the same, so that no rule for the rest gets them.
+    /// The rule. A rule with an unknown action still takes its products, so that no rule for the rest gets
+    /// them.
     rule: Option<Rule>,
     wrong: Option<String>,
     notes: Vec<String>,
@@ -238,8 +241,8 @@ fn shape(options: &[&str]) -> Shape {
     }
 }
 
-/// The options before the last word, and what is behind them. Two letters are enough, and what is no option is passed over, as pqact
-/// does it.
+/// The options before the last word, and the rest behind them. Two letters are enough, and unknown options
+/// are ignored, as in pqact.
 fn options<'a, 'w>(
     name: &str,
     words: &'w [&'a str],

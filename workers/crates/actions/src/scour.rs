@@ -88,8 +88,8 @@ fn parse(place: &Place, line: &str) -> Result<ScourRule, String> {
     rule.checked()
 }
 
-/// Reads `[D][-hh[:mm]]`, days, hours and minutes: `2`, `2-12`, `2-12:30`, `-06`, `-06:30`. What LDM's manual says counts: its
-/// scour takes hours for minutes, and takes them away from the days as hours.
+/// Reads `[D][-hh[:mm]]`, days, hours and minutes: `2`, `2-12`, `2-12:30`, `-06`, `-06:30`. This follows
+/// LDM's manual; its scour program reads hours as minutes, and subtracts them from the days as hours.
 fn age(text: &str) -> Result<Duration, String> {
     let (days, of_day) = text.split_once('-').map_or((text, None), |(days, of_day)| (days, Some(of_day)));
     let seconds = of_day.map_or(Some(0), seconds_of_day);

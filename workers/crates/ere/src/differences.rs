@@ -1,5 +1,6 @@
-//! Where the C library and the linear-time patterns differ: in groups and in what is refused, never in whether an ASCII id matches.
-//! `DOWNBURST_SEED` replays a run, `DOWNBURST_SEEDS` sets how many patterns are tried.
+//! The differences between the C library and the linear-time patterns: in groups and in refused expressions,
+//! never in whether an ASCII id matches. `DOWNBURST_SEED` replays a run, `DOWNBURST_SEEDS` sets the number of
+//! patterns.
 use downburst_model::Pattern;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -80,8 +81,8 @@ fn finding_26_real_patterns_match_the_same_ids_and_their_groups_are_the_librarys
     assert!(other_groups.contains(&("(KW|KWBC)", "SAUS70 KWBC 291200 RRA")));
 }
 
-/// Whatever the pattern: the same ids match, where both engines take it and the id is ASCII. What the library alone takes has a note or
-/// depends on a locale; what a linear pattern alone takes there is not.
+/// Where both engines accept a pattern and the id is ASCII, the same ids match. A pattern that only the
+/// library accepts has a note or depends on a locale; no pattern is accepted by the linear engine alone.
 #[test]
 fn finding_26_random_patterns_match_the_same_ids() {
     let seed = from_environment("DOWNBURST_SEED").unwrap_or_else(random);

@@ -199,8 +199,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever the streams do: each product comes out whole on one stream, or is named when its stream ends; its slices follow
-    /// each other; and in the end all room is free.
+    /// Whatever the streams do, each product comes out whole on one stream, or is named when its stream ends.
+    /// Its slices follow each other, and in the end all room is free.
     #[test]
     fn nothing_is_lost_between_streams(steps in prop::collection::vec(step(), 1..120)) {
         let classes = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];

@@ -1,4 +1,5 @@
-//! Halves of circuits on a real kernel, in network namespaces that end with each test. `ip` and `tc` judge what is there.
+//! Halves of circuits on a real kernel, in network namespaces that end with each test. `ip` and `tc` show the
+//! result.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -77,7 +77,8 @@ pub enum DownstreamInput {
     Disconnected,
     /// Whether to send the product that was offered.
     Decided(bool),
-    /// A product that ended is stored, was a duplicate, or is given up: the request goes on behind it. In the order of arrival, once each.
+    /// A product that ended was stored, was a duplicate, or is given up: the request goes on behind it. In
+    /// the order of arrival, once each.
     Settled(Signature),
     /// What came and is not settled can't be stored: it is to be asked for again, on another connection.
     Unstored,

@@ -54,7 +54,8 @@ pub enum UpstreamInput {
     Received(Bytes),
     /// The peer is gone.
     Disconnected,
-    /// The next product, one for each [`Want::Product`]: more are passed over. One that the peer does not want costs nothing.
+    /// The next product, one for each [`Want::Product`]: more are ignored. A product that the peer does not
+    /// want costs nothing.
     Product(ProductInfo),
     /// There is none for the moment. The want stands: give the product when there is one.
     NoProduct,
@@ -466,5 +467,6 @@ const MOST_OF_AN_ALTERNATE: u32 = i32::MAX as u32;
 /// Calls of a connection before it is told what it is for. LDM's clients make two.
 const MOST_QUESTIONS: u32 = 8;
 
-/// A downstream's RPC library may have read ahead of the answer to its call; what follows too closely would be lost with its buffer.
+/// A downstream's RPC library may have read ahead of the answer to its call; data that follows too closely
+/// would be lost with its buffer.
 const TURN_ROUND: Micros = Micros::from_secs(1);

@@ -146,7 +146,8 @@ pub enum LogError {
         /// The limit.
         limit_bytes: u64,
     },
-    /// A store behind the network did not say what became of the products. The only error after which they may be stored.
+    /// A store behind the network did not report the outcome. This is the only error after which the products
+    /// may be stored.
     #[error(
         "it is not known whether the last products of feed {feed} were stored: {reason}; open the log again, then send them again: those that are there are duplicates"
     )]

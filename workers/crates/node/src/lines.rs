@@ -147,7 +147,8 @@ impl Failure {
 pub(crate) struct Lines(mpsc::UnboundedSender<String>);
 
 impl Lines {
-    /// The writer and the stream of lines it makes. The agent reads without pause or the pipe ends the node, so the queue is short.
+    /// The writer and the stream of lines it makes. The agent reads without pause or the pipe ends the node,
+    /// so the queue is short.
     pub(crate) fn channel() -> (Self, mpsc::UnboundedReceiver<String>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)

@@ -57,8 +57,8 @@ enum Role {
     /// Ask LDM servers, as ldmping and notifyme do.
     #[command(subcommand)]
     Ldm(LdmTool),
-    /// Read patterns from standard input, a line each, and say which a hub refuses and which match other ids than LDM's. Ends with 1 if
-    /// any is refused.
+    /// Read patterns from standard input, one per line, and list those that a hub refuses and those that
+    /// match other ids than LDM's. Ends with 1 if any is refused.
     Patterns,
     /// What this host can do for circuits.
     #[command(subcommand)]
@@ -94,7 +94,8 @@ struct ReceiveArguments {
     /// Keep products in this site's log only; write no file for each.
     #[arg(long)]
     no_files: bool,
-    /// Do with products what these rules say: LDM's pqact.conf, or YAML. May be given several times; SIGHUP has them read again.
+    /// Run the actions of these rules on products: LDM's pqact.conf, or YAML. May be given several times;
+    /// SIGHUP has them read again.
     #[arg(long, value_name = "FILE")]
     actions: Vec<PathBuf>,
     /// Where relative paths of rules begin and their programs are started; absent: data below --dir.
@@ -118,20 +119,22 @@ struct ReceiveArguments {
     /// What failed takes at most so many bytes in failed/: 500MB, 20GB. The oldest goes first.
     #[arg(long, value_name = "BYTES", default_value = "1GB", value_parser = downburst_actions::bytes)]
     failed_bytes: u64,
-    /// Remove old files by these rules: LDM's scour.conf, or YAML. May be given several times; SIGHUP has them read again.
+    /// Remove old files by these rules: LDM's scour.conf, or YAML. May be given several times; SIGHUP has
+    /// them read again.
     #[arg(long, value_name = "FILE")]
     scour: Vec<PathBuf>,
     /// How often to look for old files.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = downburst_actions::duration)]
     scour_every: Duration,
-    /// Read multicast groups at this real-time priority (SCHED_RR), so that other work on a busy host causes no loss. Needs CAP_SYS_NICE.
+    /// Read multicast groups at this real-time priority (SCHED_RR), so that other work on a busy host causes
+    /// no loss. Needs CAP_SYS_NICE.
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     receive_priority: Option<u8>,
     /// Take datagrams one by one from the kernel: for network cards whose UDP GRO is broken.
     #[arg(long)]
     no_udp_offload: bool,
-    /// Let the hub's operator use this interface for circuits to this site: tunnels, shaping and addresses are made on it and taken away.
-    /// Needs CAP_NET_ADMIN. May be given several times.
+    /// Let the hub's operator use this interface for circuits to this site: tunnels, shaping and addresses
+    /// are made on it and removed. Needs CAP_NET_ADMIN. May be given several times.
     #[arg(long, value_name = "INTERFACE")]
     circuits: Vec<String>,
     /// Shifts this site's wall clock by so many microseconds, to test the clock comparison.
@@ -206,8 +209,8 @@ fn hub_runtime() -> Builder {
     builder
 }
 
-/// A site is one task and its threads: a runtime on this thread wakes it without a detour through another, which costs a seventh
-/// of the rate.
+/// A site is one task and its threads: a runtime on this thread wakes it without a detour through another,
+/// which costs a seventh of the rate.
 fn site_runtime() -> Builder {
     Builder::new_current_thread()
 }

@@ -1,12 +1,13 @@
-//! `downburst-node patterns`: what a hub makes of the patterns of LDM's files. `downburst import ldm` asks, so that there is one judgement.
+//! `downburst-node patterns`: a hub's verdict on the patterns of LDM's files. `downburst import ldm` calls
+//! it, so that there is one verdict.
 use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
 
 use downburst_model::Pattern;
 use serde_json::{Value, json};
 
-/// Reads patterns from standard input, a line each, and prints a JSON object for each. Ends with 1 if any is refused, with 2 if there
-/// is no text to read.
+/// Reads patterns from standard input, one per line, and prints a JSON object for each. Ends with 1 if any is
+/// refused, with 2 if there is no text to read.
 pub fn run() -> ExitCode {
     let mut well = true;
     let mut out = io::stdout().lock();

@@ -152,7 +152,8 @@ impl Before {
     }
 }
 
-/// The most receipts of one frame: at a tenth of a second's worth of the fastest feeds, a frame stays far below its limit.
+/// The most receipts of one frame: at a tenth of a second's worth of the fastest feeds, a frame stays far
+/// below its limit.
 pub(crate) const RECEIPTS: usize = 4_096;
 
 const REPAIRED: u8 = 1;

@@ -1,4 +1,5 @@
-//! Stored products that go to a site once more: what is asked of the hub's half, and what the two halves say to each other.
+//! Stored products that go to a site once more: the request to the hub's half, and the messages between the
+//! two halves.
 use downburst_model::{Epoch, FeedName, IdFilter, Lane, ProductKey, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 

@@ -1,5 +1,5 @@
-//! Whatever a peer says in whatever order, both halves of a session go on or end it; neither panics, nor talks for ever, nor keeps or
-//! sends more than a bound that does not depend on the peer.
+//! Whatever a peer sends in whatever order, both halves of a session go on or end it; neither panics, loops
+//! for ever, or keeps or sends more than a bound that does not depend on the peer.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use bytes::Bytes;

@@ -1,5 +1,5 @@
-//! Hostile sites, for tests: enrolled ones, whose frames decode well and make no sense. One session of a site after the other; the
-//! sites side by side.
+//! Hostile sites, for tests: enrolled ones, whose frames decode well and make no sense. One session of a site
+//! after the other; the sites side by side.
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Many receiving sites in one process: real sessions over real TLS, driven by the machine that every site runs, without logs and
-//! files.
+//! Many receiving sites in one process: real sessions over real TLS, driven by the machine that every site
+//! runs, without logs and files.
 //!
 //! For tests and measurements. What it prints is one object of JSON per line on stdout; the last one sums up the run.
 #![forbid(unsafe_code)]
@@ -66,8 +66,8 @@ struct Arguments {
     /// Acknowledge everything and bring nothing to its end, as receivers do whose consumers are cut off: for tests.
     #[arg(long, hide = true)]
     swallow: bool,
-    /// Play so many sessions of hostile sites, and end: frames that decode well and make no sense, for tests. The lines are those
-    /// that --enrolled-file wrote.
+    /// Play this number of sessions of hostile sites, then end: frames that decode well and make no sense,
+    /// for tests. The lines are those that --enrolled-file wrote.
     #[arg(long, value_name = "SESSIONS", hide = true)]
     hostile: Option<u64>,
     /// Of the hostile sessions; equal seeds, equal words. Drawn and printed if not given.

@@ -9,7 +9,8 @@
 //! | 8 | proof | see `proof.rs` |
 //! | 9 | list of hashes | see `proof.rs` |
 //!
-//! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian. Other kinds are skipped.
+//! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian.
+//! Other kinds are skipped.
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{ProductInfo, Sequence};
 use minicbor::{Decode, Encode};

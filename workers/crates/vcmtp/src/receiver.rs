@@ -21,7 +21,8 @@ use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
 
 mod asking;
 
-/// A site's half of a leg: opens datagrams, tells what was announced and which bytes came, and asks for what is missing.
+/// A site's half of a leg: opens datagrams, reports announced products and received bytes, and asks for
+/// missing packets.
 ///
 /// | state | event | outputs, next |
 /// |---|---|---|
@@ -184,7 +185,8 @@ impl Receiver {
         }
     }
 
-    /// The packet exists, and the sender is told that somebody forges it: it will say which it is, unless that takes too long.
+    /// The packet exists, and the sender learns that it is being forged: its answer decides between the
+    /// candidates, unless it takes too long.
     fn doubt(&mut self, now: Micros, packet: u64) {
         let due = now.plus(DOUBT);
         if self.notice_gap(now, packet) {

@@ -1,4 +1,5 @@
-//! Arbitrary bytes and arbitrary lists of operations. A failure prints the smallest case; `PROPTEST_CASES` sets how many are tried.
+//! Arbitrary bytes and arbitrary lists of operations. A failure prints the smallest case; `PROPTEST_CASES`
+//! sets how many are tried.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

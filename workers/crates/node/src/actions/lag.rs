@@ -56,8 +56,8 @@ impl Lag {
         places.retain(|(line, _), _| is_at_work(line));
     }
 
-    /// The lines that have not done what the logs held so long ago. No stamp is read for it: what comes late from the hub, because the
-    /// site was away, is nothing that a line is late with.
+    /// The lines that lag behind the contents of the logs of that time. No stamp is read for it: a product
+    /// that comes late from the hub, because the site was away, is not the line's delay.
     pub(super) fn late(
         &self,
         heads: &BTreeMap<FeedName, Sequence>,

@@ -1,7 +1,8 @@
 //! One line of actions: reads the site's log by itself and does what it finds, in the log's order.
 //!
-//! Its queue is the log: what waits takes no memory, a slow program delays its own line only, and a line goes on where it was. A place
-//! in a feed is left behind when the action of its product is over: after a crash the last one is done once more, and none is left out.
+//! Its queue is the log: waiting takes no memory, a slow program delays its own line only, and a line goes on
+//! where it was. A place in a feed is left behind when the action of its product is over: after a crash the
+//! last one is done once more, and none is left out.
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -227,7 +228,8 @@ impl Lane {
                         return self.give_up(job, attempts, failure);
                     }
                     tracing::warn!(rule = job.task.rule, attempt = attempts, "{}", failure.sentence);
-                    // Files of all rules share their line: one that can't be written keeps the others waiting for a moment only.
+                    // Files of all rules share their line: one that can't be written keeps the others waiting
+                    // for a moment only.
                     if self.line == FILE_LINE { FILE_PAUSE } else { pause(attempts) }
                 }
             };

@@ -1,8 +1,10 @@
-//! What a site does with its products beside their files in `received/`: the rules of `--actions`, and old files by those of `--scour`.
+//! A site's actions on its products, apart from their files in `received/`: the rules of `--actions`, and the
+//! removal of old files by those of `--scour`.
 //!
-//! A thread per line of actions ([`lane`]) reads the site's log by itself, from its own position ([`positions`]), so that nothing here
-//! reaches the session or the receipts, and a slow program delays its own line only. Files of all rules are one line; programs begin
-//! with a product when its files are written. What fails for good goes to a folder ([`letters`]), and the hub is told ([`board`]).
+//! A thread per line of actions ([`lane`]) reads the site's log by itself, from its own position
+//! ([`positions`]), so that nothing here reaches the session or the receipts, and a slow program delays its
+//! own line only. Files of all rules are one line; programs begin with a product when its files are written.
+//! Products that fail for good go to a folder ([`letters`]), and the hub is notified ([`board`]).
 mod bell;
 mod board;
 mod book;
@@ -98,7 +100,8 @@ struct Shared {
 }
 
 impl Actions {
-    /// Begins, if rules are given. Those that can't be understood are set aside; the error says which file can't be used.
+    /// Begins, if rules are given. Malformed rules are set aside; the error names the file that can't be
+    /// used.
     pub(crate) fn start(
         wanted: &Wanted,
         site: &Path,
@@ -165,8 +168,8 @@ impl Actions {
         }
     }
 
-    /// Begins lines that ended with the rules before and are wanted again; tells of those that do not keep up, and lets go of what
-    /// failed long ago.
+    /// Restarts lines that ended with the former rules and are wanted again, reports lines that do not keep
+    /// up, and drops failures of long ago.
     pub(crate) fn tend(&mut self) {
         if let Err(sentence) = self.begin_lanes() {
             tracing::error!("{sentence}");

@@ -34,7 +34,8 @@ pub(crate) struct Scouring {
 }
 
 impl Scouring {
-    /// Begins, if rules are given. Those that can't be understood are set aside; the error says which file can't be used.
+    /// Begins, if rules are given. Malformed rules are set aside; the error names the file that can't be
+    /// used.
     pub(crate) fn start(wanted: &Wanted, site: &Path) -> Result<Option<Self>, String> {
         if wanted.files.is_empty() {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! `downburst-node actions`: looks at rules, shows what they would do, and at what failed. `downburst-node scour`: old files, once.
+//! `downburst-node actions` checks rules, shows their actions for given products, and lists failures.
+//! `downburst-node scour` removes old files once.
 mod check;
 mod failed;
 mod rehearse;
@@ -19,7 +20,8 @@ use super::scour::{Places, Scoured, clear, now, read_all};
 /// What to do with rules.
 #[derive(Debug, Subcommand)]
 pub enum ActionsTool {
-    /// Read files of rules, LDM's pqact.conf or YAML, as a receiver does, and say what is wrong in them. Ends with 1 if anything is.
+    /// Read files of rules, LDM's pqact.conf or YAML, as a receiver does, and report their faults. Ends with
+    /// 1 if there are any.
     #[command(after_help = CHECK_EXAMPLES)]
     Check {
         /// The files.

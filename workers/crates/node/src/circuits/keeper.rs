@@ -83,7 +83,8 @@ impl Keeper {
         .await
     }
 
-    /// What went out and came in by each circuit since it was made, in bytes of frames; one whose interface vanished is left out.
+    /// Traffic out and in by each circuit since its creation, in bytes of frames; a circuit whose interface
+    /// vanished is left out.
     pub(crate) async fn carried(&self) -> BTreeMap<u32, (u64, u64)> {
         let carried = self.work(|netlink, held| {
             let links = links(netlink).unwrap_or_default();

@@ -111,7 +111,8 @@ impl Hub {
         }
     }
 
-    /// The circuits to a site that plans name for some of its feeds, and that answer. A feed whose circuit does not goes by the routed path.
+    /// The circuits to a site that plans name for some of its feeds, and that answer. The feed of a silent
+    /// circuit takes the routed path.
     pub(super) fn ways_to(&self, site: &SiteName) -> Vec<Way> {
         let mut feeds: BTreeMap<u32, BTreeSet<FeedName>> = BTreeMap::new();
         for (feed, lease) in lock(&self.plans).circuits_of(site) {

@@ -1,5 +1,6 @@
-//! What others remember of a log, against what it gave: a log that was restored from a backup has forgotten numbers it gave.
-//! The agent tells what it remembers before the log takes a product; sites tell in their hello, for an agent that has forgotten too.
+//! Compares the memory of others with the numbers that a log gave: a log restored from a backup has forgotten
+//! some. The agent reports its memory before the log takes a product; sites report theirs in their hello, for
+//! an agent that has forgotten too.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use super::Hub;
 use super::feeds::Feed;
 use crate::lines::FeedLine;
 
-/// Compares a log with what the agent remembers of it. Numbers that it may have given and forgotten are not given again.
+/// Compares a log with the agent's memory of it. Numbers that it may have given and forgotten are not given
+/// again.
 pub(super) fn go_on_above_what_is_remembered(
     hub: &Hub,
     line: &FeedLine,
@@ -32,9 +34,10 @@ pub(super) fn go_on_above_what_is_remembered(
     Ok(())
 }
 
-/// Looks at the positions in a hello. Numbers that this log never gave are not given to other products from here on. The copy
-/// of a shared log gives none, and may be behind what another node sent. Returns what was believed beyond what the log knows; the
-/// error says what can't be believed.
+/// Checks the positions in a hello. Numbers that this log never gave are not given to other products from
+/// here on. The copy of a shared log gives none, and may lag behind the products that another node sent.
+/// Returns the accepted positions beyond the log's knowledge; the error names a position that can't be
+/// accepted.
 pub(super) fn check(hub: &Hub, hello: &Hello) -> Result<BTreeMap<FeedName, Sequence>, String> {
     let site = match &hello.proof {
         Proof::Credential { site, .. } => Some(site),
@@ -49,8 +52,8 @@ pub(super) fn check(hub: &Hub, hello: &Hello) -> Result<BTreeMap<FeedName, Seque
     Ok(believed)
 }
 
-/// The highest number of the log of `epoch` that a site may have; `None` where there is no such log here. The copy of a shared log
-/// may be behind what another node gave.
+/// The highest number of the log of `epoch` that a site may have; `None` where there is no such log here. The
+/// copy of a shared log may lag behind the numbers of another node.
 pub(super) fn highest(hub: &Hub, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
     let open = hub.feeds.find(feed).filter(|open| open.log.epoch() == epoch)?;
     Some(match open.shared {

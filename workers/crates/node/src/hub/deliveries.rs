@@ -1,4 +1,5 @@
-//! Where a product is: everything the node knows of it and of its way to each site. What follows from that is judged elsewhere.
+//! The whereabouts of a product: everything that the node knows of it and of its way to each site.
+//! Conclusions are drawn elsewhere.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -333,7 +333,8 @@ fn logs(hub: &Hub) -> Value {
     json!({"feeds": feeds.collect::<Vec<Value>>()})
 }
 
-/// Waits until every connected site has everything it subscribes; returns how many pairs of site and feed still lack something.
+/// Waits until every connected site has everything it subscribes; returns the number of pairs of site and
+/// feed that still lack something.
 async fn drain(hub: &Hub, patience: Duration) -> usize {
     let give_up = tokio::time::Instant::now() + patience;
     loop {

@@ -1,7 +1,7 @@
 //! The hub's node: ingest and send in one process, so that a wake-up is a signal after the commit.
 //!
-//! [`run`] reads jobs; [`Hub`] is what all tasks share. One task drives each session, one thread sends each multicast leg, one thread
-//! writes each feed's log.
+//! [`run`] reads jobs; [`Hub`] is the state shared by all tasks. One task drives each session, one thread
+//! sends each multicast leg, one thread writes each feed's log.
 mod accept;
 mod backlog;
 mod batches;

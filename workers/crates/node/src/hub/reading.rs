@@ -1,4 +1,4 @@
-//! Reading a feed's log for a session: what can't be read now is read again, and never passed over as if nothing were there.
+//! Reading a feed's log for a session: a failed read is repeated, and never treated as an empty log.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ impl Wanted {
         Self { feed, after, filter, failures: 0 }
     }
 
-    /// A feed that is closed is no news: what it had then is not nothing. A node that gives the feed up closes it while sites still ask.
+    /// A closed feed is no news, and not an empty log. A node that gives the feed up closes it while sites
+    /// still ask.
     pub(super) fn read(&self, hub: &Hub) -> Read {
         let Some(open) = hub.feeds.find(&self.feed) else { return Read::Failed };
         match open.stretch(hub.clock.now(), self.after, &self.filter) {

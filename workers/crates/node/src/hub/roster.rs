@@ -192,7 +192,8 @@ impl Roster {
         }
     }
 
-    /// Replaces the set of sites: sessions of those that may not connect any more end, the others learn their subscriptions.
+    /// Replaces the set of sites: sessions of those that may not connect any more end, the others learn their
+    /// subscriptions.
     pub(super) fn replace(&self, lines: Vec<SiteLine>) {
         let sites: BTreeMap<SiteName, SiteLine> =
             lines.into_iter().map(|line| (line.site.clone(), line.within_rights())).collect();

@@ -19,7 +19,8 @@ pub enum LdmTool {
     /// Ask whether a server answers, and how fast: ends with 0 if it does, else with 1.
     #[command(after_help = PING_EXAMPLES)]
     Ping(PingArguments),
-    /// Print a line for each product that a server gets, without fetching it: time, size, creation time, feed, number, id.
+    /// Print a line for each product that a server gets, without fetching it: time, size, creation time,
+    /// feed, number, id.
     #[command(after_help = NOTIFY_EXAMPLES)]
     Notify(NotifyArguments),
     /// Fetch products into files, from where the last run ended, and print a JSON object for each.

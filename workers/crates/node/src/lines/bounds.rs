@@ -1,5 +1,6 @@
-//! What a job may hold: values that no agent means are refused with one sentence before anything is done. The bounds are those of
-//! `downburst_model::bounds`; where something narrower holds, whoever does the job says so.
+//! The bounds of a job: values that no agent sends on purpose are refused with one sentence before anything
+//! is done. The bounds are those of `downburst_model::bounds`; where a narrower one holds, the part that does
+//! the job reports it.
 use downburst_model::WallMicros;
 use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
 

@@ -33,10 +33,12 @@ pub(crate) struct SiteLine {
     /// What its access takes, in bits per second, if that is known.
     #[serde(default)]
     pub(crate) access_rate_bps: Option<u64>,
-    /// What the site allows in each hour of the day (UTC), in bits per second; 0: as much as its access takes. Empty: the same for all.
+    /// The site's limit in each hour of the day (UTC), in bits per second; 0: as much as its access takes.
+    /// Empty: the same for all.
     #[serde(default)]
     pub(crate) ceiling_bps_by_hour: Vec<u64>,
-    /// A site that keeps its LDM: matches its name, in lower case, or its address. Its subscriptions are what it may ask for.
+    /// A site that keeps its LDM: matches its name, in lower case, or its address. Its subscriptions are the
+    /// feeds that it may request.
     #[serde(default)]
     pub(crate) ldm_host: Option<String>,
     /// Where several sites know a host, the lower one decides.

@@ -304,7 +304,8 @@ impl Site {
     fn perform(&mut self) {
         let mut now = self.clock.now();
         while let Some(output) = self.machine.poll(now) {
-            // A batch of datagrams gives a block for each: one look at the clocks is enough for those that follow each other.
+            // A batch of datagrams gives a block for each: one look at the clocks is enough for those that
+            // follow each other.
             if !matches!(output, SiteOutput::Block { .. }) {
                 now = self.clock.now();
             }

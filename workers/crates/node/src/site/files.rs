@@ -1,8 +1,9 @@
 //! Files for local software: a thread that copies from the site's log, exactly once per product.
 //!
-//! Each feed has a cursor. A product is written aside, its number is noted as about to be shown, it is renamed to its place, and the
-//! cursor moves on. A restart between the note and the move looks for the file written aside: if it is gone, the rename happened.
-//! Where a subscription asks for order, live products wait here for those before them.
+//! Each feed has a cursor. A product is written aside, its number is noted as about to be shown, it is
+//! renamed to its place, and the cursor moves on. A restart between the note and the move looks for the file
+//! written aside: if it is gone, the rename happened. Where a subscription asks for order, live products wait
+//! here for earlier ones.
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -254,7 +254,8 @@ impl Hubs {
         self.links.iter().enumerate().map(status).collect()
     }
 
-    /// The rules of actions and of old files, as their files say them now; what is wrong there leaves those before in force.
+    /// The rules of actions and of old files, as their files are now; a faulty file leaves the former rules
+    /// in force.
     fn reread(&mut self) {
         if let Some(actions) = &mut self.actions {
             actions.reread();

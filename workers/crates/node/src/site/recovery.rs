@@ -69,7 +69,8 @@ pub(super) fn recover(
     Ok((state, feeds))
 }
 
-/// A position that says no more than the log holds, in an epoch of the hub or in the last one; `None` if it holds nothing of that.
+/// A position within the log's contents, in an epoch of the hub or in the last one; `None` if it holds
+/// nothing of that.
 ///
 /// What came before the first product was not for this site, or has left the log: neither is asked for.
 fn held(log: &FeedLog, epoch: Option<Epoch>) -> Result<Option<FeedPosition>, String> {

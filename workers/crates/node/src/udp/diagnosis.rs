@@ -1,7 +1,8 @@
 //! Why a group is not heard, as far as this host can know.
 //!
-//! The kernel counts what comes in before a firewall of this host sees it, lists what was joined, and says which version of IGMP or
-//! MLD an interface speaks. What happens in the network beyond it can only be guessed from what does not arrive.
+//! The kernel counts incoming packets before a firewall of this host sees them, lists the joined groups, and
+//! reports the version of IGMP or MLD on an interface. Events in the network beyond it can only be guessed
+//! from missing packets.
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -37,7 +38,8 @@ struct Facts {
     arrived: Counters,
     /// The version of IGMP or MLD that the interface speaks, if the kernel says.
     version: Option<u8>,
-    /// A bridge of this host that the interface belongs to forwards groups only to those that asked, and nobody asks them.
+    /// A bridge of this host that the interface belongs to forwards groups only to ports that asked, and
+    /// there is no querier.
     snooping_without_querier: bool,
 }
 
@@ -188,7 +190,8 @@ fn snoops_without_querier(interface: &str) -> bool {
     value("multicast_snooping") == Some(true) && value("multicast_querier") == Some(false)
 }
 
-/// A querier's question or a neighbour's announcement is multicast too; the sender of a leg says several things a second.
+/// A querier's question or a neighbour's announcement is multicast too; the sender of a leg says several
+/// things a second.
 const TELLING_PACKETS: u64 = 5;
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ pub(crate) fn is_source_specific(group: IpAddr) -> bool {
     }
 }
 
-/// Has the socket receive what `source` (whoever, if `None`) sends to the group, on the interface with this number (0: by the routes).
+/// Has the socket receive packets from `source` (from anywhere, if `None`) to the group, on the interface
+/// with this number (0: by the routes).
 pub(crate) fn join(socket: &Socket, group: IpAddr, source: Option<IpAddr>, interface: u32) -> io::Result<()> {
     let group_address = Address::of(group);
     let joined = match (group, source) {

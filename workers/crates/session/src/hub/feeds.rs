@@ -230,8 +230,8 @@ impl HubSession {
         }
     }
 
-    /// Decides where a feed begins: at the site's frontier; in a foreign epoch some minutes before the newest product it
-    /// holds; for a fresh subscription at the head.
+    /// Decides where a feed begins: at the site's frontier; in a foreign epoch some minutes before the newest
+    /// product it holds; for a fresh subscription at the head.
     fn begin_feed(&mut self, feed: FeedName, epoch: Epoch, head: Sequence, unicast_leg: LegId) {
         let position = self.known_position(&feed);
         self.drop_feed(&feed);

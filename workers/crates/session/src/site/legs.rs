@@ -193,7 +193,8 @@ impl SiteSession {
         if info.key.feed != leg.join.feed || info.key.epoch != leg.join.epoch || previous >= number {
             return;
         }
-        // Whoever has the leg's key may have made it, so it ends no session: the number stays a hole, and the hub is asked.
+        // Any holder of the leg's key may have made it, so it ends no session: the number stays a hole, and
+        // the hub is asked.
         if bounds::check_product(&info).is_err() {
             leg.gave_up_at = Some(now.monotonic);
             return;
@@ -231,7 +232,8 @@ impl SiteSession {
         self.watch(now, id);
     }
 
-    /// Holes in the manifest are asked at once; products that lack bytes get the time to be brought by what was not lost.
+    /// Holes in the manifest are requested without delay; products that lack bytes get the time to be
+    /// completed by packets that were not lost.
     fn leg_gave_up(&mut self, now: Now, id: LegId) {
         let Some(leg) = self.legs.get_mut(&id) else {
             return;

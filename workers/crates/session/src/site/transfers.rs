@@ -111,5 +111,6 @@ impl SiteSession {
     }
 }
 
-/// A hub sends one product per class and lane at a time on a stream: at most 8 on each of 17, and on those that still end.
+/// A hub sends one product per class and lane at a time on a stream: at most 8 on each of 17, and on those
+/// that still end.
 const OPEN_TRANSFERS: usize = 272;

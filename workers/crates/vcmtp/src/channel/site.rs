@@ -8,7 +8,8 @@ use super::round_trip::RoundTrip;
 use super::seal::End;
 use crate::Request;
 
-/// The site's half of a repair channel: sends requests, notices which were not answered, and tells when datagrams don't get through.
+/// The site's half of a repair channel: sends requests, notices unanswered ones, and reports when datagrams
+/// don't get through.
 ///
 /// | state | event | next |
 /// |---|---|---|
@@ -187,7 +188,8 @@ pub(super) const REQUEST: u8 = 1;
 pub(super) const HEARD: u8 = 2;
 pub(super) const REPAIR: u8 = 3;
 
-/// Each takes at most ten bytes in CBOR while a leg sent less than 2^32 packets: with them a request is shorter than the data.
+/// Each takes at most ten bytes in CBOR while a leg sent less than 2^32 packets: with them a request is
+/// shorter than the data.
 const RANGES: usize = 64;
 
 /// Requests on their way at once: 1 ms apart they fill the longest path.

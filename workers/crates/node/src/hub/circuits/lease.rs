@@ -137,8 +137,8 @@ impl Lease {
         PROBE_FRAME_BYTES + around
     }
 
-    /// What frames inside it may take of its shaped rate out, or of what was measured if that is less: those of the tunnel around them
-    /// come on top.
+    /// The part of its shaped outgoing rate, or of the measured rate if that is less, for frames inside it:
+    /// the tunnel's own headers come on top.
     pub(super) fn rate_inside_bps(&self, measured_bps: u64) -> u64 {
         let shaped = self.shaped(self.line.rate_out_bps);
         let carried = if measured_bps == 0 { shaped } else { shaped.min(measured_bps) };

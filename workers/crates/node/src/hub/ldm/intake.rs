@@ -266,7 +266,8 @@ impl Intake {
         found
     }
 
-    /// Looks at what a description claims before anything is made of it; what can't be stored is counted and its sender named.
+    /// Checks the claims of a description before it is used; products that can't be stored are counted and
+    /// their sender named.
     fn can_be(&self, info: &ProductInfo, feed: &Feed) -> bool {
         let (size, most) = (u64::from(info.size), feed.largest_bytes());
         let why = if size > most {

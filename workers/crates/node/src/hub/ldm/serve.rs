@@ -202,7 +202,8 @@ impl Talk {
         tokio::select! {
             read = self.stream.read_buf(&mut self.buffer), if !is_full => {
                 if self.is_prompt {
-                    // LDM's notifyme answers twice, and its system holds the next answer back until this is acknowledged.
+                    // LDM's notifyme answers twice, and its system holds the next answer back until this is
+                    // acknowledged.
                     let _ = SockRef::from(&self.stream).set_tcp_quickack(true);
                 }
                 let input = match read? {
@@ -371,7 +372,8 @@ impl Talk {
     }
 }
 
-/// What a peer asks for, for people: a class may hold 32 patterns of 255 bytes, and the status of all peers is one line.
+/// A peer's request, for people: a class may hold 32 patterns of 255 bytes, and the status of all peers is
+/// one line.
 fn said(class: &ProductClass) -> String {
     let text = class.to_string();
     if text.len() <= CLASS_BYTES {

@@ -94,8 +94,8 @@ impl Statistics {
     }
 }
 
-/// Takes the oldest hour out: of the feed type that needs the room if that has more than its share, so that a sender that makes up
-/// origins pushes out its own.
+/// Drops the oldest hour: of the feed type that needs the room if that has more than its share, so that a
+/// sender that makes up origins pushes out its own.
 fn make_room(bins: &mut BTreeMap<Key, Bin>, feed: FeedType) {
     let begin = Key { feed, origin: String::new(), hour: i64::MIN };
     let own = || bins.range(&begin..).map(|(key, _)| key).take_while(|key| key.feed == feed);

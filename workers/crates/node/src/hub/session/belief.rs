@@ -16,8 +16,8 @@ impl Session {
         }
     }
 
-    /// True if the number may be of the feed's log; one above all that it gave ends the session. What another log gave, that was here
-    /// before or is a stranger's, counts for nothing.
+    /// True if the number may be of the feed's log; a number above all given ones ends the session. Numbers
+    /// of another log, a former one or a foreign one, count for nothing.
     pub(super) fn believes(&mut self, feed: &FeedName, epoch: Epoch, number: Sequence) -> bool {
         let Some(highest) = self.given(feed, epoch) else { return false };
         let highest = highest.max(self.claimed.get(feed).copied().unwrap_or_default());
@@ -42,7 +42,8 @@ impl Session {
         })
     }
 
-    /// The last number of a log that the site may take. It is not told the number of any other, nor whether there is one.
+    /// The last number of a log that the site may take. The number of any other log, and its existence, are
+    /// not disclosed.
     pub(super) fn given(&self, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
         claims::highest(&self.hub, feed, epoch).filter(|_| self.member_of(feed).is_some())
     }
