@@ -286,7 +286,8 @@ bundle() {
     cp -rL charts/downburst "$folder/chart"
     cp docs/air-gap.md "$folder/README.md"
     mapfile -t images < <(sed -n 's/^ *image: //p' docker-compose.yml | sort -u)
-    step bundle-images "${images[*]}" "Is there room in $folder?" "$DOCKER" save --output "$folder/images.tar" "${images[@]}"
+    step bundle-images "${images[*]}" "Is there room in $folder?" \
+        "$DOCKER" save --output "$folder/images.tar" "${images[@]}"
     step bundle-pack "$file" "Is there room in $(dirname "$file")?" tar -C "$folder" -czf "$file.part" .
     mv "$file.part" "$file"
     rm -rf "$folder"
@@ -302,7 +303,8 @@ try_bundle() {
     OWN_ENGINE=yes
     engine
     step try-unpack "$1 unpacked" "Is it whole?" tar -C "$CACHE/bundle" -xzf "$1"
-    [[ -z $("$DOCKER" images --quiet) ]] || fail "The engine has images already." "It should have a data root of its own."
+    [[ -z $("$DOCKER" images --quiet) ]] ||
+        fail "The engine has images already." "It should have a data root of its own."
     step try-load "its images loaded" "See the log." "$DOCKER" load --input "$CACHE/bundle/images.tar"
     cd "$CACHE/bundle"
     starts

@@ -82,7 +82,8 @@ base_images() {
         return
     fi
     echo "  no registry answers: base images are made of Debian's packages"
-    [[ -x /usr/bin/mmdebstrap ]] || step mmdebstrap "Debian package: mmdebstrap" "$ENGINE_HINT" install_quietly mmdebstrap
+    [[ -x /usr/bin/mmdebstrap ]] ||
+        step mmdebstrap "Debian package: mmdebstrap" "$ENGINE_HINT" install_quietly mmdebstrap
     has_image debian:bookworm-slim || step base-debian "image debian:bookworm-slim (a minute or more)" \
         "Check the network." import_debian
     stand_in python python:3.11-slim-bookworm /etc/ssl/certs/ca-certificates.crt

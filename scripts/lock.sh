@@ -20,7 +20,8 @@ step lock-build "requirements-build.lock" "Read the conflict above; requirements
     "$UV" pip compile requirements-build.in -c requirements.lock "${OPTIONS[@]}" -o requirements-build.lock
 step lock-crates "workers/Cargo.lock" "Read the conflict above; workers/Cargo.toml names the ranges." \
     cargo generate-lockfile --manifest-path workers/Cargo.toml
-step lock-kafka "workers/log-kafka/Cargo.lock" "Read the conflict above; workers/log-kafka/Cargo.toml names the ranges." \
+step lock-kafka "workers/log-kafka/Cargo.lock" \
+    "Read the conflict above; workers/log-kafka/Cargo.toml names the ranges." \
     cargo generate-lockfile --manifest-path workers/log-kafka/Cargo.toml
 step lock-dashboard "services/dashboard/package-lock.json" "Check the network and run it again." \
     npm install --package-lock-only --prefix services/dashboard

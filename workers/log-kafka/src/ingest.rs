@@ -334,7 +334,7 @@ impl KafkaLog {
     fn displaced(&self, ingest: &mut Ingest) {
         let feed = self.feed();
         self.say(format!(
-            "another hub ingests feed {feed} now; nothing is ingested here until this node is started again"
+            "another hub ingests feed {feed} now; nothing is ingested here until this node is restarted"
         ));
         ingest.state = State::Fenced;
         if let Err(error) = self.follow() {
@@ -443,7 +443,7 @@ impl Failure {
                     .to_owned(),
             },
             Self::Unsettled(_, reason) => LogError::Store {
-                sentence: format!("Kafka did not say whether the feed's log was opened: {reason}"),
+                sentence: format!("Kafka did not confirm that the feed's log was opened: {reason}"),
             },
         }
     }
@@ -466,4 +466,5 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Whoever fences a writer says next in the topic who it is: some round trips later.
 const OPENING_COMES_WITHIN: Duration = Duration::from_secs(3);
-const FENCED: &str = "Kafka ended this node's turn: another hub ingests the feed, or the node stood still for longer than a transaction may take";
+const FENCED: &str = "Kafka ended this node's turn: another hub ingests the feed, or the node was stalled for \
+    longer than a transaction may take";

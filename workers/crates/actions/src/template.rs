@@ -204,7 +204,8 @@ impl Reading {
         };
         if Civil::of(WallMicros(0)).format(conversion).is_none() {
             return Err(format!(
-                "%{conversion} is no part of a time; write %% for a percent sign, or one of %Y %m %d %H %M %S %j %b and the like"
+                "%{conversion} is not part of a time; write %% for a percent sign, or one of %Y %m %d %H %M %S %j \
+                 %b and the like"
             ));
         }
         self.pieces.push(Piece::Time(conversion));
@@ -229,7 +230,7 @@ impl Reading {
                 Ok(())
             }
             Some(part) => Err(format!(
-                "({}:{part}) names no part of a date; there are {}",
+                "({}:{part}) names no part of a date; the parts are {}",
                 self.chars.iter().skip(begin).take_while(|next| **next != ':').collect::<String>(),
                 PARTS.join(", ")
             )),

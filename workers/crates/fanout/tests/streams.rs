@@ -236,7 +236,9 @@ proptest! {
                     outbox.carry(StreamId(stream), path, some.into_iter().map(|class| classes[class]).collect());
                 }
                 Step::Ride(f, g) => {
-                    let names: Vec<&str> = [(f, "F"), (g, "G")].iter().filter(|(rides, _)| *rides).map(|(_, name)| *name).collect();
+                    let names = [(f, "F"), (g, "G")];
+                    let names: Vec<&str> =
+                        names.iter().filter(|(rides, _)| *rides).map(|(_, name)| *name).collect();
                     ride(&mut outbox, &names);
                 }
                 Step::End(stream) => {

@@ -145,13 +145,13 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
             Failure::new(
                 Step::Tunnel,
                 format!("{name} vanished while it was made"),
-                "see what else manages this host's interfaces",
+                "check which other program manages this host's interfaces",
             )
         })?;
         for end in self.half.replicas() {
             let told = link::replicate_to(self.netlink, index, *end);
             told.map_err(|refusal| {
-                self.failed(Step::Tunnel, &refusal, &format!("telling the tunnel its end {end}"), "vxlan")
+                self.failed(Step::Tunnel, &refusal, &format!("adding the end {end} to the tunnel"), "vxlan")
             })?;
         }
         Ok(index)
@@ -244,7 +244,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
                 Err(Failure::new(
                     Step::Shaping,
                     format!("{port} has traffic control of its own ({kind}), which the node does not touch"),
-                    format!("take it away (tc qdisc del dev {port} root), or give circuits another port"),
+                    format!("remove it (tc qdisc del dev {port} root), or give circuits another port"),
                 ))
             }
         }
@@ -294,7 +294,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         for (old, length) in stale {
             let taken = link::take_address(self.netlink, index, *old, *length);
             taken.map_err(|refusal| {
-                self.failed(Step::Address, &refusal, &format!("taking the address {old} away"), "ip")
+                self.failed(Step::Address, &refusal, &format!("removing the address {old}"), "ip")
             })?;
         }
         if !found.contains(&(address, prefix)) {

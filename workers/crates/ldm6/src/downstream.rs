@@ -130,7 +130,7 @@ pub enum DownstreamEvent {
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Refusal {
     /// It allows nothing of it.
-    #[error("the upstream allows this host nothing of the request; ask its administrator for an ALLOW line")]
+    #[error("the upstream allows this host no part of the request; ask its administrator for an ALLOW line")]
     Denied,
     /// It can't use a pattern.
     #[error("the upstream can't use a pattern of the request; correct it")]

@@ -116,7 +116,7 @@ impl FromStr for FeedType {
         let feeds = expression.sum(0)?;
         match expression.peek() {
             None => Ok(feeds),
-            Some(_) => Err(expression.wrong("something that is no operator")),
+            Some(_) => Err(expression.wrong("something other than an operator")),
         }
     }
 }

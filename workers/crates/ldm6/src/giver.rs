@@ -361,7 +361,7 @@ fn awaited(now: Now, xid: u32) -> Awaited {
 }
 
 fn unusable(code: u32) -> Ending {
-    Ending::Failed(format!("it answers a product with code {code}, which is not followed here"))
+    Ending::Failed(format!("it answers a product with code {code}, which is not supported here"))
 }
 
 /// How long LDM waits for an answer.

@@ -203,7 +203,7 @@ impl Upstream {
                 Ok(())
             }
             Heard::Begin { .. } | Heard::Bytes(_) | Heard::End => {
-                Err(Ending::Garbled("it sends a product before it says hiya".to_owned()))
+                Err(Ending::Garbled("it sends a product before its HIYA".to_owned()))
             }
             // It answers a call of which this side knows nothing.
             Heard::Reply { .. } => Ok(()),
@@ -232,7 +232,7 @@ impl Upstream {
             }
             Call::Hiya(class) => self.offered(now, xid, version, class),
             Call::ComingSoon { .. } | Call::Notification(_) => {
-                return Err(Ending::Garbled("it sends a product before it says hiya".to_owned()));
+                return Err(Ending::Garbled("it sends a product before its HIYA".to_owned()));
             }
         }
         Ok(())
@@ -391,7 +391,7 @@ impl Giving {
                 steps.push_back(Step::Send(answer(xid, &[])));
                 Ok(())
             }
-            _ => Err(Ending::Garbled("it calls while it is served".to_owned())),
+            _ => Err(Ending::Garbled("it sends a call while it is being served".to_owned())),
         }
     }
 

@@ -57,7 +57,7 @@ impl FeedLog {
     }
 
     fn repaired(&self, name: &str, report: &mut dyn FnMut(Flaw)) -> u64 {
-        let sentence = "the file was damaged or missing; it was written anew from the open log".to_owned();
+        let sentence = "the file was damaged or missing; it was rewritten from the open log".to_owned();
         report(Flaw { path: self.dir.join(name), offset: 0, sequence: None, sentence });
         1
     }
@@ -68,7 +68,7 @@ impl FeedLog {
             Ok(Copied::Damaged(_) | Copied::Gone | Copied::Intact) => {}
             Err(error) => {
                 let feed = &self.identity.feed;
-                tracing::error!(%feed, sequence = sequence.0, %error, "a damaged product can't be looked at again");
+                tracing::error!(%feed, sequence = sequence.0, %error, "a damaged product can't be checked again");
             }
         }
     }

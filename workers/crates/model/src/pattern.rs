@@ -49,7 +49,8 @@ impl Pattern {
     /// the C library matches bytes.
     pub fn difference(text: &str) -> Option<&'static str> {
         (!text.is_ascii()).then_some(
-            "characters that are not ASCII are bytes to LDM, so that a dot is half of one and a bracket knows its halves",
+            "LDM matches the bytes of a non-ASCII character one by one: a dot matches a part of it, and so does a \
+             bracket",
         )
     }
 

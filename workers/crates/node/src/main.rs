@@ -389,4 +389,5 @@ const RECEIVE_EXAMPLES: &str = "Examples:
   downburst-node receive --hub hub.example.edu:7370 --token-file token --dir /var/lib/downburst
   downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst     (after the first start)
   downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst --actions pqact.conf --scour scour.conf
-  downburst-node receive --hub a.example.edu:7370 --token-file token-a --hub b.example.edu:7370 --token-file token-b --dir /var/lib/downburst";
+  downburst-node receive --hub a.example.edu:7370 --token-file token-a \\
+    --hub b.example.edu:7370 --token-file token-b --dir /var/lib/downburst";

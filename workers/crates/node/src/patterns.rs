@@ -13,7 +13,7 @@ pub fn run() -> ExitCode {
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let Ok(pattern) = line else {
-            eprintln!("downburst-node: the patterns are no UTF-8; write them in UTF-8");
+            eprintln!("downburst-node: the patterns are not UTF-8; write them in UTF-8");
             return ExitCode::from(2);
         };
         let judged = judged(&pattern);
@@ -42,6 +42,6 @@ mod tests {
         let refused = judged(r"^(.)\1")["refused"].to_string();
         assert!(refused.contains("a back-reference") && refused.contains("character 5"), "{refused}");
         assert!(judged("^[[=a=]]")["refused"].to_string().contains("locale"));
-        assert!(judged("^Ä.$")["differs"].to_string().contains("are bytes to LDM"));
+        assert!(judged("^Ä.$")["differs"].to_string().contains("LDM matches the bytes"));
     }
 }

@@ -142,7 +142,7 @@ fn flaw(file: &SmallFile) -> Option<String> {
     match (file.is_whole)(&file.path) {
         Ok(true) => None,
         Ok(false) => {
-            Some(format!("{path} is damaged: its checksum does not match; the next change writes it anew"))
+            Some(format!("{path} is damaged: its checksum does not match; the next change rewrites it"))
         }
         Err(error) => Some(format!("{path} can't be read: {error}")),
     }

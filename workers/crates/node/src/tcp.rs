@@ -143,8 +143,8 @@ pub(crate) fn use_congestion_control(listener: &TcpListener, name: &str) -> Resu
     SockRef::from(listener).set_tcp_congestion(name.as_bytes()).map_err(|error| {
         let known = read_setting("tcp_available_congestion_control").unwrap_or_else(|| "unknown".to_owned());
         format!(
-            "the congestion control {name:?} can't be used: {error}; the kernel has: {known}; load its module (modprobe \
-             tcp_{name}), allow it in net.ipv4.tcp_allowed_congestion_control, or correct the setting"
+            "the congestion control {name:?} can't be used: {error}; the kernel has: {known}; load its module \
+             (modprobe tcp_{name}), allow it in net.ipv4.tcp_allowed_congestion_control, or correct the setting"
         )
     })
 }
@@ -156,9 +156,9 @@ pub(crate) fn slow_start_after_idle(listener: &TcpListener) -> Option<String> {
     let restarts = read_setting("tcp_slow_start_after_idle").is_some_and(|value| value != "0");
     (restarts && !KEEPS_ITS_RATE.contains(&name.as_str())).then(|| {
         format!(
-            "this host's kernel slows a connection down that was silent for a moment (congestion control {name}): the first large \
-             product after a pause takes several round trips more; run: sysctl -w net.ipv4.tcp_slow_start_after_idle=0, or set \
-             the hub's congestion control to bbr"
+            "this host's kernel slows connections down after a moment of silence (congestion control {name}): the \
+             first large product after a pause takes several more round trips; run: sysctl -w \
+             net.ipv4.tcp_slow_start_after_idle=0, or set the hub's congestion control to bbr"
         )
     })
 }

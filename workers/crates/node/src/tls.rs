@@ -42,7 +42,8 @@ pub(crate) fn broken(error: &std::io::Error) -> String {
         | ErrorKind::ConnectionAborted
         | ErrorKind::BrokenPipe => {
             tracing::debug!(%error, "a connection ended without a goodbye");
-            "the connection was cut: the process at its other end was killed, or its host or the path ended it".to_owned()
+            "the connection was cut: the process at its other end was killed, or its host or the path ended it"
+                .to_owned()
         }
         _ => format!("the connection failed: {error}"),
     }
@@ -83,7 +84,7 @@ pub(crate) fn sender_key(dir: &Path) -> Result<String, String> {
 /// authority's own, DER in hex. The authority's private key never leaves the hub.
 pub(crate) fn certify(dir: &Path, public_key: &str) -> Result<(String, String), String> {
     let key = SenderPublicKey::parse(public_key).ok_or(
-        "the sender's key is no point of P-256 in hex; remove the sender's data directory and start it again",
+        "the sender's key is not a point of P-256 in hex; remove the sender's data directory and start it again",
     )?;
     let sentence = |error: &dyn std::fmt::Display| format!("the sender's key can't be signed: {error}");
     let (ca_der, ca_key) = authority(dir).map_err(|error| sentence(&error))?;
@@ -100,7 +101,9 @@ pub(crate) fn sender_identity(dir: &Path, certificate: &str, authority: &str) ->
             "the certificate of this sender can't be used: {what}; remove its data directory and start it again"
         )
     };
-    let der = |text: &str| from_hex(text).map(CertificateDer::from).ok_or_else(|| sentence(&"it is no hex"));
+    let der = |text: &str| {
+        from_hex(text).map(CertificateDer::from).ok_or_else(|| sentence(&"it is not hexadecimal"))
+    };
     let key = read_key(&dir.join(SENDER_KEY)).map_err(|error| sentence(&error))?;
     identity(der(certificate)?, der(authority)?, &key).map_err(|error| sentence(&error))
 }
@@ -197,7 +200,7 @@ fn authority(dir: &Path) -> Result<(CertificateDer<'static>, KeyPair), String> {
         .map_err(|error| damaged(&certificate_path, &error))?;
     let key = read_key(&key_path).map_err(|error| damaged(&key_path, &error))?;
     if !is_signed_by(&certificate, &key) {
-        return Err(damaged(&certificate_path, &"it is not what its key signed"));
+        return Err(damaged(&certificate_path, &"its key did not sign it"));
     }
     Ok((certificate, key))
 }

@@ -75,7 +75,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
 pub(crate) fn check_hello(hello: &Hello) -> Result<(), String> {
     if hello.feeds.len() > HELLO_FEEDS {
         let many = hello.feeds.len();
-        return Err(format!("its hello tells of {many} feeds; at most {HELLO_FEEDS} are believed"));
+        return Err(format!("its hello lists {many} feeds; at most {HELLO_FEEDS} are allowed"));
     }
     hello.feeds.iter().try_for_each(|position| {
         ranges("settled", "a position", &position.settled)?;

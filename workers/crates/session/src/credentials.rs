@@ -3,14 +3,14 @@
 /// message that follows from [`Secrets::offer`] or [`Secrets::kept`], so that a crash at any point leaves a
 /// secret there that the hub accepts.
 ///
-/// | event                                | becomes                                                    | says                |
-/// |--------------------------------------|------------------------------------------------------------|---------------------|
-/// | the hub wants another for `current`  | `next` is drawn, unless there is one                       | the hash of `next`  |
-/// | ... for `former`                     | as it is                                                   | the hash of `current` |
-/// | the hub keeps `next`                 | `current` is what was `next`, `former` what was `current`  | the new `current`   |
-/// | the hub refuses what was shown       | the next attempts show `next`, `former`, `current` again   |                     |
-/// | the hub lets the site in with `next` | as if it had said that it keeps it                         |                     |
-/// | ... with `former`                    | `current` and `former` change places                       |                     |
+/// | event | becomes | says |
+/// |---|---|---|
+/// | the hub wants another for `current` | `next` is drawn, unless there is one | the hash of `next` |
+/// | ... for `former` | unchanged | the hash of `current` |
+/// | the hub keeps `next` | `next` becomes `current`, `current` becomes `former` | the new `current` |
+/// | the hub refuses the one shown | the next attempts show `next`, `former`, `current` again | |
+/// | the hub admits the site with `next` | as if it had confirmed that it keeps it | |
+/// | ... with `former` | `current` and `former` change places | |
 ///
 /// The hub admits the site with `next` where its answer was lost, and with `former` where the hub itself was
 /// restored from a backup. It forgets a former credential once the site shows the one that took its place, so

@@ -209,7 +209,8 @@ mod tests {
             cut: prop::sample::Index,
         ) {
             let items = items.into_iter().map(|(numbers, kind, done)| receipt(numbers, kind, done)).collect();
-            let clock = clock.map(|(offset_us, bound_us, round_trip_us)| ClockOffset { offset_us, bound_us, round_trip_us });
+            let clock = clock
+                .map(|(offset_us, bound_us, round_trip_us)| ClockOffset { offset_us, bound_us, round_trip_us });
             let receipts = Receipts { clock, items };
             let body = packed(&receipts);
             let read = decode(&body);

@@ -18,7 +18,8 @@ pub struct ResendOrder {
     pub after: Sequence,
     /// Not beyond this.
     pub to: Sequence,
-    /// [`Lane::Resend`]: delivered whether the site has it or not. [`Lane::Backfill`]: what the site has is dropped there.
+    /// [`Lane::Resend`]: delivered whether the site has it or not. [`Lane::Backfill`]: the site drops products
+    /// that it has.
     pub lane: Lane,
     /// Ids that go.
     pub wanted: IdFilter,

@@ -191,7 +191,8 @@ proptest! {
         let mut session = SiteSession::new("test".to_owned(), SiteState::default());
         let proof = Proof::Credential { site: site(), secret: "s".to_owned() };
         session.handle(at(0), SiteInput::Connected(proof));
-        let welcome = encoded(2, &Welcome { version: VERSIONS[0], site: site(), hub: "hub".to_owned(), stand_by: None });
+        let welcome = Welcome { version: VERSIONS[0], site: site(), hub: "hub".to_owned(), stand_by: None };
+        let welcome = encoded(2, &welcome);
         let stream = [welcome, frames.concat()].concat();
         let mut written = 0;
         for (step, piece) in stream.chunks(cut).enumerate() {

@@ -5,7 +5,8 @@
 //! datagrams, stores products, keeps checkpoints. It checks while it runs: bytes are whole, products are
 //! begun before their bytes, completed once, and no machine keeps it busy without time passing.
 //! [`HubWorld::verdict`] has the checks at the end.
-#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A broken invariant ends the run with its reason.
+// A broken invariant ends the run with its reason.
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use bytes::Bytes;
 use downburst_model::{Class, FeedName, LegId, Micros, Now, WallMicros};

@@ -182,7 +182,8 @@ const EXAMPLES: &str = "Examples:
   downburst-swarm --hub 127.0.0.1:7370 --token-file tokens --enrolled-file enrolled     (then, at the next run:)
   downburst-swarm --hub 127.0.0.1:7370 --token-file enrolled
 
-Each line has: at_us (wall clock), connected (sites with a session now), connects, refused, failed (connections that could not be
-made or broke), products, bytes, bad (digest mismatches), latency_ms {count, p50, p99, max} from the hub's log to here by this
-host's clock, gap_ms (the longest time that a site got nothing while a product stood in the hub's log for it), probe_ms (how late
-this host woke a thread that sleeps 1 ms, at the worst). The last line has \"summary\": true and covers the whole run.";
+Each line has: at_us (wall clock), connected (sites with a session now), connects, refused, failed (connections
+that could not be made or broke), products, bytes, bad (digest mismatches), latency_ms {count, p50, p99, max} from
+the hub's log to here by this host's clock, gap_ms (the longest time that a site got nothing while a product stood
+in the hub's log for it), probe_ms (how late this host woke a thread that sleeps 1 ms, at the worst). The last line
+has \"summary\": true and covers the whole run.";

@@ -5,11 +5,11 @@
 //! |---|---|---|
 //! | open | [`LARGEST_BLOCK`] packets | closed |
 //! | open, asked for | [`BLOCK_TIME`] since its first packet, or nothing sent for [`QUIET_TIME`] | closed |
-//! | closed, parity is on | at once | symbols are queued for the group, as many as such blocks usually need (`parity.rs`) |
+//! | closed, parity is on | immediately | as many symbols as usual are queued for the group (`parity.rs`) |
 //! | closed | a site asks | asked: others get the time in which requests usually come |
-//! | asked | that time is over | symbols are queued for the group, and single packets for who lacks more |
+//! | asked | that time is over | symbols are queued for the group, and single packets for sites that lack more |
 //! | queued | the pacer let the last symbol out | quiet for as long as answers to it take |
-//! | quiet | somebody asks again | as closed; who was counted a moment ago asked too early |
+//! | quiet | a site asks again | as closed; a site counted a moment ago asked too early |
 //! | any | its packets leave the window | gone |
 //!
 //! A site asks for the packets that it lacks beside the symbols it has. After [`ROUNDS`] rounds of symbols it

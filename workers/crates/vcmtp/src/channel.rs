@@ -11,7 +11,7 @@
 //!
 //! | kind | from | body |
 //! |---|---|---|
-//! | 1 request | site | the site's stamp (8), [`Request`](crate::Request) in CBOR; one without packets only asks for an answer |
+//! | 1 request | site | the site's stamp (8), [`Request`](crate::Request) in CBOR; without packets: a probe |
 //! | 2 heard | hub | the stamp of the request; further bytes are skipped |
 //! | 3 repair | hub | packet number (8), the packet in clear |
 //!

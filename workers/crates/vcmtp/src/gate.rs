@@ -15,11 +15,11 @@ use crate::vouch::{Refusal, Verifier};
 /// |---|---|---|
 /// | above what is proven, at most [`AHEAD`] | comes | held, [`CANDIDATES`] of different content at most |
 /// | farther above | comes | refused: nothing is asked because of it |
-/// | held, hash known from the proof or a list | its batch is proven | the candidate that has it is passed, the others are forged |
+/// | held, hash known from proof or list | its batch is proven | its candidate is passed, the others are forged |
 /// | held, blocks only, its list has not come | its batch is proven | waits for the list, and is not asked for |
-/// | held, its number is the proof's own | its batch is proven | passed if it is that proof and nothing else, with the one before at most |
-/// | held, blocks only, no hash known | its batch is proven | passed if it is the only candidate, else in doubt: waits for the list |
-/// | held | a later batch is proven, its own is not: *dark* | passed if it is the only candidate and has blocks only, else held on |
+/// | held, its number is the proof's own | its batch is proven | passed if just that proof, or with the one before |
+/// | held, blocks only, no hash | its batch is proven | passed if the only one, else in doubt: waits for the list |
+/// | held | a later batch is proven, its own is not: *dark* | passed if the only candidate, of blocks only; else held |
 /// | proven | comes later | passed if it has the hash, or if none is known and it has blocks only |
 /// | symbol | comes, and a proof tells its hash, in whichever order | passed if it has the hash, else forged |
 ///

@@ -314,7 +314,8 @@ impl fmt::Display for Straggler {
         } else {
             write!(
                 f,
-                "repairs came too late: of what was sent a second before, {:.0} packets were asked for every quarter of a second",
+                "repairs came too late: {:.0} packets sent a second before were requested every quarter of a \
+                 second",
                 self.overdue
             )
         }

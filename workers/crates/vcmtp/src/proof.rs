@@ -12,9 +12,12 @@
 //! | 18 | 1: lists in packets of the batch tell the hashes of those with blocks only; 0: nothing does |
 //! | 19 | how many MACs end it; 0: a signature |
 //! | 20..22 | how many of the next |
-//! | 18 each | a packet with manifests, a head or hashes: its distance from the first (2), the beginning of SHA-256 of its payload (16) |
-//! | 24 each | a repair symbol that was sent with the batch: its number (8), the beginning of SHA-256 of its payload (16) |
-//! | rest | Ed25519 signature (64) of `downburst vcmtp proof 1`, leg (4), leg epoch (8) and all of the above; or a MAC (12) for each site, see `vouch.rs` |
+//! | 18 each | a packet with manifests, a head or hashes: distance from the first (2), start of its SHA-256 (16) |
+//! | 24 each | a repair symbol sent with the batch: its number (8), start of its SHA-256 (16) |
+//! | rest | Ed25519 signature (64), or a MAC (12) for each site, see `vouch.rs` |
+//!
+//! Hashes are of payloads. The signature is over `downburst vcmtp proof 1`, leg (4), leg epoch (8) and all of the
+//! above.
 use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};

@@ -26,7 +26,7 @@ mod asking;
 ///
 /// | state | event | outputs, next |
 /// |---|---|---|
-/// | listening | the first valid packet; the first proof, where the sender proves what it says | Joined; joined from this packet number on |
+/// | listening | the first valid packet, or proof if the sender proves | Joined; joined from this packet number on |
 /// | any | a packet that is not proven | see `gate.rs` |
 /// | joined | a packet in order | what it holds |
 /// | joined | a packet ahead | what it holds; those between are missing |

@@ -8,7 +8,7 @@ use crate::LegKey;
 ///
 /// | state | event | outputs, next |
 /// |---|---|---|
-/// | steady | a site that knows the key is barred | owed: at once, or [`MERGE`] after the last key if there is no hurry |
+/// | steady | a site that knows the key is barred | owed: now, or [`MERGE`] after the last key without hurry |
 /// | steady | the key is [`OLDEST`] old, or sealed [`MOST_PACKETS`] | owed |
 /// | owed | its time | Draw |
 /// | drawing | Drawn | Tell; handing over |

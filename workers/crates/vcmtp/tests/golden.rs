@@ -44,7 +44,8 @@ fn golden() -> String {
         })
         .collect();
     format!(
-        "{{\n  \"leg\": {}, \"leg_epoch\": {LEG_EPOCH}, \"key_id\": {}, \"key\": \"{}\",\n  \"packets\": [\n{}\n  ]\n}}\n",
+        "{{\n  \"leg\": {}, \"leg_epoch\": {LEG_EPOCH}, \"key_id\": {}, \"key\": \"{}\",\n  \"packets\": \
+         [\n{}\n  ]\n}}\n",
         LEG.0,
         key().id,
         hex(&key().secret),
@@ -56,7 +57,8 @@ fn meaning(output: &ReceiverOutput) -> String {
     match output {
         ReceiverOutput::Joined { after } => format!("\"joined after {}\"", after.0),
         ReceiverOutput::Announce { previous, info } => format!(
-            "\"product {} after {}: id {}, feed {}, log epoch {}, origin {}, created {}, stored {}, {} bytes, digest {}, class {:?}\"",
+            "\"product {} after {}: id {}, feed {}, log epoch {}, origin {}, created {}, stored {}, {} bytes, \
+             digest {}, class {:?}\"",
             info.key.sequence.0,
             previous.0,
             info.id,
@@ -125,7 +127,8 @@ fn proven(name: &str, sites: &[(u64, Option<SiteSecret>)], members: u64) -> Stri
         .map(|secret| format!("{{\"slot\": {}, \"secret\": \"{}\"}}", secret.slot, hex(&secret.secret)))
         .collect();
     format!(
-        "    {{\"name\": \"{name}\", \"members\": {members}, \"secrets\": [{}],\n     \"sender_key\": \"{}\",\n     \"datagrams\": [\n{}\n    ]}}",
+        "    {{\"name\": \"{name}\", \"members\": {members}, \"secrets\": [{}],\n     \"sender_key\": \
+         \"{}\",\n     \"datagrams\": [\n{}\n    ]}}",
         secrets.join(", "),
         hex(&sender.key().unwrap().0),
         datagrams.join(",\n")

@@ -157,7 +157,9 @@ impl Pair {
 
 proptest! {
     #[test]
-    fn arbitrary_datagrams_are_refused(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
+    fn arbitrary_datagrams_are_refused(
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20),
+    ) {
         let mut receiver = Receiver::new(receiver_config());
         for datagram in &datagrams {
             receiver.handle(at(0), ReceiverInput::Datagram(datagram[..].into()));

@@ -193,7 +193,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_lose_nothing_but_what_stands_before_and_a_trailer(
-            product in "(\x01\r\r\n[0-9]{3} ?\r\r\n)?([*a-z0-9 ]{0,9}\r?\n)?([A-Z]{4}[0-9]{0,2} ?[A-Z]{3,4} ?[0-9]{0,6}[ A-Z]{0,5}(\r|\n){0,4})?(?s).{0,20}",
+            product in "(\x01\r\r\n[0-9]{3} ?\r\r\n)?([*a-z0-9 ]{0,9}\r?\n)?([A-Z]{4}[0-9]{0,2} ?[A-Z]{3,4} \
+                ?[0-9]{0,6}[ A-Z]{0,5}(\r|\n){0,4})?(?s).{0,20}",
         ) {
             let bytes = product.as_bytes();
             let left = without(bytes);

@@ -96,7 +96,8 @@ impl Late {
         let waiting = head.0.saturating_sub(self.done.0);
         let rule = self.line.replace('\0', " ");
         let sentence = format!(
-            "it has not done for {minutes} min what the site's log holds; up to {waiting} products wait: give it more speed, or a pattern that takes less"
+            "it is {minutes} min behind the site's log; up to {waiting} products wait: make it faster, or narrow \
+             its pattern"
         );
         Some(Behind { rule, next: about(&next), sentence })
     }

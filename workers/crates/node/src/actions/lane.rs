@@ -106,7 +106,8 @@ impl Lane {
                 Ok(read) => moved |= read,
                 Err(Pause::Full | Pause::Stop) => {}
                 Err(Pause::Disk(error)) => {
-                    tracing::error!(feed = feed.as_str(), %error, "actions can't go on; look at the disk, they follow by themselves");
+                    tracing::error!(feed = feed.as_str(), %error, "actions can't continue; check the disk; they \
+                        resume by themselves");
                     self.places.remove(&feed);
                 }
             }
@@ -187,7 +188,8 @@ impl Lane {
         if job.product.bytes.is_none() {
             let failure = Failure::new(
                 Then::GiveUp,
-                "the product left the site's log before its turn came: give the log more hours or bytes, or the program more speed",
+                "the product left the site's log before its turn came: give the log more hours or bytes, or make \
+                 the program faster",
             );
             return self.give_up(&job, 0, failure);
         }
@@ -294,7 +296,7 @@ impl Lane {
                     return Ok(());
                 }
                 Err(error) => {
-                    let sentence = format!("{sentence}; and what failed can't be kept: {error}");
+                    let sentence = format!("{sentence}; and the failed product can't be kept: {error}");
                     self.shared.board.waits(&job.task, &job.about, &sentence);
                     tracing::error!("{sentence}");
                     self.rest(ROOM_INTERVAL)?;
@@ -320,7 +322,7 @@ impl Lane {
             if let (Ok(()), Some(place)) = (over, self.places.get_mut(&job.about.feed)) {
                 place.ended(sequence);
                 if let Err(Pause::Disk(error)) = place.settle(&self.shared, &job.about.feed) {
-                    tracing::error!(%error, "how far actions are can't be kept; look at the disk");
+                    tracing::error!(%error, "the progress of actions can't be stored; check the disk");
                 }
             }
         }

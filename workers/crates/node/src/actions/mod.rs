@@ -161,9 +161,7 @@ impl Actions {
             }
             Err(wrong) => {
                 wrong.lines().for_each(|line| tracing::error!("{line}"));
-                tracing::error!(
-                    "the rules that were read before stay in force; correct the file and send SIGHUP again"
-                );
+                tracing::error!("the former rules stay in force; correct the file and send SIGHUP again");
             }
         }
     }
@@ -186,7 +184,9 @@ impl Actions {
         let beginning = || book.lines.iter().filter(|(line, _)| !at_work.contains(*line));
         for (line, _) in beginning() {
             let begun = self.shared.positions.begin(line);
-            begun.map_err(|error| format!("how far actions are can't be kept: {error}; look at the disk"))?;
+            begun.map_err(|error| {
+                format!("the progress of actions can't be stored: {error}; check the disk")
+            })?;
         }
         for (line, rules) in beginning() {
             let lane = Lane::new(Arc::clone(&self.shared), line, Arc::clone(rules));
@@ -256,10 +256,11 @@ impl Shared {
                 self.letter_count.store(self.letters.count(), Ordering::Relaxed);
                 tracing::warn!(
                     gone,
-                    "products left the folder of what failed, by its age or its bytes: --failed-age, --failed-bytes"
+                    "products were removed from the folder of failed products because of its limits (--failed-age, \
+                     --failed-bytes)"
                 );
             }
-            Err(error) => tracing::error!(%error, "the folder of what failed can't be looked through"),
+            Err(error) => tracing::error!(%error, "the folder of failed products can't be read"),
         }
     }
 
@@ -283,7 +284,8 @@ impl Shared {
             self.letter_count.store(count, Ordering::Relaxed);
             if count >= MOST_LETTERS {
                 tracing::error!(
-                    "{MOST_LETTERS} products lie in the folder of what failed, and this one is not kept there; see downburst-node actions failed"
+                    "the folder of failed products already holds {MOST_LETTERS}, and this one is not kept there; \
+                     see downburst-node actions failed"
                 );
                 return Ok(String::new());
             }

@@ -112,7 +112,7 @@ fn place(directory: &Path, feed: &FeedName, epoch: Epoch) -> io::Result<Position
     if matches!(found, Found::Damaged | Found::Older(_)) {
         tracing::error!(
             path = %path.display(),
-            "how far a line of actions is was damaged; some of its actions may run a second time"
+            "the stored progress of a line of actions was damaged; some of its actions may run a second time"
         );
     }
     Ok(Position { slots, epoch, done: stored(found, epoch).unwrap_or_default() })

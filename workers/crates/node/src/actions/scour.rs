@@ -135,10 +135,7 @@ impl Places {
     pub(super) fn root(&self, rule: &ScourRule) -> Result<PathBuf, String> {
         let path = self.directory.join(home(&rule.directory)?);
         let root = path.canonicalize().map_err(|error| {
-            format!(
-                "{} can't be looked into: {error}; correct the rule, or make the directory",
-                path.display()
-            )
+            format!("{} can't be read: {error}; correct the rule, or make the directory", path.display())
         })?;
         if root.components().count() < LEAST_COMPONENTS {
             return Err(format!("{} holds more than data; name a directory further down", root.display()));

@@ -125,7 +125,9 @@ fn tidy(netlink: &mut Netlink, owner: Owner, held: &BTreeMap<u32, Half>) -> Clea
 pub fn describe_host() -> Value {
     let abilities = probe_host();
     json!({
-        "net_admin": described(&abilities.net_admin), "vxlan": described(&abilities.vxlan), "vlan": described(&abilities.vlan),
+        "net_admin": described(&abilities.net_admin),
+        "vxlan": described(&abilities.vxlan),
+        "vlan": described(&abilities.vlan),
         "htb": described(&abilities.htb),
     })
 }

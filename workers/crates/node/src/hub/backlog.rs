@@ -128,7 +128,7 @@ impl Hub {
                 filter,
             };
             feeds.push(look.lacking(counts).unwrap_or_else(|error| {
-                tracing::warn!(site = %line.site, feed = %name, %error, "what the site lacks can't be counted");
+                tracing::warn!(site = %line.site, feed = %name, %error, "the backlog of a site can't be counted");
                 FeedBacklog::not_known(name)
             }));
         }

@@ -62,7 +62,8 @@ impl Channels {
             match serve_at(hub, *address) {
                 Ok(()) => ports.push(address.port()),
                 Err(error) => hub.fault(
-                    format!("UDP {address} can't be used, repairs of multicast legs go by sessions: {error}; free that port"),
+                    format!("UDP {address} can't be used, repairs of multicast legs go by sessions: {error}; free \
+                        that port"),
                     None,
                 ),
             }

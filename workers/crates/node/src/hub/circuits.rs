@@ -142,7 +142,7 @@ impl Hub {
         };
         let circuit = self.circuits.find(lease).ok_or_else(|| {
             let sentence = format!(
-                "leg {} is to leave by circuit {lease}, which does not stand; bring it up first",
+                "leg {} is to leave by circuit {lease}, which is not up; bring it up first",
                 line.leg.0
             );
             Failure::new("not-up", sentence)

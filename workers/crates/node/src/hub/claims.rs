@@ -23,8 +23,9 @@ pub(super) fn go_on_above_what_is_remembered(
     if let Some(above) = log.go_on_above(last)? {
         let (feed, head) = (&line.feed, log.head());
         let sentence = format!(
-            "the log of feed {feed} ends at number {head}, and had given {last} before: it was replaced by an older copy, \
-             or lost its end; the next product gets a number above {above}, what lay between is to be sent again by its sources",
+            "the log of feed {feed} ends at number {head}, but had given numbers up to {last}: it was replaced by \
+             an older copy, or lost its end; the next product gets a number above {above}; products in between must \
+             be sent again by their sources",
             head = head.0,
             last = last.0,
             above = above.0,
@@ -78,11 +79,14 @@ fn check_position(
     let (feed, head) = (&position.feed, open.log.head());
     let who = site.map_or_else(|| "a site".to_owned(), |site| format!("site {site}"));
     let told = format!(
-        "{who} has numbers up to {last} of feed {feed}, and this log gave none above {given}: was it restored from a backup?",
+        "{who} has numbers up to {last} of feed {feed}, but this log gave none above {given}: was it restored from \
+         a backup?",
         given = given.0
     );
     if last - given.0 > BELIEVED_JUMP {
-        return Err(format!("{told} That many can't have been given; nothing was changed, look at the site"));
+        return Err(format!(
+            "{told} This log can't have given that many; nothing was changed; check the site"
+        ));
     }
     let done = match open.log.skip_to(Sequence(last)) {
         Ok(()) => format!("The next product gets a number above {last}"),
@@ -94,7 +98,8 @@ fn check_position(
 
 fn advice(feed: &FeedName, site: Option<&SiteName>, head: Sequence) -> String {
     format!(
-        "what came in between the restoration and now, up to number {}, may lack there: `downburst resend --site {} --feed {feed} --from 2h`",
+        "products ingested between the restoration and now, up to number {}, may be missing there: `downburst \
+         resend --site {} --feed {feed} --from 2h`",
         head.0,
         site.map_or("SITE", SiteName::as_str)
     )

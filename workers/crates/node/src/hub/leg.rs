@@ -55,7 +55,12 @@ impl Leg {
     pub(super) fn start(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine) -> Result<Self, Failure> {
         let group: SocketAddr = parse_group(line)?;
         let socket = GroupSender::open(group, &outlet(hub, line)).map_err(|error| {
-            Failure::new("io", format!("the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"))
+            Failure::new(
+                "io",
+                format!(
+                    "the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"
+                ),
+            )
         })?;
         let key = leg_keys::first_key().map_err(|error| Failure::new("io", error))?;
         let proof_secrets = ProofSecrets::draw().map_err(|error| Failure::new("io", error))?;

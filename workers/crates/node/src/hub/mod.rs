@@ -167,7 +167,8 @@ async fn serve(input: impl AsyncRead + Unpin, lines: Lines, connect: Connect) ->
 }
 
 fn not_shared(_: &serde_json::Value) -> Result<Arc<dyn SharedLogs>, String> {
-    Err("this program keeps feeds' logs on its own machine only; start downburst-node-kafka, or take shared_log out of the start job"
+    Err("this program keeps feeds' logs on its own machine only; start downburst-node-kafka, or take shared_log \
+        out of the start job"
         .to_owned())
 }
 

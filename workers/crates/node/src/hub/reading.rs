@@ -86,9 +86,9 @@ impl Wanted {
 pub(super) fn say_unreadable(hub: &Hub, feed: &FeedName, error: &LogError) {
     let advice = match error {
         LogError::Remote { .. } | LogError::Store { .. } => {
-            "sites wait for what only the brokers have; look at those"
+            "sites wait for products that only the brokers have; check the brokers"
         }
-        _ => "sites wait for it; look at the disk, `downburst log verify` says what is damaged",
+        _ => "sites wait for it; check the disk; `downburst log verify` lists the damage",
     };
     hub.fault(format!("the log of feed {feed} can't be read: {error}; {advice}"), Some(feed));
 }

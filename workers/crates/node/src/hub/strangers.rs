@@ -62,10 +62,10 @@ impl Stranger {
     pub(super) fn ended(&self, sentence: &str) -> bool {
         let (speaks, passed_over) = lock(&self.hub.roster.strangers.0).word(self.hub.clock.monotonic());
         if passed_over > 0 {
-            tracing::info!("{passed_over} more connections ended before a site was let in");
+            tracing::info!("{passed_over} more connections ended before a site was admitted");
         }
         if speaks {
-            tracing::info!(peer = %self.peer, "a connection ended before a site was let in: {sentence}");
+            tracing::info!(peer = %self.peer, "a connection ended before a site was admitted: {sentence}");
         }
         speaks
     }
@@ -74,8 +74,9 @@ impl Stranger {
         let put_out = lock(&self.hub.roster.strangers.0).complaint(self.hub.clock.monotonic());
         if let Some(put_out) = put_out {
             let sentence = format!(
-                "{put_out} connections to the sites' port were closed to make room: more than {STRANGERS_LIMIT} at once, or more \
-                 than {} MiB, that did not prove to be a site; see who connects, and keep strangers out with a firewall",
+                "{put_out} unauthenticated connections to the sites' port were closed to make room: more than \
+                 {STRANGERS_LIMIT} were open, or they held more than {} MiB; find their origin, and keep strangers \
+                 out with a firewall",
                 KEPT_LIMIT_BYTES >> 20
             );
             self.hub.fault(sentence, None);

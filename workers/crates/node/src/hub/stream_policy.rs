@@ -252,7 +252,7 @@ impl StreamPolicy {
         if self.decision.count > 0 && now.since(self.waited_at) >= UNUSED {
             self.decision.count /= 2;
             self.waited_at = now;
-            self.decision.reason = "nothing waited for ten minutes".to_owned();
+            self.decision.reason = "no product waited for ten minutes".to_owned();
             if self.decision.count == 0 {
                 self.decision = keeps_up();
             }

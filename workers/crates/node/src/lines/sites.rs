@@ -217,7 +217,8 @@ mod tests {
             "site": "oslo", "credentials": [], "active": true, "allow": ["A", "B"],
             "limits": [{"feed": "A", "pattern": "^YZ", "not_pattern": "TEST"}, {"feed": "A", "pattern": "^SA"}],
             "subscriptions": [wish("A"), wish("B"), wish("C")],
-            "resends": [{"resend": 1, "feed": "A", "kind": "resend", "from_us": 0, "to_us": 9, "wanted": filter, "had": []}],
+            "resends": [{"resend": 1, "feed": "A", "kind": "resend", "from_us": 0, "to_us": 9, "wanted": filter,
+                "had": []}],
         });
         let line = serde_json::from_value::<SiteLine>(line).unwrap().within_rights();
         let granted = |pattern: &str, not_pattern: Option<&str>| IdFilter {

@@ -290,7 +290,8 @@ pub(super) fn order_is_whole(path: &Path) -> io::Result<bool> {
 
 const MAGIC: &[u8; 8] = b"DBFILES\n";
 const ORDER_MAGIC: &[u8; 8] = b"DBORDER\n";
-const AGAIN: &str = "the site's log is gone through again, and files that stand whole below received/ are not written a second time";
+const AGAIN: &str = "the site's log is read again, and files that are whole below received/ are not written a \
+    second time";
 
 #[cfg(test)]
 pub(super) mod tests {

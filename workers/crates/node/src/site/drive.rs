@@ -403,7 +403,8 @@ impl Site {
             kept.guarded = true;
             tracing::warn!(
                 feed = position.feed.as_str(),
-                "the hub's log began anew; what the site holds already is dropped by id and content"
+                "the hub's log was started anew; products that the site holds already are dropped by id and \
+                 content"
             );
             self.shelf.guard(&position.feed);
         }

@@ -146,7 +146,8 @@ impl Files {
             if let Err(error) = self.catch_up(&feed, &log) {
                 // What waited is read from the log again.
                 self.shows.remove(&feed);
-                tracing::error!(feed = feed.as_str(), %error, "files can't be written; free space, they follow by themselves");
+                tracing::error!(feed = feed.as_str(), %error, "files can't be written; free space; writing resumes \
+                    by itself");
             }
         }
     }
@@ -157,7 +158,7 @@ impl Files {
         for (feed, show) in &mut self.shows {
             let done = show.cursor.done();
             if let Err(error) = show.cursor.prove(done, at) {
-                tracing::error!(feed = feed.as_str(), %error, "how far files are shown can't be noted");
+                tracing::error!(feed = feed.as_str(), %error, "the position of shown files can't be stored");
             }
         }
     }
@@ -187,7 +188,7 @@ impl Files {
         for (feed, sequence) in proven {
             let Some(show) = self.shows.get_mut(&feed) else { continue };
             if let Err(error) = show.cursor.prove(sequence, at) {
-                tracing::error!(feed = feed.as_str(), %error, "how far files are on the disk can't be noted");
+                tracing::error!(feed = feed.as_str(), %error, "the position of files on the disk can't be stored");
             }
         }
     }

@@ -106,7 +106,8 @@ fn reception(join: &LegJoin, receiver: &GroupReceiver) -> Reception {
     let needed = needed_buffer_bytes(join.rate_bps);
     let advice = (buffer_bytes < needed).then(|| {
         format!(
-            "the kernel grants {buffer_bytes} bytes to receive the group {}, and at {} Mb/s a busy host needs {needed}: set net.core.rmem_max={needed} there, or give the receiver CAP_NET_ADMIN",
+            "the kernel grants {buffer_bytes} bytes to receive the group {}, but at {} Mb/s a busy host needs \
+             {needed}: set net.core.rmem_max={needed} there, or give the receiver CAP_NET_ADMIN",
             join.group,
             join.rate_bps / 1_000_000
         )

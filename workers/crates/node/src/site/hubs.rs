@@ -172,7 +172,7 @@ impl Hubs {
             }
             News::Nodes(nodes) => match link.nodes.take(now, nodes) {
                 Ok(true) => {
-                    tracing::info!(hub = link.address(), "the hub said which of its nodes serve this site")
+                    tracing::info!(hub = link.address(), "the hub listed its nodes that serve this site")
                 }
                 Ok(false) => {}
                 Err(sentence) => self.ending = Some(Ending::BadUse(sentence)),

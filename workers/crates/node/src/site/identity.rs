@@ -249,7 +249,7 @@ fn parse_token(text: &str) -> Result<(String, String), String> {
             Ok((ca.to_ascii_lowercase(), secret.to_owned()))
         }
         _ => Err(
-            "this is no enrolment token (dbt1.FINGERPRINT.SECRET); copy the whole token from the operator"
+            "this is not an enrolment token (dbt1.FINGERPRINT.SECRET); copy the whole token from the operator"
                 .to_owned(),
         ),
     }
@@ -261,7 +261,8 @@ fn random_secret() -> Result<String, String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-const NOT_ENROLLED: &str = "the site is not enrolled yet; give --token-file with a token from the hub's operator (downburst sites token SITE)";
+const NOT_ENROLLED: &str = "the site is not enrolled yet; give --token-file with a token from the hub's operator \
+    (downburst sites token SITE)";
 
 #[cfg(test)]
 mod tests {

@@ -121,7 +121,8 @@ fn no_handshake(hub: &str, error: &io::Error) -> String {
             format!("the hub at {hub} broke off the beginning of a session: {error}")
         }
         _ => format!(
-            "the host at {hub} is not the hub of this site's token: {error}; check the address, or ask for a new token if the hub was set up anew"
+            "the host at {hub} is not the hub of this site's token: {error}; check the address, or ask for a new \
+             token if the hub was set up anew"
         ),
     }
 }

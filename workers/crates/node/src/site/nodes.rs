@@ -62,7 +62,8 @@ impl NodeChoice {
         let known = match disk::read_checked(&path, MAGIC) {
             Ok(Checked::Whole(known)) if !is_new => known,
             Ok(Checked::Damaged | Checked::Newer(_)) => {
-                tracing::error!(path = %path.display(), "who serves the site is damaged or of another release; its hub tells it again");
+                tracing::error!(path = %path.display(), "the list of nodes that serve the site is damaged or of \
+                    another release; its hub sends it again");
                 Nodes::default()
             }
             _ => Nodes::default(),

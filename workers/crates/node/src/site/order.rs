@@ -242,7 +242,8 @@ mod tests {
             gaps_ms in proptest::collection::vec(0u64..1_500, 100),
         ) {
             let (mut order, mut now) = (Order::new(HOLD), Instant::now());
-            let (mut turns, mut missing) = (Vec::new(), numbers.iter().copied().collect::<std::collections::BTreeSet<_>>());
+            let mut turns = Vec::new();
+            let mut missing: std::collections::BTreeSet<_> = numbers.iter().copied().collect();
             for (at, (number, gap)) in numbers.iter().zip(&gaps_ms).enumerate() {
                 now += Duration::from_millis(*gap);
                 turns.extend(order.arrive(arrival(at as u64, *number), now));

@@ -54,7 +54,8 @@ impl Urgent {
             Err(error) => {
                 self.priority = None;
                 tracing::warn!(
-                    "groups are read at normal priority, because real-time priority {priority} was refused ({error}); give the receiver CAP_SYS_NICE, or LimitRTPRIO={priority} in its unit"
+                    "groups are read at normal priority, because real-time priority {priority} was refused \
+                     ({error}); give the receiver CAP_SYS_NICE, or LimitRTPRIO={priority} in its unit"
                 );
             }
         }
@@ -65,7 +66,8 @@ impl Urgent {
         let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
         match set(NICE_ZERO, policy) {
             Ok(()) => tracing::warn!(
-                "a thread that reads a group ran for {} ms without pause and lost its real-time priority until it pauses again",
+                "a thread that reads a group ran for {} ms without pause and lost its real-time priority until it \
+                 pauses again",
                 LONGEST_RUN.as_millis()
             ),
             Err(error) => tracing::error!("a thread could not be demoted: {error}"),

@@ -71,7 +71,8 @@ pub(super) fn set_unproven_aside(
         disk::rename(&path, &aside.join(name))?;
         tracing::warn!(
             path = %path.display(),
-            "a file that the site's log lost in the power cut was moved to spool/unproven; the hub brings the product again"
+            "a file that the site's log lost in the power cut was moved to spool/unproven; the hub brings the \
+             product again"
         );
     }
     Ok(())

@@ -104,10 +104,12 @@ pub(super) fn load_positions(state: &Path) -> Positions {
                 continue;
             }
             Ok(_) => {
-                tracing::error!(path = %path.display(), "a checkpoint is damaged or of another release; its feed catches up from the log")
+                tracing::error!(path = %path.display(), "a checkpoint is damaged or of another release; its feed \
+                    catches up from the log")
             }
             Err(error) => {
-                tracing::error!(path = %path.display(), %error, "a checkpoint can't be read; its feed catches up from the log")
+                tracing::error!(path = %path.display(), %error, "a checkpoint can't be read; its feed catches up \
+                    from the log")
             }
         }
         let name = path.file_stem().and_then(|stem| crate::file_names::decode(stem.to_str()?));

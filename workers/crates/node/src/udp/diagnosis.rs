@@ -79,12 +79,15 @@ impl Facts {
         }
         if self.arrived.reverse_path > 0 {
             return format!(
-                "{name} receives multicast whose source is routed by another interface, and the reverse path filter throws it away; join on the interface that leads to the hub, or set net.ipv4.conf.{name}.rp_filter=2"
+                "{name} receives multicast whose source is routed by another interface, and the reverse path \
+                 filter drops it; join on the interface that leads to the hub, or set \
+                 net.ipv4.conf.{name}.rp_filter=2"
             );
         }
         if self.arrived.multicast >= TELLING_PACKETS {
             return format!(
-                "multicast reaches {name}, but not this program: a firewall of this host is likely; let UDP to {} port {} in",
+                "multicast reaches {name}, but not this program: a firewall of this host is likely; let UDP to {} \
+                 port {} in",
                 self.group.ip(),
                 self.group.port()
             );
@@ -93,18 +96,21 @@ impl Facts {
             (self.source, self.version.filter(|version| *version < self.needed()))
         {
             return format!(
-                "{name} speaks {} version {version}, because an old querier is on its network, and can't ask for the source {source}; have the network speak version {}",
+                "{name} speaks {} version {version}, because an old querier is on its network, and can't ask for \
+                 the source {source}; have the network speak version {}",
                 self.protocol(),
                 self.needed()
             );
         }
         if self.snooping_without_querier {
             return format!(
-                "the bridge of {name} forwards groups only where they were asked for, and no querier asks; turn its multicast_querier on, or multicast_snooping off"
+                "the bridge of {name} forwards groups only to ports that asked, and there is no querier; turn its \
+                 multicast_querier on, or multicast_snooping off"
             );
         }
         format!(
-            "no multicast reaches {name}: it is the wrong interface, or the network between does not forward the group (no {} querier where switches snoop, no multicast routing, too small a hop limit of the leg)",
+            "no multicast reaches {name}: it is the wrong interface, or the network between does not forward the \
+             group (no {} querier where switches snoop, no multicast routing, too small a hop limit of the leg)",
             self.protocol()
         )
     }
@@ -246,12 +252,15 @@ mod tests {
 
     #[test]
     fn the_kernels_tables_are_read() {
-        let netstat = "TcpExt: SyncookiesSent IPReversePathFilter\nTcpExt: 0 7\nIpExt: InNoRoutes InMcastPkts OutMcastPkts\nIpExt: 1 42 3\n";
+        let netstat = "TcpExt: SyncookiesSent IPReversePathFilter\nTcpExt: 0 7\nIpExt: InNoRoutes InMcastPkts \
+            OutMcastPkts\nIpExt: 1 42 3\n";
         assert_eq!(column(netstat, "IpExt:", "InMcastPkts"), 42);
         assert_eq!(column(netstat, "TcpExt:", "IPReversePathFilter"), 7);
         assert_eq!(column(netstat, "IpExt:", "Other"), 0);
         assert_eq!(row("Ip6InReceives 9\nIp6InMcastPkts                  \t5\n", "Ip6InMcastPkts"), 5);
-        let igmp = "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n1\tlo        :     1      V3\n\t\t\t\t010000E0     1 0:00000000\t\t0\n3\teth0:     2      V2\n";
+        let igmp = "Idx\tDevice    : Count Querier\tGroup    Users \
+            Timer\tReporter\n1\tlo        :     1      V3\n\t\t\t\t010000E0     1 \
+            0:00000000\t\t0\n3\teth0:     2      V2\n";
         assert_eq!(
             (version_in(igmp, "lo"), version_in(igmp, "eth0"), version_in(igmp, "eth")),
             (Some(3), Some(2), None)

@@ -17,7 +17,7 @@ pub(crate) fn check_frame(frame: &Frame) -> Result<(), String> {
         // Bytes of what was begun, and of packets that are checked when they are opened.
         Frame::Slice { .. } | Frame::Repair { .. } | Frame::PackedReceipts(_) => Ok(()),
     };
-    checked.map_err(|sentence| format!("the hub sent what can't be: {sentence}"))
+    checked.map_err(|sentence| format!("the hub sent an impossible value: {sentence}"))
 }
 
 /// Every kind is named here: a new one needs its bounds. Kinds that only a site sends end the session
@@ -95,7 +95,9 @@ pub(crate) fn check_product(info: &ProductInfo) -> Result<(), String> {
     clock("stored", what, info.stored)?;
     let Some(stamp) = &info.ldm else { return Ok(()) };
     if !stamp.is_from_ldm() {
-        return Err("`feed_type` of a product that an LDM brought is 0, which is no feed of LDM's".to_owned());
+        return Err(
+            "`feed_type` of a product that an LDM brought is 0, which is not an LDM feed type".to_owned()
+        );
     }
     let bytes = info.origin.as_str().len();
     if bytes > LDM_ORIGIN_BYTES_MAX {

@@ -301,7 +301,7 @@ impl HubSession {
         self.stream_closed(
             now,
             stream,
-            format!("the site says: {}", ended.reason.chars().take(REASON_CHARS).collect::<String>()),
+            format!("the site reports: {}", ended.reason.chars().take(REASON_CHARS).collect::<String>()),
         );
     }
 

@@ -18,7 +18,7 @@ impl SiteSession {
             if known.join.leg_epoch == join.leg_epoch {
                 return;
             }
-            self.end_leg(now, join.leg, "the leg began anew");
+            self.end_leg(now, join.leg, "the leg was started anew");
         }
         let track = self.tracks.get(&join.feed).filter(|track| track.started);
         if track.is_none_or(|track| track.epoch != join.epoch) {
@@ -93,8 +93,10 @@ impl SiteSession {
             let outputs = self.legs.get_mut(&id).map(|leg| leg.poll(now)).unwrap_or_default();
             self.take_leg_outputs(now, id, outputs, false);
             if self.legs.get(&id).is_some_and(|leg| leg.is_mute(now)) {
-                let reason =
-                    self.legs.get(&id).map(|leg| leg.why_unheard("nothing was heard of the leg's group"));
+                let reason = self
+                    .legs
+                    .get(&id)
+                    .map(|leg| leg.why_unheard("nothing was received from the leg's group"));
                 self.end_leg(now, id, &reason.unwrap_or_default());
             }
         }

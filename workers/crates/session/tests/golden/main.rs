@@ -51,7 +51,8 @@ fn the_newest_conversations_are_those_that_the_scripts_lead_to() {
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             kept == conversation.text(),
-            "{name} reads otherwise today; if the newest release's conversations should change, run this test with DOWNBURST_GOLDEN=write"
+            "{name} reads otherwise today; if the newest release's conversations should change, run this test with \
+             DOWNBURST_GOLDEN=write"
         );
     }
 }

@@ -14,14 +14,14 @@ use crate::Request;
 /// | state | event | next |
 /// |---|---|---|
 /// | shut | a request | it goes by the session |
-/// | shut | a probe is due | a request without packets; the next one after twice the time, [`FIRST_PROBE`] to [`LAST_PROBE`] |
+/// | shut | a probe is due | a request without packets, at intervals doubling from [`FIRST_PROBE`] to [`LAST_PROBE`] |
 /// | shut | an answer | open |
 /// | open | a request | sent; awaited for the measured round trip, twice as long for each that was in vain |
 /// | open | an answer | the request got through; it is not doubled any more |
 /// | open | no answer in time | what is still missing of it is asked for again |
-/// | open | [`UNANSWERED`] without answer, none for [`SILENCE`] | shut; all that was asked for is asked by the session |
+/// | open | [`UNANSWERED`] without answer, none for [`SILENCE`] | shut; all requests go by the session |
 ///
-/// It begins shut, with a probe that is due at once: a firewall costs nobody time.
+/// It begins shut, with a probe that is due immediately: a firewall costs no time.
 pub(crate) struct SiteChannel {
     end: End,
     open: bool,

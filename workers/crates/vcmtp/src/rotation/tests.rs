@@ -268,7 +268,10 @@ proptest! {
             match op {
                 Op::Bar(number, hurry) => bench.bar(number, if hurry { Urgency::AtOnce } else { Urgency::Soon }),
                 Op::Wait(micros) => bench.until(bench.now + micros),
-                Op::Join(number) => { bench.present.insert(site(number)); bench.say(RotationInput::Told(site(number))); }
+                Op::Join(number) => {
+                    bench.present.insert(site(number));
+                    bench.say(RotationInput::Told(site(number)));
+                }
                 Op::Confirm(number) => bench.confirm(number),
                 Op::Gone(number) => bench.say(RotationInput::Gone(site(number))),
             }

@@ -259,7 +259,8 @@ impl Intake {
                 let Self { hub, sender, .. } = &*self;
                 let types = info.feed;
                 hub.ldm.border.complain(hub, sender, &format!("type {types}"), || format!(
-                    "products of LDM's feed type {types} from {sender} are passed over, because no feed here takes it: downburst feeds set FEED --ldm-feed-type {types}",
+                    "products of LDM's feed type {types} from {sender} are ignored, because no feed here takes \
+                     that type: downburst feeds set FEED --ldm-feed-type {types}",
                 ));
             }
         }

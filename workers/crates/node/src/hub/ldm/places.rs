@@ -91,7 +91,7 @@ impl Places {
             .and_then(|()| fs::write(&aside, text))
             .and_then(|()| fs::rename(&aside, &path));
         if let Err(error) = written {
-            tracing::warn!(path = %path.display(), %error, "how far LDMs came can't be kept");
+            tracing::warn!(path = %path.display(), %error, "the positions of LDMs can't be stored");
         }
     }
 }

@@ -45,7 +45,7 @@ impl Rules {
                     lines.push(Line { host, site: None, feed: None, max_age_us: None, text });
                     access.accept.push(accept);
                 }
-                Err(sentence) => tracing::warn!("{sentence}; nothing is taken by this line"),
+                Err(sentence) => tracing::warn!("{sentence}; this line accepts nothing"),
             }
         }
         Self { access: Arc::new(access), lines }
@@ -117,7 +117,7 @@ fn granted(site: &SiteName, wanted: &SubscriptionLine) -> Vec<IdFilter> {
             (one, other) if one == other => one.to_owned(),
             (one, other) => {
                 let step = "subscribe it to .* or to the limit's pattern";
-                tracing::warn!(%site, "an LDM can't be given what matches both {one} and {other}; {step}");
+                tracing::warn!(%site, "LDM can't express products that match both {one} and {other}; {step}");
                 return None;
             }
         };

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `20260131T120000.250000Z.part` | being written; named after the moment of its first receipt |
 //! | `20260131T120000.250000Z.arrows` | complete, or what a crash left of one |
-//! | `20260131T120000.250000Z.json` | which sequences of which feeds lie in it, so that a search leaves it alone; may be missing |
+//! | `20260131T120000.250000Z.json` | its feeds and sequences, so that a search can skip it; may be missing |
 //!
 //! A killed process loses the rows of its last second, a power cut those that the system had not written yet.
 //! Files go oldest first, once they are older than `receipt_hours` or all together larger than

@@ -172,8 +172,8 @@ fn checked<'a>(
     let credential = credential.ok_or_else(|| revoked(site))?;
     if credential.has_ended(now) {
         let sentence = format!(
-            "the credential of site {site} has expired; ask the hub's operator for a new token (downburst sites token {site}), \
-             and start the receiver again with it as --token-file"
+            "the credential of site {site} has expired; ask the hub's operator for a new token (downburst sites \
+             token {site}), and start the receiver again with it as --token-file"
         );
         return Err(Refused { code: RefusalCode::Expired, sentence });
     }

@@ -24,7 +24,7 @@ impl Session {
         if number > highest {
             let (claim, given) = (number.0, highest.0);
             self.tell(HubInput::Violation(format!(
-                "it claims number {claim} of feed {feed}, and the log gave none above {given}"
+                "it claims number {claim} of feed {feed}, but the log gave none above {given}"
             )));
         }
         number <= highest
@@ -60,8 +60,9 @@ impl Session {
         let rests = self.told_passed_over.is_some_and(|told| now.since(told) < PASSED_OVER_PAUSE);
         if let Some(member) = self.member.as_ref().filter(|_| !rests) {
             let sentence = format!(
-                "{receipts} of its receipts have no place in the history of latencies: they name moments at which this hub stored no \
-                 live product, or too many of them; look at the site, unless the clock of the hub was set"
+                "{receipts} of its receipts have no place in the history of latencies: they name moments at which \
+                 this hub stored no live product, or too many of them; check the site, unless the clock of the hub \
+                 was set"
             );
             tracing::warn!(site = %member.site, "{sentence}");
             self.hub.event(&Event::Violation { site: member.site.clone(), sentence });

@@ -89,7 +89,7 @@ impl Session {
         self.ask_kernel(now, link);
         if let Some(stream) = self.streams.links.stuck(now, LIVENESS_LIMIT) {
             self.streams.links.drop_link(stream);
-            let reason = "the site did not read what was sent to it".to_owned();
+            let reason = "the site did not read the data sent to it".to_owned();
             self.tell(HubInput::StreamClosed { stream, reason });
             return true;
         }
