@@ -146,7 +146,7 @@ impl Follower {
         }
         Err(refused(
             &self.topic,
-            "was created anew; restart this node, so that it reads it from the beginning",
+            "was recreated; restart this node, so that it reads it from the beginning",
         ))
     }
 

@@ -11,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 #[derive(Parser)]
 #[command(name = "downburst-node-kafka", version, about = "The node of a hub whose feeds are kept on Kafka")]
 struct Arguments {
-    /// How log lines look on stderr.
+    /// The format of log lines on stderr.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
     #[command(subcommand)]

@@ -143,7 +143,7 @@ fn check(
     partitions: usize,
     heard: &Heard,
 ) -> Result<(), LogError> {
-    let remedy = "remove it, so that it is created anew, or name another prefix (kafka.prefix)";
+    let remedy = "remove it, so that it is recreated, or name another prefix (kafka.prefix)";
     if partitions != 1 {
         let what = format!("has {partitions} partitions, and a feed's products need one order; {remedy}");
         return Err(refused(topic, &what));

@@ -45,7 +45,7 @@ pub(crate) fn measure_anew(stream: &TcpStream) {
     let changed =
         socket.set_tcp_congestion(ALWAYS_THERE).and_then(|()| socket.set_tcp_congestion(name.as_bytes()));
     if let Err(error) = changed {
-        tracing::warn!("a connection can't be measured anew by {name}: {error}");
+        tracing::warn!("a connection can't be measured again by {name}: {error}");
     }
 }
 

@@ -69,7 +69,7 @@ impl Track {
             return self.settle_whole(now, &stored, at);
         }
         // A driver that gives too few results has not stored the rest.
-        let unsaid = || StoreResult::Failed("the driver did not say what became of it".to_owned());
+        let unsaid = || StoreResult::Failed("the driver did not report the outcome".to_owned());
         let results = results.into_iter().chain(std::iter::repeat_with(unsaid));
         let each = stored.train.cars.iter().zip(results).filter_map(|(car, result)| {
             let assembly =

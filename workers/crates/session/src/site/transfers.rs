@@ -77,7 +77,7 @@ impl SiteSession {
             return self.streams.took(now, stream);
         }
         if self.transfers.open.len() >= OPEN_TRANSFERS {
-            return self.violation(now, "the hub began too many products at once".to_owned());
+            return self.violation(now, "the hub began too many products at the same time".to_owned());
         }
         self.transfers.open.insert((stream, transfer), Transfer { key, size, next: 0, source, wanted });
     }

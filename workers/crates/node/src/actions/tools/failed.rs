@@ -103,7 +103,7 @@ fn chosen(arguments: &LettersArguments) -> Result<Vec<(String, Letter)>, String>
 fn again(letters: &Letters, name: &str, letter: &Letter, directory: &Path) -> Result<(), String> {
     if !letter.has_bytes {
         return Err(
-            "the product had left the site's log; ask the hub's operator to send it again, and drop this"
+            "the product has left the site's log; ask the hub's operator to send it again, and drop this"
                 .to_owned(),
         );
     }
