@@ -144,10 +144,7 @@ impl Follower {
         if epoch == self.copy.epoch() {
             return Ok(());
         }
-        Err(refused(
-            &self.topic,
-            "was recreated; restart this node, so that it reads it from the beginning",
-        ))
+        Err(refused(&self.topic, "was recreated; restart this node, so that it reads it from the beginning"))
     }
 
     pub(crate) fn new_reader(&self) -> Result<Reader, LogError> {

@@ -152,7 +152,7 @@ impl Identity {
     }
 
     /// The record to keep before another credential is offered to the hub in the place of the one with this
-    /// SHA-256, and the record's own SHA-256.
+    /// SHA-256, and the SHA-256 of the other one.
     pub(crate) fn offering(&self, of: &str) -> Result<(Self, String), String> {
         let mut identity = self.clone();
         let is_it = |secret: &str| sha256_hex(secret.as_bytes()) == of;
