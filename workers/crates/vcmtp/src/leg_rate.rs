@@ -2,7 +2,7 @@
 //!
 //! One lossy site never slows a leg: its repairs are its own, and a site that loses far more than repair is
 //! for, or whose repairs don't come, is named, to be served alone. When the site in the *middle* of the
-//! others (or another quantile, as the operator sets) loses, a shared cause is likely (the sender's link, a
+//! others (or another quantile, as the operator sets) loses, the cause may be shared (the sender's link, a
 //! switch, a busy host), and then repairing everybody costs more than going slower. The rate is cut by a
 //! factor and raised again in steps: additive raise, multiplicative cut, by a quantile of the receivers.
 //!
