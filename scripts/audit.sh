@@ -26,6 +26,7 @@ pip_audit() {
         .cache/pip-audit/bin/pip install --disable-pip-version-check "pip-audit==$PIP_AUDIT_VERSION"
 }
 
-[[ -x $CARGO_DENY ]] || tool cargo-deny nice cargo install --locked --root .cache/cargo-deny "cargo-deny@$CARGO_DENY_VERSION"
+[[ -x $CARGO_DENY ]] ||
+    tool cargo-deny nice cargo install --locked --root .cache/cargo-deny "cargo-deny@$CARGO_DENY_VERSION"
 [[ -x $PIP_AUDIT ]] || tool pip-audit pip_audit
 exec "$VENV_PYTHON" scripts/audit.py

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds what charts and clusters are tested with from Go modules, into a folder outside of the repository:
+# Builds the tools to test charts and clusters from Go modules, into a folder outside of the repository:
 #
 #   scripts/cluster-tools.sh helm            Helm (two minutes of one processor)
 #   scripts/cluster-tools.sh checks          kubeconform
 #   scripts/cluster-tools.sh control-plane   API server, controller manager, scheduler (a quarter of an hour, once)
-#   scripts/cluster-tools.sh node            kubelet, kube-proxy, kubectl, CoreDNS; containerd and its like by Debian's packages
+#   scripts/cluster-tools.sh node            kubelet, kube-proxy, kubectl, CoreDNS; containerd etc. from Debian
 #   scripts/cluster-tools.sh built           builds nothing: whether Helm, kubeconform and the control plane are there
 #   scripts/cluster-tools.sh node-built      builds nothing: whether all of a node is there as well
 #
-# What was built is not built again, and what was interrupted goes on where it was, by Go's own caches.
+# Finished programs are not built again, and an interrupted build resumes, by Go's own caches.
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
@@ -30,7 +30,8 @@ main() {
     built) all_built; return ;;
     node-built) all_built && node_built; return ;;
     esac
-    command -v go >/dev/null || fail "Go was not found, which builds these tools." "Install Go 1.25 or later (https://go.dev)."
+    command -v go >/dev/null ||
+        fail "Go, which builds these tools, was not found." "Install Go 1.25 or later (https://go.dev)."
     mkdir -p "$BIN"
     exec 9>"$CACHE/lock"
     flock 9
@@ -74,7 +75,8 @@ tool() {
 # part NAME SENTENCE: one program of Kubernetes.
 part() {
     is_built "$1" "$KUBERNETES" && return
-    grep -qs "/$1\"" "$MODULE/tools.go" || step kubernetes-module "Kubernetes $KUBERNETES by its modules" "$HINT" write_module
+    grep -qs "/$1\"" "$MODULE/tools.go" ||
+        step kubernetes-module "Kubernetes $KUBERNETES by its modules" "$HINT" write_module
     step "tool-$1" "$2" "$HINT" build_part "$1"
     echo "$KUBERNETES" >"$BIN/$1.version"
 }
@@ -129,9 +131,11 @@ write_module() {
 
 build_part() {
     local version="-X k8s.io/component-base/version.gitVersion=v$KUBERNETES"
-    version+=" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES")"
+    version+=" -X k8s.io/component-base/version.gitMajor=1"
+    version+=" -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$KUBERNETES")"
     cd "$MODULE" &&
-        go build -trimpath -ldflags "-s -w $version" -o "$BIN/$1.part" "k8s.io/kubernetes/cmd/$1" && mv "$BIN/$1.part" "$BIN/$1"
+        go build -trimpath -ldflags "-s -w $version" -o "$BIN/$1.part" "k8s.io/kubernetes/cmd/$1" &&
+        mv "$BIN/$1.part" "$BIN/$1"
 }
 
 build_coredns() {

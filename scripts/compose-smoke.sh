@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the image, starts docker-compose.yml under a name of its own, and looks that products reach the three sites, by
-# multicast too; then kills servers and processes with -9 while products go in, and looks that each acknowledged one is at
-# every site once, and that deliveries are soon as quick as before. Installs what it needs, and takes everything down again.
+# Builds the image, starts docker-compose.yml under a name of its own, and checks that products reach the
+# three sites, by multicast too. Then it kills servers and processes with -9 while products go in, and checks
+# that every acknowledged product is at every site once, and that deliveries soon take no longer than before.
+# It installs the tools that it needs, and removes everything at the end.
 #
 # With "bundle FILE" it makes an archive for machines without network instead (make air-gap), with "try FILE" it starts
 # what is in one on an engine that has no image yet.
@@ -84,7 +85,8 @@ carries_by_multicast() {
     done
 }
 
-# Products go in one after the other while servers and processes are killed; every acknowledged one is at every site, once.
+# Ingests products one after the other while servers and processes are killed. Every acknowledged product
+# reaches every site, once.
 loses_nothing() {
     local acknowledged=$LOGS/compose-acknowledged name site
     # Not in the hub's container, which is killed as well.
@@ -284,7 +286,8 @@ bundle() {
     cp -rL charts/downburst "$folder/chart"
     cp docs/air-gap.md "$folder/README.md"
     mapfile -t images < <(sed -n 's/^ *image: //p' docker-compose.yml | sort -u)
-    step bundle-images "${images[*]}" "Is there room in $folder?" "$DOCKER" save --output "$folder/images.tar" "${images[@]}"
+    step bundle-images "${images[*]}" "Is there room in $folder?" \
+        "$DOCKER" save --output "$folder/images.tar" "${images[@]}"
     step bundle-pack "$file" "Is there room in $(dirname "$file")?" tar -C "$folder" -czf "$file.part" .
     mv "$file.part" "$file"
     rm -rf "$folder"
@@ -300,7 +303,8 @@ try_bundle() {
     OWN_ENGINE=yes
     engine
     step try-unpack "$1 unpacked" "Is it whole?" tar -C "$CACHE/bundle" -xzf "$1"
-    [[ -z $("$DOCKER" images --quiet) ]] || fail "The engine has images already." "It should have a data root of its own."
+    [[ -z $("$DOCKER" images --quiet) ]] ||
+        fail "The engine has images already." "It should have a data root of its own."
     step try-load "its images loaded" "See the log." "$DOCKER" load --input "$CACHE/bundle/images.tar"
     cd "$CACHE/bundle"
     starts

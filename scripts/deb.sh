@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes Debian packages in dist/ (or in the folder that is named): downburst (the hub, its parts, its page, its nodes) and
-# downburst-node (a receiving site). They are for the Debian and the Python of this machine.
+# Builds Debian packages in dist/ (or in the given folder): downburst (the hub, its services, its page, its
+# nodes) and downburst-node (a receiving site). They fit this machine's releases of Debian and Python.
 set -euo pipefail
 # shellcheck source=scripts/steps.sh
 source "$(dirname "$0")/steps.sh"
@@ -45,7 +45,7 @@ DESCRIPTION
 }
 
 hub() {
-    local root=$STAGING/hub lib=$STAGING/hub/usr/lib/downburst minor unit
+    local root=$STAGING/hub lib=$STAGING/hub/usr/lib/downburst minor python unit
     step deb-python "Python packages of the hub" "Check the network and run it again." python_packages "$lib"
     install -D -m 0644 packaging/hub/run.py "$lib/run.py"
     install -D -m 0755 /dev/stdin "$root/usr/bin/downburst" <<<"#!/bin/sh
@@ -65,7 +65,8 @@ exec $PYTHON -I /usr/lib/downburst/run.py \"\$@\""
     install -D -m 0640 packaging/hub/hub.toml "$root/etc/downburst/hub.toml"
     install -D -m 0644 -t "$root/usr/share/doc/downburst" docs/operator-guide.md docs/access.md
     minor=$("$PYTHON" -c 'import sys; print(sys.version_info.minor)')
-    pack hub downburst "$(libraries "$lib"/downburst-node*), python3 (>= 3.$minor), python3 (<< 3.$((minor + 1))), passwd" <<'DESCRIPTION'
+    python="python3 (>= 3.$minor), python3 (<< 3.$((minor + 1)))"
+    pack hub downburst "$(libraries "$lib"/downburst-node*), $python, passwd" <<'DESCRIPTION'
 Description: distributes meteorology feeds from a hub to many receiving sites
  The hub of Downburst: it takes products in, chooses for each feed how they
  travel (unicast, circuits or reliable multicast), sends them, and records

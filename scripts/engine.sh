@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Sourced after steps.sh: a Docker engine for as long as a script runs, and base images where no registry is reached.
 #
-# An engine that answers is taken as it is, unless OWN_ENGINE is set. Else Debian's is installed and started, its images
-# kept in CACHE; it ends with the script, by its process id, and what it changed in the root namespace (FORWARD's policy,
-# ip_forward) is put back.
+# A running engine is used as it is, unless OWN_ENGINE is set. Otherwise Debian's is installed and started,
+# with its images in CACHE. It ends with the script, by its process id, and its changes in the root namespace
+# (FORWARD's policy, ip_forward) are undone.
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/downburst-cluster
 ENGINE_STATE='' ENGINE_PID='' FORWARD_POLICY='' IP_FORWARD=''
@@ -82,7 +82,8 @@ base_images() {
         return
     fi
     echo "  no registry answers: base images are made of Debian's packages"
-    [[ -x /usr/bin/mmdebstrap ]] || step mmdebstrap "Debian package: mmdebstrap" "$ENGINE_HINT" install_quietly mmdebstrap
+    [[ -x /usr/bin/mmdebstrap ]] ||
+        step mmdebstrap "Debian package: mmdebstrap" "$ENGINE_HINT" install_quietly mmdebstrap
     has_image debian:bookworm-slim || step base-debian "image debian:bookworm-slim (a minute or more)" \
         "Check the network." import_debian
     stand_in python python:3.11-slim-bookworm /etc/ssl/certs/ca-certificates.crt

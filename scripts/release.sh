@@ -19,9 +19,10 @@ Builds Downburst $VERSION: Debian packages, downburst-node, wheel and source, bi
   scripts/release.sh [--out DIR] [--key FILE] [--seal-only] [--dry-run]
 
   --out DIR     where the files go (dist/release)
-  --key FILE    private SSH key (ed25519) that signs SHA256SUMS; a key of ssh-agent: its public half. Without it: not signed
-  --seal-only   builds nothing: lists and signs what lies in DIR, on the machine that has the key, for example
-  --dry-run     only says what would be done
+  --key FILE    private SSH key (ed25519) that signs SHA256SUMS; for a key of ssh-agent its public half.
+                Without it nothing is signed
+  --seal-only   builds nothing: lists and signs the files in DIR, on the machine that has the key, for example
+  --dry-run     only lists the steps
 
 A part that was built from the same commit is not built again. How a release is checked: SECURITY.md.
 USAGE
@@ -109,7 +110,8 @@ part_sbom() {
 
 seal() {
     rm -f "$OUT/SHA256SUMS" "$OUT/SHA256SUMS.sig"
-    (cd "$OUT" && find . -maxdepth 1 -type f ! -name '.*' ! -name 'SHA256SUMS*' -printf '%f\n' | LC_ALL=C sort | xargs -r sha256sum) \
+    (cd "$OUT" && find . -maxdepth 1 -type f ! -name '.*' ! -name 'SHA256SUMS*' -printf '%f\n' |
+        LC_ALL=C sort | xargs -r sha256sum) \
         >"$OUT/.sums"
     [[ -s $OUT/.sums ]] || fail "There is nothing in $OUT." "Leave --seal-only out to build it."
     mv "$OUT/.sums" "$OUT/SHA256SUMS"

@@ -69,9 +69,9 @@ def test_finding_21_import_takes_what_a_node_takes_and_names_what_it_sets_aside(
     ]
     told = of_pqact(found)
     assert [line for line, _ in told] == [3, 4, 2, 5]
-    assert "there are NOOP" in told[0][1]
+    assert "use NOOP" in told[0][1]
     assert "a group is not closed at character 2" in told[1][1]
-    assert "FILE has no option -shut, and it is passed over" in told[2][1]
+    assert "FILE has no option -shut, so it is ignored" in told[2][1]
     checked = subprocess.run(
         [node_binary(), "actions", "check", str(rules)], capture_output=True, text=True, check=False, timeout=60
     )
@@ -115,7 +115,7 @@ def test_finding_26_import_asks_the_node_which_patterns_of_ldmd_conf_a_hub_has_o
     assert "write [0-9]" in why[5]
     differing = [one["as"] for one in found["remarks"] if one["at"].endswith(":4")]
     assert differing
-    assert "are bytes to LDM" in differing[0]
+    assert "LDM matches the bytes" in differing[0]
 
 
 def test_a_file_that_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

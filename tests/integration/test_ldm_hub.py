@@ -306,7 +306,7 @@ def test_who_loses_a_right_is_cut_off_and_others_are_not(hub: HubNode) -> None:
         hub.sites["near"] = []
         hub.tell_sites()
         assert wire.record() == b""
-    assert "was changed" in hub.wait_event(event="ldm-peer", state="closed")["reason"]
+    assert "were changed" in hub.wait_event(event="ldm-peer", state="closed")["reason"]
 
 
 def test_pushes_are_taken_from_those_who_may(hub: HubNode) -> None:

@@ -93,7 +93,7 @@ class FakeNode:
             )
         unmet = [leg["circuit"] for leg in job["legs"] if leg.get("circuit") not in (None, *self.circuits_up)]
         if unmet:
-            raise RefusedJob("not-up", f"circuit {unmet[0]} does not stand; bring it up first")
+            raise RefusedJob("not-up", f"circuit {unmet[0]} is not up; bring it up first")
         self.plans[job["feed"]] = job
         return {}
 

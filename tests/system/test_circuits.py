@@ -249,7 +249,7 @@ def test_a_multicast_leg_leaves_by_a_circuit_at_its_rate(lab: Lab, stack: ExitSt
     wait_for("what the circuit carried", lambda: bed.sent_by_circuit() > 2_000_000)
     legs = [leg for event in bed.hub.events_named("traffic") for leg in event["legs"] if leg["leg"] == 8]
     assert sum(leg["egress_bytes"] for leg in legs) > 2_000_000
-    with pytest.raises(NodeError, match="circuit 99, which does not stand"):
+    with pytest.raises(NodeError, match="circuit 99, which is not up"):
         bed.hub.multicast("CONDUIT", 2, 9, RATE_BPS, ["far"], circuit=99)
 
 

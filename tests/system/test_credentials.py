@@ -113,7 +113,7 @@ def sessions(site: SiteNode) -> int:
 
 
 def hears_a_leg(site: SiteNode) -> bool:
-    return "a multicast leg is heard" in site.log()
+    return "a multicast leg is received" in site.log()
 
 
 def is_connected(hub: WholeHub, name: str) -> bool:

@@ -160,13 +160,13 @@ def test_damage_is_told_with_file_and_offset_and_never_handed_out(node: HubNode,
 def test_bad_use_ends_with_two_and_a_sentence(node: HubNode, tmp_path: Path) -> None:
     data = node.directory / "data"
     assert "no product log" in tool("stat", tmp_path / "hub", code=2)
-    assert "no directory" in tool("verify", tmp_path / "gone", code=2)
+    assert "not a directory" in tool("verify", tmp_path / "gone", code=2)
     for feed in ("A", "B"):
         node.feed(feed)
     assert "--feed: A, B" in tool("cat", data, "--sequence", 1, code=2)
     assert "there are: A, B" in tool("cat", data, "--feed", "C", "--sequence", 1, code=2)
     assert "no product with sequence 9" in tool("cat", data, "--feed", "A", "--sequence", 9, code=1)
-    assert "no moment" in tool("export", data, "--to", tmp_path / "out", "--from", "noon", code=2)
+    assert "not a time" in tool("export", data, "--to", tmp_path / "out", "--from", "noon", code=2)
     assert "at character" in tool("export", data, "--to", tmp_path / "out", "--pattern", "(", code=2)
     assert not (tmp_path / "out").exists()
 

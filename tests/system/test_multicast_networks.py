@@ -129,7 +129,7 @@ def test_a_firewall_is_named_and_the_group_is_used_once_it_lets_it_in(tmp_path: 
         hub.multicast("NGRID", 2, 71, 100_000_000, ["site"])
         unheard = hub.wait_event(event="leg", leg=71, state="never-heard")
         assert "firewall" in unheard["reason"]
-        assert str(unheard["reason"]).startswith("nothing was heard of the leg's group: multicast reaches eth0")
+        assert str(unheard["reason"]).startswith("nothing was received from the leg's group: multicast reaches eth0")
         deliver(hub, site, "NGRID", 5)
         lab.loss("site", 0)
         hub.wait_event(event="leg", leg=71, state="joined", seconds=40)

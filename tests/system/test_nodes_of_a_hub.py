@@ -77,7 +77,7 @@ def test_feeds_go_to_a_sender_and_come_back_with_the_same_credential(hub: Hub) -
     hub.serve(2)
     hub.own.put(MOVED, "third", b"4")
     comes(hub.site, "first", "second", "unheard", "third")
-    assert "the hub said which of its nodes serve this site" in hub.site.log()
+    assert "the hub listed its nodes that serve this site" in hub.site.log()
 
 
 def test_each_receipt_is_counted_once_however_often_feeds_go_to_another_node(hub: Hub) -> None:

@@ -33,7 +33,7 @@ def test_damage_of_a_running_sites_state_is_an_alarm_and_its_next_change_mends_i
     wait_for("an alarm of each file", named)
     for feed, sentence in _damaged(hub).items():
         assert str(files[feed]) in sentence
-        assert "the next change writes it anew" in sentence
+        assert "the next change rewrites it" in sentence
     # A place has two copies, which are written in turn.
     _put(hub, "second", "third")
     wait_for("other bytes in each file", lambda: all(files[feed].read_bytes() != before[feed] for feed in PLACES))

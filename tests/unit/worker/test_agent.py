@@ -195,7 +195,7 @@ async def test_a_plan_that_waits_for_its_circuit_is_told_again_once_that_is_up(s
     group = replace(multicast(9, "a", "b"), circuits=(("a", 17), ("b", 17)))
     made = await stage.ledger.write(lambda book: book.plans.append(plan("NGRID", group)))
     stage.bus.publish(PlanMade(made))
-    assert "circuit 17 does not stand" in (await stage.event(FaultSeen)).sentence
+    assert "circuit 17 is not up" in (await stage.event(FaultSeen)).sentence
     told = await stage.jobs("plan")
     assert (told[-1]["legs"][0]["circuit"], "circuits" in told[-1]["legs"][0]) == (17, False)
     for site in ("a", "b"):

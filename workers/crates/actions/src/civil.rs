@@ -55,8 +55,9 @@ impl Civil {
         (self.days + 4).rem_euclid(7)
     }
 
-    /// The moment nearest to this one that falls on a day of a month, as LDM finds it: next month's if that is less than a day and a
-    /// half ahead, else this month's, else last month's. The 31st of a shorter month is the 1st of the next.
+    /// The nearest moment that falls on a given day of a month, by LDM's rule: next month's if that is less
+    /// than a day and a half ahead, else this month's, else last month's. The 31st of a shorter month is the
+    /// 1st of the next.
     pub(crate) fn on_day(&self, day: i64) -> Self {
         let of_day = self.hour * 3_600 + self.minute * 60 + self.second;
         let latest = self.seconds() + DAY * 3 / 2;

@@ -1,4 +1,5 @@
-//! What of a product goes out: its bytes as they are, without control characters, without a bulletin's heading, with metadata.
+//! The content of a product that an action gets: its bytes unchanged, without control characters, without a
+//! bulletin's heading, or with metadata.
 mod heading;
 
 use std::borrow::Cow;

@@ -1,6 +1,7 @@
 //! Shell patterns for the names of files.
 
-/// True if a pattern of the shell fits a name. As in the shell, a name that begins with a dot wants that dot in the pattern.
+/// True if a shell pattern matches a name. As in the shell, a leading dot in the name requires a dot in the
+/// pattern.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;

@@ -1,6 +1,8 @@
-//! LDM's `pqact.conf`: feed types, a pattern and an action, separated by tabs, going on in lines that begin with a blank.
+//! LDM's `pqact.conf`: feed types, a pattern and an action, separated by tabs. A line that begins with a
+//! blank continues the one before.
 //!
-//! What can be read is done as pqact does it; the notes say what is not. An argument is a word of the rule: an id with blanks stays one.
+//! Supported rules do the same as in pqact; notes list the rest. An argument is a word of the rule: an id
+//! with blanks stays one.
 use downburst_ere::Ere;
 use downburst_ldm6::FeedType;
 
@@ -28,7 +30,8 @@ struct Reading<'a> {
 
 /// What an entry came to.
 struct Entry {
-    /// The rule. Where its action can't be understood, it takes its products all the same, so that no rule for the rest gets them.
+    /// The rule. A rule with an unknown action still takes its products, so that no rule for the rest gets
+    /// them.
     rule: Option<Rule>,
     wrong: Option<String>,
     notes: Vec<String>,
@@ -88,7 +91,7 @@ fn entries(file: &str, text: &str, errors: &mut Vec<Problem>) -> Vec<(Place, Str
                 entry.push_str(line.trim());
             }
             None => errors.push(place.wrong(
-                "the line begins with a blank and goes on with nothing; begin an entry in its first column",
+                "the line begins with a blank but continues no entry; begin an entry in its first column",
             )),
         }
     }
@@ -178,12 +181,12 @@ fn kind(head: &Head, notes: &mut Vec<String>) -> Result<Kind, String> {
         "EXEC" => exec(words),
         "DBFILE" | "SPIPE" | "XPIPE" => {
             notes.push(format!(
-                "{name} is not offered, and nothing is done here; write to a program by PIPE{}",
+                "{name} is not supported, and the rule does nothing; write to a program by PIPE{}",
                 if name == "DBFILE" { " that keeps the database" } else { "" }
             ));
             Ok(Kind::Nothing)
         }
-        _ => Err(format!("{name:?} is no action; there are NOOP, FILE, STDIOFILE, PIPE and EXEC")),
+        _ => Err(format!("{name:?} is not an action; use NOOP, FILE, STDIOFILE, PIPE or EXEC")),
     }
 }
 
@@ -195,7 +198,7 @@ fn file(name: &str, words: &[&str], notes: &mut Vec<String>) -> Result<Kind, Str
         notes.push(format!("a path is one word: {path:?} is taken; put the whole into double quotes"));
     }
     if options.contains(&"edex") {
-        notes.push("-edex is not offered: the file is written, and EDEX is not told".to_owned());
+        notes.push("-edex is not supported: the file is written, and EDEX is not notified".to_owned());
     }
     let has = |option: &str| options.contains(&option);
     Ok(Kind::File(FileAction {
@@ -238,8 +241,8 @@ fn shape(options: &[&str]) -> Shape {
     }
 }
 
-/// The options before the last word, and what is behind them. Two letters are enough, and what is no option is passed over, as pqact
-/// does it.
+/// The options before the last word, and the rest behind them. Two letters are enough, and unknown options
+/// are ignored, as in pqact.
 fn options<'a, 'w>(
     name: &str,
     words: &'w [&'a str],
@@ -256,7 +259,7 @@ fn options<'a, 'w>(
         match known.iter().find(|known| begin.len() == 2 && known.starts_with(begin)) {
             Some(found) => options.push(*found),
             None => notes.push(format!(
-                "{name} has no option {first}, and it is passed over; there are -{}",
+                "{name} has no option {first}, so it is ignored; the options are -{}",
                 known.join(", -")
             )),
         }
@@ -387,7 +390,7 @@ ANY	^_ELSE_$	NOOP
             ("#\n\nANY\t.*", 3, "too few fields"),
             ("ANNY\t.*\tNOOP", 1, "no feed is called ANNY"),
             ("ANY\t(\tNOOP", 1, "not closed at character 1"),
-            ("ANY\t.*\tFIEL\tx", 1, "there are NOOP"),
+            ("ANY\t.*\tFIEL\tx", 1, "use NOOP"),
             ("ANY\t.*\tFILE", 1, "needs a path"),
             ("ANY\t.*\tPIPE\t", 1, "needs a program"),
             ("ANY\t.*\tEXEC\t-wait", 1, "needs a program"),
@@ -411,14 +414,15 @@ ANY	^_ELSE_$	NOOP
 
     #[test]
     fn finding_21_what_is_no_option_is_noted_and_the_rule_works() {
-        let text = "ANY\t^a\tFILE\t-shut -close one\nANY\t^a\tPIPE\t-q -close two -x\nANY\t^a\tSTDIOFILE\t-nodata -lo three\n";
+        let text = "ANY\t^a\tFILE\t-shut -close one\nANY\t^a\tPIPE\t-q -close two -x\nANY\t^a\tSTDIOFILE\t-nodata \
+            -lo three\n";
         let read = read_alone(text);
         assert_eq!((&read.errors[..], &read.set_aside[..]), (&[][..], &[][..]));
         assert_eq!(done(&read.found, "IDS", "a"), ["FILE one", "PIPE two|-x", "FILE three"]);
         let notes: Vec<String> = read.notes.iter().map(Problem::to_string).collect();
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].starts_with(
-            "pqact.conf:1: FILE has no option -shut, and it is passed over; there are -overwrite"
+            "pqact.conf:1: FILE has no option -shut, so it is ignored; the options are -overwrite"
         ));
         assert!(notes[1].starts_with("pqact.conf:2: PIPE has no option -q"));
         let Kind::File(file) = &read.found.rules[2].actions[0].kind else { panic!("a file") };
@@ -427,7 +431,8 @@ ANY	^_ELSE_$	NOOP
 
     #[test]
     fn finding_21_a_rule_that_cannot_be_understood_is_set_aside_and_the_others_work() {
-        let text = "ANY\t^a\tFILE\tone\nANNY\t^a\tFILE\ttwo\nANY\t^b\tFIEL\tthree\nANY\t^a(\tNOOP\nANY\t^_ELSE_$\tFILE\trest\n";
+        let text = "ANY\t^a\tFILE\tone\nANNY\t^a\tFILE\ttwo\nANY\t^b\tFIEL\tthree\n\
+            ANY\t^a(\tNOOP\nANY\t^_ELSE_$\tFILE\trest\n";
         let read = read_alone(text);
         let lines: Vec<usize> = read.set_aside.iter().map(|problem| problem.place.line).collect();
         assert_eq!((lines, read.errors.len()), (vec![2, 3, 4], 0));
@@ -475,7 +480,7 @@ ANY	^_ELSE_$	NOOP
     fn what_is_not_done_as_written_is_noted() {
         for (entry, part) in [
             ("DBFILE\tx", "PIPE that keeps the database"),
-            ("FILE\t-edex x", "EDEX is not told"),
+            ("FILE\t-edex x", "EDEX is not notified"),
             ("FILE\ta b", "double quotes"),
             ("FILE\t\\2", "has 1 groups"),
             ("FILE\t-nodata x", "FILE has no option -nodata, and it is passed over"),
@@ -511,13 +516,15 @@ ANY	^_ELSE_$	NOOP
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(
-            text in "([A-Z|~-]{0,8}[\t ]{1,2}[a-z.()^$*\\\\\\[\\]0-9]{0,9}\t(FILE|PIPE|EXEC|NOOP|DBFILE)[\t ][-a-z\\\\%(:\" )0-9]{0,20}\n?){0,4}|(?s).{0,80}",
+            text in "([A-Z|~-]{0,8}[\t ]{1,2}[a-z.()^$*\\\\\\[\\]0-9]{0,9}\t\
+                (FILE|PIPE|EXEC|NOOP|DBFILE)[\t ][-a-z\\\\%(:\" )0-9]{0,20}\n?){0,4}|(?s).{0,80}",
             id in "[ -~]{1,30}",
         ) {
             let read = read_alone(&text);
             if let Ok(id) = ProductId::parse(&id) {
                 let feed = FeedName::parse("IDS").unwrap();
-                let product = Product { feed: &feed, types: FeedType::ANY, id: &id, created: WallMicros(0), sequence: 1 };
+                let types = FeedType::ANY;
+                let product = Product { feed: &feed, types, id: &id, created: WallMicros(0), sequence: 1 };
                 let _ = read.found.due(&product);
             }
         }

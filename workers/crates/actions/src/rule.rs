@@ -180,7 +180,8 @@ impl Feeds {
 impl Action {
     /// Equal for actions that are done one after the other, so that what is slow for one is slow for those only.
     ///
-    /// All files are one line: what comes after a file in a rule finds it written. Programs of the same words in the rules are one.
+    /// All files share one line, so that an action after a file in a rule finds it written. Programs with the
+    /// same words in the rules share one, too.
     pub fn line(&self) -> String {
         let words = |kind: &str, command: &[Template]| {
             command.iter().fold(kind.to_owned(), |line, word| format!("{line}\0{}", word.text()))

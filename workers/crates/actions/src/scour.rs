@@ -88,8 +88,8 @@ fn parse(place: &Place, line: &str) -> Result<ScourRule, String> {
     rule.checked()
 }
 
-/// Reads `[D][-hh[:mm]]`, days, hours and minutes: `2`, `2-12`, `2-12:30`, `-06`, `-06:30`. What LDM's manual says counts: its
-/// scour takes hours for minutes, and takes them away from the days as hours.
+/// Reads `[D][-hh[:mm]]`, days, hours and minutes: `2`, `2-12`, `2-12:30`, `-06`, `-06:30`. This follows
+/// LDM's manual; its scour program reads hours as minutes, and subtracts them from the days as hours.
 fn age(text: &str) -> Result<Duration, String> {
     let (days, of_day) = text.split_once('-').map_or((text, None), |(days, of_day)| (days, Some(of_day)));
     let seconds = of_day.map_or(Some(0), seconds_of_day);
@@ -120,10 +120,10 @@ fn wrong_age(text: &str, meant: Option<String>) -> String {
         Some(meant) => {
             let days = text.split('-').next().unwrap_or_default();
             format!(
-                "{text:?} is the form of LDM up to 6.14.4, which later ones pass over; write {days}-{meant}"
+                "{text:?} is the form of LDM up to 6.14.4, which later releases ignore; write {days}-{meant}"
             )
         }
-        None => format!("{text:?} is no age; write [days][-hh[:mm]], for example 2, 1-12:30 or -06"),
+        None => format!("{text:?} is not an age; write [days][-hh[:mm]], for example 2, 1-12:30 or -06"),
     }
 }
 
@@ -150,7 +150,7 @@ impl ScourRule {
         }
         if self.files.contains('/') || self.files.is_empty() {
             return Err(format!(
-                "{:?} is no pattern for the name of a file; put directories into the directory",
+                "{:?} is not a pattern for a file name; put directories into the directory",
                 self.files
             ));
         }
@@ -198,7 +198,7 @@ pub(crate) fn keep_free(text: &str) -> Result<KeepFree, String> {
     let Some(percent) = text.strip_suffix('%') else { return units::bytes(text).map(KeepFree::Bytes) };
     match percent.trim().parse() {
         Ok(percent @ 0..=99) => Ok(KeepFree::Percent(percent)),
-        _ => Err(format!("{text:?} is no share; write 0% to 99%")),
+        _ => Err(format!("{text:?} is not a share; write 0% to 99%")),
     }
 }
 
@@ -248,16 +248,16 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         for (line, part) in [
             ("data", "a line is"),
-            ("data x", "no age"),
-            ("data 3-", "no age"),
-            ("data 3-0", "no age"),
-            ("data -", "no age"),
-            ("data 3-12:3", "no age"),
-            ("data 3-12:30:00", "no age"),
-            ("data 3:30", "no age"),
-            ("data +3", "no age"),
-            ("data 3-+1", "no age"),
-            ("data 99999999999999999999", "no age"),
+            ("data x", "not an age"),
+            ("data 3-", "not an age"),
+            ("data 3-0", "not an age"),
+            ("data -", "not an age"),
+            ("data 3-12:3", "not an age"),
+            ("data 3-12:30:00", "not an age"),
+            ("data 3:30", "not an age"),
+            ("data +3", "not an age"),
+            ("data 3-+1", "not an age"),
+            ("data 99999999999999999999", "not an age"),
             ("data 1-1230", "write 1-12:30"),
             ("data 2-113055", "write 2-11:30"),
             ("/ 2", "further down"),
@@ -266,7 +266,7 @@ mod tests {
             ("/etc/ 2", "further down"),
             (". 2", "further down"),
             ("data/../../etc 2", "leads upwards"),
-            ("data 2 a/*", "no pattern"),
+            ("data 2 a/*", "not a pattern"),
         ] {
             let errors = read("scour.conf", &format!("\n{line}")).set_aside;
             assert!(errors[0].to_string().starts_with("scour.conf:2: "), "{errors:?}");
@@ -331,8 +331,8 @@ mod tests {
         assert_eq!(notes(&rules).len(), 1);
     }
 
-    const OLD_FORM: &str =
-        "scour.conf:1: \"1-1230\" is the form of LDM up to 6.14.4, which later ones pass over; write 1-12:30";
+    const OLD_FORM: &str = "scour.conf:1: \"1-1230\" is the form of LDM up to 6.14.4, which later releases \
+        ignore; write 1-12:30";
 
     proptest! {
         #[test]

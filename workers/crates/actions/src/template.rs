@@ -5,7 +5,8 @@ use crate::civil::Civil;
 
 /// A text with places for what is known of a product.
 ///
-/// Substitutions are found in the rule's own text only: an id that holds `%Y` or `\1` stays as it is, and a text stays one word.
+/// Substitutions are found only in the rule's own text: an id that holds `%Y` or `\1` stays unchanged, and a
+/// text stays one word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -107,7 +108,8 @@ fn resolve(pieces: &[Piece], known: &Known<'_>) -> String {
     text
 }
 
-/// As LDM does it: 00 is the day of the creation time, a day above 31 leaves the part's name, and what is no day stays as it is.
+/// As in LDM: 00 is the day of the creation time, a day above 31 leaves the part's name, and a word that is
+/// not a day stays unchanged.
 fn date(day: &str, part: &str, created: WallMicros) -> String {
     let two_digits = day.len() == 2 && day.bytes().all(|byte| byte.is_ascii_digit());
     let Some(number) = day.parse::<i64>().ok().filter(|_| two_digits) else {
@@ -202,7 +204,8 @@ impl Reading {
         };
         if Civil::of(WallMicros(0)).format(conversion).is_none() {
             return Err(format!(
-                "%{conversion} is no part of a time; write %% for a percent sign, or one of %Y %m %d %H %M %S %j %b and the like"
+                "%{conversion} is not part of a time; write %% for a percent sign, or one of %Y %m %d %H %M %S %j \
+                 %b and the like"
             ));
         }
         self.pieces.push(Piece::Time(conversion));
@@ -227,7 +230,7 @@ impl Reading {
                 Ok(())
             }
             Some(part) => Err(format!(
-                "({}:{part}) names no part of a date; there are {}",
+                "({}:{part}) names no part of a date; the parts are {}",
                 self.chars.iter().skip(begin).take_while(|next| **next != ':').collect::<String>(),
                 PARTS.join(", ")
             )),

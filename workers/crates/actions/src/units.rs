@@ -3,7 +3,7 @@ use std::time::Duration;
 
 /// Reads `90s`, `5m`, `2h30m`, `1d12h`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no length of time; write 30s, 5m, 2h30m or 1d12h");
+    let wrong = || format!("{text:?} is not a length of time; write 30s, 5m, 2h30m or 1d12h");
     let (mut seconds, mut digits) = (0u64, String::new());
     for next in text.chars() {
         if next.is_ascii_digit() {
@@ -29,7 +29,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 /// Reads `500MB`, `20 GB`, `1GiB`, or a number of bytes.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no number of bytes; write 500MB, 20 GB or 1GiB");
+    let wrong = || format!("{text:?} is not a number of bytes; write 500MB, 20 GB or 1GiB");
     let digits = text.trim_end_matches(|next: char| next.is_ascii_alphabetic()).trim_end();
     let unit = match text.get(digits.len()..).unwrap_or_default().trim() {
         "" | "B" => 1,
@@ -65,10 +65,10 @@ mod tests {
             assert_eq!(bytes(text).unwrap(), number, "{text}");
         }
         for text in ["", "5", "m", "5 minutes", "-5s", "99999999999999999999d", "9999999d"] {
-            assert!(duration(text).unwrap_err().contains("no length of time"), "{text}");
+            assert!(duration(text).unwrap_err().contains("not a length of time"), "{text}");
         }
         for text in ["", "GB", "1.5GB", "-1", "99999999999TB", "5 bytes"] {
-            assert!(bytes(text).unwrap_err().contains("no number of bytes"), "{text}");
+            assert!(bytes(text).unwrap_err().contains("not a number of bytes"), "{text}");
         }
     }
 

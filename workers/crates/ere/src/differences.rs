@@ -1,5 +1,6 @@
-//! Where the C library and the linear-time patterns differ: in groups and in what is refused, never in whether an ASCII id matches.
-//! `DOWNBURST_SEED` replays a run, `DOWNBURST_SEEDS` sets how many patterns are tried.
+//! The differences between the C library and the linear-time patterns: in groups and in refused expressions,
+//! never in whether an ASCII id matches. `DOWNBURST_SEED` replays a run, `DOWNBURST_SEEDS` sets the number of
+//! patterns.
 use downburst_model::Pattern;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -17,7 +18,8 @@ const PATTERNS: [&str; 26] = [
     "^(status|data)/(.*)\\.(.*)_(.*)!(.*)",
     "^([HJKLMNOPQRTXYZ])([A-Z])([A-Z])([A-Z])([0-9][0-9]) (K|KW|KWB|KWBC|ECMF) ([0-3][0-9])([0-2][0-9])([0-5][0-9])",
     "^(NEXR|NEXRAD|L2-BZIP2)/(....)/([0-9]{8})([0-9]{4})([0-9]{2})(/(.*))?",
-    "^(OR|OT)_(ABI|GLM)-L(1b|2)-(Rad|CMIP|MCMIP|LCFA)(F|C|M1|M2)?-?M?([36])?(C[01][0-9])?_G(1[68])_s([0-9]{4})([0-9]{3})",
+    "^(OR|OT)_(ABI|GLM)-L(1b|2)-(Rad|CMIP|MCMIP|LCFA)(F|C|M1|M2)?-?M?([36])?(C[01][0-9])?_G(1[68])_\
+     s([0-9]{4})([0-9]{3})",
     "^(a|ab|abc)(b|bc|c)?(.*)$",
     "([A-Z]+|[A-Z]{4}) ([0-9]+|[0-9]{6})( (RR|CC|AA)?([A-X])?)?",
     "^(..)?(....)? ?([^ ]*)",
@@ -80,8 +82,8 @@ fn finding_26_real_patterns_match_the_same_ids_and_their_groups_are_the_librarys
     assert!(other_groups.contains(&("(KW|KWBC)", "SAUS70 KWBC 291200 RRA")));
 }
 
-/// Whatever the pattern: the same ids match, where both engines take it and the id is ASCII. What the library alone takes has a note or
-/// depends on a locale; what a linear pattern alone takes there is not.
+/// Where both engines accept a pattern and the id is ASCII, the same ids match. A pattern that only the
+/// library accepts has a note or depends on a locale; no pattern is accepted by the linear engine alone.
 #[test]
 fn finding_26_random_patterns_match_the_same_ids() {
     let seed = from_environment("DOWNBURST_SEED").unwrap_or_else(random);

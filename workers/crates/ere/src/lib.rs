@@ -1,9 +1,11 @@
-//! Patterns of a site's own files, as LDM's pqact has them: compiled and matched by the C library, so that groups are what they are there.
+//! Patterns of a site's own files, with the semantics of LDM's pqact: the C library compiles and matches
+//! them, so that groups agree.
 //!
-//! Of several ways to match, POSIX takes the longest from the left, and the `regex` crate the one with the first alternatives: for
-//! `(KW|KWBC)` the group is another one. Where only a match counts, and no group, both agree (`differences.rs`), and the linear time
-//! of [`Pattern`] is worth more: patterns that come from the network are always of that kind, and here it answers first whether there is
-//! a match at all. Only back-references are left to the C library alone; their time has no bound but the length of an id.
+//! Of several possible matches, POSIX takes the leftmost longest, and the `regex` crate the one with the
+//! first alternatives: for `(KW|KWBC)` the group differs. Where only a match counts, and no group, both agree
+//! (`differences.rs`), and the linear time of [`Pattern`] is worth more. Patterns from the network are always
+//! of that kind; here [`Pattern`] first decides whether there is a match at all. Only back-references are
+//! left to the C library alone; their time is bounded only by the length of an id.
 #[cfg(test)]
 mod differences;
 mod posix;
@@ -74,8 +76,8 @@ impl Ere {
         self.quickly(id).unwrap_or_else(|| self.0.compiled.matches(id))
     }
 
-    /// What the whole pattern and each of its groups matched in `id`, where it matches. A group that ends within a character has all of
-    /// that character.
+    /// The matches of the whole pattern and of each of its groups in `id`, if it matches. A group that ends
+    /// within a character includes all of that character.
     pub fn groups<'t>(&self, id: &'t str) -> Option<Vec<Option<&'t str>>> {
         if self.quickly(id) == Some(false) {
             return None;

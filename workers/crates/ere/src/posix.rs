@@ -10,8 +10,8 @@ pub(crate) struct Compiled {
     groups: usize,
 }
 
-// SAFETY: POSIX has `regexec` safe for threads that share a compiled expression: its parameter is constant, and where an implementation
-// keeps states in it (glibc) it locks them. Freeing takes `&mut`.
+// SAFETY: POSIX has `regexec` safe for threads that share a compiled expression: its parameter is constant,
+// and where an implementation keeps states in it (glibc) it locks them. Freeing takes `&mut`.
 unsafe impl Send for Compiled {}
 // SAFETY: as above.
 unsafe impl Sync for Compiled {}
@@ -88,7 +88,8 @@ fn count_groups(text: &str) -> usize {
     groups
 }
 
-/// Where a bracket expression ends. `]` is a character of it where it comes first, and `[:`, `[.` and `[=` have ends of their own.
+/// The end of a bracket expression. `]` is an ordinary character in first place, and `[:`, `[.` and `[=` have
+/// ends of their own.
 fn behind_bracket(bytes: &[u8], begin: usize) -> usize {
     let first = begin + usize::from(bytes.get(begin) == Some(&b'^'));
     let mut at = first;
@@ -109,8 +110,8 @@ fn behind_bracket(bytes: &[u8], begin: usize) -> usize {
 /// What the library says of an error.
 fn words(answer: libc::c_int, room: &MaybeUninit<libc::regex_t>) -> String {
     let mut text = [0u8; 128];
-    // SAFETY: the library writes at most as many bytes as are said, with a zero byte at their end; of the room it reads nothing but what
-    // `regcomp` left there.
+    // SAFETY: the library writes at most the given number of bytes, with a zero byte at their end; it reads
+    // nothing of the room but the contents that `regcomp` left there.
     unsafe { libc::regerror(answer, room.as_ptr(), text.as_mut_ptr().cast(), text.len()) };
     let end = text.iter().position(|byte| *byte == 0).unwrap_or_default();
     String::from_utf8_lossy(text.get(..end).unwrap_or_default()).into_owned()

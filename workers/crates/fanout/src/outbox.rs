@@ -8,14 +8,17 @@ use crate::stream::{Classes, PathId, Stream, StreamId};
 
 /// The queue of one site's streams.
 ///
-/// On a stream control frames go first (on the first one, that is). Then warnings, always. The other classes share by weight
-/// (observation 8, grid 4, bulk 2), so that none starves; a class that was silent goes at once. Within a class live products go
-/// before the others, which keep a ninth. Products of one class and lane go one after the other.
+/// On a stream, control frames go first (on the first stream, that is), then warnings, always. The other
+/// classes share by weight (observation 8, grid 4, bulk 2), so that none starves; a class that was silent
+/// goes without delay. Within a class live products precede the others, which keep a ninth. Products of one
+/// class and lane go one after the other.
 ///
-/// A product belongs to no stream until one that carries its class has room for it; from its first slice on it stays there. So
-/// several streams that carry a class share it by what each of them takes, and none waits behind another.
+/// A product belongs to no stream until one that carries its class has room for it; from its first slice on
+/// it stays there. So several streams that carry a class share it by their throughput, and none waits behind
+/// another.
 ///
-/// Feeds may take different paths: a stream carries classes of one path, or of several. What waits follows its feed to another path.
+/// Feeds may take different paths: a stream carries classes of one path, or of several. Waiting products
+/// follow their feed to another path.
 #[derive(Debug)]
 pub struct Outbox<C> {
     limits: Limits,
@@ -109,8 +112,9 @@ impl<C> Outbox<C> {
         self.control.push_back((frame, mark));
     }
 
-    /// Queues a product and answers the ticket its slices will carry. The owner asks [`room_bytes`](Self::room_bytes) before
-    /// it reads the product; a product larger than the room is taken as long as there is any.
+    /// Queues a product and returns the ticket of its slices. The owner calls
+    /// [`room_bytes`](Self::room_bytes) before it reads the product; a product larger than the room is
+    /// accepted as long as there is any.
     pub fn push(&mut self, parcel: Parcel) -> u32 {
         self.last_ticket = self.last_ticket.wrapping_add(1);
         let waiting = Waiting {
@@ -180,7 +184,8 @@ impl<C> Outbox<C> {
         self.streams.entry(stream).or_default().carry(path, classes);
     }
 
-    /// Has these feeds take other paths than the first one, and no others. What waits goes with its feed; what has begun goes on where it is.
+    /// Puts these feeds, and no others, on paths other than the first. Waiting products follow their feed;
+    /// products that have begun stay where they are.
     pub fn ride(&mut self, rides: BTreeMap<FeedName, PathId>) {
         if self.rides == rides {
             return;
@@ -198,7 +203,8 @@ impl<C> Outbox<C> {
         self.streams.get(&stream).is_some_and(Stream::has_begun)
     }
 
-    /// Ends a stream; answers the tickets of the products that had begun there and were not whole. Their room is free again.
+    /// Ends a stream; returns the tickets of the products that had begun there and were incomplete. Their
+    /// room is free again.
     pub fn end(&mut self, stream: StreamId) -> Vec<u32> {
         let Some(stream) = self.streams.remove(&stream) else {
             return Vec::new();
@@ -257,8 +263,8 @@ impl<C> Outbox<C> {
 }
 
 impl Default for Limits {
-    /// 4 MiB of live products and 2 MiB of others per feed: the log is at hand for more, and hundreds of slow sites shall not fill the
-    /// memory with what waits for them.
+    /// 4 MiB of live products and 2 MiB of others per feed. The log is at hand for more, and the queues of
+    /// hundreds of slow sites must not fill the memory.
     fn default() -> Self {
         Self { live_bytes: 4 << 20, late_bytes: 2 << 20 }
     }

@@ -135,7 +135,8 @@ impl Stream {
         }
     }
 
-    /// A product joins `line`, which the stream carries: a class or a lane that was silent here begins where the others are.
+    /// A product joins `line`, which the stream carries: a class or a lane that was silent here begins at the
+    /// level of the others.
     pub(crate) fn awaits(&mut self, class: Class, live: bool, line: &Line) {
         let level = self.level;
         let waits = |live: bool| line.waits(class, &self.carries, live);

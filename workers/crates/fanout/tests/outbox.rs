@@ -170,7 +170,8 @@ proptest! {
         while take(&mut outbox, &line_of) {}
         prop_assert!(finished.values().all(|tickets| tickets.is_sorted()));
         prop_assert_eq!(finished.values().map(Vec::len).sum::<usize>(), sizes.len());
-        prop_assert_eq!(sent.into_iter().map(|(ticket, (bytes, _))| (ticket, bytes)).collect::<BTreeMap<_, _>>(), sizes);
+        let sent: BTreeMap<_, _> = sent.into_iter().map(|(ticket, (bytes, _))| (ticket, bytes)).collect();
+        prop_assert_eq!(sent, sizes);
         for lane in [Lane::Live, Lane::Backfill] {
             let limit = if lane == Lane::Live { Limits::default().live_bytes } else { Limits::default().late_bytes };
             prop_assert_eq!(outbox.room_bytes(&feed("F"), lane), limit);

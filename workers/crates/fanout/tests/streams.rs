@@ -199,8 +199,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever the streams do: each product comes out whole on one stream, or is named when its stream ends; its slices follow
-    /// each other; and in the end all room is free.
+    /// Whatever the streams do, each product comes out whole on one stream, or is named when its stream ends.
+    /// Its slices follow each other, and in the end all room is free.
     #[test]
     fn nothing_is_lost_between_streams(steps in prop::collection::vec(step(), 1..120)) {
         let classes = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];
@@ -236,7 +236,9 @@ proptest! {
                     outbox.carry(StreamId(stream), path, some.into_iter().map(|class| classes[class]).collect());
                 }
                 Step::Ride(f, g) => {
-                    let names: Vec<&str> = [(f, "F"), (g, "G")].iter().filter(|(rides, _)| *rides).map(|(_, name)| *name).collect();
+                    let names = [(f, "F"), (g, "G")];
+                    let names: Vec<&str> =
+                        names.iter().filter(|(rides, _)| *rides).map(|(_, name)| *name).collect();
                     ride(&mut outbox, &names);
                 }
                 Step::End(stream) => {

@@ -23,8 +23,8 @@ pub struct Abilities {
 /// Whether it works, or why not.
 pub type Ability = Result<(), Failure>;
 
-/// Tries everything once, in a network namespace that nobody else sees and that ends with the attempt; where the node may not make
-/// one, on an interface that is never switched on.
+/// Tries everything once, in a private network namespace that ends with the attempt; where the node may not
+/// make one, on an interface that is never switched on.
 pub fn probe_host() -> Abilities {
     let attempt = std::thread::Builder::new().name("circuit-probe".to_owned()).spawn(|| {
         let _ = unshare(CloneFlags::CLONE_NEWNET);

@@ -45,8 +45,8 @@ impl<'a> Clearing<'a> {
         Self { netlink, owner, cleared: Cleared::default() }
     }
 
-    /// Takes away the interfaces of this node that `goes` names, then every class that belongs to none, and the bounds of declared
-    /// interfaces that `unbound` names.
+    /// Removes the interfaces of this node that `goes` names, then every class that belongs to none, and the
+    /// bounds of declared interfaces that `unbound` names.
     fn take_away(mut self, goes: impl Fn(&Link) -> bool, unbound: impl Fn(&str) -> bool) -> Cleared {
         let found = links(self.netlink);
         for link in self.or_left(found, "reading this host's interfaces").unwrap_or_default() {

@@ -47,7 +47,8 @@ impl Failure {
             Errno::EPERM | Errno::EACCES => Self::new(
                 Step::Privilege,
                 format!("{doing} needs a privilege that the node does not have"),
-                "give it CAP_NET_ADMIN: AmbientCapabilities=CAP_NET_ADMIN in its unit, or --cap-add NET_ADMIN for its container",
+                "give it CAP_NET_ADMIN: AmbientCapabilities=CAP_NET_ADMIN in its unit, or --cap-add NET_ADMIN for \
+                 its container",
             ),
             Errno::EOPNOTSUPP | Errno::ENOENT | Errno::EPROTONOSUPPORT if step < Step::Address => Self::new(
                 Step::Kernel,
@@ -57,7 +58,7 @@ impl Failure {
             _ => Self::new(
                 step,
                 format!("{doing} failed: {refusal}"),
-                "look at the host's interfaces (ip -d link, tc class show) for what stands in the way",
+                "look at the host's interfaces (ip -d link, tc class show) for the conflict",
             ),
         }
     }

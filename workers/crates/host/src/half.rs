@@ -137,7 +137,8 @@ impl Shape {
         }
     }
 
-    /// How many segments may leave as one: a bundle larger than the burst would be one burst for a small buffer on the way.
+    /// The number of segments that may leave as one: a bundle larger than the burst would be one burst for a
+    /// small buffer on the way.
     pub(crate) fn bundle_segments(&self) -> u32 {
         (self.burst_bytes() / FRAME_BYTES).clamp(2, 64)
     }

@@ -1,9 +1,10 @@
-//! What a node changes on its host for circuits: interfaces, classes of HTB, addresses; by netlink, in the network namespace of the
-//! thread that asks.
+//! A node's changes on its host for circuits: interfaces, classes of HTB, addresses; by netlink, in the
+//! network namespace of the calling thread.
 //!
-//! Nothing is remembered here: the kernel's own tables are the memory. Each thing carries a mark of ours (an interface its name, a
-//! tree of classes its handle), so what a crash left behind at any step is found and completed ([`raise`]) or taken away
-//! ([`keep_only`]). What somebody else configured is never touched.
+//! Nothing is remembered here: the kernel's own tables are the memory. Everything that a node makes carries a
+//! mark (an interface its name, a tree of classes its handle), so that leftovers of a crash at any step are
+//! found and completed ([`raise`]) or removed ([`keep_only`]). Configuration of other origin is never
+//! touched.
 #![forbid(unsafe_code)]
 // A namespace belongs to a thread, so one is tried in a thread of its own.
 #![allow(clippy::disallowed_methods)]

@@ -44,7 +44,8 @@ pub struct Vxlan {
     pub vni: u32,
     /// Its own address on the underlay.
     pub local: IpAddr,
-    /// Where frames go whose place is not known: the other end, or a group; none: to each place of the forwarding table.
+    /// The destination of frames with an unknown place: the other end, or a group; none: each place of the
+    /// forwarding table.
     pub remote: Option<IpAddr>,
     /// The interface below.
     pub lower: u32,

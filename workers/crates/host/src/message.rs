@@ -1,7 +1,7 @@
 //! Netlink messages: how they are written, and how answers are read.
 //!
-//! A dozen messages are all that circuits need, and half of their attributes (HTB's, u32's) are in no published crate of typed
-//! messages; so all are written the same way, attribute by attribute.
+//! Circuits need only a dozen messages, and half of their attributes (HTB's, u32's) are in no published crate
+//! of typed messages; so all are written the same way, attribute by attribute.
 
 /// A message that is being written: the header of netlink, the header of its family, attributes.
 #[derive(Debug)]

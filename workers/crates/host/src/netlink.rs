@@ -7,7 +7,8 @@ use nix::errno::Errno;
 
 use crate::message::{Message, Received, attribute, messages, read_u32, text};
 
-/// An open conversation. Questions are put and answered one by one; it speaks of the network namespace of the thread that opened it.
+/// An open conversation. Questions are answered one by one, for the network namespace of the thread that
+/// opened it.
 pub struct Netlink {
     socket: Socket,
     sequence: u32,

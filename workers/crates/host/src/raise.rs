@@ -18,7 +18,8 @@ pub struct Raised {
     pub interface: String,
     /// Its number.
     pub index: u32,
-    /// True if the kernel keeps it to its rate. Where the node may not shape a declared circuit, those who send on it have to.
+    /// True if the kernel keeps it to its rate. Where the node may not shape a declared circuit, its senders
+    /// have to.
     pub shaped: bool,
 }
 
@@ -30,7 +31,8 @@ pub fn raise(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     }
 }
 
-/// Changes a half that stands to be as told, in place. A step that fails leaves it as far as it came: raise the former one again.
+/// Changes an existing half to the given settings, in place. A step that fails leaves the half as it is by
+/// then: raise the former one again.
 pub fn change(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     let mut changing = Raising { netlink, half, after: |_| ControlFlow::Continue(()) };
     changing.steps().map_err(|stopped| match stopped {
@@ -39,7 +41,8 @@ pub fn change(netlink: &mut Netlink, half: &Half) -> Result<Raised, Failure> {
     })
 }
 
-/// As [`raise`]; `after` hears of each step that was done, of a long one of each part, and may end the work there as a crash would, without undoing anything.
+/// Like [`raise`]. `after` is called after each step, or after each part of a long one, and may end the work
+/// there as a crash would, without undoing anything.
 pub fn raise_watched(
     netlink: &mut Netlink,
     half: &Half,
@@ -142,13 +145,13 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
             Failure::new(
                 Step::Tunnel,
                 format!("{name} vanished while it was made"),
-                "see what else manages this host's interfaces",
+                "check which other program manages this host's interfaces",
             )
         })?;
         for end in self.half.replicas() {
             let told = link::replicate_to(self.netlink, index, *end);
             told.map_err(|refusal| {
-                self.failed(Step::Tunnel, &refusal, &format!("telling the tunnel its end {end}"), "vxlan")
+                self.failed(Step::Tunnel, &refusal, &format!("adding the end {end} to the tunnel"), "vxlan")
             })?;
         }
         Ok(index)
@@ -207,7 +210,8 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         }
     }
 
-    /// A tunnel has a class on its port, where it competes with everything else; a tag or a declared circuit is bounded as a whole.
+    /// A tunnel has a class on its port, where it competes with everything else; a tag or a declared circuit
+    /// is bounded as a whole.
     fn shape(&mut self, port: u32, index: u32, shape: Shape) -> Result<(), Stopped> {
         match self.half.way {
             Way::Tunnel { vni, local, .. } => {
@@ -240,7 +244,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
                 Err(Failure::new(
                     Step::Shaping,
                     format!("{port} has traffic control of its own ({kind}), which the node does not touch"),
-                    format!("take it away (tc qdisc del dev {port} root), or give circuits another port"),
+                    format!("remove it (tc qdisc del dev {port} root), or give circuits another port"),
                 ))
             }
         }
@@ -290,7 +294,7 @@ impl<A: FnMut(Step) -> ControlFlow<()>> Raising<'_, A> {
         for (old, length) in stale {
             let taken = link::take_address(self.netlink, index, *old, *length);
             taken.map_err(|refusal| {
-                self.failed(Step::Address, &refusal, &format!("taking the address {old} away"), "ip")
+                self.failed(Step::Address, &refusal, &format!("removing the address {old}"), "ip")
             })?;
         }
         if !found.contains(&(address, prefix)) {

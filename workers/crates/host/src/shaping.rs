@@ -7,8 +7,8 @@
 //!     db00:<n>     a circuit: its rate is its own, and goes first
 //! ```
 //!
-//! Without a known rate of the port everything else is not held back, but waits for circuits where the interface itself is busy.
-//! The handle marks the tree as ours: nobody else's is ever touched.
+//! Without a known rate of the port other traffic is not held back, but waits for circuits where the
+//! interface itself is busy. The handle marks the tree as ours; other trees are never touched.
 use std::net::IpAddr;
 
 use nix::errno::Errno;

@@ -1,4 +1,5 @@
-//! Halves of circuits on a real kernel, in network namespaces that end with each test. `ip` and `tc` judge what is there.
+//! Halves of circuits on a real kernel, in network namespaces that end with each test. `ip` and `tc` show the
+//! result.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -119,8 +120,8 @@ fn what_somebody_else_configured_is_left_alone_and_the_steps_before_are_undone()
         assert_eq!(failure.step, Step::Shaping);
         assert_eq!(
             failure.to_string(),
-            "lo has traffic control of its own (pfifo), which the node does not touch; take it away (tc qdisc del dev lo root), \
-             or give circuits another port"
+            "lo has traffic control of its own (pfifo), which the node does not touch; remove it (tc qdisc del \
+             dev lo root), or give circuits another port"
         );
         keep_only(netlink, Owner::of("hub"), &[]);
         assert_eq!(everything(), before);

@@ -1,4 +1,5 @@
-//! CBOR bodies that no encoder of ours writes: ranges that are reversed or overlap, numbers beyond their type, texts that are none.
+//! CBOR bodies that our encoders never write: ranges that are reversed or overlap, numbers beyond their type,
+//! texts that are not UTF-8.
 use crate::dice::Dice;
 
 /// The body with one to three of its values replaced; lengths of arrays stay as they are.

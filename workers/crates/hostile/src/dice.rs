@@ -4,8 +4,8 @@ pub struct Dice {
     state: u64,
 }
 
-/// How much of what a session says is absurd. A hub that checks values ends a session at the first wild one, so most sessions are
-/// calm enough to get further.
+/// The share of a session's messages that is absurd. A hub that checks values ends a session at the first
+/// wild one, so most sessions are calm enough to get further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Temper {
     /// One value of a hundred.

@@ -1,7 +1,9 @@
-//! What an enrolled site can say that decodes well and makes no sense. A seeded generator makes frames of every kind that a session
-//! knows: the right shape, the feeds, epochs and legs that the hub named, and values that no honest site has.
+//! Messages of an enrolled site that decode well and make no sense. A seeded generator makes frames of every
+//! kind that a session knows: the right shape, the feeds, epochs and legs that the hub named, and values that
+//! no honest site has.
 //!
-//! Nothing here opens a socket: tests of the session's crate lead a machine with these frames, `downburst-swarm --hostile` a hub.
+//! Nothing here opens a socket: tests of the session's crate drive a machine with these frames,
+//! `downburst-swarm --hostile` a hub.
 #![forbid(unsafe_code)]
 
 mod absurd;

@@ -4,7 +4,8 @@ use downburst_session::{
     Subscriptions, Ticket,
 };
 
-/// What a hostile site knows: itself, and what hubs named to it. Lies about what exists reach further than lies about what does not.
+/// A hostile site knows itself and the names that hubs gave to it. Lies about existing things reach further
+/// than lies about others.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// Its name.

@@ -50,7 +50,8 @@ impl ProductSpec {
 }
 
 impl ProductClass {
-    /// Takes the pseudo-spec out by which a downstream says what it got last. Its feed type is none and its pattern a signature.
+    /// Removes the pseudo-spec with which a downstream names the last product that it got. Its feed type is
+    /// none and its pattern a signature.
     pub(crate) fn take_resume(&mut self) -> Option<Signature> {
         let mut resume = None;
         self.specs.retain(|spec| match resume_of(spec) {

@@ -77,7 +77,8 @@ pub enum DownstreamInput {
     Disconnected,
     /// Whether to send the product that was offered.
     Decided(bool),
-    /// A product that ended is stored, was a duplicate, or is given up: the request goes on behind it. In the order of arrival, once each.
+    /// A product that ended was stored, was a duplicate, or is given up: the request goes on behind it. In
+    /// the order of arrival, once each.
     Settled(Signature),
     /// What came and is not settled can't be stored: it is to be asked for again, on another connection.
     Unstored,
@@ -129,7 +130,7 @@ pub enum DownstreamEvent {
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Refusal {
     /// It allows nothing of it.
-    #[error("the upstream allows this host nothing of the request; ask its administrator for an ALLOW line")]
+    #[error("the upstream allows this host no part of the request; ask its administrator for an ALLOW line")]
     Denied,
     /// It can't use a pattern.
     #[error("the upstream can't use a pattern of the request; correct it")]

@@ -13,7 +13,7 @@ pub enum Ending {
     #[error("the connection was closed")]
     Disconnected,
     /// Nothing came for too long.
-    #[error("nothing was heard for {0} s")]
+    #[error("the peer sent nothing for {0} s")]
     Silent(u64),
     /// The peer did not answer a call.
     #[error("a call was not answered within {0} s")]
@@ -22,7 +22,7 @@ pub enum Ending {
     #[error("the peer does not keep to the protocol: {0}")]
     Garbled(String),
     /// The peer answered a call with a failure.
-    #[error("the peer could not do what it was asked: {0}")]
+    #[error("the peer could not carry out the request: {0}")]
     Failed(String),
     /// A product that was begun could not be gone on with here.
     #[error("a product's bytes were gone before they were sent")]
@@ -31,13 +31,13 @@ pub enum Ending {
     #[error("the peers did not agree on a class of products")]
     NoAgreement,
     /// The request goes on in the other mode.
-    #[error("the request is made anew in the other mode")]
+    #[error("the request is repeated in the other mode")]
     Shifted,
     /// The peer speaks an older version only: it is asked again, in that one.
     #[error("the peer speaks version 5 and is asked again in it")]
     OlderVersion,
     /// The driver could not keep what came.
-    #[error("what came could not be stored here, and is asked for again")]
+    #[error("a product could not be stored here, and is requested again")]
     Unstored,
     /// The pusher has said all.
     #[error("everything was sent")]
@@ -71,7 +71,7 @@ impl From<Status> for Ending {
             Status::ProgramMismatch { low, high } => format!("it speaks versions {low} to {high}"),
             Status::ProcedureUnavailable => "it does not know the procedure".to_owned(),
             Status::GarbageArguments => "it could not read the call".to_owned(),
-            Status::SystemError => "it has a fault of its own; see its log".to_owned(),
+            Status::SystemError => "it has an internal error; see its log".to_owned(),
             Status::RpcMismatch { low, high } => format!("it speaks RPC versions {low} to {high}"),
             Status::AuthError(_) => "it does not allow this host".to_owned(),
         })

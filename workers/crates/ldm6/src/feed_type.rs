@@ -109,13 +109,14 @@ impl fmt::Debug for FeedType {
 impl FromStr for FeedType {
     type Err = FeedTypeError;
 
-    /// Reads names joined by `|` or `+` (union) and `-` (difference), from left to right, with `~` (complement) and parentheses.
+    /// Reads names joined by `|` or `+` (union) and `-` (difference), from left to right, with `~`
+    /// (complement) and parentheses.
     fn from_str(text: &str) -> Result<Self, FeedTypeError> {
         let mut expression = Expression { chars: text.chars().collect(), at: 0 };
         let feeds = expression.sum(0)?;
         match expression.peek() {
             None => Ok(feeds),
-            Some(_) => Err(expression.wrong("something that is no operator")),
+            Some(_) => Err(expression.wrong("something other than an operator")),
         }
     }
 }

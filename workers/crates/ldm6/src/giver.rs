@@ -190,8 +190,8 @@ impl Giver {
         self.go_on(now, steps);
     }
 
-    /// Takes the answer to a call. One to a call that awaits none is passed over: LDM's notifyme answers each call twice, and
-    /// a receiver may complain of a call that version 6 leaves without an answer.
+    /// Takes the answer to a call. An unexpected answer is ignored: LDM's notifyme answers each call twice,
+    /// and a receiver may complain of a call that version 6 leaves without an answer.
     pub(crate) fn reply(
         &mut self,
         now: Now,
@@ -361,13 +361,14 @@ fn awaited(now: Now, xid: u32) -> Awaited {
 }
 
 fn unusable(code: u32) -> Ending {
-    Ending::Failed(format!("it answers a product with code {code}, which is not followed here"))
+    Ending::Failed(format!("it answers a product with code {code}, which is not supported here"))
 }
 
 /// How long LDM waits for an answer.
 pub(crate) const ANSWER_WITHIN: Micros = Micros::from_secs(60);
 
-/// A stream of products without a pause is interrupted by a NULLPROC so often: its answer is all that is known of what arrived.
+/// A NULLPROC interrupts an uninterrupted stream of products this often: its answer is the only sign of the
+/// products' arrival.
 const LONGEST_UNANSWERED: Micros = Micros::from_secs(5);
 
 /// Pause after which an upstream shows that it lives.

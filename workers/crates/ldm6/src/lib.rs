@@ -1,9 +1,10 @@
 //! The LDM-6 protocol, both roles, without sockets.
 //!
-//! [`Downstream`] asks an upstream LDM for products (FEEDME) or for their descriptions (NOTIFYME) and goes on across connections;
-//! [`Upstream`] serves one connection of a downstream LDM, or takes what is pushed to it (HIYA); [`Pusher`] pushes, and
-//! [`Probe`] asks whether anybody answers. All are machines without sockets, clock, disk or threads. Products pass in pieces, so that none of them is ever
-//! held as a whole. `docs/protocol-ldm6.md` says what is implemented, with the limits.
+//! [`Downstream`] requests products (FEEDME) or their descriptions (NOTIFYME) from an upstream LDM and goes
+//! on across connections. [`Upstream`] serves one connection of a downstream LDM, or accepts pushed products
+//! (HIYA). [`Pusher`] pushes, and [`Probe`] checks whether a server answers. All are machines without
+//! sockets, clock, disk or threads. Products pass in pieces, so that none of them is ever held as a whole.
+//! `docs/protocol-ldm6.md` describes the implemented part, with the limits.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -9,7 +9,8 @@ use crate::rpc::{CallHead, Head, RPC_VERSION, Status};
 use crate::versions::*;
 use crate::xdr::{Malformed, Reader, Xdr, padding};
 
-/// Hears what a peer says. The bytes of products pass through it; everything else is small and is held until it is whole.
+/// Parses a peer's messages. The bytes of products pass through it; everything else is small and is held
+/// until it is complete.
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
     records: Records,

@@ -67,7 +67,7 @@ impl Probe {
                 None => break,
                 Some(Heard::Reply { xid, status, .. }) if xid == self.xid => self.answered(now, status)?,
                 Some(Heard::Reply { .. }) => {}
-                Some(_) => return Err(Ending::Garbled("it calls where it is to answer".to_owned())),
+                Some(_) => return Err(Ending::Garbled("it sends a call instead of an answer".to_owned())),
             }
         }
         Ok(())

@@ -15,7 +15,8 @@ pub type LdmOrigin = Text<64>;
 /// An extended regular expression as it travels.
 pub type PatternText = Text<255>;
 
-/// Names a product's content: normally the MD5 of its bytes, else of its identifier. It is the only duplicate key LDM knows.
+/// Identifies a product's content: normally the MD5 of its bytes, else of its identifier. It is LDM's only
+/// duplicate key.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signature(pub [u8; 16]);
 

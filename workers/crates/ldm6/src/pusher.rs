@@ -85,7 +85,7 @@ impl Pusher {
         self.listener.push(bytes)?;
         while let Some(heard) = self.listener.next()? {
             let Heard::Reply { xid, status, result } = heard else {
-                return Err(Ending::Garbled("it calls where it is to listen".to_owned()));
+                return Err(Ending::Garbled("it sends a call where it should receive".to_owned()));
             };
             match &mut self.state {
                 State::Asking { .. } if xid == self.config.first_xid => {
@@ -110,7 +110,7 @@ impl Pusher {
             return Err(status.into());
         }
         let (class, up_to_bytes) = match PushAnswer::decode(&mut result)? {
-            PushAnswer::No => return Err(Ending::Failed("it takes nothing of this class".to_owned())),
+            PushAnswer::No => return Err(Ending::Failed("it accepts no product of this class".to_owned())),
             PushAnswer::Yes { max_hereis } => (self.config.class.clone(), max_hereis),
             PushAnswer::Reclass { class, max_hereis } => (class, max_hereis),
         };

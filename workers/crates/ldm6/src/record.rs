@@ -1,5 +1,5 @@
-//! Record marking (RFC 5531, section 11): a record is one or more fragments, each behind a word with its length, the last one's
-//! with the top bit set.
+//! Record marking (RFC 5531, section 11): a record is one or more fragments. A word with its length precedes
+//! each, the last one's with the top bit set.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 

@@ -49,7 +49,8 @@ impl Shift {
         self.since.plus(PERIOD)
     }
 
-    /// Those that have to ask anew, in their new mode. A period in which an upstream had nothing changes nothing for it.
+    /// The requests to repeat, in their new mode. A period in which an upstream had nothing changes nothing
+    /// for it.
     pub fn turn(&mut self, now: Micros) -> Vec<(usize, Mode)> {
         let others = u64::try_from(self.sources.len()).unwrap_or(u64::MAX).saturating_sub(1);
         if now < self.deadline() && others > 0 {

@@ -170,7 +170,9 @@ impl Taker {
                     return Err(malformed.into());
                 }
             }
-            Heard::Call { .. } => return Err(Ending::Garbled("it asks while it is to send".to_owned())),
+            Heard::Call { .. } => {
+                return Err(Ending::Garbled("it sends a request where it should send products".to_owned()));
+            }
             // No call of this side is outstanding: it answers one twice, or late.
             Heard::Reply { .. } => {}
         }

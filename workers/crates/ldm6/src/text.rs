@@ -4,8 +4,8 @@ use std::fmt;
 use bytes::Bytes;
 use thiserror::Error;
 
-/// A string of the protocol, at most `LIMIT` bytes. Senders write any encoding into it, so that it is bytes here and goes on
-/// unchanged.
+/// A string of the protocol, at most `LIMIT` bytes. Senders use any encoding in it, so that it is bytes here
+/// and goes on unchanged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<const LIMIT: usize>(Bytes);
 

@@ -54,7 +54,8 @@ pub enum UpstreamInput {
     Received(Bytes),
     /// The peer is gone.
     Disconnected,
-    /// The next product, one for each [`Want::Product`]: more are passed over. One that the peer does not want costs nothing.
+    /// The next product, one for each [`Want::Product`]: more are ignored. A product that the peer does not
+    /// want costs nothing.
     Product(ProductInfo),
     /// There is none for the moment. The want stands: give the product when there is one.
     NoProduct,
@@ -202,7 +203,7 @@ impl Upstream {
                 Ok(())
             }
             Heard::Begin { .. } | Heard::Bytes(_) | Heard::End => {
-                Err(Ending::Garbled("it sends a product before it says hiya".to_owned()))
+                Err(Ending::Garbled("it sends a product before its HIYA".to_owned()))
             }
             // It answers a call of which this side knows nothing.
             Heard::Reply { .. } => Ok(()),
@@ -231,7 +232,7 @@ impl Upstream {
             }
             Call::Hiya(class) => self.offered(now, xid, version, class),
             Call::ComingSoon { .. } | Call::Notification(_) => {
-                return Err(Ending::Garbled("it sends a product before it says hiya".to_owned()));
+                return Err(Ending::Garbled("it sends a product before its HIYA".to_owned()));
             }
         }
         Ok(())
@@ -390,7 +391,7 @@ impl Giving {
                 steps.push_back(Step::Send(answer(xid, &[])));
                 Ok(())
             }
-            _ => Err(Ending::Garbled("it calls while it is served".to_owned())),
+            _ => Err(Ending::Garbled("it sends a call while it is being served".to_owned())),
         }
     }
 
@@ -466,5 +467,6 @@ const MOST_OF_AN_ALTERNATE: u32 = i32::MAX as u32;
 /// Calls of a connection before it is told what it is for. LDM's clients make two.
 const MOST_QUESTIONS: u32 = 8;
 
-/// A downstream's RPC library may have read ahead of the answer to its call; what follows too closely would be lost with its buffer.
+/// A downstream's RPC library may have read ahead of the answer to its call; data that follows too closely
+/// would be lost with its buffer.
 const TURN_ROUND: Micros = Micros::from_secs(1);

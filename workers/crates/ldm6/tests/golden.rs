@@ -1,4 +1,5 @@
-//! Bytes on the wire, kept in `tests/golden/ldm6/messages.json`: what the machines say is those bytes, and they are understood.
+//! Bytes on the wire, kept in `tests/golden/ldm6/messages.json`: the machines send exactly those bytes, and
+//! understand them.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,6 +1,6 @@
-//! Peers that lie. Whatever comes, the machines neither panic nor hold more than their bounds, and a request goes on with the next
-//! connection. `DOWNBURST_SEED` replays one stream, `DOWNBURST_FUZZ_SECONDS` looks for others; a stream that fails is kept in
-//! `tests/corpus`, which is replayed in each run.
+//! Peers that lie. Whatever arrives, the machines neither panic nor exceed their bounds, and a request goes
+//! on with the next connection. `DOWNBURST_SEED` replays one stream, `DOWNBURST_FUZZ_SECONDS` searches for
+//! others; a stream that fails is kept in `tests/corpus`, which is replayed in each run.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -14,9 +14,10 @@ pub(crate) type ToHub = Arc<Mutex<Option<ChildStdin>>>;
 
 /// Runs the hub until it ends, which it does when stdin ends.
 ///
-/// Of the agent's lines two are for the player: `{"id", "do": "load-prepare", "schedule", "spool"}` is answered once the
-/// spool files lie there; `{"id", "do": "load-play", "window"}` at once, and `{"event": "load-done", ...}` follows when
-/// the hub has answered for every product. `{"event": "load-ready", "hub_pid"}` comes first of all.
+/// Two of the agent's lines are for the player. `{"id", "do": "load-prepare", "schedule", "spool"}` is
+/// answered once the spool files exist. `{"id", "do": "load-play", "window"}` is answered without delay, and
+/// `{"event": "load-done", ...}` follows when the hub has answered for every product. The first line of all
+/// is `{"event": "load-ready", "hub_pid"}`.
 pub(crate) fn run(command: &[String]) -> Outcome {
     let (program, arguments) = command.split_first().ok_or("name the node's command line")?;
     let mut hub = Command::new(program)

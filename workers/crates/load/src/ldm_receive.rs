@@ -43,7 +43,8 @@ struct Received {
     accepted_us: i64,
     first_us: i64,
     last_us: i64,
-    /// The longest time from the creation of a product to its last byte here, which is a latency where products are made meanwhile.
+    /// The longest time from the creation of a product to its last byte here. This is a latency if products
+    /// are created during the run.
     worst_age_us: i64,
     longest_gap_us: i64,
 }

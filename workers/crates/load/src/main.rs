@@ -29,7 +29,12 @@ use clap::Parser;
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 #[derive(Parser)]
-#[command(name = "downburst-load", version, about = "Load for measurements of a hub and its sites", after_help = EXAMPLES)]
+#[command(
+    name = "downburst-load",
+    version,
+    about = "Load for measurements of a hub and its sites",
+    after_help = EXAMPLES
+)]
 enum Command {
     /// Append products to a feed's log while no node has it open; prints how many and how large.
     Fill(fill::Fill),

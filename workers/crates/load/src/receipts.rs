@@ -28,7 +28,8 @@ struct Summary {
 /// microseconds.
 type Row = [i64; 7];
 
-/// Prints the summary as a line of JSON, and behind it the rows, little-endian, in the order in which the receipts came.
+/// Prints the summary as a line of JSON, followed by the rows, little-endian, in the order in which the
+/// receipts came.
 pub(crate) fn print(receipts: &Path) -> Outcome {
     let (summary, rows) = read(receipts)?;
     let mut out = BufWriter::new(io::stdout().lock());

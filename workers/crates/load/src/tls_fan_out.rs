@@ -1,7 +1,7 @@
 //! Today's way, done well: a TLS 1.3 connection for each receiver, a thread each, the digest behind the bytes.
 //!
-//! A file travels as its length (8 bytes, big-endian), its bytes, and its BLAKE3 digest, which the sender finds while it
-//! sends and the receiver checks.
+//! A file travels as its length (8 bytes, big-endian), its bytes, and its BLAKE3 digest, which the sender
+//! computes while it sends and the receiver checks.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, Read, Write};

@@ -1,4 +1,5 @@
-//! Measures appends to a real Kafka, and how soon a sender has them: `DOWNBURST_KAFKA=127.0.0.1:9092 cargo run --example figures`.
+//! Measures appends to a real Kafka, and the delay until a sender has them:
+//! `DOWNBURST_KAFKA=127.0.0.1:9092 cargo run --example figures`.
 // A program for engineers may stop where it stands, and it measures.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 

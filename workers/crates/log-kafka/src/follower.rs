@@ -93,7 +93,7 @@ impl Follower {
                 group.flush(&self.copy)?;
                 return Err(refused(
                     &self.topic,
-                    "was not read to its end in time; look at the brokers and the network",
+                    "was not read to its end in time; check the brokers and the network",
                 ));
             }
         }
@@ -123,7 +123,7 @@ impl Follower {
         if said.as_ref() != Some(&sentence) {
             let feed = self.copy.feed();
             (self.say)(format!(
-                "feed {feed}: {sentence}; sites get what is here, and the rest once that is over"
+                "feed {feed}: {sentence}; sites get the products stored here now, and the rest once that is over"
             ));
             *said = Some(sentence);
         }
@@ -144,10 +144,7 @@ impl Follower {
         if epoch == self.copy.epoch() {
             return Ok(());
         }
-        Err(refused(
-            &self.topic,
-            "was begun anew; start this node again, so that it reads it from the beginning",
-        ))
+        Err(refused(&self.topic, "was recreated; restart this node, so that it reads it from the beginning"))
     }
 
     pub(crate) fn new_reader(&self) -> Result<Reader, LogError> {
@@ -185,7 +182,7 @@ pub(crate) fn epoch_of(cluster: &Cluster, topic: &str, directory: &Path) -> Resu
             Found::Part | Found::Nothing | Found::Away => {}
         }
     }
-    Err(refused(topic, "gives nothing and no end; look at the brokers and the network"))
+    Err(refused(topic, "returns neither records nor an end; check the brokers and the network"))
 }
 
 /// Products that go into the copy together.

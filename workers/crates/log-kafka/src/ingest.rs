@@ -64,8 +64,8 @@ impl Waiting {
 type Result_ = Result<Appended, LogError>;
 
 impl Ingest {
-    /// Says in the topic that this is the writer from here on. What brokers do not take because they have just started is said again,
-    /// by a writer that is opened anew.
+    /// Announces in the topic that this is the writer from here on. Records that brokers refuse because they
+    /// have just started are repeated, by a writer that is opened anew.
     pub(crate) fn begin_patiently(
         mut writer: Writer,
         epoch: Epoch,
@@ -136,8 +136,8 @@ impl KafkaLog {
         results.into_iter().map(|result| result.unwrap_or_else(|| Err(self.closed()))).collect()
     }
 
-    /// Whoever brings the next product need not wait for that. Nothing is tried while no broker answers: that takes longer than a product
-    /// may wait.
+    /// The bringer of the next product need not wait for that. Nothing is tried while no broker answers: that
+    /// takes longer than a product may wait.
     pub(crate) fn open_again_if_broken(&self) {
         let Some(ingest) = &self.ingest else { return };
         let mut ingest = lock(ingest);
@@ -289,8 +289,8 @@ impl KafkaLog {
         Ok(())
     }
 
-    /// Reads to the end. Where the brokers spoke of another writer, its opening is waited for: none comes when it was only that this node
-    /// stood still in a transaction.
+    /// Reads to the end. Where the brokers reported another writer, its opening is waited for: none comes if
+    /// the cause was only that this node stood still in a transaction.
     fn look_for_another(&self, ingest: &mut Ingest) -> Result<(), LogError> {
         loop {
             self.follower.catch_up(&mut ingest.passed)?;
@@ -334,7 +334,7 @@ impl KafkaLog {
     fn displaced(&self, ingest: &mut Ingest) {
         let feed = self.feed();
         self.say(format!(
-            "another hub ingests feed {feed} now; nothing is ingested here until this node is started again"
+            "another hub ingests feed {feed} now; nothing is ingested here until this node is restarted"
         ));
         ingest.state = State::Fenced;
         if let Err(error) = self.follow() {
@@ -443,7 +443,7 @@ impl Failure {
                     .to_owned(),
             },
             Self::Unsettled(_, reason) => LogError::Store {
-                sentence: format!("Kafka did not say whether the feed's log was opened: {reason}"),
+                sentence: format!("Kafka did not confirm that the feed's log was opened: {reason}"),
             },
         }
     }
@@ -466,4 +466,5 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Whoever fences a writer says next in the topic who it is: some round trips later.
 const OPENING_COMES_WITHIN: Duration = Duration::from_secs(3);
-const FENCED: &str = "Kafka ended this node's turn: another hub ingests the feed, or the node stood still for longer than a transaction may take";
+const FENCED: &str = "Kafka ended this node's turn: another hub ingests the feed, or the node was stalled for \
+    longer than a transaction may take";

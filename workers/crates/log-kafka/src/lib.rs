@@ -8,21 +8,24 @@
 //! | part | up to 512 KiB of a large product, by upload and number |
 //! | manifest | what the log says about a product, and the bytes of one that is not large |
 //!
-//! A product is stored once its manifest is committed, and its sequence is the manifest's offset plus one. Markers of
-//! transactions and parts take offsets too, so that sequences have gaps, as after an unclean end of a log on one machine.
-//! Parts are sent outside of transactions: those without a manifest are passed over, so that half a product never shows, and no
-//! transaction is open for longer than a group of manifests takes. All parts of a product lie between the manifest before it and
-//! its own, because a feed's writer sends one product after the other.
+//! A product is stored once its manifest is committed, and its sequence is the manifest's offset plus one.
+//! Markers of transactions and parts take offsets too, so that sequences have gaps, as after an unclean end
+//! of a log on one machine. Parts are sent outside of transactions: those without a manifest are ignored, so
+//! that half a product never shows, and no transaction is open for longer than a group of manifests takes.
+//! All parts of a product lie between the manifest before it and its own, because a feed's writer sends one
+//! product after the other.
 //!
-//! The transactional id names the feed: who opens the log to ingest fences the writer before. A writer that lost its connection
-//! looks for another one's opening before it opens the log again, and stays away if there is one.
+//! The transactional id names the feed: a node that opens the log to ingest fences the writer before. A
+//! writer that lost its connection looks for another one's opening before it opens the log again, and stays
+//! away if there is one.
 //!
-//! Every node keeps a copy in a [`FeedLog`](downburst_log::FeedLog) with the same sequences, and reads and serves from that alone.
-//! The ingesting node compares products with its copy, has them numbered by the brokers, and writes them into the copy; a sender
-//! follows the topic. A copy that is lost or of another epoch is read anew, as far back as Kafka keeps records.
+//! Every node keeps a copy in a [`FeedLog`](downburst_log::FeedLog) with the same sequences, and reads and
+//! serves from that alone. The ingesting node compares products with its copy, has them numbered by the
+//! brokers, and writes them into the copy; a sender follows the topic. A copy that is lost or of another
+//! epoch is read anew, as far back as Kafka keeps records.
 //!
-//! Kafka deletes old records by itself, by the feed's hours and bytes. If that takes all of them while nobody ingests, the next
-//! writer begins another epoch.
+//! Kafka deletes old records by itself, by the feed's hours and bytes. If that takes all of them while no hub
+//! ingests, the next writer begins another epoch.
 // Deadlines of requests are measured on the monotonic clock; no product's stamp comes from it.
 #![allow(clippy::disallowed_methods)]
 

@@ -40,8 +40,8 @@ pub struct KafkaLog {
 }
 
 impl KafkaLog {
-    /// Opens the log of a feed. To ingest, that fences the writer before and waits until the copy has all that is there; a
-    /// sender reads from then on.
+    /// Opens the log of a feed. For ingest, that fences the writer before and waits until the copy is
+    /// complete; a sender reads from then on.
     pub(crate) fn open(cluster: &Cluster, wanted: Wanted) -> Result<(Self, Recovery), LogError> {
         match cluster.settings.role {
             Role::Ingest => Self::open_to_ingest(cluster, wanted),
@@ -262,8 +262,9 @@ fn copy(
     Ok((Follower { cluster: cluster.clone(), topic, directory, copy, say, stop }, recovery))
 }
 
-/// What a copy loses with the power is read again, so that it need not wait for its disk; and a sender's may be shorter than the topic.
-/// The node that ingests has all of it, so that a hub without senders needs its brokers for ingest alone.
+/// Records that a copy loses with the power are read again, so that it need not wait for its disk; and a
+/// sender's copy may be shorter than the topic. The node that ingests has all of it, so that a hub without
+/// senders needs its brokers for ingest alone.
 fn of_a_copy(cluster: &Cluster, options: LogOptions) -> LogOptions {
     let Settings { role, copy_mb, .. } = cluster.settings;
     let mut retention = options.retention;

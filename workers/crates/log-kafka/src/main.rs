@@ -1,4 +1,5 @@
-//! `downburst-node-kafka`: the hub's node for feeds whose logs are on Kafka. Everything else is done by `downburst-node`.
+//! `downburst-node-kafka`: the hub's node for feeds whose logs are on Kafka. Everything else is done by
+//! `downburst-node`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 #[derive(Parser)]
 #[command(name = "downburst-node-kafka", version, about = "The node of a hub whose feeds are kept on Kafka")]
 struct Arguments {
-    /// How log lines look on stderr.
+    /// The format of log lines on stderr.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
     #[command(subcommand)]
@@ -27,7 +28,8 @@ enum LogFormat {
 
 #[derive(Subcommand)]
 enum Role {
-    /// Ingest and send; driven by JSON lines on stdin, started by `downburst hub` where its settings say `kafka.products`.
+    /// Ingest and send; driven by JSON lines on stdin, started by `downburst hub` where its settings have
+    /// `kafka.products`.
     Hub,
 }
 

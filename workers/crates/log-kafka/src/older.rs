@@ -19,8 +19,8 @@ use crate::{
 
 /// Reads older products of one feed, for one who asks after the other.
 ///
-/// The reader stays where the last answer ended, so that sites that catch up have a place found for them once. It is given up when nobody
-/// asks for a while.
+/// The reader stays where the last answer ended, so that sites that catch up have a place found for them
+/// once. It is given up after a while without requests.
 #[derive(Default)]
 pub(crate) struct Older {
     reading: Mutex<Option<Reading>>,

@@ -1,4 +1,5 @@
-//! Reading a feed's topic in order: products are put together from their parts, and what has no manifest is passed over.
+//! Reading a feed's topic in order: products are put together from their parts, and parts without a manifest
+//! are ignored.
 
 use std::{
     fs::File,
@@ -95,8 +96,8 @@ impl Reader {
         let place = i64::try_from(sequence.0).unwrap_or(i64::MAX);
         if place > extent.end {
             let what = format!(
-                "ends at number {}, and this node has its products up to {place}: the brokers lost its end, and would \
-                 give numbers twice; remove the topic, so that the feed's log begins anew",
+                "ends at number {}, and this node has its products up to {place}: the brokers lost its end, and \
+                 would give numbers twice; remove the topic, so that the feed's log starts anew",
                 extent.end
             );
             return Err(refused(&self.topic, &what));
@@ -126,8 +127,8 @@ impl Reader {
             Taken::Foreign(offset) => Err(refused(
                 &self.topic,
                 &format!(
-                    "holds a record at offset {offset} that no Downburst of this release wrote; give each hub a prefix of its \
-                     own (kafka.prefix), or remove the topic"
+                    "holds a record at offset {offset} that no Downburst of this release wrote; give each hub a \
+                     prefix of its own (kafka.prefix), or remove the topic"
                 ),
             )),
         }
@@ -178,7 +179,7 @@ impl Reader {
     fn lost_place(&self) -> LogError {
         refused(
             &self.topic,
-            "no longer has what comes next for this node; start the node again, so that it reads what is there",
+            "no longer has the next product for this node; restart the node, so that it reads the remaining ones",
         )
     }
 }

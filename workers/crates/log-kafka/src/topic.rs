@@ -37,7 +37,7 @@ pub(crate) fn prepare(cluster: &Cluster, topic: &str, options: &LogOptions) -> R
             Some(found) => break found,
             // Not every broker knows it at once.
             None if Instant::now() < deadline => std::thread::sleep(AGAIN),
-            None => return Err(refused(topic, "was made and is not there; look into the brokers' logs")),
+            None => return Err(refused(topic, "was created but is missing; look into the brokers' logs")),
         }
     };
     check(cluster, &admin, topic, found, &heard)
@@ -90,7 +90,7 @@ pub(crate) fn extent(
         match consumer.fetch_watermarks(topic, PARTITION, ANSWER) {
             Ok((oldest, end)) => return Ok(Extent { oldest, end }),
             Err(_) if Instant::now() < deadline => std::thread::sleep(AGAIN),
-            Err(error) => return Err(cluster.explained("tell the ends of a topic", &error, heard)),
+            Err(error) => return Err(cluster.explained("read the ends of a topic", &error, heard)),
         }
     }
 }
@@ -126,7 +126,7 @@ fn create(
     for (name, value) in &limits {
         wanted = wanted.set(name, value);
     }
-    let explained = |error| cluster.explained(&format!("make the topic {topic}"), &error, heard);
+    let explained = |error| cluster.explained(&format!("create the topic {topic}"), &error, heard);
     for result in block_on(admin.create_topics(&[wanted], &admin_options())).map_err(explained)? {
         match result {
             Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
@@ -143,12 +143,12 @@ fn check(
     partitions: usize,
     heard: &Heard,
 ) -> Result<(), LogError> {
-    let remedy = "remove it, so that it is made anew, or name another prefix (kafka.prefix)";
+    let remedy = "remove it, so that it is recreated, or name another prefix (kafka.prefix)";
     if partitions != 1 {
         let what = format!("has {partitions} partitions, and a feed's products need one order; {remedy}");
         return Err(refused(topic, &what));
     }
-    let explained = |error| cluster.explained("tell a topic's settings", &error, heard);
+    let explained = |error| cluster.explained("read a topic's settings", &error, heard);
     let asked = [ResourceSpecifier::Topic(topic)];
     let described = block_on(admin.describe_configs(&asked, &admin_options())).map_err(explained)?;
     let policy = |found: &ConfigResource| found.get("cleanup.policy").and_then(|entry| entry.value.clone());

@@ -54,15 +54,13 @@ const MEANINGS: [(&str, &str); 6] = [
         "Authentication failed",
         "refused user or password; correct kafka.sasl_user and kafka.sasl_password_file",
     ),
-    (
-        "certificate verify failed",
-        "shows a certificate of an authority that is not known here; correct kafka.ca_file",
-    ),
+    ("certificate verify failed", "shows a certificate of an unknown authority; correct kafka.ca_file"),
     ("SSL handshake", "does not speak TLS as asked; correct kafka.security or the port"),
-    ("Failed to resolve", "is at a host whose name is not known; correct kafka.servers"),
-    ("Connection refused", "is not reached: nobody listens there; start it, or correct kafka.servers"),
+    ("Failed to resolve", "is at a host whose name can't be resolved; correct kafka.servers"),
+    ("Connection refused", "can't be reached: no server listens there; start it, or correct kafka.servers"),
     (
         "authorization failed",
-        "does not let this user do what is needed; give it rights to the topics and transactional ids that begin with kafka.prefix",
+        "does not give this user the necessary rights; grant it rights to the topics and transactional ids that \
+         begin with kafka.prefix",
     ),
 ];

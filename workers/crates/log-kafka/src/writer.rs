@@ -28,7 +28,8 @@ pub(crate) struct Writer {
     epoch: Epoch,
     heard: Heard,
     manifests: BaseProducer<Deliveries>,
-    /// Made for the first large product. It is in no transaction and fenced by nobody: what it sends is nothing by itself.
+    /// Made for the first large product. It is in no transaction and never fenced: its records mean nothing
+    /// by themselves.
     parts: Option<BaseProducer<Deliveries>>,
 }
 
@@ -286,8 +287,8 @@ impl Writer {
     }
 }
 
-/// Notes what was delivered, a moment from now. The client's own `flush` looks every 100 ms, and its `poll` spends the last
-/// millisecond of its time looking without a pause.
+/// Notes deliveries, a moment from now. The client's own `flush` looks every 100 ms, and its `poll` spends
+/// the last millisecond of its time looking without a pause.
 fn look_soon(producer: &BaseProducer<Deliveries>) {
     std::thread::sleep(LOOK_AFTER);
     producer.poll(Duration::ZERO);

@@ -234,7 +234,7 @@ fn brokers_that_are_not_there_are_told_in_a_sentence() {
     // Nobody listens on a port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let sentence = open(&format!("127.0.0.1:{port}"));
-    assert!(sentence.contains("nobody listens there; start it, or correct kafka.servers"), "{sentence}");
+    assert!(sentence.contains("no server listens there; start it, or correct kafka.servers"), "{sentence}");
 }
 
 #[test]

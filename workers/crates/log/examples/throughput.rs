@@ -1,9 +1,12 @@
 //! Appends products of one size for a few seconds and prints how fast that was and what it cost.
 //!
-//! `cargo run --release -p downburst-log --example throughput -- DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site]`
+//! ```text
+//! cargo run --release -p downburst-log --example throughput -- \
+//!     DIRECTORY SIZE_BYTES SECONDS [power] [group=N] [threads=N] [site]
+//! ```
 //!
-//! `group=N` appends N products at a time, `threads=N` has as many callers, `site` appends as a site does: with upstream
-//! keys that rise and with no other duplicate rule. Costs are user and system time of the process.
+//! `group=N` appends N products at a time, `threads=N` has as many callers, `site` appends like a site: with
+//! rising upstream keys and no other duplicate rule. Costs are user and system time of the process.
 
 use std::{
     path::Path,

@@ -27,9 +27,10 @@ pub trait ProductLog: Send + Sync {
 
     /// Copies `bytes` to its end into the log and gives it a sequence, unless it is a duplicate.
     ///
-    /// `clock` is read once, when the product is complete and verified. Appends of a feed wait for each other, so
-    /// `bytes` should be at hand (a file, a buffer) and no slow connection. After an error nothing is stored, except that
-    /// [`LogError::Unsettled`] leaves it open; no append succeeds then before the log was opened again.
+    /// `clock` is read once, when the product is complete and verified. Appends of a feed wait for each
+    /// other, so `bytes` should come from a file or a buffer, not from a slow connection. After an error
+    /// nothing is stored; only [`LogError::Unsettled`] leaves this open, and then no append succeeds before
+    /// the log is opened again.
     fn append(
         &self,
         product: NewProduct,
@@ -37,10 +38,12 @@ pub trait ProductLog: Send + Sync {
         clock: Clock<'_>,
     ) -> Result<Appended, LogError>;
 
-    /// Appends products whose bytes are at hand, in order; answers one result per product. One that fails does not keep the others out.
+    /// Appends products whose bytes are at hand, in order; returns one result per product. A failure of one
+    /// does not affect the others.
     ///
-    /// Costs one write to the disk (and one synchronisation, where the durability asks for it) for many products, which
-    /// then share one reading of `clock` and one call of the listeners. Nothing is acknowledged before all of it is safe.
+    /// Costs one write to the disk (and one synchronisation, where the durability asks for it) for many
+    /// products, which then share one reading of `clock` and one call of the listeners. Nothing is
+    /// acknowledged before all of it is safe.
     fn append_all(
         &self,
         products: Vec<(NewProduct, Bytes)>,
@@ -80,7 +83,8 @@ pub trait ProductLog: Send + Sync {
     /// The remembered product that carries this upstream key.
     fn find_source(&self, key: &ProductKey) -> Result<Option<Sequence>, LogError>;
 
-    /// Calls `listener` with the head after each append or group of appends, in order, on the appending thread. It must not append.
+    /// Calls `listener` with the head after each append or group of appends, in order, on the appending
+    /// thread. It must not append.
     fn on_append(&self, listener: Box<dyn Fn(Sequence) + Send + Sync>);
 
     /// Seals, evicts and forgets what is due at `now`; to be called every few seconds.
@@ -104,12 +108,13 @@ pub struct NewProduct {
     pub created: WallMicros,
     /// Its priority.
     pub class: Class,
-    /// At a site: where it came from. A second product with the same upstream key is a duplicate under every rule, unless a resend
-    /// brings it; that of the same resend is one again.
+    /// At a site: its origin. A second product with the same upstream key is a duplicate under every rule,
+    /// unless a resend brings it; a second one of the same resend is a duplicate again.
     pub source: Option<SourceStamp>,
     /// The hubs it passed before.
     pub hops: Option<Hops>,
-    /// What an LDM said about it. Under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) a product without it gets one.
+    /// An LDM's description of it. Under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) a
+    /// product without one gets one.
     pub ldm: Option<LdmStamp>,
     /// Refuses the product if it has another size; also saves moving to a larger segment half-way.
     pub expected_size: Option<u64>,
@@ -136,7 +141,8 @@ pub struct SourceStamp {
     /// The number of the resend that brought it. A resend is stored once more, whatever is there already.
     #[n(4)]
     pub resend: Option<u64>,
-    /// The host that the hub was called by, as LDM appends it to a product's origin; absent in what earlier releases wrote.
+    /// The host name by which the hub was called, as LDM appends it to a product's origin; earlier releases
+    /// did not write it.
     #[n(5)]
     pub via: Option<Origin>,
 }

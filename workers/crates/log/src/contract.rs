@@ -1,7 +1,7 @@
 //! What every [`ProductLog`] must do, as two suites that any implementation can run: [`suite`] and [`reopening`].
 //!
-//! They assert; call them from a test. [`suite`] needs logs with the default duplicate rule (id and content) and with room
-//! for a few thousand small products.
+//! They assert; call them from a test. [`suite`] needs logs with the default duplicate rule (id and content)
+//! and with room for a few thousand small products.
 
 mod reopening;
 

@@ -83,10 +83,11 @@ impl Description {
 }
 
 impl FeedLog {
-    /// Opens the copy in `dir` of a store that is in this epoch and keeps nothing up to `forgotten`, creating it if need be.
+    /// Opens the copy in `dir` of a store that is in this epoch and keeps nothing up to `forgotten`. Creates
+    /// the copy if necessary.
     ///
-    /// A copy of another life, or one that ends before what the store still has, is made anew: losing it costs a re-read.
-    /// A log that is no copy is refused, since nobody else has its products.
+    /// A copy of another life, or one that ends before the oldest product of the store, is rebuilt: losing it
+    /// costs a re-read. A log that is not a copy is refused, since its products exist nowhere else.
     pub fn open_copy(
         dir: &Path,
         feed: FeedName,
@@ -174,7 +175,7 @@ impl FeedLog {
         Ok(())
     }
 
-    /// Bytes that are not of this copy, without memory of this process for them: in a file without a name in its directory.
+    /// Foreign bytes, without memory of this process for them: in a file without a name in its directory.
     pub fn set_aside(&self, bytes: &mut dyn Read) -> Result<Bytes, LogError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = format!("aside-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

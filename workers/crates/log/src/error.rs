@@ -27,14 +27,18 @@ pub enum LogError {
         found: Digest,
     },
     /// No space is left. Nothing was stored and nothing is damaged.
-    #[error("the disk of {} is full; free space or lower the retention of a feed, then send the product again", path.display())]
+    #[error(
+        "the disk of {} is full; free space or lower the retention of a feed, then send the product again",
+        path.display()
+    )]
     DiskFull {
         /// The file that could not grow.
         path: PathBuf,
     },
     /// Another writer opened the log after this one. Nothing was stored.
     #[error(
-        "another writer has taken over the log of feed {feed}, so that nothing more is appended here; stop one of the two"
+        "another writer has taken over the log of feed {feed}, and this node no longer appends to it; stop one of \
+         the two"
     )]
     Fenced {
         /// The feed.
@@ -51,7 +55,10 @@ pub enum LogError {
         source: io::Error,
     },
     /// Another process writes this log.
-    #[error("the log directory {} is in use by {holder}; stop that one first or choose another data directory", dir.display())]
+    #[error(
+        "the log directory {} is in use by {holder}; stop that one first or choose another data directory",
+        dir.display()
+    )]
     Locked {
         /// The directory.
         dir: PathBuf,
@@ -59,7 +66,11 @@ pub enum LogError {
         holder: String,
     },
     /// The files come from a later release.
-    #[error("{} has format {version}, which this release can't read; use the release that wrote it or a later one", path.display())]
+    #[error(
+        "{} has format {version}, which this release can't read; use the release that wrote it or a later \
+         one",
+        path.display()
+    )]
     NewerFormat {
         /// The file.
         path: PathBuf,
@@ -67,19 +78,31 @@ pub enum LogError {
         version: u32,
     },
     /// The directory holds a log whose products nobody else has.
-    #[error("{} holds a log of its own, not a copy of a shared one; move the directory away, or keep the feeds' logs on this machine as before", dir.display())]
+    #[error(
+        "{} holds a log of its own, not a copy of a shared one; move the directory away, or keep the \
+         feeds' logs on this machine as before",
+        dir.display()
+    )]
     NoCopy {
         /// The directory.
         dir: PathBuf,
     },
     /// The directory is no log, or its identity is lost.
-    #[error("{} holds no log that can be read: its file `identity` is missing or damaged; check the path, and if it is right, start the node, which makes the file anew from the segments", dir.display())]
+    #[error(
+        "{} holds no readable log: its file `identity` is missing or damaged; check the path; if it is \
+         right, start the node, which rebuilds the file from the segments",
+        dir.display()
+    )]
     NoLog {
         /// The directory.
         dir: PathBuf,
     },
     /// The directory can't be written.
-    #[error("the log directory {} can't be written: {source}; correct its owner or permissions, or choose another data directory", path.display())]
+    #[error(
+        "the log directory {} can't be written: {source}; correct its owner or permissions, or choose \
+         another data directory",
+        path.display()
+    )]
     NotWritable {
         /// What could not be created.
         path: PathBuf,
@@ -88,7 +111,8 @@ pub enum LogError {
     },
     /// This node keeps a copy and gives no sequences.
     #[error(
-        "products of feed {feed} are not ingested here: this node keeps a copy of its log; send them to a hub that ingests"
+        "products of feed {feed} are not ingested here: this node keeps a copy of its log; send them to a hub that \
+         ingests"
     )]
     OnlyCopied {
         /// The feed.
@@ -96,7 +120,8 @@ pub enum LogError {
     },
     /// A store behind the network refused or did not answer. Nothing was stored.
     #[error(
-        "could not {action} {place}: {reason}; check that the store is up and can be reached from here, then send the product again"
+        "could not {action} {place}: {reason}; check that the store is up and can be reached from here, then send \
+         the product again"
     )]
     Remote {
         /// What was tried.
@@ -123,7 +148,11 @@ pub enum LogError {
         sentence: String,
     },
     /// The disk takes nothing any more. Nothing was stored and nothing is damaged.
-    #[error("the disk of {} is read-only; look for its failures in the kernel's log (`dmesg`) and mount it writable; what is stored can be read, and the log goes on by itself", path.display())]
+    #[error(
+        "the disk of {} is read-only; look for its failures in the kernel's log (`dmesg`) and mount it \
+         writable; stored products stay readable, and the log resumes by itself",
+        path.display()
+    )]
     ReadOnly {
         /// The file that could not be changed.
         path: PathBuf,
@@ -138,7 +167,8 @@ pub enum LogError {
     },
     /// The product exceeds the limit.
     #[error(
-        "product {id:?} is larger than the limit of {limit_bytes} bytes; raise the limit of the feed or split the product"
+        "product {id:?} is larger than the limit of {limit_bytes} bytes; raise the limit of the feed or split the \
+         product"
     )]
     TooLarge {
         /// The product.
@@ -146,9 +176,11 @@ pub enum LogError {
         /// The limit.
         limit_bytes: u64,
     },
-    /// A store behind the network did not say what became of the products. The only error after which they may be stored.
+    /// A store behind the network did not report the outcome. This is the only error after which the products
+    /// may be stored.
     #[error(
-        "it is not known whether the last products of feed {feed} were stored: {reason}; open the log again, then send them again: those that are there are duplicates"
+        "the last products of feed {feed} may or may not be stored: {reason}; open the log again, then send them \
+         again: stored ones count as duplicates"
     )]
     Unsettled {
         /// The feed.
@@ -157,7 +189,11 @@ pub enum LogError {
         reason: String,
     },
     /// The directory belongs to another feed.
-    #[error("the log directory {} belongs to feed {found}, not to {asked}; give each feed a directory of its own", dir.display())]
+    #[error(
+        "the log directory {} belongs to feed {found}, not to {asked}; give each feed a directory of its \
+         own",
+        dir.display()
+    )]
     WrongFeed {
         /// The directory.
         dir: PathBuf,

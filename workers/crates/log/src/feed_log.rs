@@ -129,7 +129,7 @@ impl FeedLog {
         }
     }
 
-    /// No sequence above this was ever given, as far as this log knows: one that was restored from a backup may be wrong.
+    /// The highest sequence ever given, as far as this log knows: a log restored from a backup may be wrong.
     pub fn given_to(&self) -> Sequence {
         Sequence(self.reservation().reserved_to())
     }

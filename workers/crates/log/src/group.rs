@@ -1,8 +1,8 @@
 //! Appending many products whose bytes are at hand with one write, one synchronisation and one wake-up.
 //!
-//! In the file the records of a group stand one behind the other, headers before their bytes. A process that dies in the
-//! middle of the write leaves some of them whole and the next one torn; opening the log checks every digest, keeps the
-//! whole ones and cuts the rest. None of them was acknowledged by then.
+//! In the file the records of a group stand one behind the other, headers before their bytes. A process that
+//! dies in the middle of the write leaves some of them whole and the next one torn; opening the log checks
+//! every digest, keeps the whole ones and cuts the rest. None of the cut ones was acknowledged.
 
 use std::{collections::VecDeque, io, io::IoSlice, sync::atomic::Ordering};
 

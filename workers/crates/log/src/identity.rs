@@ -146,7 +146,8 @@ impl Reservation {
         self.state.evicted_to.get_or_insert(to);
     }
 
-    /// Remembers that the bytes up to `evicted_to` go; before they do, so that bytes that are missing are known from those.
+    /// Remembers that the bytes up to `evicted_to` go. This is written before their deletion, so that missing
+    /// bytes can be told from lost ones.
     pub(crate) fn evict(&mut self, evicted_to: u64) -> Result<(), LogError> {
         if self.state.evicted_to.is_some_and(|known| evicted_to <= known) {
             return Ok(());

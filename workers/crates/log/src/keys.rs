@@ -13,8 +13,8 @@ use crate::{
 
 /// The duplicate keys of all remembered products, as prints.
 ///
-/// A hit only names a candidate: whoever asks compares the whole values. That keeps a key at 16 bytes in a table that is
-/// at least half full; upstream keys that rise without gaps take none.
+/// A hit only names a candidate; the caller compares the whole values. That keeps a key at 16 bytes in a
+/// table that is at least half full; upstream keys that rise without gaps take none.
 #[derive(Debug)]
 pub(crate) struct Keys {
     rule: DuplicateRule,

@@ -11,23 +11,26 @@
 //! | `N.index` | the headers of a sealed segment; it outlives the segment and is then the memory of what was evicted |
 //! | `*.quarantined` | what could not be read at opening, kept for a person to look at |
 //!
-//! A record's bytes are written before its header, so an interrupted append leaves no record. What is damaged inside a
-//! segment is stepped over: the next record is found by its mark, its place and its checksum, and everything else in the
-//! file stays readable. A whole file is quarantined only when its own header can't be read or belongs elsewhere.
+//! A record's bytes are written before its header, so an interrupted append leaves no record. Damage inside a
+//! segment is stepped over: the next record is found by its mark, its place and its checksum, and everything
+//! else in the file stays readable. A whole file is quarantined only when its own header can't be read or
+//! belongs elsewhere.
 //!
 //! [`LogReader`] reads the same files from any other process, beside the writer or after its end, without a lock and
 //! without changing anything.
 //!
-//! Limits: segments are mapped, so the directory must be on a local file system, and nobody else may shorten its files.
-//! A directory restored from a backup looks like the original one; the numbers given since the backup would be given
-//! again. Delete `identity`, all segments and all indexes after a restore, so that a fresh epoch begins. The bytes of
-//! sealed segments are checked against their digest by whoever receives them, not at each read; [`FeedLog::examine`] is for
-//! a product that somebody found wrong. What it finds is known until the log is closed.
+//! Limits: segments are mapped, so the directory must be on a local file system, and no other program may
+//! shorten its files. A directory restored from a backup looks like the original one; the numbers given since
+//! the backup would be given again. Delete `identity`, all segments and all indexes after a restore, so that
+//! a fresh epoch begins. Readers check the bytes of sealed segments against their digest, not the log at each
+//! read; [`FeedLog::examine`] is for a product that a reader found wrong. Its findings are known until the
+//! log is closed.
 //!
-//! A disk that loses a mapped page ends the process that touches it. So opening reads through a buffer, and before mapped
-//! bytes are handed out the kernel is asked for them; what can be read but not mapped is copied, what can't be read is an
-//! entry without bytes. Not covered: a kernel before Linux 5.14; what lies more than 1 MB behind the beginning of a record;
-//! a sector that goes bad between the question and the use; the rows of an index after it was opened.
+//! A disk that loses a mapped page ends the process that touches it. So opening reads through a buffer, and
+//! before mapped bytes are handed out the kernel is asked for them; bytes that can be read but not mapped are
+//! copied, unreadable ones become an entry without bytes. Not covered: a kernel before Linux 5.14; bytes more
+//! than 1 MB behind the beginning of a record; a sector that goes bad between the question and the use; the
+//! rows of an index after it was opened.
 #![deny(unsafe_code)]
 // Nobody iterates over the key table, so no order of it can be observed.
 #![allow(clippy::disallowed_types)]

@@ -1,7 +1,7 @@
 //! Appending where somebody else gives the sequences: a store that many nodes share, of which this log keeps a copy.
 //!
-//! A product is checked and compared with what is known here, then numbered there, then written here. Once it has its number
-//! it is stored, whether or not the copy could be written.
+//! A product is checked and compared with the products known here, then numbered there, then written here.
+//! Once it has its number it is stored, whether or not the copy could be written.
 
 use std::{
     collections::VecDeque,
@@ -59,7 +59,8 @@ pub struct Numbered {
 }
 
 impl FeedLog {
-    /// Appends products whose bytes are at hand under the sequences that `number` gives them, in as many groups as need be.
+    /// Appends products whose bytes are at hand under the sequences that `number` gives them, in as many
+    /// groups as necessary.
     pub fn append_all_numbered(
         &self,
         products: Vec<(NewProduct, Bytes)>,
@@ -81,7 +82,8 @@ impl FeedLog {
         Numbered { results, copied }
     }
 
-    /// As [`append_all_numbered`](Self::append_all_numbered), for one product of any size. Also tells why the copy lacks it.
+    /// Like [`append_all_numbered`](Self::append_all_numbered), for one product of any size. Also returns the
+    /// reason if the copy lacks it.
     pub fn append_numbered(
         &self,
         product: NewProduct,

@@ -70,7 +70,8 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
-    /// Where the open segment is closed: several fit below the ceiling, so that eviction never takes everything at once.
+    /// The size at which the open segment is closed: several fit below the ceiling, so that eviction never
+    /// takes everything.
     pub(crate) fn roll_bytes(&self) -> u64 {
         self.segment_bytes.min(self.retention.bytes / 8).max(SMALLEST_SEGMENT_BYTES)
     }

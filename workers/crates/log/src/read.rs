@@ -89,7 +89,8 @@ impl FeedLog {
         })
     }
 
-    /// The remembered product with a signature. Only under [`DuplicateRule::Signature`](crate::DuplicateRule::Signature) they are looked for.
+    /// The remembered product with a signature. Signatures are searched only under
+    /// [`DuplicateRule::Signature`](crate::DuplicateRule::Signature).
     pub fn find_signature(&self, signature: &[u8; 16]) -> Result<Option<Sequence>, LogError> {
         let candidate = self.keys().signature_candidate(signature);
         let same =

@@ -86,7 +86,8 @@ pub(crate) fn encode(place: Place, header: &mut Header) -> Option<Vec<u8>> {
     Some(encoded)
 }
 
-/// Appends the encoded header to `out`, padded to `header_bytes`; where those are 0, as long as need be, which is noted.
+/// Appends the encoded header to `out`, padded to `header_bytes`; where those are 0, as long as necessary,
+/// which is noted.
 ///
 /// `None` if the metadata does not fit; `out` may then hold a part of it.
 pub(crate) fn encode_onto(out: &mut Vec<u8>, place: Place, header: &mut Header) -> Option<()> {

@@ -146,7 +146,7 @@ pub(crate) fn header_at(file: &File, place: Place) -> io::Result<Option<Header>>
     Ok(record::decode(place, buffer.get(..read).unwrap_or_default()))
 }
 
-/// True if the bytes could be read and have the size and digest that were stored; `out` gets them piece by piece meanwhile.
+/// True if the bytes could be read and have the stored size and digest; `out` gets them piece by piece.
 pub(crate) fn copy_checked(
     file: &File,
     mut offset: u64,

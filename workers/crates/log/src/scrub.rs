@@ -7,10 +7,12 @@ use downburst_model::Sequence;
 use crate::{Copied, FeedLog, Finding, Flaw, LogError, LogReader, Verified, identity::Identity};
 
 impl FeedLog {
-    /// Reads every file of the log once. `pace` hears how many bytes were read and may wait; `report` gets what is damaged.
+    /// Reads every file of the log once. `pace` gets the number of bytes read and may wait; `report` gets the
+    /// damage.
     ///
-    /// A product that is damaged is handed out no more, and its source may bring it again. `identity` and `sequence` are written
-    /// anew from what the open log knows. A log that is closed meanwhile is let go of.
+    /// A damaged product is not handed out any more, and its source may bring it again. `identity` and
+    /// `sequence` are rewritten from the knowledge of the open log. A log that is closed in between is let
+    /// go.
     pub fn scrub(
         log: &Weak<Self>,
         pace: &mut dyn FnMut(u64),
@@ -55,7 +57,7 @@ impl FeedLog {
     }
 
     fn repaired(&self, name: &str, report: &mut dyn FnMut(Flaw)) -> u64 {
-        let sentence = "the file was damaged or missing; it was written anew from the open log".to_owned();
+        let sentence = "the file was damaged or missing; it was rewritten from the open log".to_owned();
         report(Flaw { path: self.dir.join(name), offset: 0, sequence: None, sentence });
         1
     }
@@ -66,7 +68,7 @@ impl FeedLog {
             Ok(Copied::Damaged(_) | Copied::Gone | Copied::Intact) => {}
             Err(error) => {
                 let feed = &self.identity.feed;
-                tracing::error!(%feed, sequence = sequence.0, %error, "a damaged product can't be looked at again");
+                tracing::error!(%feed, sequence = sequence.0, %error, "a damaged product can't be checked again");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Finding products by what a person has in hand: an id, or the beginning of a digest.
 //!
-//! Rows are looked through from the newest to the oldest. A row is compared by its print, eight bytes of a hash, so that a million of
-//! them cost some milliseconds; only what agrees is read and compared in full.
+//! Rows are searched from the newest to the oldest. A row is compared by its print, eight bytes of a hash, so
+//! that a million of them cost some milliseconds; only rows that agree are read and compared in full.
 
 use std::ops::ControlFlow;
 
@@ -86,8 +86,9 @@ impl FeedLog {
         Ok(Searched { searched_to: Sequence(0), ..found })
     }
 
-    /// Shows the products with `after < sequence < before`, the newest first and those without bytes included, until `visit` breaks off
-    /// or `most` were shown. With each it is told whether its bytes are kept.
+    /// Shows the products with `after < sequence < before`, the newest first and those without bytes
+    /// included, until `visit` breaks off or `most` were shown. Each comes with a flag that tells whether its
+    /// bytes are kept.
     pub fn look_back(
         &self,
         after: Sequence,

@@ -1,4 +1,5 @@
-//! The seam to a store that several nodes share: it gives a feed's products their sequences, and each node keeps a copy.
+//! The interface to a store that several nodes share: it gives a feed's products their sequences, and each
+//! node keeps a copy.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -9,7 +10,8 @@ use crate::{FeedLog, LogError, LogOptions, ProductLog, Recovery};
 
 /// Opens the logs of feeds in a shared store.
 pub trait SharedLogs: Send + Sync {
-    /// Opens a feed's log and its copy; the copy is as long as what the store has when this returns, if the node ingests.
+    /// Opens a feed's log and its copy. If the node ingests, the copy is as long as the store when this
+    /// returns.
     fn open(&self, wanted: Wanted) -> Result<Opened, LogError>;
 }
 
@@ -21,12 +23,13 @@ pub trait SharedLog: ProductLog {
     /// Keeps as much as these say, in the store too if this node ingests. Does not wait for the store.
     fn set_options(&self, options: LogOptions);
 
-    /// The bytes of products that the copy no longer has, from the store: one answer for each of the first of `wanted`, which are in
-    /// order, until a limit is reached, but at least one. `None`: the store has them no longer. Waits for the store, and for who asked
-    /// before.
+    /// The bytes of products that the copy no longer has, from the store: one answer for each of the first of
+    /// `wanted`, which are in order, until a limit is reached, but at least one. `None`: the store no longer
+    /// has them. Waits for the store, and for earlier callers.
     fn fetch(&self, wanted: &[Lacking], limit_bytes: u64) -> Result<Vec<Option<Bytes>>, LogError>;
 
-    /// Has what broke while the store was away stand again, if the store is back. Called now and then while nothing is appended.
+    /// Restores whatever broke while the store was away, if the store is back. Called from time to time while
+    /// nothing is appended.
     fn tend(&self);
 
     /// Ends what waits for the store; nothing is appended from then on. The copy stays open.

@@ -19,10 +19,10 @@ pub(crate) fn map(file: &File, length_bytes: u64) -> io::Result<Bytes> {
     if file.metadata()?.len() < length_bytes {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
     }
-    // SAFETY: the file is at least as long as the mapping, and this crate never shortens a file below the end of its
-    // last record: segments and indexes are only unlinked, which leaves mappings valid. Readers look only at committed
-    // records, and committed bytes are never written again; the writer's `pwrite` touches pages behind them. The lock on
-    // the directory keeps other writers of this crate out.
+    // SAFETY: the file is at least as long as the mapping, and this crate never shortens a file below the end
+    // of its last record: segments and indexes are only unlinked, which leaves mappings valid. Readers look
+    // only at committed records, and committed bytes are never written again; the writer's `pwrite` touches
+    // pages behind them. The lock on the directory keeps other writers of this crate out.
     let mapping = unsafe { MmapOptions::new().len(length).map(file)? };
     Ok(Bytes::from_owner(mapping))
 }

@@ -73,7 +73,7 @@ impl Check<'_> {
             part = self.reader.part(base)?;
             if part.index.is_none() && index_path.exists() {
                 let sentence = match part.file {
-                    Some(_) => "the index is damaged; the node makes it anew from the segment when it starts",
+                    Some(_) => "the index is damaged; the node rebuilds it from the segment when it starts",
                     None => "the index is damaged, and with it the memory of products that were evicted",
                 };
                 self.flaw(index_path.clone(), 0, None, sentence);

@@ -1,5 +1,5 @@
-//! Random runs against a list in memory: append one or many under changing rules, fail, read, find, resize, retain, close,
-//! crash.
+//! Random runs against a list in memory: append one or many under changing rules, fail, read, find, resize,
+//! retain, close, crash.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 

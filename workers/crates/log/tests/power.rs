@@ -1,8 +1,8 @@
 //! Losing power: what the disk had not confirmed is gone or stands there in part, in any order.
 //!
-//! A story of appends, retention and restarts is recorded step by step. The power is cut before a step, directories as a
-//! cut can leave them are made of the trace, and the ordinary code opens them. `DOWNBURST_CUT_STATES` says how many
-//! different ones; `DOWNBURST_SEED` replays.
+//! A story of appends, retention and restarts is recorded step by step. The power is cut before a step,
+//! directories as a cut can leave them are made of the trace, and the ordinary code opens them.
+//! `DOWNBURST_CUT_STATES` sets the number of different ones; `DOWNBURST_SEED` replays.
 // Helpers of tests may fail as loudly as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -176,7 +176,8 @@ fn a_missing_synchronisation_of_a_directory_is_found() {
     check_plants(syncs, &[0, 1], Planted::DirectorySync);
 }
 
-/// Those that nothing else makes up for are found. With many states asked for, all are tried, and what is found is printed.
+/// Finds the synchronisations that nothing else makes up for. If many states are requested, all are tried,
+/// and the findings are printed.
 fn check_plants(syncs: usize, needed: &[usize], planted: impl Fn(usize) -> Planted) {
     let tried: Vec<usize> =
         if number("DOWNBURST_CUT_STATES") >= Some(1_000) { (0..syncs).collect() } else { needed.to_vec() };

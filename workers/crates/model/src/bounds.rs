@@ -29,7 +29,8 @@ pub const SKETCH_COUNT_MAX: u64 = 1 << 40;
 /// The longest latency in milliseconds, of either sign: whatever stamps there are, the time between them is shorter.
 pub const LATENCY_MS_MAX: u64 = 1_000_000_000_000_000;
 
-/// The largest sum of a sketch's latencies in milliseconds, of either sign: in microseconds it is an integer of 64 bits.
+/// The largest sum of a sketch's latencies in milliseconds, of either sign: in microseconds it is an integer
+/// of 64 bits.
 pub const LATENCY_SUM_MS_MAX: u64 = 9_000_000_000_000_000;
 
 /// The longest sentence on a line between node and agent, in characters.

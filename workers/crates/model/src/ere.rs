@@ -1,13 +1,17 @@
-//! POSIX extended regular expressions, as subscriptions of the field are written in, in the syntax of the `regex` crate.
+//! POSIX extended regular expressions, as used in subscriptions of the field, in the syntax of the `regex`
+//! crate.
 //!
-//! What `regcomp(3)` accepts is accepted with the same meaning, GNU's `\w \W \s \S \b \B \< \>` and the two buffer anchors included, with these
-//! exceptions, which are refused: back-references (they can't be matched in linear time), equivalence classes and collating symbols
-//! (their meaning depends on a locale), and a backslash before any other letter or digit (`regcomp` drops the backslash, so that `\d` is the
-//! letter d, which nobody means). A character is a Unicode character; classes such as `[:alpha:]` and ranges are those of the C locale.
+//! Everything that `regcomp(3)` accepts is accepted with the same meaning, GNU's `\w \W \s \S \b \B \< \>`
+//! and the two buffer anchors included, with these exceptions, which are refused: back-references (they can't
+//! be matched in linear time), equivalence classes and collating symbols (their meaning depends on a locale),
+//! and a backslash before any other letter or digit (`regcomp` drops the backslash, so that `\d` is the
+//! letter d, which is never intended). A character is a Unicode character; classes such as `[:alpha:]` and
+//! ranges are those of the C locale.
 
 use crate::PatternError;
 
-/// The expression in the syntax of the `regex` crate. Its groups are numbered as in the expression where they are `remembered`.
+/// The expression in the syntax of the `regex` crate. Its groups are numbered as in the expression where they
+/// are `remembered`.
 pub(crate) fn translate(text: &str, remembered: bool) -> Result<String, PatternError> {
     let chars = text.chars().collect();
     let (group, out) = (if remembered { "(" } else { "(?:" }, String::new());

@@ -1,7 +1,8 @@
 //! Heartbeats: products that a hub makes by itself, so that whoever looks can tell a quiet feed from a broken way.
 //!
-//! They take the same way as any product, to the last stage before consumers, and end there: whatever hands products to a consumer,
-//! counts them or carries them on to another hub asks [`ProductId::is_heartbeat`] first.
+//! They take the same way as any product, to the last stage before consumers, and end there: code that hands
+//! products to a consumer, counts them or carries them on to another hub checks [`ProductId::is_heartbeat`]
+//! first.
 use crate::{NameError, ProductId, WallMicros};
 
 impl ProductId {

@@ -14,8 +14,8 @@ pub struct LdmStamp {
     /// LDM's feed type; 0: no LDM brought it.
     #[n(2)]
     pub feed_type: u32,
-    /// LDM's identifier, where the product's id can't be the same: it has control characters, a path segment `..`, or is no
-    /// UTF-8.
+    /// LDM's identifier, where the product's id can't be the same: it has control characters, a path segment
+    /// `..`, or is not UTF-8.
     #[n(3)]
     pub ident: Option<LdmIdent>,
 }
@@ -69,8 +69,8 @@ impl<'b, C> Decode<'b, C> for LdmIdent {
     }
 }
 
-/// The number of a product that no LDM counted, as LDM and a site's rules have it: that of the hub's log as far as 31 bits hold it,
-/// because some programs read it with a sign.
+/// The number of a product that no LDM counted, for LDM and a site's rules: that of the hub's log as far as
+/// 31 bits hold it, because some programs read it with a sign.
 pub fn counted(sequence: u64) -> u32 {
     u32::try_from(sequence & u64::from(u32::MAX >> 1)).unwrap_or_default()
 }

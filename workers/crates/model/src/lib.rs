@@ -1,8 +1,8 @@
 //! The words every crate of the data plane shares.
 //!
-//! This crate does no I/O, holds no state machine and knows no wire format beyond the encoding of the values themselves.
-//! [`Machine`] is the contract between a protocol and whatever drives it: the `node` crate with sockets and a clock, the
-//! `sim` crate with virtual time.
+//! This crate does no I/O, holds no state machine and knows no wire format beyond the encoding of the values
+//! themselves. [`Machine`] is the contract between a protocol and its driver: the `node` crate with sockets
+//! and a clock, the `sim` crate with virtual time.
 #![forbid(unsafe_code)]
 
 pub mod bounds;

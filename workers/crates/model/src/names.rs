@@ -134,7 +134,7 @@ fn check_product_id(text: &str) -> Result<(), NameError> {
     }
     if text.split(['/', '\\']).any(|segment| segment == "..") {
         return refuse(
-            "the product id holds the path segment '..'; an id is a name and no path, remove it".to_owned(),
+            "the product id holds the path segment '..'; an id is a name, not a path; remove it".to_owned(),
         );
     }
     Ok(())
@@ -150,7 +150,8 @@ fn check_site(text: &str) -> Result<(), NameError> {
         return Ok(());
     }
     refuse(format!(
-        "{text:?} can't be a site's name; use 1 to 63 lower-case letters, digits, dots and dashes, a letter or digit first"
+        "{text:?} can't be a site's name; use 1 to 63 lower-case letters, digits, dots and dashes, a letter or \
+         digit first"
     ))
 }
 
@@ -185,7 +186,8 @@ mod tests {
     fn real_ids_are_accepted() {
         for id in [
             "SDUS54 KOUN 161540 /pN0RTLX",
-            "data/nccf/com/nam/prod/nam.20071011/nam.t06z.awip1284.tm00.grib2 !grib2/ncep/NAM_84/#000/F084/UREL;VREL/10 m HGHT! 000016",
+            "data/nccf/com/nam/prod/nam.20071011/nam.t06z.awip1284.tm00.grib2 !grib2/ncep/NAM_84/#000/F084/\
+             UREL;VREL/10 m HGHT! 000016",
             "a..b",
             "Wärme",
         ] {

@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use crate::ere;
 
-/// A compiled subscription pattern: a POSIX extended regular expression, matched anywhere in a product id (as LDM does) in linear
-/// time.
+/// A compiled subscription pattern: a POSIX extended regular expression, matched anywhere in a product id (as
+/// LDM does) in linear time.
 #[derive(Clone, Debug)]
 pub struct Pattern(regex::Regex);
 
@@ -45,10 +45,12 @@ impl Pattern {
             .map_err(|_| PatternError { reason: TOO_LARGE.to_owned(), position: 1 })
     }
 
-    /// Where a pattern that [`parse`](Self::parse) takes matches other ids than for LDM, which has the C library match bytes.
+    /// The cases in which an accepted pattern ([`parse`](Self::parse)) matches other ids than in LDM, where
+    /// the C library matches bytes.
     pub fn difference(text: &str) -> Option<&'static str> {
         (!text.is_ascii()).then_some(
-            "characters that are not ASCII are bytes to LDM, so that a dot is half of one and a bracket knows its halves",
+            "LDM matches the bytes of a non-ASCII character one by one: a dot matches a part of it, and so does a \
+             bracket",
         )
     }
 
@@ -57,8 +59,9 @@ impl Pattern {
         self.0.is_match(id)
     }
 
-    /// What the whole pattern and each of its groups matched in `id`, where it matches. Of several ways to match, the one that takes
-    /// the first alternatives counts; `regexec` takes the longest, so nothing that LDM's users know is made of these groups.
+    /// The matches of the whole pattern and of each of its groups in `id`, if it matches. Of several possible
+    /// matches, the one that takes the first alternatives counts; `regexec` takes the longest, so nothing
+    /// visible to LDM's users is made of these groups.
     pub fn groups<'t>(&self, id: &'t str) -> Option<Vec<Option<&'t str>>> {
         let found = self.0.captures(id)?;
         Some(found.iter().map(|group| group.map(|group| group.as_str())).collect())

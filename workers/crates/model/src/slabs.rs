@@ -2,12 +2,13 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 
-/// Memory that is used over and over: buffers are cut side by side from large allocations (slabs), and a slab is cut again once all of
-/// its buffers are dropped, on whichever thread that happened.
+/// Memory that is used over and over: buffers are cut side by side from large allocations (slabs), and a slab
+/// is cut again once all of its buffers are dropped, on any thread.
 ///
-/// A buffer for each datagram from the allocator costs more than what is done with the datagram: it is taken on one thread and given
-/// back on another, and the pages behind it come and go. At most `most` slabs are kept, which is also the bound of what a few
-/// buffers can pin that live longer than their neighbours; what finds no room in them is allocated by itself.
+/// A separate allocation for each datagram costs more than the work on the datagram: it is made on one thread
+/// and freed on another, and the pages behind it come and go. At most `most` slabs are kept, which also
+/// bounds the memory that a few long-lived buffers can pin; buffers that find no room in them are allocated
+/// separately.
 #[derive(Debug)]
 pub struct Slabs {
     slab_bytes: usize,

@@ -1,5 +1,6 @@
-//! Patterns as the field writes them, and what the C library makes of the same ones: `tests/golden/patterns.json` says what is accepted, what
-//! it matches, and where what is refused is wrong; random patterns are compared with `regcomp(3)` of the machine.
+//! Patterns as the field writes them, and the C library's result for the same ones:
+//! `tests/golden/patterns.json` lists acceptance, matches, and the place of the error in a refused pattern;
+//! random patterns are compared with `regcomp(3)` of the machine.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that fails stops")]
 
 use std::ffi::CString;

@@ -41,7 +41,8 @@ impl Clock {
     }
 }
 
-/// Lets a test step the wall clock of a running process: the file named in the environment holds the step in microseconds.
+/// Lets a test step the wall clock of a running process: the file named in the environment holds the step in
+/// microseconds.
 fn follow_steps() {
     let Some(file) = std::env::var_os(STEP_FILE_VARIABLE) else { return };
     std::thread::spawn(move || {

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use downburst_model::ProductKey;
 
-/// Encodes text as a name without separators: letters, digits, `.` and `-` stand for themselves, every other byte is `%XX`; a `.`
-/// at the start is encoded, so that no name is hidden or special.
+/// Encodes text as a name without separators: letters, digits, `.` and `-` stand for themselves, every other
+/// byte is `%XX`; a `.` at the start is encoded, so that no name is hidden or special.
 pub(crate) fn encode(text: &str) -> String {
     pieces(text).concat()
 }
@@ -27,8 +27,9 @@ pub(crate) fn decode(name: &str) -> Option<String> {
 
 /// Where the product `key` with identifier `id` lies below a site's directory of received files.
 ///
-/// The form is `FEED/EPOCH-SEQUENCE_ID`. An encoded id of more than 180 characters is cut into pieces; each but the last ends in `~`
-/// and is a directory, so that no component passes the 255 bytes a file system allows.
+/// The form is `FEED/EPOCH-SEQUENCE_ID`. An encoded id of more than 180 characters is cut into pieces; each
+/// but the last ends in `~` and is a directory, so that no component passes the 255 bytes a file system
+/// allows.
 pub(crate) fn received_path(key: &ProductKey, id: &str) -> PathBuf {
     let mut path = PathBuf::from(encode(key.feed.as_str()));
     let mut component = format!("{:016x}-{:010}_", key.epoch.0, key.sequence.0);

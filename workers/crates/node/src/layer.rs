@@ -46,7 +46,8 @@ const CHANGES: [&str; 12] = [
     "set_permissions",
 ];
 
-/// The layer itself; a socket; pieces of products on their way and their directory, which a start empties; bytes without a name; tests.
+/// The layer itself; a socket; pieces of products on their way and their directory, which is emptied at the
+/// start; bytes without a name; tests.
 const ALLOWED: [&str; 8] = [
     "log/src/disk/mod.rs",
     "log/src/disk/file.rs",

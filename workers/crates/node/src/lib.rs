@@ -1,7 +1,8 @@
 //! The data plane process: the only crate with sockets, clocks and threads.
 //!
-//! `downburst-node hub` ingests and sends, driven by JSON lines on stdin; `downburst-node receive` is a whole receiving site. Both
-//! drive the machines of the `session` and `vcmtp` crates and keep products in the `log` crate.
+//! `downburst-node hub` ingests and sends, driven by JSON lines on stdin; `downburst-node receive` is a whole
+//! receiving site. Both drive the machines of the `session` and `vcmtp` crates and keep products in the `log`
+//! crate.
 #![forbid(unsafe_code)]
 // Clocks, threads and unordered maps are what this crate is for.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]

@@ -147,7 +147,8 @@ impl Failure {
 pub(crate) struct Lines(mpsc::UnboundedSender<String>);
 
 impl Lines {
-    /// The writer and the stream of lines it makes. The agent reads without pause or the pipe ends the node, so the queue is short.
+    /// The writer and the stream of lines it makes. The agent reads without pause or the pipe ends the node,
+    /// so the queue is short.
     pub(crate) fn channel() -> (Self, mpsc::UnboundedReceiver<String>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
@@ -269,7 +270,8 @@ mod tests {
     fn jobs_of_the_agent_are_read() {
         let plan = r#"{"id":7,"do":"plan","feed":"NGRID","version":3,"legs":[
             {"leg":1,"transport":"unicast","sites":["a"]},
-            {"leg":2,"transport":"multicast","sites":["b","c"],"group":"239.77.0.2","port":17002,"rate_bps":400000000}]}"#;
+            {"leg":2,"transport":"multicast","sites":["b","c"],"group":"239.77.0.2","port":17002,
+                "rate_bps":400000000}]}"#;
         let Job { id: 7, action: Action::Plan(plan) } = job(plan).unwrap() else { panic!("not a plan") };
         assert_eq!(plan.legs.len(), 2);
         assert_eq!(plan.legs[1].transport, Transport::Multicast);

@@ -20,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 #[derive(Parser)]
 #[command(name = "downburst-node", version, about = "Moves meteorology products between a hub and its sites")]
 struct Arguments {
-    /// How log lines look on stderr.
+    /// The format of log lines on stderr.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
     #[command(subcommand)]
@@ -39,28 +39,28 @@ enum LogFormat {
 enum Role {
     /// Ingest and send; driven by JSON lines on stdin, started by `downburst hub`.
     Hub,
-    /// Receive: connects to a hub and keeps what the operator subscribed this site to.
+    /// Receive: connects to a hub and keeps the products that the operator subscribed this site to.
     #[command(after_help = RECEIVE_EXAMPLES)]
     Receive(ReceiveArguments),
-    /// Ask or steer a site that runs on this machine: which hub serves it, and which one should.
+    /// Show or change the hub that serves a site on this machine.
     #[command(after_help = CONTROL_EXAMPLES)]
     SiteControl(ControlArguments),
-    /// Look at rules of actions, at what they would do, and at what failed.
+    /// Check rules of actions, show their effect, and list failures.
     #[command(subcommand)]
     Actions(ActionsTool),
     /// Remove old files by rules: age, bytes, free space.
     #[command(after_help = SCOUR_EXAMPLES)]
     Scour(ScourArguments),
-    /// Look into the product logs of a hub or a site; nothing is changed, and a running node is not disturbed.
+    /// Inspect the product logs of a hub or a site; nothing is changed, and a running node is not disturbed.
     #[command(subcommand)]
     Log(LogTool),
     /// Ask LDM servers, as ldmping and notifyme do.
     #[command(subcommand)]
     Ldm(LdmTool),
-    /// Read patterns from standard input, a line each, and say which a hub refuses and which match other ids than LDM's. Ends with 1 if
-    /// any is refused.
+    /// Read patterns from standard input, one per line, and list those that a hub refuses and those that
+    /// match other ids than LDM's. Ends with 1 if any is refused.
     Patterns,
-    /// What this host can do for circuits.
+    /// Show this host's abilities for circuits.
     #[command(subcommand)]
     Circuits(CircuitTool),
 }
@@ -73,68 +73,71 @@ struct ReceiveArguments {
     /// The enrolment token from the operator of the hub named before it; needed at the first start.
     #[arg(long, value_name = "FILE")]
     token_file: Vec<PathBuf>,
-    /// After how many seconds without a break the first hub serves again.
+    /// Seconds of uninterrupted connection after which the first hub serves again.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     return_after: f64,
-    /// Where everything of this site lies: received/, log/, state/.
+    /// The directory of this site, with received/, log/ and state/.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// How many hours products stay in this site's log.
+    /// Hours that products stay in this site's log.
     #[arg(long, default_value_t = 24.0)]
     retention_hours: f64,
-    /// How many bytes of each feed stay in this site's log.
+    /// Bytes of each feed that stay in this site's log.
     #[arg(long, default_value_t = 10_000_000_000)]
     retention_bytes: u64,
-    /// How many bytes a second are read to find damage in this site's log before somebody needs what is damaged.
+    /// Bytes per second that are read to find damage in this site's log before the damaged bytes are needed.
     #[arg(long, value_name = "BYTES", default_value_t = 10_000_000)]
     scrub_bytes_per_second: u64,
-    /// How often this site's log is read through for that, in hours; 0: never.
+    /// Hours between two readings of this site's whole log in search of damage; 0: never.
     #[arg(long, value_name = "HOURS", default_value_t = 24.0)]
     scrub_hours: f64,
     /// Keep products in this site's log only; write no file for each.
     #[arg(long)]
     no_files: bool,
-    /// Do with products what these rules say: LDM's pqact.conf, or YAML. May be given several times; SIGHUP has them read again.
+    /// Run the actions of these rules on products: LDM's pqact.conf, or YAML. May be given several times;
+    /// SIGHUP has them read again.
     #[arg(long, value_name = "FILE")]
     actions: Vec<PathBuf>,
-    /// Where relative paths of rules begin and their programs are started; absent: data below --dir.
+    /// Directory of relative paths in rules and of their programs; absent: data below --dir.
     #[arg(long, value_name = "DIR")]
     actions_dir: Option<PathBuf>,
-    /// What LDM calls the kind of a feed whose name does not say it, for pqact.conf. May be given several times.
+    /// LDM's feed type of a feed whose name does not imply it, for pqact.conf. May be given several times.
     #[arg(long, value_name = "FEED=TYPE", value_parser = downburst_node::actions::tools::feed_type)]
     feed_type: Vec<(FeedName, FeedType)>,
-    /// After so many failures a product goes to failed/ below --dir, where a rule does not say otherwise.
+    /// Failures after which a product goes to failed/ below --dir, unless a rule sets its own number.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     action_attempts: u32,
-    /// A program of a rule that takes longer is ended, where the rule does not say otherwise.
+    /// Time after which a program of a rule is ended, unless the rule sets its own.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = downburst_actions::duration)]
     action_time_limit: Duration,
-    /// Tell the hub of a rule that has not done for so long what this site's log holds.
+    /// Report a rule to the hub when it is this far behind this site's log.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = downburst_actions::duration)]
     action_lag: Duration,
-    /// What failed stays in failed/ below --dir for so long.
+    /// Time that failed products stay in failed/ below --dir.
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = downburst_actions::duration)]
     failed_age: Duration,
-    /// What failed takes at most so many bytes in failed/: 500MB, 20GB. The oldest goes first.
+    /// The maximum size of failed/: 500MB, 20GB. The oldest products go first.
     #[arg(long, value_name = "BYTES", default_value = "1GB", value_parser = downburst_actions::bytes)]
     failed_bytes: u64,
-    /// Remove old files by these rules: LDM's scour.conf, or YAML. May be given several times; SIGHUP has them read again.
+    /// Remove old files by these rules: LDM's scour.conf, or YAML. May be given several times; SIGHUP has
+    /// them read again.
     #[arg(long, value_name = "FILE")]
     scour: Vec<PathBuf>,
-    /// How often to look for old files.
+    /// The interval between searches for old files.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = downburst_actions::duration)]
     scour_every: Duration,
-    /// Read multicast groups at this real-time priority (SCHED_RR), so that other work on a busy host causes no loss. Needs CAP_SYS_NICE.
+    /// Read multicast groups at this real-time priority (SCHED_RR), so that other work on a busy host causes
+    /// no loss. Needs CAP_SYS_NICE.
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     receive_priority: Option<u8>,
     /// Take datagrams one by one from the kernel: for network cards whose UDP GRO is broken.
     #[arg(long)]
     no_udp_offload: bool,
-    /// Let the hub's operator use this interface for circuits to this site: tunnels, shaping and addresses are made on it and taken away.
-    /// Needs CAP_NET_ADMIN. May be given several times.
+    /// Let the hub's operator use this interface for circuits to this site: tunnels, shaping and addresses
+    /// are made on it and removed. Needs CAP_NET_ADMIN. May be given several times.
     #[arg(long, value_name = "INTERFACE")]
     circuits: Vec<String>,
-    /// Shifts this site's wall clock by so many microseconds, to test the clock comparison.
+    /// Shifts this site's wall clock by this number of microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
     /// Speaks only these versions of the session, best first, as a node of an earlier release does.
@@ -156,7 +159,7 @@ struct ControlArguments {
 
 #[derive(Subcommand)]
 enum ControlRequest {
-    /// Which hubs the site has and which one serves it.
+    /// List the site's hubs, and the one that serves it.
     Status,
     /// Prefer a hub, by address or name, until the site is started again: it serves at once if it is well.
     Prefer {
@@ -167,7 +170,7 @@ enum ControlRequest {
 
 #[derive(Subcommand)]
 enum CircuitTool {
-    /// Try what circuits need: tunnels, tags, shaping. Nothing is left behind.
+    /// Try the parts of a circuit: tunnels, tags, shaping. Nothing is left behind.
     #[command(after_help = PROBE_HOST_EXAMPLES)]
     ProbeHost {
         /// Print JSON.
@@ -206,8 +209,8 @@ fn hub_runtime() -> Builder {
     builder
 }
 
-/// A site is one task and its threads: a runtime on this thread wakes it without a detour through another, which costs a seventh
-/// of the rate.
+/// A site is one task and its threads: a runtime on this thread wakes it without a detour through another,
+/// which costs a seventh of the rate.
 fn site_runtime() -> Builder {
     Builder::new_current_thread()
 }
@@ -386,4 +389,5 @@ const RECEIVE_EXAMPLES: &str = "Examples:
   downburst-node receive --hub hub.example.edu:7370 --token-file token --dir /var/lib/downburst
   downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst     (after the first start)
   downburst-node receive --hub hub.example.edu:7370 --dir /var/lib/downburst --actions pqact.conf --scour scour.conf
-  downburst-node receive --hub a.example.edu:7370 --token-file token-a --hub b.example.edu:7370 --token-file token-b --dir /var/lib/downburst";
+  downburst-node receive --hub a.example.edu:7370 --token-file token-a \\
+    --hub b.example.edu:7370 --token-file token-b --dir /var/lib/downburst";

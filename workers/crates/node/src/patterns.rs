@@ -1,18 +1,19 @@
-//! `downburst-node patterns`: what a hub makes of the patterns of LDM's files. `downburst import ldm` asks, so that there is one judgement.
+//! `downburst-node patterns`: a hub's verdict on the patterns of LDM's files. `downburst import ldm` calls
+//! it, so that there is one verdict.
 use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
 
 use downburst_model::Pattern;
 use serde_json::{Value, json};
 
-/// Reads patterns from standard input, a line each, and prints a JSON object for each. Ends with 1 if any is refused, with 2 if there
-/// is no text to read.
+/// Reads patterns from standard input, one per line, and prints a JSON object for each. Ends with 1 if any is
+/// refused, with 2 if there is no text to read.
 pub fn run() -> ExitCode {
     let mut well = true;
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let Ok(pattern) = line else {
-            eprintln!("downburst-node: the patterns are no UTF-8; write them in UTF-8");
+            eprintln!("downburst-node: the patterns are not UTF-8; write them in UTF-8");
             return ExitCode::from(2);
         };
         let judged = judged(&pattern);
@@ -41,6 +42,6 @@ mod tests {
         let refused = judged(r"^(.)\1")["refused"].to_string();
         assert!(refused.contains("a back-reference") && refused.contains("character 5"), "{refused}");
         assert!(judged("^[[=a=]]")["refused"].to_string().contains("locale"));
-        assert!(judged("^Ä.$")["differs"].to_string().contains("are bytes to LDM"));
+        assert!(judged("^Ä.$")["differs"].to_string().contains("LDM matches the bytes"));
     }
 }

@@ -1,8 +1,8 @@
 //! How long a site waits before it knocks again.
 use std::time::Duration;
 
-/// The pauses between attempts: short after a session and while nothing answers at all, longer with each answer that was no
-/// welcome, all of them drawn at random so that the sites of a hub that was restarted come one by one.
+/// The pauses between attempts: short after a session and while nothing answers at all, longer with each
+/// answer other than a welcome. All are drawn at random so that the sites of a restarted hub come one by one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reconnect {
     failures: u32,
@@ -47,10 +47,12 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest of the first pauses: with it a site is back within a second of a hub that restarts at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// The longest of all: a hub that returns after hours has all its sites within 5 s, a thousand of them as 200 in each second.
+/// The longest of all: a hub that returns after hours has all its sites within 5 s, a thousand of them as 200
+/// in each second.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// After a session of this length the pauses begin with the shortest again; a hub that ends each session at once is left in peace.
+/// After a session of this length the pauses begin with the shortest again; a hub that ends each session
+/// early is left in peace.
 const GOOD_SESSION: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

@@ -45,8 +45,9 @@ pub(crate) fn sentence(recovery: &Recovery) -> Option<String> {
     }
 }
 
-const SEQUENCE_LOST: &str = "its file `sequence` was missing or damaged, so numbers go on 1,000,000,000 above the last one that was found";
-const UNREAD: &str = "what is sealed was not read yet: the scrub reads it now and names what is damaged";
+const SEQUENCE_LOST: &str = "its file `sequence` was missing or damaged, so numbering resumes 1,000,000,000 above \
+    the last number found";
+const UNREAD: &str = "sealed segments were not read yet: the scrub reads them now and lists the damage";
 
 #[cfg(test)]
 mod tests {
@@ -57,7 +58,7 @@ mod tests {
         let recovery = Recovery { sequence_lost: true, ..Recovery::default() };
         let sentence = sentence(&recovery).unwrap();
         assert!(
-            sentence.contains("`sequence` was missing") && sentence.contains("was not read yet"),
+            sentence.contains("`sequence` was missing") && sentence.contains("were not read yet"),
             "{sentence}"
         );
         assert!(!sentence.contains("is there"), "{sentence}");

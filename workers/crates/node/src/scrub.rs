@@ -1,5 +1,5 @@
-//! Reading the logs through in the background, slowly, so that damage is found before somebody needs what is damaged; and the small files
-//! beside them, which a process reads at its start alone.
+//! Reads the logs in the background, slowly, so that damage is found before the damaged bytes are needed; and
+//! the small files beside them, which a process otherwise reads only at its start.
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -142,7 +142,7 @@ fn flaw(file: &SmallFile) -> Option<String> {
     match (file.is_whole)(&file.path) {
         Ok(true) => None,
         Ok(false) => {
-            Some(format!("{path} is damaged: its checksum does not match; the next change writes it anew"))
+            Some(format!("{path} is damaged: its checksum does not match; the next change rewrites it"))
         }
         Err(error) => Some(format!("{path} can't be read: {error}")),
     }

@@ -17,7 +17,8 @@ pub(crate) struct Sketch {
     buckets: BTreeMap<Bucket, u64>,
 }
 
-/// Where a value is counted: by its sign and the logarithm of its size; what is nearer to zero than a microsecond has no logarithm.
+/// The bucket of a value: its sign and the logarithm of its size; values nearer to zero than a microsecond
+/// have no logarithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Bucket {
     Negative(i64),
@@ -94,7 +95,8 @@ mod tests {
         }
     }
 
-    /// The value of nearest rank, as readers take it from what is written here: the smallest that `share` of the values do not exceed.
+    /// The value of nearest rank, as readers compute it from these sketches: the smallest that `share` of the
+    /// values do not exceed.
     fn quantile(sketch: &Sketch, share: f64) -> f64 {
         let rank = ((share * sketch.count as f64 - 1e-9).ceil() as u64).max(1);
         let worth = |bucket: &Bucket| {

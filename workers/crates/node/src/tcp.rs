@@ -1,7 +1,7 @@
 //! Options of the TCP connections between hub and sites, for both sides in one place.
 //!
-//! The sizes of the buffers are left to the kernel, which fits them to the path: a fixed size is too small for one site and too large
-//! for another.
+//! The sizes of the buffers are left to the kernel, which fits them to the path: a fixed size is too small
+//! for one site and too large for another.
 use std::fs;
 use std::ops::Range;
 use std::time::Duration;
@@ -33,8 +33,9 @@ pub(crate) fn pace(stream: &TcpStream, rate_bps: u64) {
 
 /// Has the kernel measure a connection's path anew, as if it were just made; what is on its way stays on its way.
 ///
-/// A congestion control with a model of the path takes what it got beside a flood for a policer's rate, and BBR keeps to that for 48
-/// round trips (`bbr_lt_bw_max_rtts`), which are long ones by then: ten seconds at a hundredth of the path's rate were seen.
+/// A congestion control with a model of the path mistakes the throughput beside a flood for a policer's rate,
+/// and BBR keeps to that for 48 round trips (`bbr_lt_bw_max_rtts`), which are long ones by then: ten seconds
+/// at a hundredth of the path's rate were seen.
 pub(crate) fn measure_anew(stream: &TcpStream) {
     let socket = SockRef::from(stream);
     let name = congestion_control(SockRef::from(stream));
@@ -44,7 +45,7 @@ pub(crate) fn measure_anew(stream: &TcpStream) {
     let changed =
         socket.set_tcp_congestion(ALWAYS_THERE).and_then(|()| socket.set_tcp_congestion(name.as_bytes()));
     if let Err(error) = changed {
-        tracing::warn!("a connection can't be measured anew by {name}: {error}");
+        tracing::warn!("a connection can't be measured again by {name}: {error}");
     }
 }
 
@@ -54,8 +55,8 @@ pub(crate) fn waits_to_resend(stream: &TcpStream) -> bool {
     info.is_ok_and(|info| info.get(UNANSWERED_TIMERS_AT).is_some_and(|timers| *timers > 0))
 }
 
-/// Has a connection wait a second at most before it sends again, or as long as the system says. Kernels before 6.15 can't, and wait
-/// twice as long each time: as long again as a flood lasted, at worst.
+/// Makes a connection wait a second at most before it retransmits, or the system's limit. Kernels before 6.15
+/// can't, and wait twice as long each time: as long again as a flood lasted, at worst.
 pub(crate) fn try_again_each_second(stream: &TcpStream, each_second: bool) {
     let longest_ms = if each_second {
         1_000
@@ -66,8 +67,8 @@ pub(crate) fn try_again_each_second(stream: &TcpStream, each_second: bool) {
     let _ = nix::sys::socket::setsockopt(stream, LongestResend, &longest_ms);
 }
 
-/// The shortest round trip of the last minutes, as the kernel measured it from the first packet on: what waits in buffers and for a
-/// processor at either end is not in it. `None`: the kernel can't tell.
+/// The shortest round trip of the last minutes, as the kernel measured it from the first packet on. It
+/// excludes the wait in buffers and for a processor at either end. `None`: the kernel can't tell.
 pub(crate) fn least_round_trip(stream: &TcpStream) -> Option<Micros> {
     let info = nix::sys::socket::getsockopt(stream, Info).ok()?;
     let field = info.get(LEAST_ROUND_TRIP)?.first_chunk()?;
@@ -96,7 +97,8 @@ pub(crate) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
     Some(u64::from_ne_bytes(*info.get(ACKNOWLEDGED)?.first_chunk()?).saturating_sub(1))
 }
 
-/// The longest IP packet that the path carries: by what the kernel found, and by the segments that the peer takes, which know its link.
+/// The longest IP packet that the path carries: by the kernel's discovery, and by the segments that the peer
+/// takes, which know its link.
 fn path_mtu_bytes(stream: &TcpStream, count: &impl Fn(Range<usize>) -> Option<u64>) -> Option<u64> {
     let is_v4 = stream.peer_addr().ok()?.ip().to_canonical().is_ipv4();
     let headers = if is_v4 { 20 } else { 40 } + 20;
@@ -141,21 +143,22 @@ pub(crate) fn use_congestion_control(listener: &TcpListener, name: &str) -> Resu
     SockRef::from(listener).set_tcp_congestion(name.as_bytes()).map_err(|error| {
         let known = read_setting("tcp_available_congestion_control").unwrap_or_else(|| "unknown".to_owned());
         format!(
-            "the congestion control {name:?} can't be used: {error}; the kernel has: {known}; load its module (modprobe \
-             tcp_{name}), allow it in net.ipv4.tcp_allowed_congestion_control, or correct the setting"
+            "the congestion control {name:?} can't be used: {error}; the kernel has: {known}; load its module \
+             (modprobe tcp_{name}), allow it in net.ipv4.tcp_allowed_congestion_control, or correct the setting"
         )
     })
 }
 
-/// What this host's kernel takes from connections that were silent, in a sentence with what to do about it; `None` when nothing.
+/// This host's kernel setting that slows silent connections down, in a sentence with the remedy; `None` if
+/// there is none.
 pub(crate) fn slow_start_after_idle(listener: &TcpListener) -> Option<String> {
     let name = congestion_control(SockRef::from(listener));
     let restarts = read_setting("tcp_slow_start_after_idle").is_some_and(|value| value != "0");
     (restarts && !KEEPS_ITS_RATE.contains(&name.as_str())).then(|| {
         format!(
-            "this host's kernel slows a connection down that was silent for a moment (congestion control {name}): the first large \
-             product after a pause takes several round trips more; run: sysctl -w net.ipv4.tcp_slow_start_after_idle=0, or set \
-             the hub's congestion control to bbr"
+            "this host's kernel slows connections down after a moment of silence (congestion control {name}): the \
+             first large product after a pause takes several more round trips; run: sysctl -w \
+             net.ipv4.tcp_slow_start_after_idle=0, or set the hub's congestion control to bbr"
         )
     })
 }
@@ -170,7 +173,8 @@ fn read_setting(name: &str) -> Option<String> {
 }
 
 sockopt_impl!(
-    /// What the kernel knows of a connection, up to the rate at which bytes were taken. Later kernels know more, which they leave out.
+    /// The kernel's record of a connection, up to the rate at which bytes were taken. Later kernels have
+    /// further fields, which are not read.
     Info,
     GetOnly,
     libc::IPPROTO_TCP,
@@ -179,7 +183,8 @@ sockopt_impl!(
 );
 
 sockopt_impl!(
-    /// The most that a connection sends, in bytes a second. TCP paces itself by it under any queueing discipline (Linux 4.13 and later).
+    /// The maximum rate of a connection, in bytes a second. TCP paces itself by it under any queueing
+    /// discipline (Linux 4.13 and later).
     PacedRate,
     SetOnly,
     libc::SOL_SOCKET,
@@ -205,7 +210,8 @@ const LONGEST_RESEND_MS: u32 = 120_000;
 /// Where `tcpi_retransmits` stands: timers that ran out since something was acknowledged last.
 const UNANSWERED_TIMERS_AT: usize = 2;
 
-/// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info` (Linux 4.6 and later). Fields are only ever added behind the last.
+/// Where `tcpi_min_rtt`, in microseconds, stands in the kernel's `struct tcp_info` (Linux 4.6 and later).
+/// Fields are only ever added behind the last.
 const LEAST_ROUND_TRIP: Range<usize> = 148..152;
 
 /// `tcpi_total_retrans`, and `tcpi_data_segs_out` (Linux 4.6 and later).
@@ -220,12 +226,13 @@ const PATH_MTU: Range<usize> = 60..64;
 /// With its padding; the kernel counts it off a segment.
 const TIME_STAMP_BYTES: u64 = 12;
 
-/// `tcpi_delivery_rate`, in bytes per second (Linux 4.9 and later), and the byte whose lowest bit is `tcpi_delivery_rate_app_limited`.
+/// `tcpi_delivery_rate`, in bytes per second (Linux 4.9 and later), and the byte whose lowest bit is
+/// `tcpi_delivery_rate_app_limited`.
 const DELIVERY_RATE: Range<usize> = 160..168;
 const APP_LIMITED_AT: usize = 7;
 
-/// How much the kernel takes beyond what is on the path. What waits in our queue can still be passed by a warning; what the kernel
-/// holds can't. Half of it is drained before the session is woken again.
+/// The amount that the kernel takes beyond the bytes on the path. A warning can still pass products in our
+/// queue, but not those in the kernel. Half of it is drained before the session is woken again.
 const NOT_SENT_LIMIT_BYTES: u32 = 128 << 10;
 
 /// Congestion controls with a model of the path, to which the kernel does not apply the restart after a silence.

@@ -1,5 +1,5 @@
-//! TLS between sites and hub. The hub is its own authority; the enrolment token carries the authority's fingerprint, so a site needs
-//! no set-up to trust it.
+//! TLS between sites and hub. The hub is its own authority; the enrolment token carries the authority's
+//! fingerprint, so a site needs no set-up to trust it.
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -31,17 +31,19 @@ pub(crate) struct HubIdentity {
     pub(crate) ca_sha256: String,
 }
 
-/// What became of a connection that failed, for people. TLS knows an end that was meant from one that was not, and words the second for
-/// programmers.
+/// The cause of a failed connection, for people. TLS tells an intended end from an unintended one, and words
+/// the second for programmers.
 pub(crate) fn broken(error: &std::io::Error) -> String {
     match error.kind() {
-        // A killed process leaves its end without TLS's goodbye; with bytes that it did not read its kernel resets the connection.
+        // A killed process leaves its end without TLS's goodbye; with bytes that it did not read its kernel
+        // resets the connection.
         ErrorKind::UnexpectedEof
         | ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted
         | ErrorKind::BrokenPipe => {
             tracing::debug!(%error, "a connection ended without a goodbye");
-            "the connection was cut: the process at its other end was killed, or its host or the path ended it".to_owned()
+            "the connection was cut: the process at its other end was killed, or its host or the path ended it"
+                .to_owned()
         }
         _ => format!("the connection failed: {error}"),
     }
@@ -63,7 +65,8 @@ pub(crate) fn hub_identity(dir: &Path) -> Result<HubIdentity, String> {
         .map_err(|error| sentence("the certificate can't be used", &error))
 }
 
-/// The public key of a node that sends for a hub, as hex of the point; the private one stays in `dir`, and is made there at first.
+/// The public key of a node that sends for a hub, as hex of the point; the private one stays in `dir`, where
+/// it is made on first use.
 pub(crate) fn sender_key(dir: &Path) -> Result<String, String> {
     let path = dir.join(SENDER_KEY);
     let sentence =
@@ -77,11 +80,11 @@ pub(crate) fn sender_key(dir: &Path) -> Result<String, String> {
     Ok(hex(key.der_bytes()))
 }
 
-/// Signs the key of a node that sends for the hub whose authority lies in `dir`; the certificate and the authority's own, DER in hex.
-/// The authority's private key never leaves the hub.
+/// Signs the key of a node that sends for the hub whose authority lies in `dir`; the certificate and the
+/// authority's own, DER in hex. The authority's private key never leaves the hub.
 pub(crate) fn certify(dir: &Path, public_key: &str) -> Result<(String, String), String> {
     let key = SenderPublicKey::parse(public_key).ok_or(
-        "the sender's key is no point of P-256 in hex; remove the sender's data directory and start it again",
+        "the sender's key is not a point of P-256 in hex; remove the sender's data directory and start it again",
     )?;
     let sentence = |error: &dyn std::fmt::Display| format!("the sender's key can't be signed: {error}");
     let (ca_der, ca_key) = authority(dir).map_err(|error| sentence(&error))?;
@@ -98,7 +101,9 @@ pub(crate) fn sender_identity(dir: &Path, certificate: &str, authority: &str) ->
             "the certificate of this sender can't be used: {what}; remove its data directory and start it again"
         )
     };
-    let der = |text: &str| from_hex(text).map(CertificateDer::from).ok_or_else(|| sentence(&"it is no hex"));
+    let der = |text: &str| {
+        from_hex(text).map(CertificateDer::from).ok_or_else(|| sentence(&"it is not hexadecimal"))
+    };
     let key = read_key(&dir.join(SENDER_KEY)).map_err(|error| sentence(&error))?;
     identity(der(certificate)?, der(authority)?, &key).map_err(|error| sentence(&error))
 }
@@ -195,7 +200,7 @@ fn authority(dir: &Path) -> Result<(CertificateDer<'static>, KeyPair), String> {
         .map_err(|error| damaged(&certificate_path, &error))?;
     let key = read_key(&key_path).map_err(|error| damaged(&key_path, &error))?;
     if !is_signed_by(&certificate, &key) {
-        return Err(damaged(&certificate_path, &"it is not what its key signed"));
+        return Err(damaged(&certificate_path, &"its key did not sign it"));
     }
     Ok((certificate, key))
 }

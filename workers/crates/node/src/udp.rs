@@ -1,4 +1,5 @@
-//! UDP for multicast legs: trains of datagrams out (GSO), batches in (recvmmsg, GRO), with fallbacks where the kernel lacks them.
+//! UDP for multicast legs: trains of datagrams out (GSO), batches in (recvmmsg, GRO), with fallbacks where
+//! the kernel lacks them.
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd as _;
@@ -266,7 +267,8 @@ enum Direction {
     Send,
 }
 
-/// Asks for a buffer beyond the system's limit (needs CAP_NET_ADMIN), else for what the limit allows; returns what it became.
+/// Asks for a buffer beyond the system's limit (needs CAP_NET_ADMIN), else for the limit itself; returns the
+/// resulting size.
 fn grow_buffer(socket: &Socket, bytes: usize, direction: Direction) -> usize {
     let granted = match direction {
         Direction::Receive => {
@@ -301,8 +303,8 @@ fn scoped(group: SocketAddr, interface: Option<&Interface>) -> SocketAddr {
     }
 }
 
-/// What a socket's receive buffer should hold of a leg at this rate, as the kernel counts: the pages of its datagrams, about twice
-/// their bytes.
+/// The share of a leg at this rate that a socket's receive buffer should hold, by the kernel's count: the
+/// pages of its datagrams, about twice their bytes.
 pub(crate) fn needed_buffer_bytes(rate_bps: u64) -> u64 {
     (rate_bps / 8).saturating_mul(STALL_MS) / 1_000 * 2
 }
@@ -310,8 +312,8 @@ pub(crate) fn needed_buffer_bytes(rate_bps: u64) -> u64 {
 /// How long a reading thread may be held up by others on a busy host.
 const STALL_MS: u64 = 200;
 
-/// As much as one call carries of datagrams for Ethernet. Shorter trains spare no buffer on the way: the pacer lets bursts of 64 KiB out, unless the
-/// leg is told a smaller one, and what it lets out leaves at once.
+/// The datagrams for Ethernet that one call carries. Shorter trains spare no buffer on the way: the pacer
+/// lets bursts of 64 KiB out, unless the leg is set to a smaller one, and those leave as one.
 const TRAIN_DATAGRAMS: usize = 44;
 
 /// What one UDP send can carry.
@@ -320,8 +322,8 @@ const TRAIN_BYTES: usize = 65_000;
 /// What one receive can carry.
 const GRO_LIMIT_BYTES: usize = 65_536;
 
-/// Room for what is received, until neither a product nor the repair of its neighbours needs it: 16 MiB at most, beyond that each train
-/// takes memory of its own.
+/// Room for received data, until neither a product nor the repair of its neighbours needs it: 16 MiB at most,
+/// beyond that each train takes memory of its own.
 const SLAB_BYTES: usize = 128 << 10;
 const SLABS: usize = 128;
 

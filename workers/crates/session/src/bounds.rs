@@ -1,5 +1,5 @@
-//! What a site's messages may say (a hub's: `from_hub`): values that no sound site sends end its session as a violation that names them, before anything is
-//! made of them. The bounds are those of [`downburst_model::bounds`].
+//! The bounds of a site's messages (a hub's: `from_hub`): values that no sound site sends end its session as
+//! a violation that names them, before they are used. The bounds are those of [`downburst_model::bounds`].
 use downburst_model::bounds::{CLOCK_MAX, CLOCK_MIN, INTEGER_MAX, OFFSET_MAX_US, ORIGIN_MAX, ORIGIN_MIN};
 use downburst_model::{RangeSet, WallMicros};
 
@@ -12,8 +12,8 @@ mod from_hub;
 
 /// Looks at a message of an admitted site; the error is a sentence that names the value.
 ///
-/// Every kind is named here: one that is added has to say what it may hold. Texts are cut where they are kept, and what only a hub
-/// sends has no place in what a site says.
+/// Every kind is named here: a new one needs its bounds. Texts are cut where they are kept, and kinds that
+/// only a hub sends are not valid from a site.
 pub(crate) fn check(message: &Message) -> Result<(), String> {
     match message {
         Message::Hello(hello) => check_hello(hello),
@@ -75,7 +75,7 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
 pub(crate) fn check_hello(hello: &Hello) -> Result<(), String> {
     if hello.feeds.len() > HELLO_FEEDS {
         let many = hello.feeds.len();
-        return Err(format!("its hello tells of {many} feeds; at most {HELLO_FEEDS} are believed"));
+        return Err(format!("its hello lists {many} feeds; at most {HELLO_FEEDS} are allowed"));
     }
     hello.feeds.iter().try_for_each(|position| {
         ranges("settled", "a position", &position.settled)?;

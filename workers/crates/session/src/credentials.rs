@@ -1,18 +1,20 @@
-/// The secrets by which a site proves itself to one hub: which of them it shows, and how one takes the place of another, without files,
-/// hashes and randomness. Whoever drives it keeps it on disk *before* the word that [`Secrets::offer`] or [`Secrets::kept`] leads to
-/// leaves the site, so that a crash at any point leaves a secret there that the hub takes.
+/// The secrets by which a site proves itself to one hub: which of them it shows, and how one takes the place
+/// of another, without files, hashes and randomness. The driver keeps it on disk *before* it sends the
+/// message that follows from [`Secrets::offer`] or [`Secrets::kept`], so that a crash at any point leaves a
+/// secret there that the hub accepts.
 ///
-/// | event                                | becomes                                                    | says                |
-/// |--------------------------------------|------------------------------------------------------------|---------------------|
-/// | the hub wants another for `current`  | `next` is drawn, unless there is one                       | the hash of `next`  |
-/// | ... for `former`                     | as it is                                                   | the hash of `current` |
-/// | the hub keeps `next`                 | `current` is what was `next`, `former` what was `current`  | the new `current`   |
-/// | the hub refuses what was shown       | the next attempts show `next`, `former`, `current` again   |                     |
-/// | the hub lets the site in with `next` | as if it had said that it keeps it                         |                     |
-/// | ... with `former`                    | `current` and `former` change places                       |                     |
+/// | event | becomes | says |
+/// |---|---|---|
+/// | the hub wants another for `current` | `next` is drawn, unless there is one | the hash of `next` |
+/// | ... for `former` | unchanged | the hash of `current` |
+/// | the hub keeps `next` | `next` becomes `current`, `current` becomes `former` | the new `current` |
+/// | the hub refuses the one shown | the next attempts show `next`, `former`, `current` again | |
+/// | the hub admits the site with `next` | as if it had confirmed that it keeps it | |
+/// | ... with `former` | `current` and `former` change places | |
 ///
-/// The hub lets the site in with `next` where its answer was lost, and with `former` where the hub itself was restored from a backup. It
-/// forgets a former credential once the site shows the one that took its place, so that to keep it here opens nothing.
+/// The hub admits the site with `next` where its answer was lost, and with `former` where the hub itself was
+/// restored from a backup. It forgets a former credential once the site shows the one that took its place, so
+/// that keeping it here opens nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secrets {
     current: String,
@@ -29,7 +31,8 @@ enum Shown {
     Current,
     Next,
     Former,
-    /// The current one after the others: what was refused first was a session that stood, or the hub was put back meanwhile.
+    /// The current one after the others: the first refusal ended an established session, or the hub was
+    /// restored in between.
     Again,
 }
 
@@ -64,8 +67,8 @@ impl Secrets {
         other.unwrap_or(&self.current)
     }
 
-    /// The hub does not take what was shown. True if the next attempt has another one to show; else all were tried, and the next attempt
-    /// begins with the first again.
+    /// The hub refuses the credential shown. True if the next attempt has another one to show; else all were
+    /// tried, and the next attempt begins with the first again.
     pub fn refused(&mut self) -> bool {
         // The session that ended was the former one's. Of the current one the hub has said nothing yet.
         if std::mem::take(&mut self.behind) {
@@ -95,8 +98,8 @@ impl Secrets {
         true
     }
 
-    /// The hub wants another credential in the place of the one that `is_it` knows: the secret whose hash answers it. `draw` makes a
-    /// fresh one.
+    /// The hub wants another credential in the place of the one that `is_it` identifies: the secret whose
+    /// hash matches. `draw` makes a fresh one.
     ///
     /// # Errors
     ///
@@ -118,8 +121,8 @@ impl Secrets {
         Ok(self.next.insert(next))
     }
 
-    /// The hub keeps an offered credential, the one that `is_it` knows: the secret that the site shows from here on. `None`: it is none
-    /// that would take the place of the one in use.
+    /// The hub keeps an offered credential, the one that `is_it` identifies: the site shows its secret from
+    /// here on. `None`: no offered credential matches.
     pub fn kept(&mut self, is_it: impl Fn(&str) -> bool) -> Option<&str> {
         if self.next.as_deref().is_some_and(&is_it) {
             self.take_next();

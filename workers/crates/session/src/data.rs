@@ -54,7 +54,8 @@ pub struct Attached {
     pub stream: u32,
 }
 
-/// Both ways, on the first stream: a data connection ended, or the site could not open it. The other side may not have noticed.
+/// Both ways, on the first stream: a data connection ended, or the site could not open it. The other side may
+/// not have noticed.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct StreamEnded {
     /// Which.
@@ -65,8 +66,8 @@ pub struct StreamEnded {
     pub reason: String,
 }
 
-/// Site to hub, on the first stream: so many transfers of a data connection arrived whole. Until it says so they count as being on
-/// their way, and are sent again if the connection ends.
+/// Site to hub, on the first stream: this many transfers of a data connection arrived whole. Until then they
+/// count as being on their way, and are sent again if the connection ends.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Taken {
     /// Which.
@@ -77,8 +78,8 @@ pub struct Taken {
     pub transfers: u64,
 }
 
-/// Hub to site, on the first stream: say [`Marked`] when you get here. Tells the hub that everything before was heard, so that
-/// nothing that depends on it can come too early by another stream.
+/// Hub to site, on the first stream: send [`Marked`] when you get here. Confirms to the hub that everything
+/// before was received, so that nothing that depends on it can come too early by another stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Mark {
     /// Rising.

@@ -131,7 +131,10 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_to_their_end_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..40), length: usize) {
+        fn any_bytes_are_read_to_their_end_without_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..40),
+            length: usize,
+        ) {
             let bytes = Bytes::from(bytes);
             let mut fields = Fields::new(&bytes);
             let _ = fields.bytes(length);

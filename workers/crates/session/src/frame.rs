@@ -172,8 +172,8 @@ impl Decoder {
     }
 }
 
-/// How many of these bytes of a stream, from the beginning of a frame on, are whole frames. A driver that hands over whole frames
-/// spares the session a copy of them.
+/// The number of these bytes, from the beginning of a frame on, that form whole frames. A driver that hands
+/// over whole frames spares the session a copy of them.
 pub fn whole_frames(bytes: &[u8]) -> usize {
     let mut whole = 0_usize;
     while let Some(Ok(Some((_, body)))) = bytes.get(whole..).map(frame_at) {

@@ -10,7 +10,8 @@ pub struct FeedHandling {
     /// The feed.
     #[n(0)]
     pub feed: FeedName,
-    /// Local software sees live products in the order of their numbers; a missing one holds back later ones so long, microseconds.
+    /// Local software sees live products in the order of their numbers; a missing one holds back later ones
+    /// for this long, in microseconds.
     #[n(1)]
     pub hold_us: Option<u64>,
     /// What the hub stored longer ago than this is not sent any more and expires for the site, microseconds.
@@ -26,8 +27,8 @@ pub struct Handling {
     pub items: Vec<FeedHandling>,
 }
 
-/// Site to hub: how many products of a feed local software saw after a later one, against the order it asked for, since the site
-/// started.
+/// Site to hub: the number of products of a feed that local software saw after a later one, against the
+/// requested order, since the site started.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Late {
     /// The feed.

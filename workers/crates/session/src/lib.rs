@@ -1,9 +1,10 @@
 //! The session between a hub and one site.
 //!
-//! [`HubSession`] is the hub's half: one per connection. [`SiteSession`] is the site's half, and it is the whole protocol logic of a
-//! receiving site: it holds the frontiers, a VCMTP receiver per multicast leg, and what is asked again. Both are machines without
-//! sockets, clock, disk or threads: the `node` crate drives them with a TLS stream, UDP sockets and the product log; the `sim` crate
-//! drives the same machines in virtual time.
+//! [`HubSession`] is the hub's half: one per connection. [`SiteSession`] is the site's half, and the whole
+//! protocol logic of a receiving site: it holds the frontiers, a VCMTP receiver per multicast leg, and the
+//! repeated requests. Both are machines without sockets, clock, disk or threads: the `node` crate drives them
+//! with a TLS stream, UDP sockets and the product log; the `sim` crate drives the same machines in virtual
+//! time.
 #![forbid(unsafe_code)]
 
 mod api;

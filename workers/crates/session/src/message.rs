@@ -1,5 +1,6 @@
-//! The messages of a session. Each is one frame: kind (1 byte), length of the body (4 bytes, big-endian), body (CBOR, fields by
-//! number; a number that the receiver does not know is skipped). Slices of products and repaired packets are binary frames.
+//! The messages of a session. Each is one frame: kind (1 byte), length of the body (4 bytes, big-endian),
+//! body (CBOR, fields by number; a number that the receiver does not know is skipped). Slices of products and
+//! repaired packets are binary frames.
 use downburst_model::{
     Epoch, FeedName, IdFilter, Lane, LegId, Micros, ProductInfo, RangeSet, Sequence, SiteName, WallMicros,
 };
@@ -40,8 +41,9 @@ pub struct Hello {
 /// How a site proves who it is.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub enum Proof {
-    /// First contact: the one-time secret of the enrolment token, and SHA-256 of the credential that the site made for itself.
-    /// Saying it again with the same credential is answered the same way, so a lost answer does no harm.
+    /// First contact: the one-time secret of the enrolment token, and SHA-256 of the credential that the site
+    /// made for itself. A repetition with the same credential gets the same answer, so a lost answer does no
+    /// harm.
     #[n(0)]
     Token {
         /// From the token.
@@ -72,8 +74,8 @@ pub struct FeedPosition {
     /// The life of the hub's log that the numbers belong to.
     #[n(1)]
     pub epoch: Epoch,
-    /// Everything settled there: stored, rejected, expired, or not for this site. The end of its first range, if that begins at 0,
-    /// is the frontier.
+    /// Everything settled there: stored, rejected, expired, or not for this site. The end of its first range,
+    /// if that begins at 0, is the frontier.
     #[n(2)]
     pub settled: RangeSet,
     /// The hub's stored stamp of the newest product the site holds, for a resume in another epoch.
@@ -179,8 +181,8 @@ pub struct FeedHead {
     pub head: Sequence,
 }
 
-/// Hub to site: from here on the numbers of this feed belong to `epoch`, and everything up to `after` is settled (before the
-/// subscription's start, or in the position the site reported).
+/// Hub to site: from here on the numbers of this feed belong to `epoch`, and everything up to `after` is
+/// settled (before the subscription's start, or in the position the site reported).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FeedStart {
     /// The feed.
@@ -294,6 +296,7 @@ impl std::fmt::Debug for Proof {
     }
 }
 
-/// How long a side waits for any frame before it takes the other for dead; a keep-alive (the clock exchange) comes each 5 s, and may
-/// be 4 s late on a path that stalls. With less patience a path's hiccup would cost a session, with more a dead peer stays for over 10 s.
+/// The time that a side waits for any frame before it takes the other for dead; a keep-alive (the clock
+/// exchange) comes each 5 s, and may be 4 s late on a path that stalls. With less patience a path's hiccup
+/// would cost a session, with more a dead peer stays for over 10 s.
 pub const LIVENESS_LIMIT: Micros = Micros::from_secs(9);

@@ -152,7 +152,8 @@ impl Before {
     }
 }
 
-/// The most receipts of one frame: at a tenth of a second's worth of the fastest feeds, a frame stays far below its limit.
+/// The most receipts of one frame: at a tenth of a second's worth of the fastest feeds, a frame stays far
+/// below its limit.
 pub(crate) const RECEIPTS: usize = 4_096;
 
 const REPAIRED: u8 = 1;
@@ -208,7 +209,8 @@ mod tests {
             cut: prop::sample::Index,
         ) {
             let items = items.into_iter().map(|(numbers, kind, done)| receipt(numbers, kind, done)).collect();
-            let clock = clock.map(|(offset_us, bound_us, round_trip_us)| ClockOffset { offset_us, bound_us, round_trip_us });
+            let clock = clock
+                .map(|(offset_us, bound_us, round_trip_us)| ClockOffset { offset_us, bound_us, round_trip_us });
             let receipts = Receipts { clock, items };
             let body = packed(&receipts);
             let read = decode(&body);

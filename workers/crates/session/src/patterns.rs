@@ -11,8 +11,8 @@ pub(crate) struct Patterns {
     feeds: BTreeMap<FeedName, Arc<Filter>>,
 }
 
-/// What a site wants of one feed, and whether it takes trains and heartbeats. Filters are equal when they want the same for the same reasons: what
-/// was matched and encoded for one site serves every other with an equal filter.
+/// A site's wishes for one feed, and whether it takes trains and heartbeats. Filters are equal when they want
+/// the same for the same reasons: a match and encoding for one site serves every other with an equal filter.
 #[derive(Debug)]
 pub struct Filter {
     key: FilterKey,

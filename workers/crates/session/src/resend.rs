@@ -1,4 +1,5 @@
-//! Stored products that go to a site once more: what is asked of the hub's half, and what the two halves say to each other.
+//! Stored products that go to a site once more: the request to the hub's half, and the messages between the
+//! two halves.
 use downburst_model::{Epoch, FeedName, IdFilter, Lane, ProductKey, RangeSet, Sequence};
 use minicbor::{Decode, Encode};
 
@@ -17,7 +18,8 @@ pub struct ResendOrder {
     pub after: Sequence,
     /// Not beyond this.
     pub to: Sequence,
-    /// [`Lane::Resend`]: delivered whether the site has it or not. [`Lane::Backfill`]: what the site has is dropped there.
+    /// [`Lane::Resend`]: delivered whether the site has it or not. [`Lane::Backfill`]: the site drops products
+    /// that it has.
     pub lane: Lane,
     /// Ids that go.
     pub wanted: IdFilter,

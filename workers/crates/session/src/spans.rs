@@ -56,7 +56,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn within_is_the_intersection(ranges in prop::collection::vec((0u64..60, 0u64..6), 0..12), first in 0u64..70, length in 0u64..70) {
+        fn within_is_the_intersection(
+            ranges in prop::collection::vec((0u64..60, 0u64..6), 0..12),
+            first in 0u64..70,
+            length in 0u64..70,
+        ) {
             let set: RangeSet = ranges.iter().map(|(from, more)| (*from, from + more)).collect();
             let found: Vec<u64> = set.within(first, first + length).into_iter().flat_map(|(a, b)| a..=b).collect();
             let expected: Vec<u64> = (first..=first + length).filter(|number| set.contains(*number)).collect();

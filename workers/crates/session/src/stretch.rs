@@ -8,8 +8,9 @@ use crate::Entry;
 use crate::patterns::{Filter, Trains};
 use crate::train::{Base, CAR_BYTES, TRAIN_BYTES, put_car};
 
-/// What a stretch of a log holds for the sites with one [`Filter`]: matched once, and its small products encoded once. Whoever
-/// drives sessions may keep it and hand it to each of them that asks for a part of the stretch with an equal filter.
+/// The content of a stretch of a log for the sites with one [`Filter`]: matched once, and its small products
+/// encoded once. A driver of sessions may keep it and hand it to each of them that asks for a part of the
+/// stretch with an equal filter.
 #[derive(Debug)]
 pub struct Stretch {
     /// The feed.
@@ -65,8 +66,8 @@ pub(crate) struct Part {
 }
 
 impl Stretch {
-    /// Matches and encodes `entries`, which are everything that the log holds in `after+1..=read_to`, in order. An entry of another
-    /// epoch is left out.
+    /// Matches and encodes `entries`, which are everything that the log holds in `after+1..=read_to`, in
+    /// order. An entry of another epoch is left out.
     pub fn new(
         (feed, epoch): (FeedName, Epoch),
         (after, read_to): (Sequence, Sequence),
@@ -225,8 +226,8 @@ impl Pieces {
     }
 }
 
-/// The bytes of a run in a buffer of which they fill a half at least, and how large that is: what is kept is kept for seconds, and a run
-/// of a feed whose products are large and small in turn has few.
+/// The bytes of a run in a buffer at least half full, and the buffer's size: buffers are kept for seconds,
+/// and a run of a feed whose products are large and small in turn has few bytes.
 fn fitting(bytes: BytesMut) -> (Bytes, usize) {
     let held = bytes.capacity();
     if bytes.len() < held / 2 {

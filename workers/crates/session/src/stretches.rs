@@ -7,8 +7,9 @@ use crate::{Filter, Stretch};
 
 /// The stretches of one feed's log that were read lately, for all sessions of a hub.
 ///
-/// Sites that read the same stretch with an equal filter share what was matched and encoded for the first of them. Stretches end at
-/// multiples of [`STRETCH_NUMBERS`], so that sites that begin at different places read the same ones from the second on.
+/// Sites that read the same stretch with an equal filter share the match and the encoding made for the first
+/// of them. Stretches end at multiples of [`STRETCH_NUMBERS`], so that sites that begin at different places
+/// read the same ones from the second on.
 #[derive(Debug)]
 pub struct Stretches {
     limit_bytes: usize,
@@ -30,8 +31,8 @@ impl Stretches {
         Self { limit_bytes, bytes: 0, kept: BTreeMap::new(), order: VecDeque::new() }
     }
 
-    /// A kept stretch that a read behind `after` may be answered with, in a log that ends at `head`. `None`: read the log up to
-    /// [`stretch_end`], and [`keep`](Self::keep) it.
+    /// A kept stretch that a read behind `after` may be answered with, in a log that ends at `head`. `None`:
+    /// read the log up to [`stretch_end`], and [`keep`](Self::keep) it.
     pub fn find(
         &self,
         epoch: Epoch,
@@ -117,8 +118,8 @@ pub fn stretch_end(after: Sequence, head: Sequence) -> Sequence {
 /// How many numbers a stretch spans at most: half a megabyte of products of 2 kB, a millisecond's work.
 const STRETCH_NUMBERS: u64 = 256;
 
-/// Stretches made at the head of the log are short. One that brings less than a quarter of what the log holds by now is not used
-/// again: a site that is behind shall not read in crumbs.
+/// Stretches made at the head of the log are short. A stretch with less than a quarter of the log's contents
+/// by now is not used again: a site that is behind must not read in crumbs.
 const WORTH_READING: u64 = 4;
 
 /// How many stretches that begin before a place are tried for one that holds it.
@@ -126,8 +127,8 @@ const LOOKED_AT: usize = 4;
 
 const STRETCHES: usize = 4_096;
 
-/// Sites that do not get the same within this time are too far apart to share; and what is kept must not outlive the log's retention by
-/// much, since it keeps segments in use.
+/// Sites that do not get the same within this time are too far apart to share; and kept stretches must not
+/// outlive the log's retention by much, since they keep segments in use.
 const KEPT_FOR: Micros = Micros::from_secs(10);
 
 #[cfg(test)]

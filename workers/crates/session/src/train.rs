@@ -96,8 +96,8 @@ pub(crate) struct Head {
     pub(crate) base: Base,
 }
 
-/// What the cars of a run have in common, and the values that a car is described against. They stay the same for all sites and all parts of a run of cars, so that any part of
-/// the run can be sent as it is.
+/// The common fields of the cars of a run, and the values that a car is described against. They stay the same
+/// for all sites and all parts of a run of cars, so that any part of the run can be sent unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
     pub(crate) sequence: u64,
@@ -169,8 +169,8 @@ pub(crate) fn put_car(run: &mut BytesMut, base: &Base, info: &ProductInfo, bytes
     run.put_slice(bytes);
 }
 
-/// Reads the body of a train frame; the second is what it says of the numbers before and behind its cars. The products' bytes are
-/// shared with the frame. `None` if the frame is not whole and sound.
+/// Reads the body of a train frame; the second value covers the numbers before and behind its cars. The
+/// products' bytes are shared with the frame. `None` if the frame is not whole and sound.
 pub(crate) fn decode(body: &Bytes) -> Option<(Train, Around)> {
     let mut fields = Fields::new(body);
     let Head { feed, epoch, class, lane, leg, previous, to, base } = Head::decode(&mut fields)?;
@@ -226,8 +226,8 @@ fn stamp(fields: &mut Fields<'_>) -> Option<LdmStamp> {
     minicbor::decode(&fields.bytes(length)?).ok()
 }
 
-/// A product up to this size rides with others; a larger one is sliced. At this size the frame and the work of describing a product
-/// are a hundredth of moving it.
+/// A product up to this size rides with others; a larger one is sliced. At this size the frame and the work
+/// of describing a product are a hundredth of moving it.
 pub(crate) const CAR_BYTES: usize = 16 << 10;
 
 /// The cars of one train take as much as one slice, so that a warning waits no longer for a train than for a slice.

@@ -1,5 +1,6 @@
-//! A site changes its credential while connections break, both sides are killed between any two steps, disks refuse, and the hub is
-//! restored from a backup: it is never locked out, and in the end nothing but its newest credential is good.
+//! A site changes its credential while connections break, both sides are killed between any two steps, disks
+//! refuse, and the hub is restored from a backup: it is never locked out, and in the end only its newest
+//! credential is valid.
 #![allow(clippy::unwrap_used, clippy::panic)] // A test may fail.
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;

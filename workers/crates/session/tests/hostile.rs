@@ -1,5 +1,5 @@
-//! Whatever a peer says in whatever order, both halves of a session go on or end it; neither panics, nor talks for ever, nor keeps or
-//! sends more than a bound that does not depend on the peer.
+//! Whatever a peer sends in whatever order, both halves of a session go on or end it; neither panics, loops
+//! for ever, or keeps or sends more than a bound that does not depend on the peer.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use bytes::Bytes;
@@ -191,7 +191,8 @@ proptest! {
         let mut session = SiteSession::new("test".to_owned(), SiteState::default());
         let proof = Proof::Credential { site: site(), secret: "s".to_owned() };
         session.handle(at(0), SiteInput::Connected(proof));
-        let welcome = encoded(2, &Welcome { version: VERSIONS[0], site: site(), hub: "hub".to_owned(), stand_by: None });
+        let welcome = Welcome { version: VERSIONS[0], site: site(), hub: "hub".to_owned(), stand_by: None };
+        let welcome = encoded(2, &welcome);
         let stream = [welcome, frames.concat()].concat();
         let mut written = 0;
         for (step, piece) in stream.chunks(cut).enumerate() {

@@ -1,9 +1,12 @@
-//! A whole hub and its sites in virtual time: logs, sessions, multicast legs, stores, on a network that loses, delays and breaks.
+//! A whole hub and its sites in virtual time: logs, sessions, multicast legs, stores, on a network that
+//! loses, delays and breaks.
 //!
-//! The world is the driver of the machines, as the node is in earnest: it reads logs, carries bytes and datagrams, stores products,
-//! keeps checkpoints. What it checks while it runs: bytes are whole, products are begun before their bytes, completed once, and no
-//! machine keeps it busy without time passing. What it checks at the end is [`HubWorld::verdict`].
-#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // A broken invariant ends the run with its reason.
+//! The world is the driver of the machines, as the node is in production: it reads logs, carries bytes and
+//! datagrams, stores products, keeps checkpoints. It checks while it runs: bytes are whole, products are
+//! begun before their bytes, completed once, and no machine keeps it busy without time passing.
+//! [`HubWorld::verdict`] has the checks at the end.
+// A broken invariant ends the run with its reason.
+#![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use bytes::Bytes;
 use downburst_model::{Class, FeedName, LegId, Micros, Now, WallMicros};
@@ -183,7 +186,8 @@ impl HubWorld {
         }
     }
 
-    /// Kills a site; it starts again from its last checkpoints after `pause`. Without its log only the checkpoints count.
+    /// Kills a site; it starts again from its last checkpoints after `pause`. Without its log only the
+    /// checkpoints count.
     pub fn restart_site(&mut self, site: usize, pause: Micros, with_log: bool) {
         let now = self.now;
         if let Some(site) = self.sites.get_mut(site) {
@@ -200,7 +204,8 @@ impl HubWorld {
         }
     }
 
-    /// The hub loses the log of a feed, and its sources send everything again: another epoch, other numbers, same products.
+    /// The hub loses the log of a feed, and its sources send everything again: another epoch, other numbers,
+    /// same products.
     pub fn renew_log(&mut self, feed: &FeedName, pause: Micros) {
         let clocks = self.clocks();
         for info in self.hub.renew_log(clocks, feed) {
@@ -229,7 +234,7 @@ impl HubWorld {
         false
     }
 
-    /// What is wrong at the end: nothing, if every site has each product that it had to get, once, and none that it must not have.
+    /// The faults at the end: none, if every site has each product due to it, once, and no forbidden one.
     pub fn verdict(&self) -> Vec<String> {
         let mut wrong: Vec<String> = self.sites.iter().flat_map(Site::verdict).collect();
         wrong.extend(

@@ -1,6 +1,7 @@
 //! One VCMTP sender, any number of receivers, datagrams over lossy links and requests and repairs over sessions.
 //!
-//! [`run`] plays a [`Scenario`] and checks what must hold whatever the network does; [`Report::faults`] lists what did not.
+//! [`run`] plays a [`Scenario`] and checks the invariants that hold on any network; [`Report::faults`] lists
+//! violations.
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
@@ -28,8 +29,8 @@ pub struct Scenario {
     pub rate_bps: u64,
     /// What is lost before the ways to the receivers part: all lack the same.
     pub shared: Loss,
-    /// What that part of the way carries, in frame bits per second; `None`: everything. The sender's rate follows the losses then, of
-    /// the site in the middle.
+    /// The capacity of that part of the way, in frame bits per second; `None`: unlimited. The sender's rate
+    /// follows the losses then, of the site in the middle.
     pub shared_bps: Option<u64>,
     /// The sender's driver comes up to this late to each deadline.
     pub slack: Micros,
@@ -455,7 +456,8 @@ const LEG_EPOCH: u64 = 0x5eed;
 /// A frame of the session, its share of TLS, TCP and IP.
 const SESSION_OVERHEAD_BYTES: u64 = 90;
 
-/// When every product has arrived, packets may still be missing that hold nothing of any: they get this long, on clean links.
+/// When every product has arrived, packets without product data may still be missing: they get this long, on
+/// clean links.
 const REST: Micros = Micros::from_secs(30);
 
 /// No scenario needs more virtual time.

@@ -63,7 +63,8 @@ fn world(products: Vec<PlannedProduct>, receivers: Vec<PlannedReceiver>, shared:
 fn say(what: &str, report: &Report) {
     let sender = report.sender;
     println!(
-        "{what}: {} datagrams, {} runs lost to all, {} requests, {} notices, repairs {:.2} % (group {} B, coded {} B, single {} B)",
+        "{what}: {} datagrams, {} runs lost to all, {} requests, {} notices, repairs {:.2} % (group {} B, coded {} \
+         B, single {} B)",
         sender.datagrams,
         report.shared_losses,
         sender.requests,

@@ -214,7 +214,8 @@ fn repairs_cost_about_what_the_worst_site_lost_whatever_the_number_of_sites() {
         let report = play("repairs_cost", scenario(1, steady(20, 1_000_000, 90_000_000), sites));
         let bytes = report.sender.product_bytes as f64;
         println!(
-            "{receivers} receivers, {:.0} % loss: repairs {:.2} % of the product bytes (coded {:.2} %, to single sites {:.2} %)",
+            "{receivers} receivers, {:.0} % loss: repairs {:.2} % of the product bytes (coded {:.2} %, to single \
+             sites {:.2} %)",
             loss * 100.0,
             report.repair_share() * 100.0,
             report.sender.coded_repair_bytes as f64 / bytes * 100.0,

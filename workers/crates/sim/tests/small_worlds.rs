@@ -1,5 +1,6 @@
-//! Two thousand small multicast worlds, each another network: loss by chance and in bursts up to 30 %, reordering, repetition, delays up to
-//! 300 ms, sites that come late, sleep or die. `DOWNBURST_SEED=n` replays one.
+//! Two thousand small multicast worlds, each another network: loss by chance and in bursts up to 30 %,
+//! reordering, repetition, delays up to 300 ms, sites that come late, sleep or die. `DOWNBURST_SEED=n`
+//! replays one.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that fails stops")]
 use downburst_model::{Class, Micros};
 use downburst_sim::multicast_world::{PlannedProduct, PlannedReceiver, Scenario, run};
@@ -26,8 +27,8 @@ fn worlds_of_the_fourth_part_end_well() {
     play(4, "fourth");
 }
 
-/// Plays every fourth seed from `part` on: every site ends with identical bytes or a reported gap, each byte told once; the rate is
-/// never above ceiling and burst; no timer is left.
+/// Plays every fourth seed from `part` on: every site ends with identical bytes or a reported gap, each byte
+/// reported once; the rate is never above ceiling and burst; no timer is left.
 fn play(part: u64, name: &str) {
     let asked = std::env::var("DOWNBURST_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let seeds = match asked {
@@ -97,8 +98,8 @@ fn receiver(dice: &mut Dice, shared: Loss) -> PlannedReceiver {
     }
 }
 
-/// Requests and answers by datagrams get lost, overtake each other and come twice; one site in eight has a firewall, one in eight is of an
-/// earlier release.
+/// Requests and answers by datagrams get lost, overtake each other and come twice; one site in eight has a
+/// firewall, one in eight is of an earlier release.
 fn channel(dice: &mut Dice, delay: Micros) -> Option<LinkConfig> {
     let loss = match dice.below(8) {
         0 => return None,

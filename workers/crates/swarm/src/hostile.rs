@@ -1,5 +1,5 @@
-//! Hostile sites, for tests: enrolled ones, whose frames decode well and make no sense. One session of a site after the other; the
-//! sites side by side.
+//! Hostile sites, for tests: enrolled ones, whose frames decode well and make no sense. One session of a site
+//! after the other; the sites side by side.
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -166,7 +166,7 @@ impl Hostile {
     fn new(attack: Arc<Attack>, identity: &Identity, counts: Arc<Counts>) -> Result<Self, String> {
         let (site, secret) = identity
             .enrolled()
-            .ok_or("a hostile site has to be let in before: give a file that --enrolled-file wrote")?;
+            .ok_or("a hostile site must be enrolled first: give a file that --enrolled-file wrote")?;
         let spare = format!("{secret} anew");
         let spare_sha256 = tls::sha256_hex(spare.as_bytes());
         let mut scene = Scene::new(site, secret, (spare, spare_sha256));

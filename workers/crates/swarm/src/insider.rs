@@ -1,6 +1,6 @@
-//! A member of a multicast group that turns on the others, for tests: its own session told it the group's key, and it keeps the key,
-//! opens whatever that opens, and sends forgeries that open. It is written after `docs/protocol.md` and uses nothing of the
-//! sender's or receiver's code.
+//! A member of a multicast group that turns on the others, for tests: it got the group's key by its own
+//! session, keeps the key, opens everything that the key opens, and sends forgeries that open. It is written
+//! after `docs/protocol.md` and uses nothing of the sender's or receiver's code.
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Many receiving sites in one process: real sessions over real TLS, driven by the machine that every site runs, without logs and
-//! files.
+//! Many receiving sites in one process: real sessions over real TLS, driven by the machine that every site
+//! runs, without logs and files.
 //!
 //! For tests and measurements. What it prints is one object of JSON per line on stdout; the last one sums up the run.
 #![forbid(unsafe_code)]
@@ -42,19 +42,19 @@ struct Arguments {
     /// One site per line: an enrolment token, or a line that --enrolled-file wrote.
     #[arg(long, value_name = "FILE")]
     token_file: PathBuf,
-    /// How many of the lines to use; all if not given.
+    /// The number of lines to use; all if not given.
     #[arg(long, value_name = "N")]
     sites: Option<usize>,
     /// Put each product together and check its digest before its receipt; otherwise bytes are dropped unread.
     #[arg(long)]
     receive: bool,
-    /// End after so many seconds; otherwise at SIGTERM, SIGINT.
+    /// End after this number of seconds; otherwise at SIGTERM, SIGINT.
     #[arg(long)]
     seconds: Option<f64>,
-    /// How many sites begin to connect per second at the start.
+    /// The number of sites that begin to connect per second at the start.
     #[arg(long, value_name = "N", default_value_t = 200.0)]
     connects_per_second: f64,
-    /// Print a line each so many seconds.
+    /// The interval between two lines, in seconds.
     #[arg(long, default_value_t = 1.0)]
     every: f64,
     /// Threads that drive the sites.
@@ -63,11 +63,11 @@ struct Arguments {
     /// Take part in multicast legs on the interface with this address, and forge datagrams of their groups: for tests.
     #[arg(long, value_name = "ADDRESS", hide = true)]
     insider: Option<Ipv4Addr>,
-    /// Acknowledge everything and bring nothing to its end, as receivers do whose consumers are cut off: for tests.
+    /// Acknowledge everything and deliver nothing, like receivers whose consumers are cut off: for tests.
     #[arg(long, hide = true)]
     swallow: bool,
-    /// Play so many sessions of hostile sites, and end: frames that decode well and make no sense, for tests. The lines are those
-    /// that --enrolled-file wrote.
+    /// Play this number of sessions of hostile sites, then end: frames that decode well and make no sense,
+    /// for tests. The lines are those that --enrolled-file wrote.
     #[arg(long, value_name = "SESSIONS", hide = true)]
     hostile: Option<u64>,
     /// Of the hostile sessions; equal seeds, equal words. Drawn and printed if not given.
@@ -79,7 +79,7 @@ struct Arguments {
     /// A feed that hostile sites know beside those that the hub names to them.
     #[arg(long, value_name = "NAME:EPOCH:HEAD", hide = true)]
     feed: Vec<KnownFeed>,
-    /// Write a line for each site that was let in; a later run takes the file as its --token-file.
+    /// Write a line for each admitted site; a later run takes the file as its --token-file.
     #[arg(long, value_name = "FILE")]
     enrolled_file: Option<PathBuf>,
 }
@@ -182,7 +182,8 @@ const EXAMPLES: &str = "Examples:
   downburst-swarm --hub 127.0.0.1:7370 --token-file tokens --enrolled-file enrolled     (then, at the next run:)
   downburst-swarm --hub 127.0.0.1:7370 --token-file enrolled
 
-Each line has: at_us (wall clock), connected (sites with a session now), connects, refused, failed (connections that could not be
-made or broke), products, bytes, bad (digest mismatches), latency_ms {count, p50, p99, max} from the hub's log to here by this
-host's clock, gap_ms (the longest time that a site got nothing while a product stood in the hub's log for it), probe_ms (how late
-this host woke a thread that sleeps 1 ms, at the worst). The last line has \"summary\": true and covers the whole run.";
+Each line has: at_us (wall clock), connected (sites with a session now), connects, refused, failed (connections
+that could not be made or broke), products, bytes, bad (digest mismatches), latency_ms {count, p50, p99, max} from
+the hub's log to here by this host's clock, gap_ms (the longest time that a site got nothing while a product stood
+in the hub's log for it), probe_ms (how late this host woke a thread that sleeps 1 ms, at the worst). The last line
+has \"summary\": true and covers the whole run.";

@@ -141,7 +141,10 @@ impl Site {
             let idle = self.out.is_empty() && self.flushed;
             tokio::select! {
                 read = reader.read_buf(&mut inbound) => match read {
-                    Ok(count) if count > 0 => self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes: inbound.split().freeze() }),
+                    Ok(count) if count > 0 => {
+                        let bytes = inbound.split().freeze();
+                        self.tell(SiteInput::Bytes { stream: StreamId::FIRST, bytes });
+                    }
                     _ => self.fail(),
                 },
                 sent = send(&mut writer, &self.out), if !idle => match sent {

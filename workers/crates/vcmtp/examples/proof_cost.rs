@@ -1,6 +1,5 @@
-//! What proofs cost: processor time for each datagram, at the sender and at a receiver, with and without them, and of the pieces they
-//! are made of. One thread, no sockets; the best
-//! of some rounds.
+//! The cost of proofs: processor time for each datagram, at the sender and at a receiver, with and without
+//! them, and of the pieces they are made of. One thread, no sockets; the best of some rounds.
 //!
 //! `cargo run --release -p downburst-vcmtp --example proof_cost`
 #![allow(
@@ -151,7 +150,8 @@ fn at(micros: u64) -> Now {
     Now { monotonic: Micros(micros), wall: WallMicros(0) }
 }
 
-/// Group key alone; a MAC for each site of a small group; signatures; signatures and the hash of every packet, after a forged one was seen.
+/// Group key alone; a MAC for each site of a small group; signatures; signatures and the hash of every
+/// packet, after a forged one was seen.
 const MODES: [&str; 4] = ["none", "MACs", "signed", "all packets"];
 
 /// The largest group that gets MACs.

@@ -5,8 +5,9 @@ use minicbor::{Decode, Encode};
 use crate::pacer::{IPV4_FRAME_OVERHEAD_BYTES, IPV6_FRAME_OVERHEAD_BYTES, default_burst_bytes};
 use crate::{RepairChannel, Request};
 
-/// The secret all members of a leg share. A sender start always takes a new one, and a packet number has one content in the life
-/// of a leg, so a nonce (leg epoch and packet number) never stands for two contents under a key.
+/// The secret all members of a leg share. A sender start always takes a new one, and a packet number has one
+/// content in the life of a leg, so a nonce (leg epoch and packet number) never stands for two contents under
+/// a key.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub struct LegKey {
     /// Travels in clear in each datagram, so that two keys can be valid at once.
@@ -50,7 +51,8 @@ pub struct SigningSeed(pub [u8; 32]);
 #[cbor(transparent)]
 pub struct SenderKey(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
 
-/// What a site checks with that a proof is the sender's, where proofs have MACs for few sites. Only this site and the hub have it.
+/// The site's key to check that a proof is the sender's, where proofs have MACs for few sites. Only this site
+/// and the hub have it.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub struct SiteSecret {
     /// Finds the site's MAC among the others.
@@ -74,10 +76,11 @@ pub struct SenderConfig {
     pub signing_seed: Option<SigningSeed>,
     /// The log's head when the leg begins: the leg carries everything after it.
     pub after: Sequence,
-    /// What the leg may send, in Ethernet-frame bits per second (headers, trailer, IP and UDP included; no preamble and gap).
+    /// The leg's rate, in Ethernet-frame bits per second (headers, trailer, IP and UDP included; no preamble
+    /// and gap).
     pub rate_bps: u64,
-    /// In Ethernet-frame bytes: over any time `t` at most `rate_bps * t` and so much more leaves. A policer must have room for it,
-    /// and a driver that wakes late makes up no more.
+    /// In Ethernet-frame bytes: over any time `t` at most `rate_bps * t` plus this many leave. A policer must
+    /// have room for it, and a driver that wakes late makes up no more.
     pub burst_bytes: u64,
     /// What a datagram takes on the wire beside its payload: [`Self::frame_overhead_bytes_of`].
     pub frame_overhead_bytes: u64,
@@ -91,7 +94,8 @@ pub struct SenderConfig {
     pub repair_hold: Micros,
     /// A leg with nothing to send says so this often.
     pub head_interval: Micros,
-    /// Up to this share of the packets is sent as symbols before anybody asks, as far as blocks were found to need them; 0: none.
+    /// Up to this share of the packets is sent as symbols before any request, as far as blocks were found to
+    /// need them; 0: none.
     pub most_parity: f64,
 }
 
@@ -120,7 +124,8 @@ pub enum SenderInput {
     Rate(u64),
     /// Whatever is sealed from here on, repairs too, is sealed with this key. [`Rotation`](crate::Rotation) says when.
     Key(LegKey),
-    /// The largest UDP payload from here on, as [`SenderConfig::datagram_bytes`]: the way to a site is narrower, or such a site left.
+    /// The largest UDP payload from here on, as [`SenderConfig::datagram_bytes`]: the way to a site is
+    /// narrower, or such a site left.
     DatagramBytes(usize),
     /// How many sites hear the group.
     Members(u64),
@@ -241,7 +246,8 @@ pub enum ReceiverInput {
 /// What a receiver found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReceiverOutput {
-    /// The first packet came. Everything after this sequence will be announced here; earlier products belong to the old leg.
+    /// The first packet came. Everything after this sequence will be announced here; earlier products belong
+    /// to the old leg.
     Joined {
         /// The last sequence announced before the first packet heard.
         after: Sequence,
@@ -253,8 +259,8 @@ pub enum ReceiverOutput {
         /// The product.
         info: ProductInfo,
     },
-    /// Bytes of an announced product. May repeat; may come in any order. A member of the group can make it say blocks of
-    /// sequences that are no product's.
+    /// Bytes of an announced product. May repeat; may come in any order. A member of the group can cause
+    /// blocks with sequences of no product.
     Block {
         /// Which product.
         sequence: Sequence,
@@ -285,7 +291,8 @@ pub enum ReceiverOutput {
     GaveUp(RangeSet),
     /// Nothing was heard for the silence limit. Said once per silence.
     Silent,
-    /// Somebody who has the group's key makes packets: the sender should help to tell them apart. Said at most each 10 s.
+    /// A holder of the group's key forges packets: the sender should help to tell them apart. Reported at
+    /// most every 10 s.
     Forged,
 }
 
@@ -346,8 +353,8 @@ impl std::fmt::Debug for LegKey {
 }
 
 impl SenderConfig {
-    /// The defaults of a leg over IPv4 on a network with Ethernet's MTU: 60 s or 256 MiB of repair, 5 ms for a second asker, a head
-    /// each 250 ms, bursts of 10 ms of the rate or 64 KiB.
+    /// The defaults of a leg over IPv4 on a network with Ethernet's MTU: 60 s or 256 MiB of repair, 5 ms for
+    /// a second asker, a head each 250 ms, bursts of 10 ms of the rate or 64 KiB.
     pub fn new(leg: LegId, leg_epoch: u64, key: LegKey, after: Sequence, rate_bps: u64) -> Self {
         Self {
             leg,
@@ -374,7 +381,8 @@ impl SenderConfig {
 }
 
 impl ReceiverConfig {
-    /// The defaults of a receiver: 10 ms for reordering, 100 ms until it asks again, 3 s of silence, 65,536 missing packets.
+    /// The defaults of a receiver: 10 ms for reordering, 100 ms until it asks again, 3 s of silence, 65,536
+    /// missing packets.
     pub fn new(leg: LegId, leg_epoch: u64, key: LegKey, seed: u64) -> Self {
         Self {
             leg,

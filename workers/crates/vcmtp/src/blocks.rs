@@ -1,18 +1,19 @@
-//! Repair of whole blocks of packets by coded symbols: who lacks how many of which block, and when the group gets symbols.
+//! Repair of whole blocks of packets by coded symbols: each site's lack of each block, and when the group
+//! gets symbols.
 //!
 //! | state of a block | event | next |
 //! |---|---|---|
 //! | open | [`LARGEST_BLOCK`] packets | closed |
 //! | open, asked for | [`BLOCK_TIME`] since its first packet, or nothing sent for [`QUIET_TIME`] | closed |
-//! | closed, parity is on | at once | symbols are queued for the group, as many as such blocks usually need (`parity.rs`) |
+//! | closed, parity is on | immediately | as many symbols as usual are queued for the group (`parity.rs`) |
 //! | closed | a site asks | asked: others get the time in which requests usually come |
-//! | asked | that time is over | symbols are queued for the group, and single packets for who lacks more |
+//! | asked | that time is over | symbols are queued for the group, and single packets for sites that lack more |
 //! | queued | the pacer let the last symbol out | quiet for as long as answers to it take |
-//! | quiet | somebody asks again | as closed; who was counted a moment ago asked too early |
+//! | quiet | a site asks again | as closed; a site counted a moment ago asked too early |
 //! | any | its packets leave the window | gone |
 //!
-//! What a site asks for is what it lacks beside the symbols it has. After [`ROUNDS`] rounds of symbols a site gets what it still asks
-//! for packet by packet: it joined in the middle of the block, or can't keep it.
+//! A site asks for the packets that it lacks beside the symbols it has. After [`ROUNDS`] rounds of symbols it
+//! gets the rest packet by packet: it joined in the middle of the block, or can't keep it.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
@@ -59,7 +60,8 @@ struct Block {
     round: u16,
     /// Symbols that it gets whether somebody asks or not.
     parity: u16,
-    /// The packet that followed the last symbol of the last round: who heard it, heard all of the round that it will hear.
+    /// The packet that followed the last symbol of the last round: a site that heard it got all that it will
+    /// get of the round.
     passed_with: u64,
     quiet_until: Micros,
     /// How many symbols the group was told will be made, and when.
@@ -164,7 +166,8 @@ impl Blocks {
         true
     }
 
-    /// Tells a large group what is going to be made of the blocks that were asked for just now, if that is more than it knows.
+    /// Announces to a large group the symbols to come for the blocks just requested, if that is more than it
+    /// knows.
     pub(crate) fn promise(&mut self, now: Micros, promises: &mut Promises) {
         for first in std::mem::take(&mut self.touched) {
             let Some(block) = self.blocks.get(&first) else { continue };
@@ -185,8 +188,8 @@ impl Blocks {
         }
     }
 
-    /// A request came this long after its packet was sent. Three of four come within `lag`, so a site that is always late does not
-    /// make the others wait.
+    /// The delay of a request after its packet was sent. Three of four come within `lag`, so a site that is
+    /// always late does not make the others wait.
     pub(crate) fn note_lag(&mut self, lag: Micros) {
         let step = self.lag.0 / 16 + 1;
         let moved = if lag > self.lag { self.lag.0 + step * 3 / 4 } else { self.lag.0 - step / 4 };
@@ -297,8 +300,8 @@ impl Blocks {
         if self.members > SMALL_GROUP { self.lag.max(CROWD_LAG) } else { self.lag }
     }
 
-    /// How many more symbols the group is to get of a block, by what was asked for so far. Those who were silent because of a promise
-    /// lack no more than that.
+    /// The number of further symbols of a block for the group, by the requests so far. Sites that kept silent
+    /// because of a promise lack no more than that.
     fn wanted(&self, block: &Block, first: u64) -> u64 {
         let own = u64::from(block.parity.saturating_sub(block.made));
         let lacks = block.lacks().filter(|(_, lack)| *lack > 0);
@@ -354,8 +357,8 @@ impl Block {
         }
     }
 
-    /// How many of the block's symbols the asker had heard or lost. A member of an earlier release does not say what it heard: of it
-    /// only time tells.
+    /// The number of the block's symbols that the asker had heard or lost. A member of an earlier release
+    /// does not report it; there only time tells.
     fn settled(&self, now: Micros, first: u64, request: &Request) -> u16 {
         let passed = match request.heard {
             Some(heard) => heard >= self.passed_with,
@@ -444,7 +447,8 @@ const FIRST_LAG: Micros = Micros::from_millis(20);
 const SHORTEST_LAG: Micros = Micros::from_millis(2);
 const LONGEST_LAG: Micros = Micros::from_millis(300);
 
-/// In a large group the first request comes a fifth of the drawn time after the loss, and the second some milliseconds later.
+/// In a large group the first request comes a fifth of the drawn time after the loss, and the second some
+/// milliseconds later.
 const CROWD_LAG: Micros = Micros::from_millis(50);
 
 /// How many symbols wait for the pacer at most (3 MB, and one block's more).

@@ -101,8 +101,9 @@ impl Catalogue {
         self.known.insert(0, after.0);
     }
 
-    /// True if the blocks of the content whose product is not known find room. The oldest missing packet always does: it holds
-    /// nothing whose manifest could still come, and it may be the manifest that the others wait for.
+    /// True if the blocks of the content whose product is not known find room. The oldest missing packet's
+    /// always do: it holds nothing whose manifest could still come, and it may be the manifest that the
+    /// others wait for.
     pub(crate) fn has_room(&self, packet: u64, content: &Content, oldest_missing: Option<u64>) -> bool {
         if oldest_missing.is_none_or(|missing| packet <= missing) {
             return true;
@@ -111,7 +112,8 @@ impl Catalogue {
         more == 0 || self.held_bytes.saturating_add(more) <= HELD_LIMIT_BYTES
     }
 
-    /// Takes a packet's content in and tells what follows from it. `oldest_missing` says whether an unknown manifest can still come.
+    /// Takes a packet's content in and returns the consequences. `oldest_missing` determines whether an
+    /// unknown manifest can still come.
     pub(crate) fn accept(
         &mut self,
         packet: u64,

@@ -1,5 +1,5 @@
-//! The repair channel: requests for lost packets, and the packets that one site alone lacks, as sealed datagrams between that site and
-//! its hub.
+//! The repair channel: requests for lost packets, and the packets that one site alone lacks, as sealed
+//! datagrams between that site and its hub.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -11,12 +11,12 @@
 //!
 //! | kind | from | body |
 //! |---|---|---|
-//! | 1 request | site | the site's stamp (8), [`Request`](crate::Request) in CBOR; one without packets only asks for an answer |
+//! | 1 request | site | the site's stamp (8), [`Request`](crate::Request) in CBOR; without packets: a probe |
 //! | 2 heard | hub | the stamp of the request; further bytes are skipped |
 //! | 3 repair | hub | packet number (8), the packet in clear |
 //!
-//! Other kinds are skipped. The nonce is the mark, three zeros, and the counter in eight bytes, so that the two directions share a key and
-//! no nonce.
+//! Other kinds are skipped. The nonce is the mark, three zeros, and the counter in eight bytes, so that the
+//! two directions share a key and no nonce.
 use minicbor::{Decode, Encode};
 
 use crate::Cipher;
@@ -32,7 +32,8 @@ pub use seal::channel_of;
 pub(crate) use seal::is_from_hub;
 pub(crate) use site::{Answer, SiteChannel};
 
-/// What a site is given so that it can ask by datagrams. Drawn for one site and one taking part in a leg: counters begin at 1 with it.
+/// A site's means to ask by datagrams. Drawn for one site and one participation in a leg: counters begin at 1
+/// with it.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub struct RepairChannel {
     /// Names the channel in its datagrams; the hub has no other with it.

@@ -1,4 +1,5 @@
-//! RaptorQ (RFC 6330) over a block of packets: the source symbol of a packet is its payload, the length in front and zeros behind.
+//! RaptorQ (RFC 6330) over a block of packets: the source symbol of a packet is its payload, the length in
+//! front and zeros behind.
 use bytes::{BufMut, Bytes, BytesMut};
 use raptorq::{
     EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockDecoder, SourceBlockEncoder,
@@ -35,8 +36,8 @@ impl Encoder {
     }
 }
 
-/// The payloads of a block's packets that are `None` in `sources`, by their place, from the others and from repair symbols of
-/// equal length. `None` if it takes more symbols.
+/// The payloads of a block's packets that are `None` in `sources`, by their place, from the others and from
+/// repair symbols of equal length. `None` if it takes more symbols.
 pub(crate) fn decode<'a>(
     sources: &[Option<Bytes>],
     symbols: impl Iterator<Item = (u16, &'a Bytes)>,
@@ -84,8 +85,9 @@ fn unpadded(symbol: &[u8]) -> Option<Bytes> {
     rest.get(..usize::from(u16::from_be_bytes(*length))).map(Bytes::copy_from_slice)
 }
 
-/// How many packets a block has at most. Losses vary less in a longer block, so fewer symbols serve the worst site: at 1 % loss and
-/// seven sites 1.4 % of the packets for 1,024 and 2 % for 512. A longer one would make repairs wait longer.
+/// The maximum number of packets in a block. Losses vary less in a longer block, so fewer symbols serve the
+/// worst site: at 1 % loss and seven sites 1.4 % of the packets for 1,024 and 2 % for 512. A longer one would
+/// make repairs wait longer.
 pub(crate) const LARGEST_BLOCK: usize = 1_024;
 
 /// The length before the payload in a symbol.

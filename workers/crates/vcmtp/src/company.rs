@@ -1,6 +1,7 @@
-//! Which losses a receiver asks for in company. Packets of large products that are not urgent are repaired with their block, some time
-//! later and by how many of it a site lacks (`blocks.rs`); so their requests share datagrams, and are not repeated while the block may
-//! still be filling. Each request costs an answer, and those are most of what repair costs a sender of many sites.
+//! The losses that a receiver requests together. Packets of large products that are not urgent are repaired
+//! with their block, some time later and by the number that a site lacks (`blocks.rs`); so their requests
+//! share datagrams, and are not repeated while the block may still be filling. Each request costs an answer,
+//! and those are most of the repair cost of a sender with many sites.
 //!
 //! | what is due | next |
 //! |---|---|
@@ -33,7 +34,8 @@ impl Company {
         }
     }
 
-    /// When to look at a loss again that is due; `None`: it is asked for now. `highest` is the last packet that was sent.
+    /// The time of the next look at a loss that is due; `None`: it is requested now. `highest` is the last
+    /// packet that was sent.
     pub(crate) fn later(&self, now: Micros, shelf: &Shelf, highest: u64, due: &Due) -> Option<Micros> {
         let product = shelf.product_around(due.first, due.last)?;
         if !self.products.contains(&product) || shelf.is_closed(due.last) {
@@ -51,7 +53,8 @@ impl Company {
     }
 }
 
-/// Losses of so long share a request: an eighth of what a block takes to fill at 100 Mbit/s, of which a receiver waits for half.
+/// Losses within this time share a request: an eighth of the time that a block takes to fill at 100 Mbit/s,
+/// of which a receiver waits for half.
 const SHARED: Micros = Micros::from_millis(15);
 
 /// From a request until the repair of a block that was full by then: the time in which others ask, and the pacer's.
@@ -60,7 +63,8 @@ const DECISION: Micros = Micros::from_millis(60);
 /// The same for a block that may have been open: 200 ms more, and some for a busy host.
 const BLOCK: Micros = Micros::from_millis(300);
 
-/// Products of 32 KiB and more that are on their way at once; of more of them the older ones' losses are asked for at once.
+/// The limit of concurrent products of 32 KiB and more; beyond it the older ones' losses are requested
+/// without delay.
 const KEPT_PRODUCTS: usize = 4_096;
 
 #[cfg(test)]

@@ -7,23 +7,25 @@ use crate::catalogue::Content;
 use crate::proof::{Hash, Proof, content_hash, read_list};
 use crate::vouch::{Refusal, Verifier};
 
-/// Holds packets of the group back until the sender's proof shows that they exist, and that what they say of products is the
-/// sender's. Whoever has the group's key can make datagrams that open; only the sender can make proofs.
+/// Holds packets of the group back until the sender's proof shows that they exist, and that their statements
+/// about products are the sender's. Any holder of the group's key can make datagrams that open; only the
+/// sender can make proofs.
 ///
 /// | packet | event | next |
 /// |---|---|---|
 /// | above what is proven, at most [`AHEAD`] | comes | held, [`CANDIDATES`] of different content at most |
 /// | farther above | comes | refused: nothing is asked because of it |
-/// | held, hash known from the proof or a list | its batch is proven | the candidate that has it is passed, the others are forged |
+/// | held, hash known from proof or list | its batch is proven | its candidate is passed, the others are forged |
 /// | held, blocks only, its list has not come | its batch is proven | waits for the list, and is not asked for |
-/// | held, its number is the proof's own | its batch is proven | passed if it is that proof and nothing else, with the one before at most |
-/// | held, blocks only, no hash known | its batch is proven | passed if it is the only candidate, else in doubt: waits for the list |
-/// | held | a later batch is proven, its own is not: *dark* | passed if it is the only candidate and has blocks only, else held on |
+/// | held, its number is the proof's own | its batch is proven | passed if just that proof, or with the one before |
+/// | held, blocks only, no hash | its batch is proven | passed if the only one, else in doubt: waits for the list |
+/// | held | a later batch is proven, its own is not: *dark* | passed if the only candidate, of blocks only; else held |
 /// | proven | comes later | passed if it has the hash, or if none is known and it has blocks only |
 /// | symbol | comes, and a proof tells its hash, in whichever order | passed if it has the hash, else forged |
 ///
-/// Packets with blocks only have a known hash for a while after somebody told the sender of a forged one, and for a moment before
-/// that. Otherwise the digest of the product decides on them, which its manifest tells.
+/// Packets with blocks only have a known hash for a while after a receiver reported a forged one to the
+/// sender, and for a moment before that. Otherwise the digest of the product, given in its manifest, decides
+/// on them.
 pub(crate) struct Gate {
     verifier: Verifier,
     /// All numbers up to here exist. `None` before the first proof.
@@ -374,7 +376,8 @@ impl Gate {
         }
     }
 
-    /// A later batch is proven: what is between exists. The last packet carries a proof, whatever came under its number.
+    /// A later batch is proven: the numbers between exist. The last packet carries a proof, whatever came
+    /// under its number.
     fn darken(&mut self, first: u64, last: u64, passages: &mut Vec<Passage>) {
         self.dark.insert(first, last);
         for (packet, mut candidates) in self.take_held(first, last) {
@@ -400,8 +403,9 @@ impl Gate {
     }
 }
 
-/// How far above what is proven packets are held: three batches, and 6 MB, four times as much while somebody forges them all. A proof that is lost comes again with
-/// the next one, so more is not needed, and an insider's numbers can't make anybody ask for more.
+/// The distance above the last proven packet up to which packets are held: three batches, and 6 MB, four
+/// times as much during an attack with forgeries. A lost proof comes again with the next one, so more is not
+/// needed, and an insider's numbers can't cause requests for more.
 const AHEAD: u64 = 4_096;
 
 /// The true packet and forged ones. With more forgeries the true one is asked for.
@@ -410,7 +414,8 @@ const CANDIDATES: usize = 4;
 /// Packets that are missing and have manifests: as many as a receiver may miss.
 const EXPECTED: usize = 65_536;
 
-/// How many packets wait for their list: what a lost list tells of, fifty times (6 MB, four times as much while somebody forges them all).
+/// The number of packets that may wait for their list: fifty times the content of a lost list (6 MB, four
+/// times as much during an attack with forgeries).
 const WAITING: usize = 4_096;
 
 /// How many symbols wait for their proof, or proofs for their symbols: 3 MB, what a leg of 1 Gbit/s sends in 25 ms.

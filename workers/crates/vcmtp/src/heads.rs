@@ -1,7 +1,7 @@
 use downburst_model::{Micros, Sequence};
 
-/// When a leg without data says where it stands: soon after the last data, because that is how a lost tail is noticed, then at
-/// growing intervals.
+/// When a leg without data sends its position: soon after the last data, because that is how a lost tail is
+/// noticed, then at growing intervals.
 #[derive(Debug)]
 pub(crate) struct Heads {
     head: Sequence,

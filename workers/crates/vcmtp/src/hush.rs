@@ -1,9 +1,10 @@
-//! When a receiver in a large group asks. What many lost together somebody else asks for first, and the sender says so in the group
-//! (`promises.rs`): so the first request waits for a while drawn at random, and is not made for what is promised.
+//! When a receiver in a large group asks. If many lost the same, another site asks first, and the sender
+//! announces that to the group (`promises.rs`): so the first request waits for a while drawn at random, and
+//! is not made for promised packets.
 //!
-//! The time is drawn as in RFC 5740 (NORM), section 5.3 and its annex: between 0 and `T`, with a density that rises as `e^(L t / T)`,
-//! `L` = ln(members) + 1. Of any number of sites up to all members only a handful draw the lowest times; with `T` of six round trips
-//! the answer to them comes before most others ask.
+//! The time is drawn as in RFC 5740 (NORM), section 5.3 and its annex: between 0 and `T`, with a density that
+//! rises as `e^(L t / T)`, `L` = ln(members) + 1. Of any number of sites up to all members only a handful
+//! draw the lowest times; with `T` of six round trips the answer to them comes before most others ask.
 //!
 //! | what is due | next |
 //! |---|---|

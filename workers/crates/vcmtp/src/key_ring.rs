@@ -73,7 +73,8 @@ impl KeyRing {
 /// The one in use, the next one, and one that takes the next one's place because a site that knew it was barred.
 const KEYS: usize = 3;
 
-/// Datagrams overtake each other by milliseconds, on whatever path; by this time the last one under the old key is long there.
+/// Datagrams overtake each other by milliseconds, on any path; by this time the last one under the old key
+/// has long arrived.
 const GRACE: Micros = Micros::from_secs(2);
 
 #[cfg(test)]

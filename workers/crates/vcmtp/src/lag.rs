@@ -6,10 +6,11 @@ use crate::missing::Missing;
 use crate::promises::SMALL_GROUP;
 use crate::tally::report_period;
 
-/// Notices that the group brings a receiver more than its link carries, or than repair can make good: it is served better alone.
+/// Notices that the group brings a receiver more than its link carries, or than repair can make good: it is
+/// served better alone.
 ///
-/// The hub notices too, but what it says then travels on the link that the group fills. With at least [`MANY`] packets missing, a
-/// receiver is too slow when
+/// The hub notices too, but its notice travels on the link that the group fills. With at least [`MANY`]
+/// packets missing, a receiver is too slow when
 /// * two fifths or more of each quarter of the last [`FLOODED_TIME`] did not come: a link of three fifths of the rate.
 ///   Where all lose alike, the hub goes slower before that time is over;
 /// * or a packet that was missed [`PATIENCE`] ago is still missing.
@@ -32,8 +33,8 @@ struct Mark {
 }
 
 impl Lag {
-    /// Looks at how things stand in a group of so many members: the highest packet, how many were missed in all, and which are missing.
-    /// True once, when the receiver is too slow.
+    /// Checks the receiver's state in a group of so many members: the highest packet, the number missed in
+    /// all, and the missing ones. True once, when the receiver is too slow.
     pub(crate) fn look(
         &mut self,
         now: Micros,
@@ -106,8 +107,9 @@ const CUT_PERIODS: u64 = 5;
 mod tests {
     use super::*;
 
-    /// Sends 1,000 packets in each of these intervals of 250 ms, of which so many are missed; repairs bring what was missed `repaired`
-    /// intervals before. Returns the interval in which the receiver was found too slow.
+    /// Sends 1,000 packets in each of these intervals of 250 ms, with the given number missed; repairs bring
+    /// the packets missed `repaired` intervals before. Returns the interval in which the receiver was found
+    /// too slow.
     fn told(missed: impl Fn(u64) -> u64, repaired: u64) -> Option<u64> {
         told_of(7, missed, repaired)
     }

@@ -1,20 +1,24 @@
 //! How fast a multicast leg may be when many of its sites lose at once.
 //!
-//! One lossy site never slows a leg: its repairs are its own, and one that loses far more than repair is for, or whose repairs don't
-//! come, is named, to be served alone. When the site in the *middle* of the others (or another quantile, as the operator sets) loses, something they share may be the cause (the
-//! sender's link, a switch, a busy host), and then repairing everybody costs more than going slower: the rate is cut by a factor and
-//! raised again in steps: additive raise, multiplicative cut, by a quantile of the receivers.
+//! One lossy site never slows a leg: its repairs are its own, and a site that loses far more than repair is
+//! for, or whose repairs don't come, is named, to be served alone. When the site in the *middle* of the
+//! others (or another quantile, as the operator sets) loses, the cause may be shared (the sender's link, a
+//! switch, a busy host), and then repairing everybody costs more than going slower. The rate is cut by a
+//! factor and raised again in steps: additive raise, multiplicative cut, by a quantile of the receivers.
 //!
-//! A cut needs loss in several intervals in a row: a host that stood still for a moment loses a burst, which says nothing about the
-//! rate, and bursts now and then would take a leg down step by step. A loss counts for a second after its packet was sent: what a
-//! site asks for later is what the rate of then cost, and would be held against fewer packets after a cut.
+//! A cut needs loss in several intervals in a row: a host that stood still for a moment loses a burst, which
+//! tells nothing about the rate, and bursts now and then would take a leg down step by step. A loss counts
+//! for a second after its packet was sent: later requests are the cost of an earlier rate, and would be held
+//! against fewer packets after a cut.
 //!
-//! Loss that does not depend on the rate (noise on every link) is told apart by what a cut does. Of a path that carries `c`, a sender at
-//! rate `r` loses `1 - c / r`; after a cut by `f` that would be `1 - (1 - loss) / f`. If the loss stays nearer to what it was, the cut is
-//! taken back, and that much loss is left to repair for a while.
+//! Loss that does not depend on the rate (noise on every link) is told apart by the effect of a cut. Of a
+//! path that carries `c`, a sender at rate `r` loses `1 - c / r`; after a cut by `f` that would be
+//! `1 - (1 - loss) / f`. If the loss stays nearer to its former value, the cut is taken back, and that much
+//! loss is left to repair for a while.
 //!
-//! In a large group most losses are not asked for by who lost them (`hush.rs`). There the sites say now and then how much they lost
-//! (`tally.rs`), and the rate is judged once in a period of their reports.
+//! In a large group the sites that lost a packet mostly do not ask for it themselves (`hush.rs`). There the
+//! sites report their losses now and then (`tally.rs`), and the rate is judged once in a period of their
+//! reports.
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
@@ -88,8 +92,8 @@ pub struct Straggler {
 }
 
 impl LegRate {
-    /// Begins at the rate the plan asks for, in Ethernet-frame bits per second. `quantile` is the share of the sites that decides: 0.5
-    /// follows the one in the middle, 0.9 spares all but the worst tenth.
+    /// Begins at the rate the plan asks for, in Ethernet-frame bits per second. `quantile` is the share of
+    /// the sites that decides: 0.5 follows the one in the middle, 0.9 spares all but the worst tenth.
     pub fn new(asked_bps: u64, quantile: f64) -> Self {
         Self {
             asked_bps,
@@ -142,8 +146,8 @@ impl LegRate {
         now.since(self.interval_began) >= INTERVAL
     }
 
-    /// Looks back at the interval that is over; returns the rate if it changed. `sent` is the last packet number so far (repairs
-    /// have none), `members` how many sites hear the leg.
+    /// Looks back at the interval that is over; returns the rate if it changed. `sent` is the last packet
+    /// number so far (repairs have none), `members` the number of sites that hear the leg.
     pub fn look(&mut self, now: Micros, sent: u64, members: usize) -> Option<u64> {
         let sent_lately = sent.saturating_sub(self.marks.back().copied().unwrap_or(0));
         let shares = self.shares_to_judge(now, sent_lately, members);
@@ -281,7 +285,8 @@ impl LegRate {
         Some(self.sites.values().map(share).collect())
     }
 
-    /// What the site that decides lost, when those that lost nothing are counted in, and those that lose far more than most are not.
+    /// The loss of the deciding site, when sites without loss are counted in, and those that lose far more
+    /// than most are not.
     fn deciding_share(&self, shares: &[f64], members: usize) -> f64 {
         let mut shares = shares.to_vec();
         shares.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -294,8 +299,8 @@ impl LegRate {
 }
 
 impl Lost {
-    /// Lost lately, or asked for again and again because repairs don't come: a site asks for a limited number of packets at a
-    /// time, so one that is far behind asks for little that is fresh.
+    /// Lost lately, or requested again and again because repairs don't come: a site asks for a limited number
+    /// of packets at a time, so one that is far behind asks for few recent ones.
     fn is_too_much(&self, sent: u64) -> bool {
         let limit = sent as f64 * STRAGGLER_SHARE;
         self.lately as f64 > limit || self.mean_overdue > limit.min(MANY_OVERDUE)
@@ -309,7 +314,8 @@ impl fmt::Display for Straggler {
         } else {
             write!(
                 f,
-                "repairs came too late: of what was sent a second before, {:.0} packets were asked for every quarter of a second",
+                "repairs came too late: {:.0} packets sent a second before were requested every quarter of a \
+                 second",
                 self.overdue
             )
         }

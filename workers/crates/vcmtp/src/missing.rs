@@ -63,7 +63,8 @@ impl Missing {
         }
     }
 
-    /// Adds a run that nobody asked for yet. Losses of a moment share a request: `due` moves up to the next step of a grid.
+    /// Adds a run without earlier requests. Losses of a moment share a request: `due` moves up to the next
+    /// step of a grid.
     pub(crate) fn insert(&mut self, first: u64, last: u64, due: Micros) {
         let due = Micros(due.0.div_ceil(GRID.0).saturating_mul(GRID.0));
         if first <= last {
@@ -129,13 +130,14 @@ impl Missing {
         runs.map(|(start, run)| (start.max(first), run.last.min(last))).collect()
     }
 
-    /// What is missing of `first..=last` is asked for at `due`, as if nobody had asked in vain: its repair has begun to come.
+    /// Missing packets of `first..=last` become due at `due`, without counting earlier requests: their repair
+    /// has begun to come.
     pub(crate) fn postpone(&mut self, first: u64, last: u64, due: Micros) {
         self.change(first, last, |run| Run { due, tries: 0, ..run });
     }
 
-    /// What is missing of `first..=last` is asked for at `due`, because its repair is promised; returns what was put off for so long
-    /// that no promise counts any more.
+    /// Missing packets of `first..=last` become due at `due`, because their repair is promised; returns those
+    /// that were put off for so long that no promise counts any more.
     pub(crate) fn put_off(&mut self, now: Micros, (first, last): (u64, u64), due: Micros) -> RangeSet {
         let tired = |run: &Run| run.put_off.is_some_and(|since| now.since(since) > PATIENCE);
         let runs = self.runs_within(first, last).filter(|(_, run)| tired(run));
@@ -169,7 +171,8 @@ impl Missing {
         }
     }
 
-    /// A request for these did not get through: what of them is still missing is asked for again at once, as if for the first time.
+    /// A request for these did not get through: those still missing are requested again now, as if for the
+    /// first time.
     pub(crate) fn ask_again(&mut self, now: Micros, packets: &RangeSet) {
         packets.iter().for_each(|(first, last)| self.postpone(first, last, now));
     }
@@ -248,7 +251,8 @@ impl Missing {
         self.put(first, run.asked_again(now, self.retry_wait));
     }
 
-    /// The session is a queue: what was asked for is still in it as long as repairs come and none that was asked for later.
+    /// The session is a queue: requested packets are still in it as long as repairs come and none that was
+    /// requested later.
     fn postponed(&self, now: Micros, run: &Run) -> Option<Micros> {
         let (asked, repaired) = (run.asked?, self.repaired?);
         let patience = asked.plus(Micros(self.retry_wait.0.saturating_mul(1 << LARGEST_DOUBLING)));
@@ -316,7 +320,8 @@ const ASK_WINDOW: u64 = 4_096;
 /// The retry wait doubles this often.
 const LARGEST_DOUBLING: u32 = 3;
 
-/// Some two seconds on a short path, several times what a block's repair may wait for: then something stops repairs as datagrams.
+/// Some two seconds on a short path, several times the allowed wait of a block's repair: then something stops
+/// repairs as datagrams.
 const PATIENT_TRIES: u32 = 12;
 
 /// A member of the group may lie: no loss waits longer for what is promised.

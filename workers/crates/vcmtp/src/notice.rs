@@ -1,5 +1,6 @@
-//! Datagrams by which the sender tells a large group what is on its way, so that few of those who lack the same ask for it. Their
-//! numbers have the two highest bits set and count from 0; nobody misses one that is lost.
+//! Datagrams by which the sender announces to a large group the repairs on their way, so that few of the
+//! sites with the same loss ask for it. Their numbers have the two highest bits set and count from 0; a lost
+//! one is not missed.
 //!
 //! | bytes | content |
 //! |---|---|

@@ -2,11 +2,12 @@ use downburst_model::Micros;
 
 /// Two token buckets in Ethernet-frame bits.
 ///
-/// The first holds the rate: over any stretch of time `t` at most `rate * t + burst_bytes` leaves, whatever the driver does, so a
-/// policer with that much buffer drops nothing. It also is what a driver that woke late may make up. The second keeps what is made
-/// up from leaving as one lump: it fills at twice the rate and holds [`CREST_BYTES`] or two trains, if that is more. When a bucket
-/// runs dry the pacer stays shut until a train is due, so that a busy leg wakes its driver about a thousand times a second and
-/// not once per datagram.
+/// The first holds the rate: over any stretch of time `t` at most `rate * t + burst_bytes` leaves, whatever
+/// the driver does, so a policer with that much buffer drops nothing. It also is the amount that a driver
+/// that woke late may make up. The second keeps that from leaving as one lump: it fills at twice the rate and
+/// holds [`CREST_BYTES`] or two trains, if that is more. When a bucket runs dry the pacer stays shut until a
+/// train is due, so that a busy leg wakes its driver about a thousand times a second and not once per
+/// datagram.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     rate_bps: u64,

@@ -2,8 +2,8 @@ use std::collections::VecDeque;
 
 use downburst_model::Micros;
 
-/// How many symbols a block gets before anybody asks. Where loss is steady this saves the way to the hub and back; where there is none
-/// it costs nothing, because the share follows what blocks were found to need.
+/// The number of symbols that a block gets before any request. Where loss is steady this saves the way to the
+/// hub and back; where there is none it costs nothing, because the share follows the blocks' measured need.
 ///
 /// | a block was | the share |
 /// |---|---|

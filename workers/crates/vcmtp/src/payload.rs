@@ -9,7 +9,8 @@
 //! | 8 | proof | see `proof.rs` |
 //! | 9 | list of hashes | see `proof.rs` |
 //!
-//! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian. Other kinds are skipped.
+//! A frame is its kind (1 byte), the length of its body (2 bytes), the body; all numbers are big-endian.
+//! Other kinds are skipped.
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{ProductInfo, Sequence};
 use minicbor::{Decode, Encode};
@@ -216,7 +217,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(announced in any::<u64>(), frames in prop::collection::vec(frame(), 0..6), padding in 0usize..20) {
+        fn round_trip(
+            announced in any::<u64>(),
+            frames in prop::collection::vec(frame(), 0..6),
+            padding in 0usize..20,
+        ) {
             let payload = Payload { announced: Sequence(announced), frames, padding };
             let read = Payload::read(encode(&payload)).unwrap();
             prop_assert_eq!(read, Payload { padding: 0, ..payload });
@@ -234,7 +239,10 @@ mod tests {
         }
 
         #[test]
-        fn a_truncated_payload_is_refused_or_a_prefix(frames in prop::collection::vec(frame(), 1..4), cut in any::<prop::sample::Index>()) {
+        fn a_truncated_payload_is_refused_or_a_prefix(
+            frames in prop::collection::vec(frame(), 1..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
             let payload = Payload { announced: Sequence(1), frames, padding: 0 };
             let bytes = encode(&payload);
             if let Some(read) = Payload::read(bytes.slice(..cut.index(bytes.len()))) {

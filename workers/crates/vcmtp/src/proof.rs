@@ -1,7 +1,8 @@
 //! The proof that the sender made what a batch of packets says of products, and not another holder of the group's key.
 //!
-//! A proof says nothing of packets with blocks only, until a receiver saw a forged one: then for a while their hashes go out in
-//! packets of their own, which the proof covers. A list is the number of a packet (8), then 18 bytes for each packet as below.
+//! A proof does not cover packets with blocks only, until a receiver saw a forged one: then for a while their
+//! hashes go out in packets of their own, which the proof covers. A list is the number of a packet (8), then
+//! 18 bytes for each packet as below.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -11,9 +12,12 @@
 //! | 18 | 1: lists in packets of the batch tell the hashes of those with blocks only; 0: nothing does |
 //! | 19 | how many MACs end it; 0: a signature |
 //! | 20..22 | how many of the next |
-//! | 18 each | a packet with manifests, a head or hashes: its distance from the first (2), the beginning of SHA-256 of its payload (16) |
-//! | 24 each | a repair symbol that was sent with the batch: its number (8), the beginning of SHA-256 of its payload (16) |
-//! | rest | Ed25519 signature (64) of `downburst vcmtp proof 1`, leg (4), leg epoch (8) and all of the above; or a MAC (12) for each site, see `vouch.rs` |
+//! | 18 each | a packet with manifests, a head or hashes: distance from the first (2), start of its SHA-256 (16) |
+//! | 24 each | a repair symbol sent with the batch: its number (8), start of its SHA-256 (16) |
+//! | rest | Ed25519 signature (64), or a MAC (12) for each site, see `vouch.rs` |
+//!
+//! Hashes are of payloads. The signature is over `downburst vcmtp proof 1`, leg (4), leg epoch (8) and all of the
+//! above.
 use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -135,8 +139,8 @@ impl Prover {
         open.symbols.push(symbol);
     }
 
-    /// When [`take_list`](Self::take_list) or [`close`](Self::close) is due. `idle`: nothing else waits, so what was said need not
-    /// wait for more.
+    /// When [`take_list`](Self::take_list) or [`close`](Self::close) is due. `idle`: nothing else waits, so
+    /// packets already sent need not wait for more.
     pub(crate) fn due(&self, idle: bool) -> Option<Micros> {
         if !self.past.is_empty() {
             return Some(Micros(0));
@@ -151,8 +155,8 @@ impl Prover {
         Some(if idle { at_once.min(latest) } else { latest })
     }
 
-    /// The body of a packet with the hashes of those that were sent since the last one; to be sent before the batch is closed, if
-    /// the proof has room for it.
+    /// The body of a packet with the hashes of those that were sent since the last one; to be sent before the
+    /// batch is closed, if the proof has room for it.
     pub(crate) fn take_list(&mut self) -> Option<Bytes> {
         if self.open.as_ref().is_some_and(|open| open.has_no_room(self.room)) {
             return None;
@@ -171,7 +175,8 @@ impl Prover {
         Some(body.freeze())
     }
 
-    /// Ends the batch with the packet that carries its proof; returns the bodies of that packet's frames, the older proof first.
+    /// Ends the batch with the packet that carries its proof; returns the bodies of that packet's frames, the
+    /// older proof first.
     pub(crate) fn close(&mut self, now: Micros) -> Vec<Bytes> {
         let Some(open) = self.open.take() else { return Vec::new() };
         self.signed = Some(now);
@@ -284,7 +289,8 @@ const MOST_PACKETS: u16 = 1_024;
 /// The most a product waits for the signature of others.
 const LONGEST: Micros = Micros::from_millis(5);
 
-/// A leg that is idle after each product signs each: at most 500 times a second, which is a few percent of a core for each receiver.
+/// A leg that is idle after each product signs each: at most 500 times a second, which is a few percent of a
+/// core for each receiver.
 const SHORTEST: Micros = Micros::from_millis(2);
 
 /// How long all packets are listed after a forged one was reported; whoever forges on is reported again.

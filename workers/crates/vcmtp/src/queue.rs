@@ -7,12 +7,13 @@ use crate::payload::{BLOCK_BYTES, FRAME_BYTES, Frame, Manifest, PREFIX_BYTES, Pa
 
 /// What waits to be sent for the first time, in a lane for each class.
 ///
-/// One lane leads each packet: the most urgent one that waits, but a lane that was passed over [`PATIENCE`] times leads the next
-/// packet, so no class starves. A lane is sent product after product, its manifests at most [`LEAD`] products ahead of the blocks,
-/// so that every packet can be filled. What room is left the other lanes fill, the most urgent first.
+/// One lane leads each packet: the most urgent waiting one, but a lane that was passed over [`PATIENCE`]
+/// times leads the next packet, so no class starves. A lane is sent product after product, its manifests at
+/// most [`LEAD`] products ahead of the blocks, so that every packet can be filled. The other lanes fill the
+/// rest of the room, the most urgent first.
 ///
-/// So manifests overtake each other between classes. Each names the sequence that was taken in before its own, so what it says of
-/// the numbers between holds in any order.
+/// So manifests overtake each other between classes. Each names the sequence that was taken in before its
+/// own, so its statement about the numbers between holds in any order.
 #[derive(Debug)]
 pub(crate) struct Queue {
     lanes: BTreeMap<Class, Lane>,
@@ -104,8 +105,8 @@ impl Queue {
         overdue.or_else(|| self.lanes.first_key_value()).map(|(class, _)| *class)
     }
 
-    /// The next packet's content, at most `room` bytes (more for a manifest that fits no room), or `None` if nothing waits. It fills
-    /// the room exactly while more waits.
+    /// The next packet's content, at most `room` bytes (more for a manifest that fits no room), or `None` if
+    /// nothing waits. It fills the room exactly while more waits.
     pub(crate) fn fill(&mut self, room: usize) -> Option<Filled> {
         let leader = self.urgency()?;
         let mut filled = Filled {
@@ -222,9 +223,10 @@ impl Incoming {
 /// How many products of a class are announced and not yet sent: enough to fill packets with small ones.
 const LEAD: usize = 16;
 
-/// A lane that waits leads at least one packet of sixteen: enough for a bulk feed to get on, and too little to be felt by a warning.
+/// A lane that waits leads at least one packet of sixteen: enough for a bulk feed to get on, and too little
+/// to be felt by a warning.
 const PATIENCE: u32 = 15;
 
-/// A large product is whole only long after a packet of it was lost, so the repair of that packet has time. A smaller one is over so
-/// soon that waiting for the rest of its block would be most of its latency.
+/// A large product is whole only long after a packet of it was lost, so the repair of that packet has time. A
+/// smaller one is over so soon that waiting for the rest of its block would be most of its latency.
 pub(crate) const SMALL_PRODUCT_BYTES: usize = 32 << 10;

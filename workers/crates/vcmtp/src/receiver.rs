@@ -21,11 +21,12 @@ use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
 
 mod asking;
 
-/// A site's half of a leg: opens datagrams, tells what was announced and which bytes came, and asks for what is missing.
+/// A site's half of a leg: opens datagrams, reports announced products and received bytes, and asks for
+/// missing packets.
 ///
 /// | state | event | outputs, next |
 /// |---|---|---|
-/// | listening | the first valid packet; the first proof, where the sender proves what it says | Joined; joined from this packet number on |
+/// | listening | the first valid packet, or proof if the sender proves | Joined; joined from this packet number on |
 /// | any | a packet that is not proven | see `gate.rs` |
 /// | joined | a packet in order | what it holds |
 /// | joined | a packet ahead | what it holds; those between are missing |
@@ -184,7 +185,8 @@ impl Receiver {
         }
     }
 
-    /// The packet exists, and the sender is told that somebody forges it: it will say which it is, unless that takes too long.
+    /// The packet exists, and the sender learns that it is being forged: its answer decides between the
+    /// candidates, unless it takes too long.
     fn doubt(&mut self, now: Micros, packet: u64) {
         let due = now.plus(DOUBT);
         if self.notice_gap(now, packet) {

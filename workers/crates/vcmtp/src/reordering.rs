@@ -1,5 +1,6 @@
-//! How long a receiver waits for a packet that may only have been overtaken, before it asks for it. Most paths reorder nothing, and there
-//! the wait is the largest part of what a lost message is late by; so it follows what became of the packets that were waited for.
+//! How long a receiver waits for a packet that may only have been overtaken, before it asks for it. Most
+//! paths reorder nothing, and there the wait is the largest part of a lost message's delay; so it follows the
+//! fate of the packets that were waited for.
 //!
 //! | a missing packet | next |
 //! |---|---|
@@ -58,7 +59,8 @@ impl Reordering {
 /// So many losses without anything overtaken are no accident.
 const CERTAIN: u32 = 32;
 
-/// Of seven sites that lose 1 %, one loss in sixteen was asked for by another site before: that must not outweigh the others.
+/// Of seven sites that lose 1 %, one loss in sixteen was asked for by another site before: that must not
+/// outweigh the others.
 const WEIGHT: u32 = 4;
 
 /// What a busy host and a queue in a switch bring out of order.

@@ -13,8 +13,9 @@
 //! | queued | the pacer lets it out | repaired to the group, quiet for everybody for [`HOLD_OFF`] |
 //! | quiet, queued | somebody asks | nothing: what they need is under way, and they ask again if not |
 //!
-//! A packet goes to the group once. Who lost that too gets it alone: a site behind a link slower than the leg would lose each
-//! repair to the group again, at the leg's full rate and everybody's cost.
+//! A packet goes to the group once. A site that lost the repair too gets it alone: a site behind a link
+//! slower than the leg would lose each repair to the group again, at the leg's full rate and everybody's
+//! cost.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use downburst_model::{Class, Micros, RangeSet};
@@ -64,7 +65,7 @@ struct Budget {
     ends: Micros,
 }
 
-/// How often, in a large group, a packet that one site asks for is asked for by another one too: the mean of about eight. Where it is
+/// How often, in a large group, a second site asks for a packet, too: the mean of about eight. Where it is
 /// usual, waiting for the second asker would cost the first a copy of its own.
 #[derive(Debug, Default)]
 struct Sharing {
@@ -92,8 +93,8 @@ impl Repairs {
         self.budget.bytes = Budget::of(rate_bps);
     }
 
-    /// Notes what a site asks for; returns what is out of the window. Numbers that were never sent are ignored, and so is what
-    /// exceeds [`ASK_LIMIT`]: the site asks again.
+    /// Notes a site's request; returns the numbers out of the window. Numbers that were never sent are
+    /// ignored, and so are those beyond [`ASK_LIMIT`]: the site asks again.
     pub(crate) fn ask(&mut self, now: Micros, site: u64, request: &Request, window: &mut Window) -> RangeSet {
         let (mut gone, mut left) = (RangeSet::new(), ASK_LIMIT);
         self.forget_recent(now);
@@ -258,8 +259,8 @@ impl Repairs {
 }
 
 impl Sharing {
-    /// Somebody asks for a packet that nobody asked for: true if it goes to the group at once. Some don't, or what is shared would
-    /// not be known for long.
+    /// The first request for a packet: true if it goes to the group without delay. Some don't, or the share
+    /// of common losses would soon be unknown.
     fn first(&mut self) -> bool {
         self.turn = (self.turn + 1) % TRIALS;
         if self.share >= OFTEN && self.turn != 0 {

@@ -1,5 +1,5 @@
-//! What a receiver asks for, and what it had heard when it asked, so that a request that comes late counts for what was lacking after
-//! the repairs it could not know of.
+//! A receiver's request, and the state of its reception at that time, so that a late request counts for the
+//! packets lacking after the repairs it could not know of.
 use downburst_model::RangeSet;
 use minicbor::{Decode, Encode};
 

@@ -8,7 +8,7 @@ use crate::LegKey;
 ///
 /// | state | event | outputs, next |
 /// |---|---|---|
-/// | steady | a site that knows the key is barred | owed: at once, or [`MERGE`] after the last key if there is no hurry |
+/// | steady | a site that knows the key is barred | owed: now, or [`MERGE`] after the last key without hurry |
 /// | steady | the key is [`OLDEST`] old, or sealed [`MOST_PACKETS`] | owed |
 /// | owed | its time | Draw |
 /// | drawing | Drawn | Tell; handing over |
@@ -16,9 +16,9 @@ use crate::LegKey;
 /// | handing over | a site that knows the next key is barred | owed; the next key is dropped for another |
 /// | handing over | a site that does not know it is barred | less time |
 ///
-/// A lost connection bars nobody: the site comes back, and a secret that it kept is still a secret. The group goes on under the old
-/// key while the next one is told, so nothing waits for a slow site; one that lacks the key when it is used misses packets
-/// until it has it, and asks for them.
+/// A lost connection bars nobody: the site comes back, and a secret that it kept is still a secret. The group
+/// goes on under the old key while the next one is distributed, so nothing waits for a slow site; a site that
+/// lacks the key when it is used misses packets until it has it, and asks for them.
 #[derive(Debug)]
 pub struct Rotation {
     key: LegKey,
@@ -87,7 +87,7 @@ pub enum RotationInput {
 pub enum Urgency {
     /// Its right ended (revoked, expired, taken off the allow list): within a second.
     AtOnce,
-    /// It left by itself (unsubscribed), or with a credential that another one took the place of: with others of the same time.
+    /// It left by itself (unsubscribed), or with a replaced credential: with others of the same time.
     Soon,
 }
 
@@ -266,8 +266,8 @@ impl Machine for Rotation {
 /// Sites that leave of their own will are shut out together: each key costs a message to every site.
 const MERGE: Micros = Micros::from_secs(10);
 
-/// How long sites have to confirm a key when somebody has to be shut out: twice this, and what the session takes, is within the
-/// second that a revocation may last.
+/// The time for sites to confirm a key when a site has to be shut out: twice this, plus the session's own
+/// time, is within the second that a revocation may last.
 const HURRIED: Micros = Micros::from_millis(400);
 
 /// How long sites have otherwise: a slow session and a retransmission.
@@ -276,7 +276,8 @@ const PATIENCE: Micros = Micros::from_secs(5);
 /// What a key that leaked opens.
 const OLDEST: Micros = Micros::from_secs(3_600);
 
-/// 2^28 datagrams of 91 AES blocks: as many blocks as TLS 1.3 allows AES-GCM (RFC 8446 §5.5: 2^24.5 records of 2^10 blocks).
+/// 2^28 datagrams of 91 AES blocks: as many blocks as TLS 1.3 allows AES-GCM (RFC 8446 §5.5: 2^24.5 records
+/// of 2^10 blocks).
 const MOST_PACKETS: u64 = 1 << 28;
 
 /// A source of randomness that fails is asked again.

@@ -37,8 +37,8 @@ impl Seal {
         self.key_id
     }
 
-    /// Makes a datagram at the end of `arena`, so that the datagrams of a train lie side by side in memory. `write` appends the
-    /// payload in clear.
+    /// Makes a datagram at the end of `arena`, so that the datagrams of a train lie side by side in memory.
+    /// `write` appends the payload in clear.
     pub(crate) fn seal(
         &self,
         packet: u64,
@@ -59,8 +59,8 @@ impl Seal {
         Some(datagram.freeze())
     }
 
-    /// The packet number and the payload in clear, if the datagram belongs to this life of the leg and is whole. The bytes are
-    /// opened where they lie.
+    /// The packet number and the payload in clear, if the datagram belongs to this life of the leg and is
+    /// whole. The bytes are opened where they lie.
     pub(crate) fn open(&self, datagram: BytesMut) -> Option<(u64, Bytes)> {
         let packet = self.packet_number(&datagram)?;
         let header = *datagram.first_chunk::<HEADER_BYTES>()?;

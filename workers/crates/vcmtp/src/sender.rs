@@ -27,9 +27,10 @@ use crate::{Request, SenderConfig, SenderInput, SenderKey, SenderOutput, SenderS
 /// | busy | the pacer is open | the next packet: new data or a group repair; idle after the last |
 /// | busy | the pacer is shut | nothing until a train is due |
 ///
-/// New data and group repairs share the rate: the more urgent one (repairs if equal) gets three datagrams of four while both wait.
-/// Memory is bounded by the repair window and by what the driver pushes ahead of the rate: it holds products back while
-/// [`backlog_products`](Self::backlog_products) or [`backlog_bytes`](Self::backlog_bytes) are high.
+/// New data and group repairs share the rate: the more urgent one (repairs if equal) gets three datagrams of
+/// four while both wait. Memory is bounded by the repair window and by what the driver pushes ahead of the
+/// rate: it holds products back while [`backlog_products`](Self::backlog_products) or
+/// [`backlog_bytes`](Self::backlog_bytes) are high.
 pub struct Sender {
     leg: LegId,
     leg_epoch: u64,
@@ -392,7 +393,8 @@ const LARGEST_DATAGRAM_BYTES: usize = 65_507;
 /// Datagrams are made side by side in blocks of this size, so that a train needs no gathering.
 const ARENA_BYTES: usize = 64 << 10;
 
-/// How many packets are listed late, and of which time: 8 ms of hashing, and what a leg of 1 Gbit/s sends while a forgery is told.
+/// The number of packets that are listed late, and their age: 8 ms of hashing, and the packets of a leg of 1
+/// Gbit/s while the report of a forgery travels.
 const LISTED_LATE: u64 = 8_192;
 const LISTED_LATE_TIME: Micros = Micros::from_millis(500);
 

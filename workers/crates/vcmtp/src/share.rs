@@ -1,18 +1,19 @@
 //! Which part of a block's repair goes to the group as coded symbols, and which to single sites.
 
-/// How many symbols the group gets when sites lack `lacks` packets of a block of `packets`, among `members` who hear the group.
+/// The number of symbols for the group when sites lack `lacks` packets of a block of `packets`, among
+/// `members` that hear the group.
 ///
-/// A symbol for the group costs one copy on the sender's link and one on each member's; a packet for one site costs one on the
-/// sender's link and one on that site's. With the members' links weighed by their number, so that the whole group counts as much as
-/// the sender, the cost of `r` symbols is
+/// A symbol for the group costs one copy on the sender's link and one on each member's; a packet for one site
+/// costs one on the sender's link and one on that site's. With the members' links weighed by their number, so
+/// that the whole group counts as much as the sender, the cost of `r` symbols is
 ///
 /// ```text
 /// r  +  sum of max(0, lack - r)  +  mean over the members of max(0, r - lack)
 /// ```
 ///
-/// which falls as long as two sites lack more than `r`: the group gets what the second worst site lacks, and the worst gets the
-/// rest alone. Sites that lack far more than is usual don't count: they would fill the links of all others with what only they
-/// need.
+/// which falls as long as two sites lack more than `r`: the group gets the lack of the second worst site, and
+/// the worst gets the rest alone. Sites that lack far more than is usual don't count: they would fill the
+/// links of all others with packets that only they need.
 pub(crate) fn symbols_for_group(packets: u64, members: u64, lacks: &[u64]) -> u64 {
     let mut sorted: Vec<u64> = lacks.iter().copied().filter(|lack| *lack > 0).collect();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
@@ -23,9 +24,9 @@ pub(crate) fn symbols_for_group(packets: u64, members: u64, lacks: &[u64]) -> u6
     sorted.get(1).min(largest_usual).copied().unwrap_or(0)
 }
 
-/// The same where requests are suppressed, from the sites and what they lack. Who asks is a handful of many, so the site in the middle
-/// is not known. Instead sites that lack much of every block, while few others do, are left out: losses that many share are asked for
-/// by others each time.
+/// The same where requests are suppressed, from the sites and their losses. Only a handful of many ask, so
+/// the site in the middle is not known. Instead sites that lack much of every block, while few others do, are
+/// left out: other sites ask for common losses each time.
 pub(crate) fn symbols_for_crowd(
     packets: u64,
     members: u64,
@@ -45,7 +46,8 @@ pub(crate) fn usual_lack(packets: u64) -> u64 {
     packets.div_ceil(ALWAYS_PART)
 }
 
-/// Up to this part of the members may be left out. Of more, chosen at random, each would ask for too few blocks to become known.
+/// Up to this part of the members may be left out. Of more, chosen at random, each would ask for too few
+/// blocks to become known.
 const FEW_PART: u64 = 8;
 
 /// A site that lacks more than this many times what the middle site lacks is served alone.

@@ -1,5 +1,5 @@
-//! What a receiver keeps to restore lost packets from coded repairs: the latest payloads, and those of blocks in which something is
-//! missing.
+//! A receiver's store to restore lost packets from coded repairs: the latest payloads, and those of blocks
+//! with missing packets.
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
@@ -56,7 +56,8 @@ impl Shelf {
         payload(&self.payloads, self.base, packet).is_some_and(|kept| kept != other)
     }
 
-    /// The product of which both the packet before `first` and the one behind `last` hold a block next to what lies between.
+    /// The product of which both the packet before `first` and the one behind `last` hold a block adjacent to
+    /// the gap.
     pub(crate) fn product_around(&self, first: u64, last: u64) -> Option<Sequence> {
         let beside = |packet: Option<u64>| Payload::read(payload(&self.payloads, self.base, packet?)?);
         let product = |frame: &Frame| match frame {
@@ -90,8 +91,8 @@ impl Shelf {
         }
     }
 
-    /// Restores what is absent in the block that holds the packet, once enough symbols came: packets and payloads, `None` for one
-    /// that makes no sense.
+    /// Restores absent packets in the block that holds the packet, once enough symbols came: packets and
+    /// payloads, `None` for a malformed one.
     pub(crate) fn restore(&mut self, packet: u64) -> Vec<(u64, Option<Bytes>)> {
         let Some(first) = self.block_of(packet) else { return Vec::new() };
         let Some(last) = self.blocks.get(&first).map(|block| block.last) else { return Vec::new() };
@@ -115,8 +116,8 @@ impl Shelf {
         }
     }
 
-    /// What is worth asking for of `wanted`: of a block whose symbols come, only as many packets as it lacks beside them, its last
-    /// missing ones; `missing` is all that is missing in a range.
+    /// The part of `wanted` worth a request: of a block whose symbols come, only as many packets as it lacks
+    /// beside them, its last missing ones; `missing` holds all missing packets in a range.
     pub(crate) fn worth_asking(
         &self,
         now: Micros,
@@ -140,7 +141,8 @@ impl Shelf {
         blocks.map(|(first, block)| SymbolsHeard { block: *first, made: block.made }).collect()
     }
 
-    /// Lets go what can't be of use: all before the block that may hold the oldest missing packet, and what is too much.
+    /// Drops useless entries: all before the block that may hold the oldest missing packet, and those beyond
+    /// the limit.
     pub(crate) fn release(&mut self, highest: u64, oldest_missing: Option<u64>) {
         let oldest = oldest_missing.map_or(highest, |missing| missing.min(highest));
         let useful = oldest.saturating_sub(LARGEST_BLOCK as u64 - 1);
@@ -194,7 +196,8 @@ fn drop_first(set: &mut RangeSet, all: &RangeSet, count: u64) {
     }
 }
 
-/// How many payloads are kept at most: eight blocks, 12 MB with Ethernet's MTU. Older losses are repaired packet by packet.
+/// The maximum number of kept payloads: eight blocks, 12 MB with Ethernet's MTU. Older losses are repaired
+/// packet by packet.
 const KEPT_PACKETS: u64 = 8 * LARGEST_BLOCK as u64;
 
 /// Of how many blocks symbols are kept; of each at most as many as packets are absent.

@@ -1,5 +1,6 @@
-//! Datagrams that carry a repair symbol of a block. Their numbers have the highest bit set, so that no nonce serves a packet and a
-//! symbol; a symbol's number is made of the block's first packet and the symbol's index, and is sealed once.
+//! Datagrams that carry a repair symbol of a block. Their numbers have the highest bit set, so that no nonce
+//! serves a packet and a symbol; a symbol's number is made of the block's first packet and the symbol's
+//! index, and is sealed once.
 //!
 //! | bytes | content |
 //! |---|---|

@@ -1,5 +1,6 @@
-//! What a receiver of a large group says of its losses. It keeps still about most of them, because others ask (`hush.rs`), so that
-//! the sender could not tell a noisy site from a rate that the path does not carry.
+//! The loss report of a receiver in a large group. It keeps silent about most losses, because others ask
+//! (`hush.rs`), so that otherwise the sender could not tell a noisy site from a rate that the path does not
+//! carry.
 //!
 //! Each site tells once in a [`report_period`] how many packets it missed since the last one, if any: together at most
 //! [`REPORTS_PER_SECOND`]. A report that is lost is not missed: the next one tells of its own time.
@@ -30,7 +31,8 @@ impl Tally {
         Self { seed, since: None }
     }
 
-    /// Looks at how things stand, in a group of so many members: the highest packet known, and how many did not come at first in all.
+    /// Checks the state of reception, in a group of so many members: the highest packet known, and the number
+    /// that did not come at first in all.
     pub(crate) fn look(&mut self, now: Micros, members: u64, highest: u64, missed: u64) -> Option<Losses> {
         if members <= SMALL_GROUP {
             self.since = None;

@@ -1,4 +1,5 @@
-//! What shows that a proof is the sender's: its signature, or in a small group a MAC for each site, which takes a hundredth of the time.
+//! The evidence that a proof is the sender's: its signature, or in a small group a MAC for each site, which
+//! takes a hundredth of the time.
 //!
 //! | bytes | content of a MAC |
 //! |---|---|

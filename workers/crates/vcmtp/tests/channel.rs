@@ -200,7 +200,8 @@ fn the_bytes_are_the_same_to_the_last_bit() {
     let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../../tests/golden/vcmtp-repair-channel.json");
     let now = format!(
-        "{{\n  \"channel\": {}, \"key\": \"{}\",\n  \"probe at 0 us\": \"{}\",\n  \"repair of packet 41, 'a packet in clear'\": \"{}\"\n}}\n",
+        "{{\n  \"channel\": {}, \"key\": \"{}\",\n  \"probe at 0 us\": \"{}\",\n  \"repair of packet 41, 'a packet \
+         in clear'\": \"{}\"\n}}\n",
         channel().id,
         hex(&channel().secret),
         hex(&probe),

@@ -1,6 +1,7 @@
-//! The bytes on the wire, kept: `tests/golden/vcmtp-packets.json` at the root of the repository holds the datagrams of a small leg
-//! under a fixed key and what a receiver reads from each; `vcmtp-proofs.json` beside it those of legs whose sender proves what it
-//! says, with coded repairs, and what a large group is told. `DOWNBURST_GOLDEN=write` writes the files anew.
+//! The bytes on the wire, kept: `tests/golden/vcmtp-packets.json` at the root of the repository holds the
+//! datagrams of a small leg under a fixed key and a receiver's reading of each. `vcmtp-proofs.json` beside it
+//! holds those of legs whose sender proves its packets, with coded repairs, and the notices to a large group.
+//! `DOWNBURST_GOLDEN=write` writes the files anew.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -43,7 +44,8 @@ fn golden() -> String {
         })
         .collect();
     format!(
-        "{{\n  \"leg\": {}, \"leg_epoch\": {LEG_EPOCH}, \"key_id\": {}, \"key\": \"{}\",\n  \"packets\": [\n{}\n  ]\n}}\n",
+        "{{\n  \"leg\": {}, \"leg_epoch\": {LEG_EPOCH}, \"key_id\": {}, \"key\": \"{}\",\n  \"packets\": \
+         [\n{}\n  ]\n}}\n",
         LEG.0,
         key().id,
         hex(&key().secret),
@@ -55,7 +57,8 @@ fn meaning(output: &ReceiverOutput) -> String {
     match output {
         ReceiverOutput::Joined { after } => format!("\"joined after {}\"", after.0),
         ReceiverOutput::Announce { previous, info } => format!(
-            "\"product {} after {}: id {}, feed {}, log epoch {}, origin {}, created {}, stored {}, {} bytes, digest {}, class {:?}\"",
+            "\"product {} after {}: id {}, feed {}, log epoch {}, origin {}, created {}, stored {}, {} bytes, \
+             digest {}, class {:?}\"",
             info.key.sequence.0,
             previous.0,
             info.id,
@@ -83,7 +86,8 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A leg that proves what it says, by signatures or, with secrets, by MACs; two sites lost the same packets of a large product.
+/// A leg that proves its packets, by signatures or, with secrets, by MACs; two sites lost the same packets of
+/// a large product.
 fn proven(name: &str, sites: &[(u64, Option<SiteSecret>)], members: u64) -> String {
     let mut config = sender_config(100_000_000);
     config.datagram_bytes = 800;
@@ -123,7 +127,8 @@ fn proven(name: &str, sites: &[(u64, Option<SiteSecret>)], members: u64) -> Stri
         .map(|secret| format!("{{\"slot\": {}, \"secret\": \"{}\"}}", secret.slot, hex(&secret.secret)))
         .collect();
     format!(
-        "    {{\"name\": \"{name}\", \"members\": {members}, \"secrets\": [{}],\n     \"sender_key\": \"{}\",\n     \"datagrams\": [\n{}\n    ]}}",
+        "    {{\"name\": \"{name}\", \"members\": {members}, \"secrets\": [{}],\n     \"sender_key\": \
+         \"{}\",\n     \"datagrams\": [\n{}\n    ]}}",
         secrets.join(", "),
         hex(&sender.key().unwrap().0),
         datagrams.join(",\n")

@@ -288,7 +288,8 @@ fn nonce(header: &[u8]) -> Nonce {
 
 const LARGE: (u64, usize) = (12, 3_000_000);
 
-/// A large product, and a second one when the sender knows of the attack; true and forged blocks in the order that `attack` says.
+/// A large product, and a second one when the sender knows of the attack; true and forged blocks in the order
+/// given by `attack`.
 fn play_large(attack: &mut impl FnMut(&Bytes) -> Vec<Bytes>) -> (World, u64) {
     let mut world = World::new();
     world.until(5_000, attack);
@@ -456,8 +457,8 @@ fn a_lost_proof_comes_again_with_the_next_and_only_its_packet_is_repaired() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever is lost, forged, doubled or put first: what is believed of products is the sender's, all of it comes, and no more
-    /// is asked than was lost or forged.
+    /// Whatever is lost, forged, doubled or put first: believed statements about products are the sender's,
+    /// all of them come, and no more is requested than was lost or forged.
     #[test]
     fn only_the_sender_is_believed(choices in prop::collection::vec(0u8..8, 400), signs in any::<bool>()) {
         let forged = insider(&[(1, 70), (2, 3_000), (7, 90_000), (60_000, 5)], signs);

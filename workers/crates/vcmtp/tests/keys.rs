@@ -106,8 +106,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Every sealed datagram by what decides its key stream. The driver draws a new secret for each start and each rotation; it may
-/// draw the same leg epoch, and ids come round.
+/// Every sealed datagram by the inputs of its key stream. The driver draws a new secret for each start and
+/// each rotation; it may draw the same leg epoch, and ids come round.
 #[derive(Default)]
 struct Streams {
     used: BTreeMap<([u8; 32], u32, u64), Bytes>,

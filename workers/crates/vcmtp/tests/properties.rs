@@ -1,4 +1,5 @@
-//! Arbitrary bytes and arbitrary lists of operations. A failure prints the smallest case; `PROPTEST_CASES` sets how many are tried.
+//! Arbitrary bytes and arbitrary lists of operations. A failure prints the smallest case; `PROPTEST_CASES`
+//! sets how many are tried.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -156,7 +157,9 @@ impl Pair {
 
 proptest! {
     #[test]
-    fn arbitrary_datagrams_are_refused(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
+    fn arbitrary_datagrams_are_refused(
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20),
+    ) {
         let mut receiver = Receiver::new(receiver_config());
         for datagram in &datagrams {
             receiver.handle(at(0), ReceiverInput::Datagram(datagram[..].into()));

@@ -1,7 +1,9 @@
-//! What LDM's `-removewmo` takes from the beginning of a product, and when: byte for byte as LDM 6.14.5 does it, which is not always what
-//! one would expect. The heading is `TTAAii CCCC YYGGgg [BBB]`, with or without what NOAAPort puts around it, and anything may stand before it.
+//! Removes the same bytes from the beginning of a product as LDM's `-removewmo`. It follows LDM 6.14.5 byte
+//! for byte, surprises included. The heading is `TTAAii CCCC YYGGgg [BBB]`, with or without NOAAPort's
+//! framing, and anything may precede it.
 
-/// A product without what stands up to the end of its abbreviated heading, the line of an AWIPS identifier behind it included.
+/// A product without everything up to the end of its abbreviated heading, including a following line with an
+/// AWIPS identifier.
 pub(super) fn without(product: &[u8]) -> &[u8] {
     if product.len() < SHORTEST_BYTES {
         return product;
@@ -29,8 +31,8 @@ struct Heading<'a> {
 }
 
 impl Heading<'_> {
-    /// How many bytes go; `None` where there is no heading. What can't be read behind the date leaves the heading where it is, and only
-    /// what stands before it goes.
+    /// The number of bytes to remove; `None` where there is no heading. If the part after the date is
+    /// malformed, the heading stays, and only the bytes before it go.
     fn end(mut self) -> Option<usize> {
         let begin = self.find()?;
         self.at = begin + DATA_TYPE_BYTES;
@@ -70,8 +72,8 @@ impl Heading<'_> {
         None
     }
 
-    /// Goes behind the group BBB, if there is one, and three CR or LF. Of an end of line that is shorter the last byte stays. False
-    /// where anything else stands there.
+    /// Moves behind the group BBB, if there is one, and three CR or LF. Of a shorter end of line the last
+    /// byte stays. False if other bytes stand there.
     fn skip_end_of_line(&mut self) -> bool {
         let (mut ends, mut has_group) = (0, false);
         while let Some(&next) = self.rest(0).first() {
@@ -191,7 +193,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_lose_nothing_but_what_stands_before_and_a_trailer(
-            product in "(\x01\r\r\n[0-9]{3} ?\r\r\n)?([*a-z0-9 ]{0,9}\r?\n)?([A-Z]{4}[0-9]{0,2} ?[A-Z]{3,4} ?[0-9]{0,6}[ A-Z]{0,5}(\r|\n){0,4})?(?s).{0,20}",
+            product in "(\x01\r\r\n[0-9]{3} ?\r\r\n)?([*a-z0-9 ]{0,9}\r?\n)?([A-Z]{4}[0-9]{0,2} ?[A-Z]{3,4} \
+                ?[0-9]{0,6}[ A-Z]{0,5}(\r|\n){0,4})?(?s).{0,20}",
         ) {
             let bytes = product.as_bytes();
             let left = without(bytes);

@@ -12,7 +12,7 @@ impl Fields {
     /// The map's fields; a key that is not `known` is refused.
     pub(super) fn of(node: Node, known: &[&str]) -> Result<Self, Problem> {
         let Value::Map(pairs) = node.value else {
-            return Err(node.place.wrong(format!("here is a map wanted, with {}", known.join(", "))));
+            return Err(node.place.wrong(format!("a map is expected here, with {}", known.join(", "))));
         };
         let mut fields = Self { place: node.place, pairs: Vec::new() };
         for (key, value) in pairs {
@@ -20,7 +20,7 @@ impl Fields {
             if !known.contains(&name.as_str()) {
                 return Err(key
                     .place
-                    .wrong(format!("there is no {name:?} here; there are {}", known.join(", "))));
+                    .wrong(format!("unknown key {name:?}; the keys here are {}", known.join(", "))));
             }
             fields.pairs.push((key.place, name, value));
         }

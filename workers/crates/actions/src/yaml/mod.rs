@@ -111,7 +111,10 @@ fn test(fields: &mut Fields, notes: &mut Vec<Problem>) -> Result<Test, Problem> 
     if let Some(place) = fields.flag_at("rest")? {
         return match (pattern, unless) {
             (None, None) => Ok(Test::Rest),
-            _ => Err(place.wrong("rest is for what no rule before took; leave match and unless out")),
+            _ => {
+                Err(place
+                    .wrong("rest takes the products that no earlier rule took; leave match and unless out"))
+            }
         };
     }
     let (place, text) = pattern.unwrap_or_else(|| (fields.place().clone(), ".*".to_owned()));
@@ -188,7 +191,7 @@ fn limits(fields: &mut Fields) -> Result<Limits, Problem> {
     let time = fields.read("time-limit", units::duration)?;
     let attempts = fields.read("attempts", |text| {
         let number = text.parse().ok().filter(|number| (1..=MOST_ATTEMPTS).contains(number));
-        number.ok_or_else(|| format!("{text:?} is no number of attempts; write 1 to {MOST_ATTEMPTS}"))
+        number.ok_or_else(|| format!("{text:?} is not a number of attempts; write 1 to {MOST_ATTEMPTS}"))
     })?;
     Ok(Limits { time, attempts })
 }
@@ -210,7 +213,7 @@ fn scour_rule(node: Node) -> Result<ScourRule, Problem> {
         remove_empty_directories: fields.flag("remove-empty-directories")?,
     };
     if rule.older_than.is_none() && !rule.counts() {
-        return Err(place.wrong("nothing would ever go; give older-than, at-most or keep-free"));
+        return Err(place.wrong("the rule would remove nothing; give older-than, at-most or keep-free"));
     }
     rule.checked().map_err(|sentence| directory.0.wrong(sentence))
 }
@@ -311,11 +314,11 @@ scour:
             ("actions:\n  - do:\n      - file: a\n        pipe: b", 3, "one of file, pipe, exec"),
             ("actions:\n  - do:\n      - file: a\n        wait: true", 4, "wait is not for file"),
             ("actions:\n  - do:\n      - file: a\n        close: perhaps", 4, "true or false"),
-            ("actions:\n  - do:\n      - exec: a\n        time-limit: 5", 4, "no length of time"),
-            ("actions:\n  - do:\n      - exec: a\n        attempts: 0", 4, "no number of attempts"),
+            ("actions:\n  - do:\n      - exec: a\n        time-limit: 5", 4, "not a length of time"),
+            ("actions:\n  - do:\n      - exec: a\n        attempts: 0", 4, "not a number of attempts"),
             ("actions:\n  - rest: true\n    match: a\n    do: []", 2, "leave match"),
             ("actions:\n  - feeds: a b\n    do: []", 2, "holds ' '"),
-            ("scour:\n  - directory: data/x", 2, "nothing would ever go"),
+            ("scour:\n  - directory: data/x", 2, "would remove nothing"),
             ("scour:\n  - directory: /\n    older-than: 1d", 2, "further down"),
             ("a: *b", 1, ""),
             ("a: &b x\nc: *b", 2, "aliases"),
@@ -345,7 +348,9 @@ scour:
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(?s).{0,120}|([ ]{0,6}[-a-z]{0,8}: ?['\\[\\]{}a-z0-9,*&!|>-]{0,9}\n){0,9}") {
+        fn any_text_is_read_or_refused(
+            text in "(?s).{0,120}|([ ]{0,6}[-a-z]{0,8}: ?['\\[\\]{}a-z0-9,*&!|>-]{0,9}\n){0,9}",
+        ) {
             let _ = read("r.yaml", &text);
         }
 

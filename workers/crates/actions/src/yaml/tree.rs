@@ -23,7 +23,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Option<Node>, Problem> {
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             let place = Place::new(file, error.marker().line());
-            place.wrong(format!("this is no YAML: {}; correct it there", error.info()))
+            place.wrong(format!("this is not valid YAML: {}; correct it there", error.info()))
         })?;
         building.take(event, Place::new(file, span.start.line().max(1)))?;
     }
@@ -53,7 +53,7 @@ impl Building {
                 Some(open) => self.put(open.close()?),
                 None => Ok(()),
             },
-            Event::Alias(_) => Err(place.wrong("aliases (*name) are not offered; write it out")),
+            Event::Alias(_) => Err(place.wrong("aliases (*name) are not supported; write it out")),
             _ => Ok(()),
         }
     }
@@ -87,9 +87,12 @@ impl Open {
         let mut pairs: Vec<(Node, Node)> = Vec::new();
         let mut nodes = nodes.into_iter();
         while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
-            let same = |(other, _): &(Node, Node)| matches!((&other.value, &key.value), (Value::Text(a), Value::Text(b)) if a == b);
+            let same = |(other, _): &(Node, Node)| match (&other.value, &key.value) {
+                (Value::Text(a), Value::Text(b)) => a == b,
+                _ => false,
+            };
             if pairs.iter().any(same) {
-                return Err(key.place.wrong("this key stands here twice; keep one"));
+                return Err(key.place.wrong("this key occurs twice; keep one"));
             }
             pairs.push((key, value));
         }

@@ -7,8 +7,9 @@ use downburst_model::{Epoch, FeedName, ProductKey, Sequence, WallMicros};
 use super::{EVERYTHING, Failure, append, digest, product, stored};
 use crate::{Appended, NewProduct, ProductLog, SourceStamp};
 
-/// Checks what another opening finds. `open` opens one and the same log, which is new at first and keeps bytes for 24 h and
-/// its memory for 168 h; the log before is dropped by then. Each opening offers another epoch, which counts until a product is stored.
+/// Checks the contents after another opening. `open` opens one and the same log, which is new at first and
+/// keeps bytes for 24 h and its memory for 168 h; the log before is dropped by then. Each opening offers
+/// another epoch, which counts until a product is stored.
 pub fn reopening(open: &dyn Fn() -> Arc<dyn ProductLog>) -> Result<(), Failure> {
     drop(open());
     let (log, key) = (open(), upstream_key()?);

@@ -23,7 +23,8 @@ pub enum Checked<T> {
     Whole(T),
 }
 
-/// Replaces a file by an encoded value with a checksum. Durable on return; a crash leaves the old contents or the new ones.
+/// Replaces a file by an encoded value with a checksum. Durable on return; a crash leaves the old contents or
+/// the new ones.
 ///
 /// # Errors
 /// Those of the system.

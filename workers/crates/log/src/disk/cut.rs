@@ -1,8 +1,9 @@
 //! What a power cut can leave of a directory.
 //!
-//! Until a file is synchronised, each of its blocks may have any of the contents it had since the last time, independently
-//! of the others, and so may its length. Until a directory is synchronised, each change of its names may have happened or
-//! not. A file that changes its name has one of the two, also between directories, as journalling file systems keep it.
+//! Until a file is synchronised, each of its blocks may have any of the contents it had since the last
+//! synchronisation, independently of the others, and so may its length. Until a directory is synchronised,
+//! each change of its names may have happened or not. A renamed file has one of the two names, also between
+//! directories, as journalling file systems keep it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -49,7 +50,8 @@ impl Chances {
 }
 
 impl Trace {
-    /// Makes, in an empty directory, what is there after the power was cut before the step `at`. Returns a digest of it.
+    /// Builds, in an empty directory, the state after a power cut before the step `at`. Returns a digest of
+    /// it.
     ///
     /// # Errors
     /// Those of writing it.

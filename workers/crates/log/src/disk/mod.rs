@@ -1,8 +1,8 @@
 //! The narrow layer that every change of a log's and of a site's files passes.
 //!
-//! In production each function is the system call it is named after, and one look at an empty list when a file is opened.
-//! A test that begins a [`Recording`] of a directory gets a trace of what was done to it, with the bytes; from that
-//! [`Trace::cut`] makes the directories that a power cut can leave.
+//! In production each function is the system call of the same name, plus one look at an empty list when a
+//! file is opened. A test that begins a [`Recording`] of a directory gets a trace of all operations on it,
+//! with the bytes; from that [`Trace::cut`] makes the directories that a power cut can leave.
 //!
 //! Reading and mapping need no layer: they change nothing.
 

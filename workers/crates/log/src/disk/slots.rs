@@ -1,5 +1,5 @@
-//! A few numbers that change often: two copies with checksums in a file, written in turn, so that a torn or damaged one costs the
-//! last change at most.
+//! A few numbers that change often: two copies with checksums in a file, written in turn, so that a torn or
+//! damaged one costs the last change at most.
 
 use std::{io, os::unix::fs::FileExt, path::Path};
 

@@ -1,4 +1,5 @@
-//! What was done to a directory, in order: enough to make it again as it was at any moment, or as a power cut leaves it.
+//! The operations on a directory, in order: enough to rebuild it as of any moment, or as a power cut leaves
+//! it.
 
 use std::{
     collections::BTreeMap,

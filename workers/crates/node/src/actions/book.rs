@@ -39,7 +39,8 @@ impl Book {
         if wrong.is_empty() { Ok(Self::of(files, aside)) } else { Err(wrong.join("\n")) }
     }
 
-    /// The same, if every rule was understood: rules that are at work are not given up for fewer. The error is all that is wrong.
+    /// The same, if every rule was understood: rules in force are not given up for fewer. The error lists all
+    /// faults.
     pub(super) fn without_set_aside(self) -> Result<Self, String> {
         let wrong: Vec<String> = self.set_aside.iter().map(Problem::to_string).collect();
         if wrong.is_empty() { Ok(self) } else { Err(wrong.join("\n")) }

@@ -196,7 +196,7 @@ impl Said {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(words, patience, |(_, ended)| !*ended);
         let words = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if words.0.is_empty() { String::new() } else { format!("; it said: {}", words.0) }
+        if words.0.is_empty() { String::new() } else { format!("; its output: {}", words.0) }
     }
 }
 
@@ -239,7 +239,7 @@ fn listen(reader: PipeReader, program: &str) -> Arc<Said> {
         to.changed.notify_all();
     });
     if let Err(error) = thread {
-        tracing::warn!(%error, "what a program says is not heard");
+        tracing::warn!(%error, "a program's error output can't be read");
     }
     said
 }

@@ -56,8 +56,8 @@ impl Lag {
         places.retain(|(line, _), _| is_at_work(line));
     }
 
-    /// The lines that have not done what the logs held so long ago. No stamp is read for it: what comes late from the hub, because the
-    /// site was away, is nothing that a line is late with.
+    /// The lines that lag behind the contents of the logs of that time. No stamp is read for it: a product
+    /// that comes late from the hub, because the site was away, is not the line's delay.
     pub(super) fn late(
         &self,
         heads: &BTreeMap<FeedName, Sequence>,
@@ -96,7 +96,8 @@ impl Late {
         let waiting = head.0.saturating_sub(self.done.0);
         let rule = self.line.replace('\0', " ");
         let sentence = format!(
-            "it has not done for {minutes} min what the site's log holds; up to {waiting} products wait: give it more speed, or a pattern that takes less"
+            "it is {minutes} min behind the site's log; up to {waiting} products wait: make it faster, or narrow \
+             its pattern"
         );
         Some(Behind { rule, next: about(&next), sentence })
     }

@@ -1,7 +1,8 @@
 //! One line of actions: reads the site's log by itself and does what it finds, in the log's order.
 //!
-//! Its queue is the log: what waits takes no memory, a slow program delays its own line only, and a line goes on where it was. A place
-//! in a feed is left behind when the action of its product is over: after a crash the last one is done once more, and none is left out.
+//! Its queue is the log: waiting takes no memory, a slow program delays its own line only, and a line goes on
+//! where it was. A place in a feed is left behind when the action of its product is over: after a crash the
+//! last one is done once more, and none is left out.
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -105,7 +106,8 @@ impl Lane {
                 Ok(read) => moved |= read,
                 Err(Pause::Full | Pause::Stop) => {}
                 Err(Pause::Disk(error)) => {
-                    tracing::error!(feed = feed.as_str(), %error, "actions can't go on; look at the disk, they follow by themselves");
+                    tracing::error!(feed = feed.as_str(), %error, "actions can't continue; check the disk; they \
+                        resume by themselves");
                     self.places.remove(&feed);
                 }
             }
@@ -186,7 +188,8 @@ impl Lane {
         if job.product.bytes.is_none() {
             let failure = Failure::new(
                 Then::GiveUp,
-                "the product left the site's log before its turn came: give the log more hours or bytes, or the program more speed",
+                "the product left the site's log before its turn came: give the log more hours or bytes, or make \
+                 the program faster",
             );
             return self.give_up(&job, 0, failure);
         }
@@ -227,7 +230,8 @@ impl Lane {
                         return self.give_up(job, attempts, failure);
                     }
                     tracing::warn!(rule = job.task.rule, attempt = attempts, "{}", failure.sentence);
-                    // Files of all rules share their line: one that can't be written keeps the others waiting for a moment only.
+                    // Files of all rules share their line: one that can't be written keeps the others waiting
+                    // for a moment only.
                     if self.line == FILE_LINE { FILE_PAUSE } else { pause(attempts) }
                 }
             };
@@ -292,7 +296,7 @@ impl Lane {
                     return Ok(());
                 }
                 Err(error) => {
-                    let sentence = format!("{sentence}; and what failed can't be kept: {error}");
+                    let sentence = format!("{sentence}; and the failed product can't be kept: {error}");
                     self.shared.board.waits(&job.task, &job.about, &sentence);
                     tracing::error!("{sentence}");
                     self.rest(ROOM_INTERVAL)?;
@@ -318,7 +322,7 @@ impl Lane {
             if let (Ok(()), Some(place)) = (over, self.places.get_mut(&job.about.feed)) {
                 place.ended(sequence);
                 if let Err(Pause::Disk(error)) = place.settle(&self.shared, &job.about.feed) {
-                    tracing::error!(%error, "how far actions are can't be kept; look at the disk");
+                    tracing::error!(%error, "the progress of actions can't be stored; check the disk");
                 }
             }
         }

@@ -109,7 +109,8 @@ impl Letters {
         crate::disk::unsealed(&fs::read_to_string(self.path(name))?).map_err(io::Error::other)
     }
 
-    /// Removes letters with their products, the oldest first, until none is too old and all together are small enough. Answers how many.
+    /// Removes letters with their products, the oldest first, until none is too old and all together are
+    /// small enough. Returns the number removed.
     pub(super) fn let_go(&self, now: WallMicros, keep: Keep) -> io::Result<usize> {
         let mut lying: Vec<(WallMicros, u64, String)> =
             self.names()?.into_iter().filter_map(|name| self.weighed(name)).collect();

@@ -1,8 +1,10 @@
-//! What a site does with its products beside their files in `received/`: the rules of `--actions`, and old files by those of `--scour`.
+//! A site's actions on its products, apart from their files in `received/`: the rules of `--actions`, and the
+//! removal of old files by those of `--scour`.
 //!
-//! A thread per line of actions ([`lane`]) reads the site's log by itself, from its own position ([`positions`]), so that nothing here
-//! reaches the session or the receipts, and a slow program delays its own line only. Files of all rules are one line; programs begin
-//! with a product when its files are written. What fails for good goes to a folder ([`letters`]), and the hub is told ([`board`]).
+//! A thread per line of actions ([`lane`]) reads the site's log by itself, from its own position
+//! ([`positions`]), so that nothing here reaches the session or the receipts, and a slow program delays its
+//! own line only. Files of all rules are one line; programs begin with a product when its files are written.
+//! Products that fail for good go to a folder ([`letters`]), and the hub is notified ([`board`]).
 mod bell;
 mod board;
 mod book;
@@ -98,7 +100,8 @@ struct Shared {
 }
 
 impl Actions {
-    /// Begins, if rules are given. Those that can't be understood are set aside; the error says which file can't be used.
+    /// Begins, if rules are given. Malformed rules are set aside; the error names the file that can't be
+    /// used.
     pub(crate) fn start(
         wanted: &Wanted,
         site: &Path,
@@ -158,15 +161,13 @@ impl Actions {
             }
             Err(wrong) => {
                 wrong.lines().for_each(|line| tracing::error!("{line}"));
-                tracing::error!(
-                    "the rules that were read before stay in force; correct the file and send SIGHUP again"
-                );
+                tracing::error!("the former rules stay in force; correct the file and send SIGHUP again");
             }
         }
     }
 
-    /// Begins lines that ended with the rules before and are wanted again; tells of those that do not keep up, and lets go of what
-    /// failed long ago.
+    /// Restarts lines that ended with the former rules and are wanted again, reports lines that do not keep
+    /// up, and drops failures of long ago.
     pub(crate) fn tend(&mut self) {
         if let Err(sentence) = self.begin_lanes() {
             tracing::error!("{sentence}");
@@ -183,7 +184,9 @@ impl Actions {
         let beginning = || book.lines.iter().filter(|(line, _)| !at_work.contains(*line));
         for (line, _) in beginning() {
             let begun = self.shared.positions.begin(line);
-            begun.map_err(|error| format!("how far actions are can't be kept: {error}; look at the disk"))?;
+            begun.map_err(|error| {
+                format!("the progress of actions can't be stored: {error}; check the disk")
+            })?;
         }
         for (line, rules) in beginning() {
             let lane = Lane::new(Arc::clone(&self.shared), line, Arc::clone(rules));
@@ -253,10 +256,11 @@ impl Shared {
                 self.letter_count.store(self.letters.count(), Ordering::Relaxed);
                 tracing::warn!(
                     gone,
-                    "products left the folder of what failed, by its age or its bytes: --failed-age, --failed-bytes"
+                    "products were removed from the folder of failed products because of its limits (--failed-age, \
+                     --failed-bytes)"
                 );
             }
-            Err(error) => tracing::error!(%error, "the folder of what failed can't be looked through"),
+            Err(error) => tracing::error!(%error, "the folder of failed products can't be read"),
         }
     }
 
@@ -280,7 +284,8 @@ impl Shared {
             self.letter_count.store(count, Ordering::Relaxed);
             if count >= MOST_LETTERS {
                 tracing::error!(
-                    "{MOST_LETTERS} products lie in the folder of what failed, and this one is not kept there; see downburst-node actions failed"
+                    "the folder of failed products already holds {MOST_LETTERS}, and this one is not kept there; \
+                     see downburst-node actions failed"
                 );
                 return Ok(String::new());
             }

@@ -33,7 +33,7 @@ impl Pipes {
             && failure.then == Then::Again
         {
             // It ended between two products, as decoders do that have nothing to do for a while.
-            tracing::info!("{}; it is started anew", failure.sentence);
+            tracing::info!("{}; it is restarted", failure.sentence);
             written = self.write_once(command, bytes, deadline, stop);
         }
         written.map_err(|(failure, _)| failure)?;
@@ -103,7 +103,7 @@ impl Pipes {
 fn still_there(mut child: Child) -> Option<Child> {
     match child.look() {
         Some(status) if !status.success() => {
-            tracing::warn!("a program that products are written to ended: {status}; it is started anew");
+            tracing::warn!("a program that receives products ended: {status}; it is restarted");
             None
         }
         Some(_) => None,

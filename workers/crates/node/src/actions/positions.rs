@@ -1,5 +1,5 @@
-//! How far each line of actions is in each feed, on disk: `state/actions/LINE/FEED`: the life of the site's log, and the place in it up to
-//! which everything is done, in two copies with checksums.
+//! The progress of each line of actions in each feed, on disk in `state/actions/LINE/FEED`: the life of the
+//! site's log, and the place in it up to which everything is done, in two copies with checksums.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -45,8 +45,8 @@ impl Positions {
         Ok(Self { directory, furthest: Mutex::new(furthest) })
     }
 
-    /// Has a line begin where the others are, unless it has places already. From then on a feed that it has no place in is one that
-    /// came later. To be called before any line that begins with it acts.
+    /// Has a line begin at the position of the others, unless it has places already. From then on a feed
+    /// without a place counts as a later addition. To be called before any line that begins with it acts.
     pub(super) fn begin(&self, line: &str) -> io::Result<()> {
         let directory = self.directory.join(line_name(line));
         if directory.exists() {
@@ -112,7 +112,7 @@ fn place(directory: &Path, feed: &FeedName, epoch: Epoch) -> io::Result<Position
     if matches!(found, Found::Damaged | Found::Older(_)) {
         tracing::error!(
             path = %path.display(),
-            "how far a line of actions is was damaged; some of its actions may run a second time"
+            "the stored progress of a line of actions was damaged; some of its actions may run a second time"
         );
     }
     Ok(Position { slots, epoch, done: stored(found, epoch).unwrap_or_default() })

@@ -34,7 +34,8 @@ pub(crate) struct Scouring {
 }
 
 impl Scouring {
-    /// Begins, if rules are given. Those that can't be understood are set aside; the error says which file can't be used.
+    /// Begins, if rules are given. Malformed rules are set aside; the error names the file that can't be
+    /// used.
     pub(crate) fn start(wanted: &Wanted, site: &Path) -> Result<Option<Self>, String> {
         if wanted.files.is_empty() {
             return Ok(None);
@@ -134,10 +135,7 @@ impl Places {
     pub(super) fn root(&self, rule: &ScourRule) -> Result<PathBuf, String> {
         let path = self.directory.join(home(&rule.directory)?);
         let root = path.canonicalize().map_err(|error| {
-            format!(
-                "{} can't be looked into: {error}; correct the rule, or make the directory",
-                path.display()
-            )
+            format!("{} can't be read: {error}; correct the rule, or make the directory", path.display())
         })?;
         if root.components().count() < LEAST_COMPONENTS {
             return Err(format!("{} holds more than data; name a directory further down", root.display()));

@@ -191,7 +191,8 @@ impl About {
     }
 }
 
-/// The number that `(seq)` stands for: LDM's where an LDM brought the product, as LDM's own downstreams see it elsewhere.
+/// The number for `(seq)`: LDM's own where an LDM brought the product, as LDM's own downstreams see it
+/// elsewhere.
 pub(super) fn sequence(info: &ProductInfo, source: Option<&SourceStamp>) -> u32 {
     info.ldm.as_ref().map_or_else(|| counted(at_hub(info, source).0), |stamp| stamp.sequence)
 }

@@ -1,4 +1,5 @@
-//! `downburst-node actions`: looks at rules, shows what they would do, and at what failed. `downburst-node scour`: old files, once.
+//! `downburst-node actions` checks rules, shows their actions for given products, and lists failures.
+//! `downburst-node scour` removes old files once.
 mod check;
 mod failed;
 mod rehearse;
@@ -19,7 +20,8 @@ use super::scour::{Places, Scoured, clear, now, read_all};
 /// What to do with rules.
 #[derive(Debug, Subcommand)]
 pub enum ActionsTool {
-    /// Read files of rules, LDM's pqact.conf or YAML, as a receiver does, and say what is wrong in them. Ends with 1 if anything is.
+    /// Read files of rules, LDM's pqact.conf or YAML, as a receiver does, and report their faults. Ends with
+    /// 1 if there are any.
     #[command(after_help = CHECK_EXAMPLES)]
     Check {
         /// The files.
@@ -29,10 +31,11 @@ pub enum ActionsTool {
         #[arg(long)]
         json: bool,
     },
-    /// Take products of a site's log through rules: what each rule would do with the last hour.
+    /// Show the effect of rules on products of a site's log, those of the last hour for example.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArguments),
-    /// List what failed for good: `failed/` in the site's directory. Ends with 1 if there is anything.
+    /// List the actions that failed for good: `failed/` in the site's directory. Ends with 1 if there are
+    /// any.
     #[command(after_help = FAILED_EXAMPLES)]
     Failed {
         /// The site's directory.
@@ -42,17 +45,17 @@ pub enum ActionsTool {
         #[arg(long)]
         json: bool,
     },
-    /// Do again what failed, and take it from the list where that succeeds. Ends with 1 if anything fails again.
+    /// Repeat failed actions, and remove those that succeed from the list. Ends with 1 if any fails again.
     #[command(after_help = RETRY_EXAMPLES)]
     Retry(LettersArguments),
-    /// Take entries from the list without doing anything.
+    /// Remove entries from the list without repeating their actions.
     Drop(LettersArguments),
 }
 
 /// Which products, and which rules.
 #[derive(Args, Debug)]
 pub struct RunArguments {
-    /// Only show it. Nothing else is offered: rules work in `receive`.
+    /// Only show the effect. Required: `receive` alone executes rules.
     #[arg(long, required = true)]
     dry_run: bool,
     /// How far back: 30m, 1h, 2d.
@@ -61,10 +64,10 @@ pub struct RunArguments {
     /// The site's directory, or that of a hub.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// What LDM calls the kind of a feed whose name does not say it.
+    /// LDM's feed type of a feed whose name does not imply it.
     #[arg(long, value_name = "FEED=TYPE", value_parser = feed_type)]
     feed_type: Vec<(FeedName, FeedType)>,
-    /// How many products of each rule are shown.
+    /// The number of products shown for each rule.
     #[arg(long, value_name = "N", default_value_t = 3)]
     examples: usize,
     /// Print JSON.
@@ -81,7 +84,7 @@ pub struct LettersArguments {
     /// The site's directory.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Where relative paths begin and programs are started, if `receive` was given --actions-dir.
+    /// Directory of relative paths and of programs, if `receive` was given --actions-dir.
     #[arg(long, value_name = "DIR")]
     actions_dir: Option<PathBuf>,
     /// Their names, as `failed` lists them; none: all.
@@ -92,13 +95,13 @@ pub struct LettersArguments {
 /// Which files to remove.
 #[derive(Args, Debug)]
 pub struct ScourArguments {
-    /// Show what would go, and remove nothing.
+    /// List the files to remove, and remove nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Where relative directories begin; absent: here.
+    /// Where relative directories begin; absent: the current directory.
     #[arg(long, value_name = "DIR")]
     actions_dir: Option<PathBuf>,
-    /// A site's directory: relative ones begin in its `data`, and what its receiver needs is never looked into.
+    /// A site's directory: relative ones begin in its `data`, and its receiver's own files are never touched.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Print JSON.

@@ -293,7 +293,8 @@ impl Shared {
 fn bound(at: SocketAddr, interface: &str) -> io::Result<std::net::UdpSocket> {
     let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_reuse_address(at.port() != 0)?;
-    // A packet for this address that came another way would speak of another path. Where it needs a privilege, the secret has to do.
+    // A packet for this address that came another way would measure another path. Where this needs a
+    // privilege, the secret has to do.
     let _ = socket.bind_device(Some(interface.as_bytes()));
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
     socket.set_nonblocking(true)?;

@@ -83,7 +83,8 @@ impl Keeper {
         .await
     }
 
-    /// What went out and came in by each circuit since it was made, in bytes of frames; one whose interface vanished is left out.
+    /// Traffic out and in by each circuit since its creation, in bytes of frames; a circuit whose interface
+    /// vanished is left out.
     pub(crate) async fn carried(&self) -> BTreeMap<u32, (u64, u64)> {
         let carried = self.work(|netlink, held| {
             let links = links(netlink).unwrap_or_default();
@@ -124,7 +125,9 @@ fn tidy(netlink: &mut Netlink, owner: Owner, held: &BTreeMap<u32, Half>) -> Clea
 pub fn describe_host() -> Value {
     let abilities = probe_host();
     json!({
-        "net_admin": described(&abilities.net_admin), "vxlan": described(&abilities.vxlan), "vlan": described(&abilities.vlan),
+        "net_admin": described(&abilities.net_admin),
+        "vxlan": described(&abilities.vxlan),
+        "vlan": described(&abilities.vlan),
         "htb": described(&abilities.htb),
     })
 }

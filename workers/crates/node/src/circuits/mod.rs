@@ -1,7 +1,8 @@
 //! Circuits on this host: what a hub's node and a site's node do alike.
 //!
-//! [`Keeper`] holds the halves of circuits in the kernel; an [`Endpoint`] speaks on one of them with its other ends, to find out
-//! whether it carries anything, and how much. Which circuits there are is decided elsewhere.
+//! [`Keeper`] holds the halves of circuits in the kernel. An [`Endpoint`] on one of them talks to its other
+//! ends, to find out whether the circuit carries anything, and how much. The list of circuits is decided
+//! elsewhere.
 mod endpoint;
 mod gathering;
 mod keeper;

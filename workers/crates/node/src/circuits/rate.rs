@@ -20,8 +20,9 @@ pub(crate) struct RateOrder {
 }
 
 impl RateOrder {
-    /// What may wait in the kernel below the sender, in bytes of its buffer: a millisecond of the rate, at least two packets. The shaper holds
-    /// the sender back then, and what it makes wait there is not taken for a queue on the way.
+    /// The queue allowed in the kernel below the sender, in bytes of its buffer: a millisecond of the rate,
+    /// at least two packets. The shaper holds the sender back then, and its own queue is not mistaken for a
+    /// queue on the way.
     pub(super) fn buffer_bytes(&self) -> usize {
         let packets = self.rate_bps / 8_000 / u64::from(self.frame_bytes.max(1));
         usize::try_from(packets).unwrap_or(usize::MAX).clamp(2, MOST_IN_KERNEL) * PACKET_IN_KERNEL_BYTES
@@ -72,8 +73,8 @@ impl RateProbe {
         Self::of(order, &Sent::default(), &Arrivals::default())
     }
 
-    /// What else went through the circuit while the train did, of all that its interface counted; the interface counts less of each frame
-    /// than the port does, so this is a little too small.
+    /// The other traffic through the circuit during the train, from the counter of its interface. The
+    /// interface counts less of each frame than the port does, so this is a little too small.
     pub(crate) fn others_bps(&self, carried_bytes: u64, took: Duration, out: bool) -> u64 {
         let own = if out { self.sent + self.burst.packets } else { self.received + self.burst.received };
         let others = carried_bytes.saturating_sub(u64::from(own) * INSIDE_BYTES);
@@ -117,8 +118,8 @@ impl RateProbe {
     }
 }
 
-/// Sends a burst, waits until it is through, then sends a train; on a thread that may wait. A socket whose shaper is full holds the
-/// sender back, so what is offered is never more than the shaper lets through for long.
+/// Sends a burst, waits until it is through, then sends a train; on a thread that may wait. A full shaper
+/// holds the sender's socket back, so the load never exceeds the shaper's rate for long.
 pub(super) fn send_train(
     socket: &UdpSocket,
     to: SocketAddr,
@@ -173,7 +174,8 @@ fn send(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> std::io::Result<
     }
 }
 
-/// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which an Ethernet still takes whole.
+/// With the headers of UDP, IP and Ethernet 1,414 bytes; a tunnel over IPv6 adds 70, which an Ethernet still
+/// takes whole.
 pub(super) const PAYLOAD_BYTES: usize = 1_372;
 
 /// What an interface counts of a packet of a probe: a tunnel the IP packet in it, a port the whole frame.

@@ -1,8 +1,10 @@
-//! What sites lack of the feeds that they take: counted by the hub's own logs, so that it is known of a site that is away, too.
+//! The backlog of sites in the feeds that they take, counted by the hub's own logs, so that it is known of an
+//! absent site, too.
 //!
-//! A site lacks the numbers of a log that it did not settle, as far as its subscriptions want the product, and as far as the hub still
-//! has it: that is what its next session begins with. A site that never took a feed begins at the log's head, and lacks nothing of it
-//! but what it is to get once more. Products whose bytes left the log meanwhile are lost for the site.
+//! A site lacks the numbers of a log that it did not settle, as far as its subscriptions want the product and
+//! the hub still has it: its next session begins with those. A site that never took a feed begins at the
+//! log's head, and lacks nothing of it except ordered resends. Products whose bytes left the log in between
+//! are lost for the site.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -78,7 +80,8 @@ impl Backlogs {
 }
 
 impl Hub {
-    /// Tells the agent what sites lack, where it is not what was told last; each site now and then, for what the agent missed.
+    /// Reports the backlog of sites to the agent, where it changed since the last report; each site from time
+    /// to time, for reports that the agent missed.
     pub(super) fn tell_backlogs(&self) {
         let mut telling = lock(&self.backlogs.telling);
         let Telling { counts, told, number } = &mut *telling;
@@ -100,8 +103,8 @@ impl Hub {
         }
     }
 
-    /// The part of a site that this node serves, if it serves any. A site with an LDM of its own says itself what it wants, and where
-    /// one stands that takes its feeds from another hub is not known here.
+    /// The part of a site that this node serves, if it serves any. A site with an LDM of its own sends its
+    /// own requests, and the position of a site that takes its feeds from another hub is not known here.
     fn counted_here(&self, line: SiteLine) -> Option<SiteLine> {
         let is_others = self.start.sender.is_some() && line.nodes.is_empty();
         let stands_by = || self.roster.session(&line.site).is_some_and(|handle| handle.stand_by);
@@ -125,7 +128,7 @@ impl Hub {
                 filter,
             };
             feeds.push(look.lacking(counts).unwrap_or_else(|error| {
-                tracing::warn!(site = %line.site, feed = %name, %error, "what the site lacks can't be counted");
+                tracing::warn!(site = %line.site, feed = %name, %error, "the backlog of a site can't be counted");
                 FeedBacklog::not_known(name)
             }));
         }

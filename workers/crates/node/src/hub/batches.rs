@@ -101,8 +101,9 @@ impl Batches {
         Self { prefix, ..Self::default() }
     }
 
-    /// Adds a site's receipts, which came at `now`. Alike ones that follow each other cost little more than one. Returns of how many
-    /// the latency does not count: what they say of the hub's own clock can't be, or they would fill the ledger.
+    /// Adds a site's receipts, which came at `now`. Similar ones in a row cost little more than one. Returns
+    /// the number whose latency does not count: their values for the hub's own clock are impossible, and
+    /// would fill the ledger.
     pub(super) fn receipts(
         &mut self,
         site: &SiteName,
@@ -127,7 +128,8 @@ impl Batches {
         passed_over
     }
 
-    /// Adds how long the files of products took that stood only after their receipts had left: the slowest are among them.
+    /// Adds the times of files that were complete only after their receipts had left: the slowest are among
+    /// them.
     pub(super) fn filed(&mut self, site: &SiteName, items: &[Receipt], now: WallMicros) {
         let noted: Vec<Noted<'_>> = items.iter().map(|receipt| Noted { receipt, first_byte: None }).collect();
         for run in noted.chunk_by(|one, next| one.is_alike(next)) {
@@ -167,7 +169,8 @@ impl Batches {
         add(counted, run.len() as u64);
     }
 
-    /// The hub stored a live product lately, and not in the future: only that far may a site's word of it reach into the ledger.
+    /// The hub stored a live product recently, and not in the future: beyond that a site's times must not
+    /// reach the ledger.
     fn can_count(&self, site: &SiteName, receipt: &Receipt, now: WallMicros) -> bool {
         let ago_us = now.0.saturating_sub(receipt.hub_stored.0);
         let has_room = self.sketches_of.get(site).is_none_or(|count| *count < SKETCHES_OF_A_SITE);
@@ -306,7 +309,8 @@ const AHEAD_US: i64 = 86_400_000_000;
 /// A site of thirty feeds that catches up half an hour within a second brings about as many.
 const SKETCHES_OF_A_SITE: usize = 4_096;
 
-/// A batch stays below [`BATCH_BYTES_MAX`](downburst_model::bounds::BATCH_BYTES_MAX): the largest sketch has about 12 kB.
+/// A batch stays below [`BATCH_BYTES_MAX`](downburst_model::bounds::BATCH_BYTES_MAX): the largest sketch has
+/// about 12 kB.
 const LARGE_SKETCHES: usize = 10_000;
 const LARGE_EXCEPTIONS: usize = 200_000;
 

@@ -1,4 +1,5 @@
-//! Heartbeats: every feed that a site takes gets one each few seconds, and each session remembers which came out at its site.
+//! Heartbeats: every subscribed feed gets one each few seconds, and each session remembers the last one that
+//! came out at its site.
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
@@ -78,8 +79,8 @@ impl Beats {
 }
 
 impl Hub {
-    /// Puts a heartbeat into each feed that a site takes and would answer for; those that senders serve are among them, whose sites
-    /// answer there.
+    /// Puts a heartbeat into each feed whose subscribed sites would answer for it, including feeds of
+    /// senders, whose sites answer there.
     pub(super) fn beat(&self) {
         let takes = |handle: &super::roster::Handle| {
             lock(&handle.status).beats.keys().cloned().collect::<Vec<FeedName>>()

@@ -40,8 +40,9 @@ impl Bells {
     /// The log has grown.
     pub(super) fn ring(&self) {
         for ear in lock(&self.ears).values() {
-            // Who has not looked since the last ring is awake already, or hushed and looks before it sleeps unhushed. The order of
-            // these two, and of the two in `unhush`, must be the same for both threads.
+            // A listener that has not looked since the last ring is awake already, or hushed and looks before
+            // it sleeps unhushed. The order of these two, and of the two in `unhush`, must be the same for
+            // both threads.
             if !ear.moved.swap(true, Ordering::SeqCst) && !ear.hushed.load(Ordering::SeqCst) {
                 (ear.wake)();
             }
@@ -50,7 +51,7 @@ impl Bells {
 }
 
 impl Listening {
-    /// True if the log has grown since the last call: the head that is read after it has everything that was rung for before.
+    /// True if the log has grown since the last call: the head read after it covers every ring before.
     pub(super) fn take(&self) -> bool {
         self.ear.moved.load(Ordering::SeqCst) && self.ear.moved.swap(false, Ordering::SeqCst)
     }
@@ -67,8 +68,8 @@ impl Drop for Listening {
     }
 }
 
-/// How often a session looks at the logs: at once where appends are few, and once for many of them where they are many. A look
-/// costs the same for one product as for twenty.
+/// The interval at which a session looks at the logs: after each append where appends are few, and once for
+/// many of them where they are many. A look costs the same for one product as for twenty.
 #[derive(Default)]
 pub(super) struct Pace {
     /// When the allowance is full again.
@@ -125,8 +126,8 @@ mod tests {
         assert!(lock(&bells.ears).is_empty());
     }
 
-    /// A thread appends, another sleeps until it is woken and must see everything in the end, while it goes in and out of hush and
-    /// comes and goes as a listener.
+    /// One thread appends; another sleeps until it is woken and must see everything in the end, while it goes
+    /// in and out of hush and comes and goes as a listener.
     #[test]
     fn no_ring_is_lost_to_one_who_sleeps_hushes_and_listens_anew() {
         for round in 0..20_u64 {

@@ -1,8 +1,9 @@
 //! Repair channels: which site stands behind which, and the threads that carry their datagrams.
 //!
-//! One thread for each address reads requests, answers that they came, and passes them to the legs; one thread seals and sends the repairs of
-//! all legs, so that no leg waits for a socket. Nothing is sent to who has not proved with a request that it has the channel's key, and a
-//! repair goes to where the latest request came from.
+//! One thread for each address reads requests, acknowledges them, and passes them to the legs; one thread
+//! seals and sends the repairs of all legs, so that no leg waits for a socket. Nothing is sent to a peer that
+//! has not proved with a request that it has the channel's key, and a repair goes to the source of the latest
+//! request.
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -52,7 +53,8 @@ struct Repair {
 }
 
 impl Channels {
-    /// Begins to serve at the addresses of the sites' ports; a port that can't be had leaves its sites to their sessions.
+    /// Begins to serve at the addresses of the sites' ports; if a port is unavailable, its sites use their
+    /// sessions.
     pub(super) fn serve(hub: &Arc<Hub>, addresses: &[SocketAddr]) {
         let (repairs, repair_stream) = bounded(REPAIR_QUEUE);
         let mut ports = Vec::new();
@@ -60,7 +62,8 @@ impl Channels {
             match serve_at(hub, *address) {
                 Ok(()) => ports.push(address.port()),
                 Err(error) => hub.fault(
-                    format!("UDP {address} can't be used, repairs of multicast legs go by sessions: {error}; free that port"),
+                    format!("UDP {address} can't be used, repairs of multicast legs go by sessions: {error}; free \
+                        that port"),
                     None,
                 ),
             }
@@ -73,8 +76,8 @@ impl Channels {
         }
     }
 
-    /// Draws a channel for a site that is told to join a leg. Each telling gets one of its own, because counters begin with it; the
-    /// session fills the port in.
+    /// Draws a channel for a site that is offered a leg. Each offer gets one of its own, because counters
+    /// begin with it; the session fills the port in.
     pub(super) fn draw(
         &self,
         session: u64,

@@ -111,7 +111,8 @@ impl Hub {
         }
     }
 
-    /// The circuits to a site that plans name for some of its feeds, and that answer. A feed whose circuit does not goes by the routed path.
+    /// The circuits to a site that plans name for some of its feeds, and that answer. The feed of a silent
+    /// circuit takes the routed path.
     pub(super) fn ways_to(&self, site: &SiteName) -> Vec<Way> {
         let mut feeds: BTreeMap<u32, BTreeSet<FeedName>> = BTreeMap::new();
         for (feed, lease) in lock(&self.plans).circuits_of(site) {
@@ -141,7 +142,7 @@ impl Hub {
         };
         let circuit = self.circuits.find(lease).ok_or_else(|| {
             let sentence = format!(
-                "leg {} is to leave by circuit {lease}, which does not stand; bring it up first",
+                "leg {} is to leave by circuit {lease}, which is not up; bring it up first",
                 line.leg.0
             );
             Failure::new("not-up", sentence)

@@ -1,5 +1,6 @@
-//! What others remember of a log, against what it gave: a log that was restored from a backup has forgotten numbers it gave.
-//! The agent tells what it remembers before the log takes a product; sites tell in their hello, for an agent that has forgotten too.
+//! Compares the memory of others with the numbers that a log gave: a log restored from a backup has forgotten
+//! some. The agent reports its memory before the log takes a product; sites report theirs in their hello, for
+//! an agent that has forgotten too.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use super::Hub;
 use super::feeds::Feed;
 use crate::lines::FeedLine;
 
-/// Compares a log with what the agent remembers of it. Numbers that it may have given and forgotten are not given again.
+/// Compares a log with the agent's memory of it. Numbers that it may have given and forgotten are not given
+/// again.
 pub(super) fn go_on_above_what_is_remembered(
     hub: &Hub,
     line: &FeedLine,
@@ -21,8 +23,9 @@ pub(super) fn go_on_above_what_is_remembered(
     if let Some(above) = log.go_on_above(last)? {
         let (feed, head) = (&line.feed, log.head());
         let sentence = format!(
-            "the log of feed {feed} ends at number {head}, and had given {last} before: it was replaced by an older copy, \
-             or lost its end; the next product gets a number above {above}, what lay between is to be sent again by its sources",
+            "the log of feed {feed} ends at number {head}, but had given numbers up to {last}: it was replaced by \
+             an older copy, or lost its end; the next product gets a number above {above}; products in between must \
+             be sent again by their sources",
             head = head.0,
             last = last.0,
             above = above.0,
@@ -32,9 +35,10 @@ pub(super) fn go_on_above_what_is_remembered(
     Ok(())
 }
 
-/// Looks at the positions in a hello. Numbers that this log never gave are not given to other products from here on. The copy
-/// of a shared log gives none, and may be behind what another node sent. Returns what was believed beyond what the log knows; the
-/// error says what can't be believed.
+/// Checks the positions in a hello. Numbers that this log never gave are not given to other products from
+/// here on. The copy of a shared log gives none, and may lag behind the products that another node sent.
+/// Returns the accepted positions beyond the log's knowledge; the error names a position that can't be
+/// accepted.
 pub(super) fn check(hub: &Hub, hello: &Hello) -> Result<BTreeMap<FeedName, Sequence>, String> {
     let site = match &hello.proof {
         Proof::Credential { site, .. } => Some(site),
@@ -49,8 +53,8 @@ pub(super) fn check(hub: &Hub, hello: &Hello) -> Result<BTreeMap<FeedName, Seque
     Ok(believed)
 }
 
-/// The highest number of the log of `epoch` that a site may have; `None` where there is no such log here. The copy of a shared log
-/// may be behind what another node gave.
+/// The highest number of the log of `epoch` that a site may have; `None` where there is no such log here. The
+/// copy of a shared log may lag behind the numbers of another node.
 pub(super) fn highest(hub: &Hub, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
     let open = hub.feeds.find(feed).filter(|open| open.log.epoch() == epoch)?;
     Some(match open.shared {
@@ -75,11 +79,14 @@ fn check_position(
     let (feed, head) = (&position.feed, open.log.head());
     let who = site.map_or_else(|| "a site".to_owned(), |site| format!("site {site}"));
     let told = format!(
-        "{who} has numbers up to {last} of feed {feed}, and this log gave none above {given}: was it restored from a backup?",
+        "{who} has numbers up to {last} of feed {feed}, but this log gave none above {given}: was it restored from \
+         a backup?",
         given = given.0
     );
     if last - given.0 > BELIEVED_JUMP {
-        return Err(format!("{told} That many can't have been given; nothing was changed, look at the site"));
+        return Err(format!(
+            "{told} This log can't have given that many; nothing was changed; check the site"
+        ));
     }
     let done = match open.log.skip_to(Sequence(last)) {
         Ok(()) => format!("The next product gets a number above {last}"),
@@ -91,7 +98,8 @@ fn check_position(
 
 fn advice(feed: &FeedName, site: Option<&SiteName>, head: Sequence) -> String {
     format!(
-        "what came in between the restoration and now, up to number {}, may lack there: `downburst resend --site {} --feed {feed} --from 2h`",
+        "products ingested between the restoration and now, up to number {}, may be missing there: `downburst \
+         resend --site {} --feed {feed} --from 2h`",
         head.0,
         site.map_or("SITE", SiteName::as_str)
     )

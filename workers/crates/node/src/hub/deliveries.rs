@@ -1,4 +1,5 @@
-//! Where a product is: everything the node knows of it and of its way to each site. What follows from that is judged elsewhere.
+//! The whereabouts of a product: everything that the node knows of it and of its way to each site.
+//! Conclusions are drawn elsewhere.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +129,7 @@ fn find(log: &FeedLog, line: &DeliveriesLine) -> Result<Found, Failure> {
         (None, Some(id), _) => Sought::Id(id.clone()),
         (None, None, Some(digest)) => Sought::Digest(digest.to_lowercase()),
         (None, None, None) => {
-            let sentence = "nothing says which product is meant; give a sequence, a product_id or a digest";
+            let sentence = "the product is not specified; give a sequence, a product_id or a digest";
             return Err(Failure::new("bad-request", sentence));
         }
     };
@@ -298,7 +299,7 @@ fn epoch_text(epoch: Epoch) -> String {
 pub(super) async fn in_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
-    let failed = |_| Failure::new("io", "the search broke off; ask again and look at the hub's log");
+    let failed = |_| Failure::new("io", "the search was interrupted; ask again and look at the hub's log");
     tokio::task::spawn_blocking(work).await.map_err(failed)
 }
 

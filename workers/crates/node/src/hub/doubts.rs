@@ -72,9 +72,9 @@ impl Hub {
 
 fn sentence(key: &ProductKey, Damage { segment, offset, bytes }: &Damage) -> String {
     format!(
-        "product {} of feed {} was damaged on the hub's disk: {bytes} bytes at {offset} of {} don't have its digest; \
-         nobody gets it from now on, so have its source send it again, look at the disk, and see with \
-         `downburst log verify` what else is damaged",
+        "product {} of feed {} was damaged on the hub's disk: {bytes} bytes at {offset} of {} don't match its \
+         digest; it is not delivered any more: have its source send it again, check the disk, and run `downburst \
+         log verify` to find further damage",
         key.sequence.0,
         key.feed,
         segment.display()

@@ -206,7 +206,8 @@ impl Feed {
         self.write(Write { bytes, id, origin, created, digest, ldm: None, done });
     }
 
-    /// Hands a product to the feed's writer. A log that is being closed has none: who is to be told is dropped, and says so.
+    /// Hands a product to the feed's writer. A log that is being closed has none: the reply channel is
+    /// dropped, which reports that.
     pub(super) fn write(&self, write: Write) {
         if let Some(writer) = lock(&self.writer).as_ref() {
             drop(writer.send(write));

@@ -52,8 +52,8 @@ impl Feed {
     }
 }
 
-/// Reads what a session wants, with what has to be fetched. Sessions that want the same of a feed wait for the first of them, and share
-/// what it brings. `None`: the feed is closed.
+/// Reads a session's next products, fetching where necessary. Sessions that want the same of a feed wait for
+/// the first of them, and share its result. `None`: the feed is closed.
 pub(super) async fn stretch(hub: &Arc<Hub>, wanted: &Wanted) -> Option<Result<Arc<Stretch>, LogError>> {
     let feed = hub.feeds.find(&wanted.feed)?;
     let turn = Arc::clone(&feed.fetching).lock_owned().await;

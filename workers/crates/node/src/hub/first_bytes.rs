@@ -35,8 +35,8 @@ impl FirstBytes {
         }
     }
 
-    /// The receipts of logs that exist and that the site may take, each with the time when its product's first byte left
-    /// the hub. A site can name any log.
+    /// The receipts of logs that exist and that the site may take, each with the time when its product's
+    /// first byte left the hub. A site can name any log.
     pub(super) fn note<'a>(&self, hub: &Hub, site: &SiteName, receipts: &'a [Receipt]) -> Vec<Noted<'a>> {
         let mut noted = Vec::with_capacity(receipts.len());
         let of_one_log =

@@ -6,7 +6,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Reads what there is; empty at the end of the stream. Waits without a buffer of its own: a thousand silent sites hold none.
+/// Reads the available bytes; empty at the end of the stream. Waits without a buffer of its own: a thousand
+/// silent sites hold none.
 pub(super) fn poll_read(
     cx: &mut Context<'_>,
     reader: &mut (impl AsyncRead + Unpin),

@@ -192,7 +192,9 @@ fn keep_receipts(start: &Start, clock: Clock, lines: Lines) -> Receipts {
 fn busy(address: &str, error: &std::io::Error) -> Failure {
     let sentence = match error.kind() {
         std::io::ErrorKind::AddrInUse => {
-            format!("the address {address} for sites is in use; stop what holds it or choose another port")
+            format!(
+                "the address {address} for sites is in use; stop the program that uses it or choose another port"
+            )
         }
         _ => format!("the node can't listen on {address} for sites: {error}; choose another address"),
     };
@@ -263,7 +265,7 @@ fn running(hub: Arc<Hub>, id: u64, action: Action) {
             done(if known {
                 Ok(())
             } else {
-                Err(Failure::new("bad-request", "nobody waits for this enrolment any more"))
+                Err(Failure::new("bad-request", "this enrolment is no longer awaited"))
             });
         }
         Action::Start(_) | Action::SenderKey { .. } | Action::Stop => {}
@@ -333,7 +335,8 @@ fn logs(hub: &Hub) -> Value {
     json!({"feeds": feeds.collect::<Vec<Value>>()})
 }
 
-/// Waits until every connected site has everything it subscribes; returns how many pairs of site and feed still lack something.
+/// Waits until every connected site has everything it subscribes; returns the number of pairs of site and
+/// feed that still lack something.
 async fn drain(hub: &Hub, patience: Duration) -> usize {
     let give_up = tokio::time::Instant::now() + patience;
     loop {
@@ -410,7 +413,8 @@ fn tell_dropped_receipts(hub: &Hub) {
     let dropped = hub.receipts.take_dropped();
     if dropped > 0 {
         let sentence = format!(
-            "{dropped} raw receipts of the last minute were not kept because the disk did not follow; a faster disk or a smaller receipt_hours (0: none) helps, deliveries go on"
+            "{dropped} raw receipts of the last minute were not kept because the disk was too slow; a faster disk \
+             or a smaller receipt_hours (0: none) helps; deliveries continue"
         );
         hub.fault(sentence, None);
     }
@@ -422,7 +426,8 @@ fn retain_all(hub: &Hub) {
         match feed.log.retain(hub.clock.wall()) {
             Ok(retained) if retained.products_cut_by_ceiling > 0 => {
                 let sentence = format!(
-                    "feed {}: {} products left the log before their hours were over because of its disk ceiling; raise retention_bytes or lower retention_hours",
+                    "feed {}: {} products left the log before their retention hours ended, because of its disk \
+                     ceiling; raise retention_bytes or lower retention_hours",
                     feed.name(),
                     retained.products_cut_by_ceiling
                 );

@@ -1,10 +1,12 @@
-//! How fast late products (catch-up and resends) may go, all sites together: as fast as live products at the other sites don't feel it.
+//! The rate of late products (catch-up and resends) for all sites together: as fast as live products at the
+//! other sites allow without delay.
 //!
-//! A site that was away for hours takes what the hub, the network and its neighbours have to give. Receipts tell what that does to the
-//! others: by how much live products take longer than the quickest one to the same site of late. While no site has late products the
-//! usual wait of the middle site is learnt. While some have, their rate rises as long as the middle site waits no longer than
-//! usual, and is cut when it does: additive in nothing, multiplicative both ways, so that it follows hubs of any size. Without live
-//! products nobody is disturbed, and there is no bound.
+//! A site that was away for hours takes all that the hub, the network and its neighbours can give. Receipts
+//! show the effect on the others: by how much live products take longer than the quickest recent one to the
+//! same site. While no site has late products the usual wait of the middle site is learnt. While some have,
+//! their rate rises as long as the middle site waits no longer than usual, and is cut when it does: additive
+//! in nothing, multiplicative both ways, so that it follows hubs of any size. Without live products there is
+//! no bound.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

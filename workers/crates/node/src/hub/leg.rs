@@ -55,7 +55,12 @@ impl Leg {
     pub(super) fn start(hub: &Arc<Hub>, feed: &Arc<Feed>, line: &LegLine) -> Result<Self, Failure> {
         let group: SocketAddr = parse_group(line)?;
         let socket = GroupSender::open(group, &outlet(hub, line)).map_err(|error| {
-            Failure::new("io", format!("the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"))
+            Failure::new(
+                "io",
+                format!(
+                    "the multicast leg to {group} can't be opened: {error}; check the hub's multicast interface"
+                ),
+            )
         })?;
         let key = leg_keys::first_key().map_err(|error| Failure::new("io", error))?;
         let proof_secrets = ProofSecrets::draw().map_err(|error| Failure::new("io", error))?;
@@ -293,7 +298,8 @@ impl Thread {
             };
             let now = hub.clock.now();
             for entry in batch.entries {
-                // A product evicted before it was sent is announced by nobody: sites find the hole and learn that it expired.
+                // A product evicted before it was sent is never announced: sites find the hole and learn that
+                // it expired.
                 if let Some(bytes) = entry.bytes {
                     self.sender.handle(now, SenderInput::Product { info: entry.info, bytes });
                 }
@@ -329,7 +335,8 @@ impl Thread {
         self.note(hub, flushed);
     }
 
-    /// By the way that the site's last request came; datagrams would only be lost with the others on a link that is too narrow.
+    /// Sent the way of the site's last request; datagrams would only be lost with the others on a link that
+    /// is too narrow.
     fn repair(&self, hub: &Hub, session: u64, packet: u64, payload: Bytes) {
         match self.channels.get(&session).filter(|_| !self.rate.is_struggling(session)) {
             Some(channel) => {
@@ -474,10 +481,12 @@ fn parse_group(line: &LegLine) -> Result<SocketAddr, Failure> {
     }
 }
 
-/// What the sender may hold unsent; more stays in the log. A product takes its description, some 500 bytes: 32 MiB for all.
+/// The sender's bound on unsent products; more stay in the log. A product takes its description, some 500
+/// bytes: 32 MiB for all.
 const BACKLOG_LIMIT_PRODUCTS: usize = 65_536;
 
-/// Bytes that wait are the log's mapped pages and take no memory of their own, but the disk of a segment that retention let go.
+/// Waiting bytes are the log's mapped pages and take no memory of their own, but the disk of a segment that
+/// retention let go.
 const BACKLOG_LIMIT_BYTES: u64 = 4 << 30;
 
 const READ_BYTES: usize = 4 << 20;

@@ -18,8 +18,8 @@ pub(super) struct LegKeys {
     leg_epoch: u64,
     rotation: Rotation,
     shared: SharedKeys,
-    /// The credentials with which each site was told a key: a right may end with one of them. Where it did, how soon that one has to be
-    /// shut out: it may have to be sooner before it is.
+    /// The credentials under which each site was given a key: a right may end with one of them. If it did,
+    /// the deadline for the site's exclusion, which may be moved forward.
     told: BTreeMap<SiteName, BTreeMap<String, Option<Urgency>>>,
     looked: Micros,
 }

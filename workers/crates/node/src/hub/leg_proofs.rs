@@ -1,8 +1,9 @@
 //! What the proofs of a leg convince its sites with.
 use downburst_vcmtp::SiteSecret;
 
-/// One secret for each session, the same for as long as the leg lives. An offer of a leg that a site has already goes no further than
-/// its session: a secret drawn for that would be the sender's alone, and the site would not believe what it hears any more.
+/// One secret for each session, the same for the leg's whole life. A second offer of the same leg goes no
+/// further than its session: a new secret for it would be known to the sender alone, and the site would
+/// reject all later proofs.
 pub(super) struct ProofSecrets {
     key: [u8; 32],
 }

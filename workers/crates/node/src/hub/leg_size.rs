@@ -1,6 +1,6 @@
-//! How long a leg's datagrams may be: what its own link and the ways to all its sites carry in one piece. They are never fragmented, and
-//! nothing on a multicast path tells a sender that a router dropped what was too long; but the site's session goes the same way, and
-//! TCP finds its MTU.
+//! The maximum length of a leg's datagrams: its own link and the ways to all its sites must carry them in one
+//! piece. They are never fragmented, and nothing on a multicast path reports to a sender that a router
+//! dropped an oversized datagram; but the site's session goes the same way, and TCP finds its MTU.
 use std::collections::BTreeMap;
 
 use downburst_model::{LegId, SiteName};
@@ -32,7 +32,8 @@ impl Link {
     }
 }
 
-/// What any network of today carries. Longer frames would have to be allowed by every switch on the way, which nothing tells.
+/// The size that every network of today carries. Longer frames need the consent of every switch on the way,
+/// which nothing reports.
 const ETHERNET_MTU_BYTES: u64 = 1_500;
 
 /// An Ethernet frame inside a tunnel, over IPv4 and IPv6.

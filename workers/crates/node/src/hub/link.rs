@@ -32,8 +32,8 @@ impl Link {
         Self { stream, reads_first: false }
     }
 
-    /// Sends what waits and, if `reads`, reads what there is; waits for ever where neither is to be done. Nothing is lost when the
-    /// wait is given up.
+    /// Sends waiting bytes and, if `reads`, reads available ones; waits for ever where there is neither.
+    /// Cancelling the wait loses nothing.
     pub(super) async fn moved(&mut self, out: &Outbound, reads: bool) -> Moved {
         poll_fn(|cx| self.poll_moved(cx, out, reads)).await
     }

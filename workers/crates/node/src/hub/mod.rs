@@ -1,7 +1,7 @@
 //! The hub's node: ingest and send in one process, so that a wake-up is a signal after the commit.
 //!
-//! [`run`] reads jobs; [`Hub`] is what all tasks share. One task drives each session, one thread sends each multicast leg, one thread
-//! writes each feed's log.
+//! [`run`] reads jobs; [`Hub`] is the state shared by all tasks. One task drives each session, one thread
+//! sends each multicast leg, one thread writes each feed's log.
 mod accept;
 mod backlog;
 mod batches;
@@ -167,7 +167,8 @@ async fn serve(input: impl AsyncRead + Unpin, lines: Lines, connect: Connect) ->
 }
 
 fn not_shared(_: &serde_json::Value) -> Result<Arc<dyn SharedLogs>, String> {
-    Err("this program keeps feeds' logs on its own machine only; start downburst-node-kafka, or take shared_log out of the start job"
+    Err("this program keeps feeds' logs on its own machine only; start downburst-node-kafka, or take shared_log \
+        out of the start job"
         .to_owned())
 }
 

@@ -8,8 +8,8 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use downburst_model::Micros;
 use tokio::io::AsyncWrite;
 
-/// Bytes on their way into the TLS stream, and when they last moved. Large pieces stay where they are, shared with other sites and with
-/// the log; the first copy of them is the encrypted one.
+/// Bytes on their way into the TLS stream, and the time of their last progress. Large pieces stay where they
+/// are, shared with other sites and with the log; the first copy of them is the encrypted one.
 pub(super) struct Outbound {
     pieces: VecDeque<Bytes>,
     /// Small ones in a row, behind the pieces.
@@ -129,8 +129,8 @@ const WORTH_SHARING_BYTES: usize = 4 << 10;
 /// More than TLS takes at once, whatever their size.
 const PIECES_AT_ONCE: usize = 32;
 
-/// What TLS takes at once: the session is asked for more as soon as that is gone, so more would bring nothing, and a warning would be
-/// stuck behind it.
+/// The amount that TLS takes in one call: the session is asked for more as soon as that is gone, so a larger
+/// one would bring nothing, and a warning would be stuck behind it.
 pub(super) const OUT_LIMIT_BYTES: usize = 64 << 10;
 
 /// What an idle connection may hold on to.

@@ -23,7 +23,7 @@ pub(super) struct Plans {
 }
 
 impl Hub {
-    /// Carries out a plan: starts its multicast legs, moves connected sites one by one, ends the legs that nobody needs.
+    /// Carries out a plan: starts its multicast legs, moves connected sites one by one, ends unused legs.
     pub(super) fn apply_plan(self: &Arc<Self>, mut plan: PlanLine) -> Result<(), Failure> {
         let feed =
             self.feeds.find(&plan.feed).ok_or_else(|| super::jobs::unknown_feed(plan.feed.as_str()))?;
@@ -88,7 +88,8 @@ impl Hub {
         });
     }
 
-    /// Sites or what they may have changed: legs forget those that may not read on, and sites join and leave accordingly.
+    /// Sites or their rights have changed: legs drop the sites that may not read on, and sites join and leave
+    /// accordingly.
     pub(super) fn look_at_rights(&self) {
         let plans = lock(&self.plans);
         plans.running.values().for_each(Leg::look_at_rights);
@@ -112,8 +113,9 @@ impl Hub {
 }
 
 impl Hub {
-    /// Serves a site alone that loses too much of a leg, for a while or until the plan says otherwise; the leg goes on without it. It is
-    /// told at once and not when the site has left: on a link that the group fills, the word to leave takes its time.
+    /// Serves a site alone that loses too much of a leg, for a while or until the plan changes; the leg goes
+    /// on without it. The site is notified now and not after it has left: on a link that the group fills, the
+    /// request to leave takes its time.
     pub(super) fn take_off(&self, leg: LegId, straggler: &Straggler) {
         let sentence = format!("{straggler} for two seconds; it is served alone");
         let mut plans = lock(&self.plans);

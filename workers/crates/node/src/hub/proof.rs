@@ -1,7 +1,8 @@
-//! Proof that this node stores products and gives them back: one of the hub's own goes the way of all others, again and again.
+//! Proof that this node stores products and returns them: one of the hub's own products takes the way of all
+//! others, again and again.
 //!
-//! It has a log of its own beside those of the feeds, which nobody else sees: no site takes it, no figure counts it. Each product
-//! gets a segment of its own, so that each proof makes a file, as a disk that turned read-only or full would not let it.
+//! It has a private log beside those of the feeds: no site takes it, no figure counts it. Each product gets a
+//! segment of its own, so that each proof creates a file, which a read-only or full disk would prevent.
 use std::sync::Arc;
 
 use downburst_log::{Copied, FeedLog, LogOptions, ProductLog as _};
@@ -27,7 +28,8 @@ impl Proof {
 }
 
 impl Hub {
-    /// Stores a product and reads it back, with those of the last minutes; a failure begins with the step that it is of.
+    /// Stores a product and reads it back, with those of the last minutes; a failure begins with the name of
+    /// its step.
     ///
     /// After a failure the log is opened anew, as after a crash.
     pub(super) async fn prove(self: Arc<Self>, line: ProveLine) -> Result<Value, Failure> {
@@ -122,8 +124,9 @@ async fn begun(hub: Arc<Hub>) -> Result<(Arc<Feed>, Option<String>), Failure> {
     .map_err(|error| at("append", error))
 }
 
-/// Reads everything that is kept once more: a disk that loses what it stored minutes ago is seen as well as one that never stored it.
-/// The answer is the digest of the new one's bytes as sites would get them, and how many were read.
+/// Reads all kept products once more: this detects a disk that loses data after minutes as well as one that
+/// never stored it. Returns the digest of the new one's bytes as sites would get them, and the number of
+/// products read.
 fn read_back(log: &FeedLog, new: &ProductInfo) -> Result<(String, usize), Failure> {
     let sequence = new.key.sequence;
     let oldest = Sequence(log.first().0.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Reading a feed's log for a session: what can't be read now is read again, and never passed over as if nothing were there.
+//! Reading a feed's log for a session: a failed read is repeated, and never treated as an empty log.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ impl Wanted {
         Self { feed, after, filter, failures: 0 }
     }
 
-    /// A feed that is closed is no news: what it had then is not nothing. A node that gives the feed up closes it while sites still ask.
+    /// A closed feed is no news, and not an empty log. A node that gives the feed up closes it while sites
+    /// still ask.
     pub(super) fn read(&self, hub: &Hub) -> Read {
         let Some(open) = hub.feeds.find(&self.feed) else { return Read::Failed };
         match open.stretch(hub.clock.now(), self.after, &self.filter) {
@@ -85,9 +86,9 @@ impl Wanted {
 pub(super) fn say_unreadable(hub: &Hub, feed: &FeedName, error: &LogError) {
     let advice = match error {
         LogError::Remote { .. } | LogError::Store { .. } => {
-            "sites wait for what only the brokers have; look at those"
+            "sites wait for products that only the brokers have; check the brokers"
         }
-        _ => "sites wait for it; look at the disk, `downburst log verify` says what is damaged",
+        _ => "sites wait for it; check the disk; `downburst log verify` lists the damage",
     };
     hub.fault(format!("the log of feed {feed} can't be read: {error}; {advice}"), Some(feed));
 }

@@ -192,7 +192,8 @@ impl Roster {
         }
     }
 
-    /// Replaces the set of sites: sessions of those that may not connect any more end, the others learn their subscriptions.
+    /// Replaces the set of sites: sessions of those that may not connect any more end, the others learn their
+    /// subscriptions.
     pub(super) fn replace(&self, lines: Vec<SiteLine>) {
         let sites: BTreeMap<SiteName, SiteLine> =
             lines.into_iter().map(|line| (line.site.clone(), line.within_rights())).collect();
@@ -300,7 +301,7 @@ impl Roster {
     ) -> Result<(), &'static str> {
         let redeemed = lock(&self.tickets).redeem(now, ticket);
         let (commands, stream) =
-            redeemed.ok_or("the ticket of its data connection is not good (any more)")?;
+            redeemed.ok_or("the ticket of its data connection is not valid (any more)")?;
         let attached = Attached { stream, socket };
         commands.send(Command::Attach(attached)).map_err(|_| "the session of its data connection has ended")
     }
@@ -368,7 +369,7 @@ impl Roster {
         let mut asks = lock(&self.asks);
         asks.retain(|_, sender| !sender.is_closed());
         if asks.len() >= ASKS_LIMIT {
-            let sentence = "too many tokens are being looked at; connect again in a moment".to_owned();
+            let sentence = "too many tokens are being checked; connect again in a moment".to_owned();
             return Err(Refused { code: RefusalCode::Unavailable, sentence });
         }
         let (sender, receiver) = oneshot::channel();

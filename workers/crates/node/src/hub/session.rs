@@ -174,8 +174,8 @@ impl Session {
             return true;
         }
         let sentence = match &self.stranger {
-            Some(stranger) if stranger.is_late() => "the site did not prove who it is in time",
-            _ if self.out.is_stuck(now, LIVENESS_LIMIT) => "the site did not read what was sent to it",
+            Some(stranger) if stranger.is_late() => "the site did not prove its identity in time",
+            _ if self.out.is_stuck(now, LIVENESS_LIMIT) => "the site did not read the data sent to it",
             _ => return false,
         };
         self.reason.get_or_insert_with(|| sentence.to_owned());
@@ -441,7 +441,7 @@ impl Session {
             HubEvent::StreamOpened(_) => self.count_streams(1),
             HubEvent::StreamClosed { stream, reason } => self.stream_closed(stream, &reason),
             HubEvent::Violation(sentence) => self.violated(&sentence),
-            HubEvent::Dead => self.reason = Some("nothing was heard from the site".to_owned()),
+            HubEvent::Dead => self.reason = Some("the site sent nothing in time".to_owned()),
         }
     }
 

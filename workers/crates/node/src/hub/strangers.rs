@@ -1,8 +1,8 @@
-//! Connections that have not proved who they are: how many there may be, for how long, and how much is kept of what they send.
+//! Unauthenticated connections: their maximum number and duration, and the memory for their input.
 //!
-//! Whoever reaches the port can be a stranger, so nothing here may cost the sites that are let in: above a limit one stranger goes for
-//! each that comes, the oldest of the network that has the most. A site needs a few round trips to be let in; a crowd of silent
-//! connections pushes out its own.
+//! Any stranger can reach the port, so nothing here may cost the admitted sites: above a limit one stranger
+//! goes for each that comes, the oldest of the network that has the most. A site needs a few round trips to
+//! be admitted; a crowd of silent connections pushes out its own.
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -57,14 +57,15 @@ impl Stranger {
         self.accepted.plus(ADMISSION_LIMIT).plus(Micros(1))
     }
 
-    /// Says in the log how it ended; returns true if the agent should be told as well. In a flood only some are spoken of.
+    /// Logs the end of a connection; returns true if the agent should be notified as well. In a flood only
+    /// some are logged.
     pub(super) fn ended(&self, sentence: &str) -> bool {
         let (speaks, passed_over) = lock(&self.hub.roster.strangers.0).word(self.hub.clock.monotonic());
         if passed_over > 0 {
-            tracing::info!("{passed_over} more connections ended before a site was let in");
+            tracing::info!("{passed_over} more connections ended before a site was admitted");
         }
         if speaks {
-            tracing::info!(peer = %self.peer, "a connection ended before a site was let in: {sentence}");
+            tracing::info!(peer = %self.peer, "a connection ended before a site was admitted: {sentence}");
         }
         speaks
     }
@@ -73,8 +74,9 @@ impl Stranger {
         let put_out = lock(&self.hub.roster.strangers.0).complaint(self.hub.clock.monotonic());
         if let Some(put_out) = put_out {
             let sentence = format!(
-                "{put_out} connections to the sites' port were closed to make room: more than {STRANGERS_LIMIT} at once, or more \
-                 than {} MiB, that did not prove to be a site; see who connects, and keep strangers out with a firewall",
+                "{put_out} unauthenticated connections to the sites' port were closed to make room: more than \
+                 {STRANGERS_LIMIT} were open, or they held more than {} MiB; find their origin, and keep strangers \
+                 out with a firewall",
                 KEPT_LIMIT_BYTES >> 20
             );
             self.hub.fault(sentence, None);

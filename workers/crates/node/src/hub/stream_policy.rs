@@ -1,7 +1,8 @@
 //! How many data connections a session gets, and what each carries: decided from what is measured.
 //!
-//! The first connection is enough for a site that keeps up on it. Where products wait although the site reads, and the path is long, its
-//! rate is bound by window and loss, not by the line: more connections are opened, and kept if they bring more. `docs/adr` says why.
+//! The first connection is enough for a site that keeps up on it. Where products wait although the site
+//! reads, and the path is long, its rate is bound by window and loss, not by the line: more connections are
+//! opened, and kept if they bring more. `docs/adr` gives the reasons.
 use downburst_model::{Class, Micros};
 use downburst_session::{Classes, DATA_STREAMS};
 
@@ -116,8 +117,8 @@ impl StreamPolicy {
         }
     }
 
-    /// The data connections, each with what it carries. Where observations and others both wait, observations have one for
-    /// themselves: they take whichever is free first, and that one is never full of grids.
+    /// The data connections, each with its classes. Where observations and others both wait, observations
+    /// have one for themselves: they take the first free one, and that one is never full of grids.
     pub(super) fn plan(&self, now: Micros) -> Vec<Classes> {
         let shared = Classes::all().without(Classes::of(Class::Warning));
         let mut plan = vec![shared; self.decision.count];
@@ -251,7 +252,7 @@ impl StreamPolicy {
         if self.decision.count > 0 && now.since(self.waited_at) >= UNUSED {
             self.decision.count /= 2;
             self.waited_at = now;
-            self.decision.reason = "nothing waited for ten minutes".to_owned();
+            self.decision.reason = "no product waited for ten minutes".to_owned();
             if self.decision.count == 0 {
                 self.decision = keeps_up();
             }
@@ -287,7 +288,8 @@ fn kilobytes(bytes: u64) -> String {
     format!("{} kB", bytes / 1_000)
 }
 
-/// True where the bound is what products wait for: headers are a sixteenth, and a second that is cut a little short counts.
+/// True if products wait because of the bound: headers are a sixteenth, and a second that is cut a little
+/// short counts.
 fn fills(last: &Measured, measured: &Measured, bound_bps: u64) -> bool {
     let rate_bps = rate_bps(last, measured);
     rate_bps.saturating_add(rate_bps / 16) >= bound_bps / 10 * 9

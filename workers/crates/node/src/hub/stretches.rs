@@ -50,8 +50,8 @@ impl Drop for Kept {
 }
 
 impl Feed {
-    /// What the log holds behind `after` for the sites with this filter; `None` if some of it has to be fetched first. Sessions that
-    /// ask at the same moment wait for the first of them, and share what it reads.
+    /// The log's content behind `after` for the sites with this filter; `None` if some of it has to be
+    /// fetched first. Sessions that ask at the same moment wait for the first of them, and share its result.
     pub(super) fn stretch(
         &self,
         now: Now,
@@ -113,8 +113,8 @@ impl Feed {
     }
 }
 
-/// What the next stretch holds. Where the log gave no number up to the stretch's usual end, it ends before the next product: a restored log
-/// passes over a thousand million numbers, which are not walked through.
+/// The content of the next stretch. Where the log gave no number up to the stretch's usual end, it ends
+/// before the next product: a restored log skips a thousand million numbers, which are not walked through.
 fn read(log: &impl ProductLog, after: Sequence, head: Sequence) -> Result<ReadBatch, LogError> {
     let batch = log.read(after, stretch_end(after, head), READ_BYTES, READ_ENTRIES)?;
     if !batch.entries.is_empty() || batch.read_to >= head {
@@ -129,8 +129,8 @@ fn read(log: &impl ProductLog, after: Sequence, head: Sequence) -> Result<ReadBa
 const READ_BYTES: usize = 1 << 20;
 const READ_ENTRIES: usize = 256;
 
-/// What all feeds keep of encoded stretches; each may have one above it. Some seconds of small products at full speed: sites that come
-/// back within them share what is read, and idle feeds keep none.
+/// The memory of all feeds for encoded stretches; each may have one above it. Some seconds of small products
+/// at full speed: sites that come back within them share the result of a read, and idle feeds keep none.
 const ALL_BYTES: usize = 64 << 20;
 
 #[cfg(test)]

@@ -192,7 +192,7 @@ impl Hub {
         self.roster.look_at_sessions(look)
     }
 
-    /// Where those sessions stand of which something changed since the last telling, and a few others: all have their turn.
+    /// The positions of the sessions that changed since the last report, and of a few others in turn.
     fn session_news(&self) -> Vec<SessionTraffic> {
         let feeds = self.feeds.all();
         let turn = self.counters.tellings.fetch_add(1, Ordering::Relaxed) % TURNS;
@@ -254,5 +254,6 @@ fn leg(feed: &FeedName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> Option<Le
 /// Enough for size quantiles of a busy second; more would only fatten the line.
 const SIZE_SAMPLES: usize = 64;
 
-/// Each session is told at least once in so many tellings: what the agent missed is mended, and the work of it is spread.
+/// Each session is reported at least once in this many reports: reports that the agent missed are made up
+/// for, and the work is spread.
 const TURNS: u64 = 30;

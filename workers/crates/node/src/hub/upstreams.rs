@@ -103,7 +103,7 @@ impl Upstream {
             .map_err(|sentence| format!("upstream {}: {sentence}", line.upstream))?;
         if identity.ca_sha256 == hub.ca_sha256 {
             return Err(format!(
-                "upstream {} is this hub itself, as its token says; use a token of the other hub",
+                "upstream {} is this hub itself, by its token; use a token of the other hub",
                 line.upstream
             ));
         }
@@ -189,7 +189,8 @@ impl Intake {
         if self.own_name.as_ref().is_some_and(|own| own.as_str() == name) {
             self.fault(
                 format!(
-                    "upstream {} has the same name as this hub, {name:?}, so that loops could not be told from it: its products are passed over; give this hub another name (setting name)",
+                    "upstream {} has the same name as this hub, {name:?}, so that loops could not be detected: its \
+                     products are ignored; give this hub another name (setting name)",
                     self.upstream
                 ),
                 None,
@@ -270,7 +271,9 @@ impl Shelf for Intake {
             self.passed_over.fetch_add(1, Ordering::Relaxed);
             self.complain(name, || {
                 format!(
-                    "products of feed {name} from upstream {} are passed over, because this hub does not take that feed; create it (downburst feeds add {name}), name it among the upstream's feeds, or take it off this hub's subscriptions there",
+                    "products of feed {name} from upstream {} are ignored, because this hub does not take that \
+                     feed; create it (downburst feeds add {name}), name it among the upstream's feeds, or take it \
+                     off this hub's subscriptions there",
                     self.upstream
                 )
             });
@@ -281,7 +284,9 @@ impl Shelf for Intake {
             self.looped.fetch_add(1, Ordering::Relaxed);
             self.complain(name, || {
                 format!(
-                    "upstream {} sends products of feed {name} that passed this hub before: hubs feed each other in a circle; take the feed off one of the subscriptions, or give hubs of the same name different ones",
+                    "upstream {} sends products of feed {name} that passed this hub before: hubs feed each other \
+                     in a circle; take the feed off one of the subscriptions, or give hubs of the same name \
+                     different ones",
                     self.upstream
                 )
             });

@@ -26,7 +26,8 @@ pub(super) fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
         .collect()
 }
 
-/// How its feeds are handled: the longest hold and the longest age of a feed's subscriptions count, and one without an age has none.
+/// The handling of its feeds: the longest hold and the longest age of a feed's subscriptions count, and a
+/// subscription without an age removes the limit.
 pub(super) fn handling(line: &SiteLine) -> Vec<FeedHandling> {
     let mut feeds: BTreeMap<&FeedName, Vec<&SubscriptionLine>> = BTreeMap::new();
     for item in &line.subscriptions {

@@ -16,10 +16,11 @@ use downburst_model::WallMicros;
 /// What to ask an LDM server.
 #[derive(Debug, Subcommand)]
 pub enum LdmTool {
-    /// Ask whether a server answers, and how fast: ends with 0 if it does, else with 1.
+    /// Check whether a server answers, and how fast: ends with 0 if it does, else with 1.
     #[command(after_help = PING_EXAMPLES)]
     Ping(PingArguments),
-    /// Print a line for each product that a server gets, without fetching it: time, size, creation time, feed, number, id.
+    /// Print a line for each product that a server gets, without fetching it: time, size, creation time,
+    /// feed, number, id.
     #[command(after_help = NOTIFY_EXAMPLES)]
     Notify(NotifyArguments),
     /// Fetch products into files, from where the last run ended, and print a JSON object for each.
@@ -33,7 +34,7 @@ pub struct PingArguments {
     /// The server; port 388 if none is given.
     #[arg(value_name = "HOST[:PORT]")]
     server: String,
-    /// How long to wait for a connection and the answer.
+    /// Seconds to wait for a connection and the answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     timeout: f64,
     /// Print JSON.
@@ -53,10 +54,10 @@ pub struct NotifyArguments {
     /// Products whose id matches this regular expression anywhere.
     #[arg(long, value_name = "RE", default_value = ".*")]
     pattern: String,
-    /// Begin with products made so many seconds ago.
+    /// Begin with products made this number of seconds ago.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     since: u32,
-    /// End after so many products.
+    /// End after this number of products.
     #[arg(short = 'n', long, value_name = "N")]
     count: Option<u64>,
     /// Print a JSON object per line; moments are microseconds since 1970.
@@ -76,13 +77,14 @@ pub struct FetchArguments {
     /// Products whose id matches this regular expression anywhere.
     #[arg(long, value_name = "RE", default_value = ".*")]
     pattern: String,
-    /// The directory for the files; made if it is not there. One for each request: it also holds where to go on.
+    /// The directory for the files; created if missing. One for each request: it also holds the place to
+    /// resume.
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// How many seconds back to begin, the first time or where the server has forgotten the last product.
+    /// Seconds to go back at the first run, or if the server has forgotten the last product.
     #[arg(long, value_name = "SECONDS", default_value_t = 3_600)]
     since: u32,
-    /// End after so many products.
+    /// End after this number of products.
     #[arg(short = 'n', long, value_name = "N")]
     count: Option<u64>,
 }

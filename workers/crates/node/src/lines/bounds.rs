@@ -1,5 +1,6 @@
-//! What a job may hold: values that no agent means are refused with one sentence before anything is done. The bounds are those of
-//! `downburst_model::bounds`; where something narrower holds, whoever does the job says so.
+//! The bounds of a job: values that no agent sends on purpose are refused with one sentence before anything
+//! is done. The bounds are those of `downburst_model::bounds`; where a narrower one holds, the part that does
+//! the job reports it.
 use downburst_model::WallMicros;
 use downburst_model::bounds::{INTEGER_MAX, LINE_BYTES_MAX, OFFSET_MAX_US};
 
@@ -76,7 +77,7 @@ pub(crate) fn check_length(line: &str) -> Result<(), String> {
     if line.len() <= LINE_BYTES_MAX {
         return Ok(());
     }
-    Err(format!("a line has {} bytes; at most {LINE_BYTES_MAX} are read: tell less at once", line.len()))
+    Err(format!("a line has {} bytes; at most {LINE_BYTES_MAX} are read: send less in a line", line.len()))
 }
 
 fn check_start(start: &Start) -> Result<(), String> {
@@ -190,30 +191,37 @@ mod tests {
     /// One job of each kind that carries numbers, as an agent says it.
     fn jobs() -> Vec<Value> {
         let filter = json!({"pattern": "x", "not_pattern": null});
-        let resend = json!({"resend": 1, "feed": "A", "kind": "resend", "from_us": 0, "to_us": 9, "wanted": filter, "had": []});
+        let resend = json!({
+            "resend": 1, "feed": "A", "kind": "resend", "from_us": 0, "to_us": 9, "wanted": filter, "had": []
+        });
         let wish = json!({"feed": "A", "pattern": ".*", "not_pattern": null, "hold_us": 5, "max_age_us": 7});
         let credential = json!({"sha256": "a", "expires_us": 5, "renew_us": 4});
         let lease = json!({
-            "lease": 1, "driver": "linux", "cap": "hard", "rate_out_bps": 5, "rate_in_bps": 5, "shaped_share": 0.9, "until_us": 5,
+            "lease": 1, "driver": "linux", "cap": "hard", "rate_out_bps": 5, "rate_in_bps": 5,
+            "shaped_share": 0.9, "until_us": 5,
             "ends": [{"end": "p", "interface": "eth0", "address": "10.0.0.1/30", "port_rate_bps": 9}],
         });
         vec![
-            json!({"id": 1, "do": "start", "name": "h", "data_dir": "/d", "listen": [], "origin": "o", "batch_dir": "/b",
-                "batch_seconds": 1.0, "receipt_hours": 24.0, "receipt_bytes": 9, "data_connections": 4, "heartbeat_seconds": 10.0}),
-            json!({"id": 1, "do": "feeds", "feeds": [{"feed": "A", "class": "grid", "retention_hours": 2.0, "retention_bytes": 9,
-                "durability": "power", "duplicate_rule": "id", "max_product_bytes": 9, "unicast_leg": 1,
+            json!({"id": 1, "do": "start", "name": "h", "data_dir": "/d", "listen": [], "origin": "o",
+                "batch_dir": "/b", "batch_seconds": 1.0, "receipt_hours": 24.0, "receipt_bytes": 9,
+                "data_connections": 4, "heartbeat_seconds": 10.0}),
+            json!({"id": 1, "do": "feeds", "feeds": [{"feed": "A", "class": "grid", "retention_hours": 2.0,
+                "retention_bytes": 9, "durability": "power", "duplicate_rule": "id", "max_product_bytes": 9,
+                "unicast_leg": 1,
                 "at_least": [{"epoch": "5", "sequence": 7}]}]}),
             json!({"id": 1, "do": "sites", "sites": [{"site": "a", "credentials": [credential], "active": true,
                 "subscriptions": [wish], "resends": [resend], "data_connections": 3, "access_rate_bps": 9,
                 "ceiling_bps_by_hour": [1, 2], "nodes_version": 3}]}),
-            json!({"id": 1, "do": "plan", "feed": "A", "version": 3, "legs": [{"leg": 1, "transport": "multicast", "sites": ["a"],
-                "rate_bps": 5, "burst_bytes": 5, "parity_percent": 1.0, "loss_quantile": 0.5, "repair_seconds": 60}]}),
-            json!({"id": 1, "do": "ingest", "path": "/p", "feed": "A", "product_id": "x", "created_us": 5, "origin": null,
-                "digest": null}),
+            json!({"id": 1, "do": "plan", "feed": "A", "version": 3, "legs": [{"leg": 1, "transport": "multicast",
+                "sites": ["a"], "rate_bps": 5, "burst_bytes": 5, "parity_percent": 1.0, "loss_quantile": 0.5,
+                "repair_seconds": 60}]}),
+            json!({"id": 1, "do": "ingest", "path": "/p", "feed": "A", "product_id": "x", "created_us": 5,
+                "origin": null, "digest": null}),
             json!({"id": 1, "do": "ldm", "connections": 256, "sources": [{"source": "s", "feeds": "ANY", "pattern": "x",
                 "upstreams": ["h"], "max_age_seconds": 3600}]}),
             json!({"id": 1, "do": "circuit-up", "circuit": lease}),
-            json!({"id": 1, "do": "circuit-probe", "lease": 1, "site": "a", "kind": "rate", "rate_bps": 5, "duration_ms": 5}),
+            json!({"id": 1, "do": "circuit-probe", "lease": 1, "site": "a", "kind": "rate", "rate_bps": 5,
+                "duration_ms": 5}),
             json!({"id": 1, "do": "drain", "seconds": 5.0}),
             json!({"id": 1, "do": "clock", "ahead_us": 5, "bound_us": 5}),
             json!({"id": 1, "do": "enrol-answer", "ask": 1, "ok": true, "site": "a", "sentence": null, "ends_us": 5}),

@@ -154,8 +154,8 @@ pub(crate) struct LegTraffic {
     pub(crate) leg: LegId,
     pub(crate) feed: FeedName,
     pub(crate) egress_bytes: u64,
-    /// All repairs; of these to the group, and of these coded; to single sites as datagrams. The rest went to single sites by their
-    /// sessions.
+    /// All repairs; of these to the group, and of these coded; to single sites as datagrams. The rest went to
+    /// single sites by their sessions.
     pub(crate) repair_bytes: u64,
     pub(crate) group_repair_bytes: u64,
     pub(crate) coded_repair_bytes: u64,

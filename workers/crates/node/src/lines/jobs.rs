@@ -37,10 +37,12 @@ pub(crate) struct Start {
     /// The most data connections that a site gets beside its first.
     #[serde(default = "default_data_connections")]
     pub(crate) data_connections: usize,
-    /// The versions of the session that are spoken, best first: fewer than all to stand for a hub of an earlier release.
+    /// The supported versions of the session, best first: fewer than all to stand for a hub of an earlier
+    /// release.
     #[serde(default = "default_session_versions")]
     pub(crate) session_versions: Vec<u16>,
-    /// The store that gives the feeds' products their numbers; absent: this node does, each feed has its log here alone.
+    /// The store that gives the feeds' products their numbers; absent: this node does, and each feed's log is
+    /// on this machine alone.
     #[serde(default)]
     pub(crate) shared_log: Option<serde_json::Value>,
     /// How often a heartbeat goes into each feed that a site takes; 0: never.
@@ -234,8 +236,8 @@ pub(crate) struct LegLine {
     /// Multicast only: name, number or address of the interface that it leaves by; empty: the hub's.
     #[serde(default)]
     pub(crate) interface: String,
-    /// Multicast only: the circuit that it leaves by. Its interface is then the circuit's, and its rate what the circuit is shaped to, or
-    /// `rate_bps` if that is less: frames of the circuit's tunnel count there.
+    /// Multicast only: the circuit that it leaves by. Its interface is then the circuit's, and its rate the
+    /// circuit's shaped rate, or `rate_bps` if that is less: frames of the circuit's tunnel count there.
     #[serde(default)]
     pub(crate) circuit: Option<u32>,
     /// Multicast only: how far it may travel (TTL, hop limit).

@@ -33,10 +33,12 @@ pub(crate) struct SiteLine {
     /// What its access takes, in bits per second, if that is known.
     #[serde(default)]
     pub(crate) access_rate_bps: Option<u64>,
-    /// What the site allows in each hour of the day (UTC), in bits per second; 0: as much as its access takes. Empty: the same for all.
+    /// The site's limit in each hour of the day (UTC), in bits per second; 0: as much as its access takes.
+    /// Empty: the same for all.
     #[serde(default)]
     pub(crate) ceiling_bps_by_hour: Vec<u64>,
-    /// A site that keeps its LDM: matches its name, in lower case, or its address. Its subscriptions are what it may ask for.
+    /// A site that keeps its LDM: matches its name, in lower case, or its address. Its subscriptions are the
+    /// feeds that it may request.
     #[serde(default)]
     pub(crate) ldm_host: Option<String>,
     /// Where several sites know a host, the lower one decides.
@@ -79,8 +81,8 @@ impl SiteLine {
         covers(&self.allow, feed)
     }
 
-    /// Without the feeds that other nodes of the hub serve. Where no node is named, the hub's own (address "") serves everything,
-    /// and a sender nothing: it was started, or the site appeared, before it read an assignment.
+    /// Without the feeds that other nodes of the hub serve. Where no node is named, the hub's own (address "") serves
+    /// everything, and a sender nothing: it has not read an assignment of this site yet.
     pub(crate) fn served_at(mut self, own_address: &str) -> Self {
         if self.nodes.is_empty() && own_address.is_empty() {
             return self;
@@ -216,7 +218,8 @@ mod tests {
             "site": "oslo", "credentials": [], "active": true, "allow": ["A", "B"],
             "limits": [{"feed": "A", "pattern": "^YZ", "not_pattern": "TEST"}, {"feed": "A", "pattern": "^SA"}],
             "subscriptions": [wish("A"), wish("B"), wish("C")],
-            "resends": [{"resend": 1, "feed": "A", "kind": "resend", "from_us": 0, "to_us": 9, "wanted": filter, "had": []}],
+            "resends": [{"resend": 1, "feed": "A", "kind": "resend", "from_us": 0, "to_us": 9, "wanted": filter,
+                "had": []}],
         });
         let line = serde_json::from_value::<SiteLine>(line).unwrap().within_rights();
         let granted = |pattern: &str, not_pattern: Option<&str>| IdFilter {
@@ -247,6 +250,9 @@ mod tests {
         assert!(served(&line, "").is_empty(), "the hub's own node serves nothing that a sender does");
         let alone = SiteLine { nodes: Vec::new(), ..line };
         assert_eq!(served(&alone, ""), ["A", "B"]);
-        assert!(served(&alone, "one:1").is_empty(), "a sender serves nothing before it is assigned something");
+        assert!(
+            served(&alone, "one:1").is_empty(),
+            "a sender serves nothing before it is assigned something"
+        );
     }
 }

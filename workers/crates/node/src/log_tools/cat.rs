@@ -37,7 +37,7 @@ fn by_sequence(readers: &[LogReader], sequence: u64) -> Result<Option<StoredEntr
         _ => {
             let feeds: Vec<&str> = readers.iter().map(|reader| reader.feed().as_str()).collect();
             Err(Stop::BadUse(format!(
-                "every feed has its own sequences; say which one with --feed: {}",
+                "every feed has its own sequences; name one with --feed: {}",
                 feeds.join(", ")
             )))
         }

@@ -59,10 +59,10 @@ pub struct TailArguments {
     /// The log of a feed, or a data directory with several.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// How many products to begin with.
+    /// The number of products to begin with.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     lines: usize,
-    /// Go on with what is stored from now on, until interrupted.
+    /// Continue with products stored from now on, until interrupted.
     #[arg(short, long)]
     follow: bool,
 }
@@ -80,7 +80,7 @@ pub struct CatArguments {
     /// Its id; the newest product with it is taken.
     #[arg(long)]
     id: Option<String>,
-    /// Looks in this feed only.
+    /// Search this feed only.
     #[arg(long)]
     feed: Option<String>,
 }
@@ -91,7 +91,7 @@ pub struct ExportArguments {
     /// The log of a feed, or a data directory with several.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The directory for the files; made if it is not there.
+    /// The directory for the files; created if missing.
     #[arg(long, value_name = "OUT")]
     to: PathBuf,
     /// Products whose id matches this regular expression anywhere.
@@ -103,7 +103,7 @@ pub struct ExportArguments {
     /// Products stored before this moment.
     #[arg(long, value_name = "T")]
     until: Option<String>,
-    /// Takes this feed only.
+    /// Export this feed only.
     #[arg(long)]
     feed: Option<String>,
 }

@@ -26,7 +26,7 @@ pub(crate) fn parse(text: &str) -> Result<WallMicros, String> {
         return Ok(WallMicros(micros));
     }
     parse_rfc3339(text).ok_or_else(|| {
-        format!("{text:?} is no moment; write 2026-01-31T12:00:00Z, 2026-01-31, or microseconds since 1970")
+        format!("{text:?} is not a time; write 2026-01-31T12:00:00Z, 2026-01-31, or microseconds since 1970")
     })
 }
 
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_is_no_moment_is_refused() {
         for text in ["", "noon", "2023-02-29", "2024-13-01", "2024-02-29T24:00:00Z", "2024-02-29T12:00:00"] {
-            assert!(parse(text).unwrap_err().contains("no moment"), "{text}");
+            assert!(parse(text).unwrap_err().contains("not a time"), "{text}");
         }
     }
 }

@@ -10,7 +10,7 @@ use super::Stop;
 /// The directories of all logs in `dir`: itself, or those of a hub's or a site's data directory, in order of name.
 pub(super) fn logs(dir: &Path) -> Result<Vec<PathBuf>, Stop> {
     if !dir.is_dir() {
-        return Err(Stop::BadUse(format!("{} is no directory; check the path", dir.display())));
+        return Err(Stop::BadUse(format!("{} is not a directory; check the path", dir.display())));
     }
     if LogReader::is_log(dir) {
         return Ok(vec![dir.to_owned()]);

@@ -19,7 +19,8 @@ pub(super) struct Asks {
 }
 
 impl Asks {
-    /// Opens the way to the hub at `peer`, if the hub offers one. Without it requests go unanswered, and the session carries them.
+    /// Opens the way to the hub at `peer`, if the hub offers one. Without it requests go unanswered, and the
+    /// session carries them.
     pub(super) fn open(join: &LegJoin, peer: &str, sender: mpsc::Sender<Found>) -> Option<Self> {
         let port = join.channel.as_ref()?.port;
         let mut hub: SocketAddr = peer.parse().ok()?;

@@ -83,7 +83,8 @@ impl Work {
                     Some(Order::Make(offer)) => {
                         let lease = offer.lease;
                         let fault = self.make(*offer).await.err();
-                        let fault = fault.map(|Trouble { step, sentence, remedy }| CircuitFault { step, sentence, remedy });
+                        let fault = fault
+                            .map(|Trouble { step, sentence, remedy }| CircuitFault { step, sentence, remedy });
                         let _ = self.states.send(CircuitState { lease, fault });
                     }
                     Some(Order::End(lease)) => self.end(lease).await,
@@ -118,7 +119,7 @@ impl Work {
                 sentence: format!("the site can't listen for probes at {address}: {error}"),
                 remedy: format!("free UDP port 7372 at {address}"),
             })?;
-        tracing::info!(lease, interface = raised.interface, "an end of a circuit stands");
+        tracing::info!(lease, interface = raised.interface, "an end of a circuit is up");
         self.held.insert(lease, End { offer, _endpoint: endpoint });
         Ok(())
     }

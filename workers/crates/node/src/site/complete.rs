@@ -27,8 +27,9 @@ impl Completeness {
         }
     }
 
-    /// What to say at a hub of the feeds that another one brought further: go on by time. `own` says in which epoch and how far this
-    /// hub brought a feed; where that is not older than what hubs may differ by, its own cursor is exact and better.
+    /// The entry of a hello for feeds that another hub brought further: go on by time. `own` gives the epoch
+    /// and the position to which this hub brought a feed; where that is not older than the allowed difference
+    /// between hubs, its own cursor is exact and better.
     pub(crate) fn resume(
         &self,
         own: impl Fn(&FeedName) -> Option<(Epoch, Option<WallMicros>)>,

@@ -1,11 +1,13 @@
 //! How far a feed's files are written, kept on disk so that each file is written once.
 //!
-//! `state/files/FEED` holds places in the site's log, in two copies with checksums: files up to the first stand; the second was about to
-//! be shown; files up to the third are on the disk for good. Where files are shown in another order than that of the log,
-//! `state/order/FEED` holds the places beyond the first that were shown, and what was shown last of each class.
+//! `state/files/FEED` holds places in the site's log, in two copies with checksums: files up to the first are
+//! complete; the second was about to be shown; files up to the third are on the disk for good. Where files
+//! are shown in another order than that of the log, `state/order/FEED` holds the places beyond the first that
+//! were shown, and the last one shown of each class.
 //!
-//! What is damaged, of another life of the log or beyond what the log ever gave is not believed: the log is gone through again, and
-//! what stands whole under its name is not written a second time. After a power cut the same holds for all beyond the third place.
+//! A place that is damaged, of another life of the log or beyond the log's highest number is not used: the
+//! log is gone through again, and files that are whole under their names are not written a second time. After
+//! a power cut the same holds for all beyond the third place.
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -142,7 +144,8 @@ impl Cursor {
             opened.damage = Some(format!("one of two copies in {path} is damaged; the other one counts"));
         }
         if boot != life.boot {
-            // Of what was shown since, the disk may have the name and not the bytes, or neither; and what was noted here may be gone.
+            // Of the files shown since, the disk may have the name and not the bytes, or neither; and the
+            // note made here may be gone.
             (self.done, self.begun, self.ahead) = (self.proven.min(self.done), Sequence(0), None);
             self.doubtful_to = life.head;
             opened.unproven_since = Some(self.proven_at);
@@ -287,7 +290,8 @@ pub(super) fn order_is_whole(path: &Path) -> io::Result<bool> {
 
 const MAGIC: &[u8; 8] = b"DBFILES\n";
 const ORDER_MAGIC: &[u8; 8] = b"DBORDER\n";
-const AGAIN: &str = "the site's log is gone through again, and files that stand whole below received/ are not written a second time";
+const AGAIN: &str = "the site's log is read again, and files that are whole below received/ are not written a \
+    second time";
 
 #[cfg(test)]
 pub(super) mod tests {

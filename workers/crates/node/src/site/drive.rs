@@ -304,7 +304,8 @@ impl Site {
     fn perform(&mut self) {
         let mut now = self.clock.now();
         while let Some(output) = self.machine.poll(now) {
-            // A batch of datagrams gives a block for each: one look at the clocks is enough for those that follow each other.
+            // A batch of datagrams gives a block for each: one look at the clocks is enough for those that
+            // follow each other.
             if !matches!(output, SiteOutput::Block { .. }) {
                 now = self.clock.now();
             }
@@ -402,7 +403,8 @@ impl Site {
             kept.guarded = true;
             tracing::warn!(
                 feed = position.feed.as_str(),
-                "the hub's log began anew; what the site holds already is dropped by id and content"
+                "the hub's log was started anew; products that the site holds already are dropped by id and \
+                 content"
             );
             self.shelf.guard(&position.feed);
         }

@@ -1,8 +1,9 @@
 //! Files for local software: a thread that copies from the site's log, exactly once per product.
 //!
-//! Each feed has a cursor. A product is written aside, its number is noted as about to be shown, it is renamed to its place, and the
-//! cursor moves on. A restart between the note and the move looks for the file written aside: if it is gone, the rename happened.
-//! Where a subscription asks for order, live products wait here for those before them.
+//! Each feed has a cursor. A product is written aside, its number is noted as about to be shown, it is
+//! renamed to its place, and the cursor moves on. A restart between the note and the move looks for the file
+//! written aside: if it is gone, the rename happened. Where a subscription asks for order, live products wait
+//! here for earlier ones.
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -145,7 +146,8 @@ impl Files {
             if let Err(error) = self.catch_up(&feed, &log) {
                 // What waited is read from the log again.
                 self.shows.remove(&feed);
-                tracing::error!(feed = feed.as_str(), %error, "files can't be written; free space, they follow by themselves");
+                tracing::error!(feed = feed.as_str(), %error, "files can't be written; free space; writing resumes \
+                    by itself");
             }
         }
     }
@@ -156,7 +158,7 @@ impl Files {
         for (feed, show) in &mut self.shows {
             let done = show.cursor.done();
             if let Err(error) = show.cursor.prove(done, at) {
-                tracing::error!(feed = feed.as_str(), %error, "how far files are shown can't be noted");
+                tracing::error!(feed = feed.as_str(), %error, "the position of shown files can't be stored");
             }
         }
     }
@@ -186,7 +188,7 @@ impl Files {
         for (feed, sequence) in proven {
             let Some(show) = self.shows.get_mut(&feed) else { continue };
             if let Err(error) = show.cursor.prove(sequence, at) {
-                tracing::error!(feed = feed.as_str(), %error, "how far files are on the disk can't be noted");
+                tracing::error!(feed = feed.as_str(), %error, "the position of files on the disk can't be stored");
             }
         }
     }

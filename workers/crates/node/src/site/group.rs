@@ -106,7 +106,8 @@ fn reception(join: &LegJoin, receiver: &GroupReceiver) -> Reception {
     let needed = needed_buffer_bytes(join.rate_bps);
     let advice = (buffer_bytes < needed).then(|| {
         format!(
-            "the kernel grants {buffer_bytes} bytes to receive the group {}, and at {} Mb/s a busy host needs {needed}: set net.core.rmem_max={needed} there, or give the receiver CAP_NET_ADMIN",
+            "the kernel grants {buffer_bytes} bytes to receive the group {}, but at {} Mb/s a busy host needs \
+             {needed}: set net.core.rmem_max={needed} there, or give the receiver CAP_NET_ADMIN",
             join.group,
             join.rate_bps / 1_000_000
         )
@@ -154,8 +155,9 @@ fn listen(
 
 const PATIENCE_MS: u16 = 200;
 
-/// After a few datagrams the next are left in the socket's buffer for so long: a datagram that wakes this thread, and then the
-/// session's, costs more than all that is done with it. A busy sender sends once in a millisecond, too.
+/// After a few datagrams the next ones stay in the socket's buffer for this time: a datagram that wakes this
+/// thread, and then the session's, costs more than all the work on it. A busy sender sends once in a
+/// millisecond, too.
 const GATHERING: Duration = Duration::from_millis(1);
 
 /// So many at once are not few: at such a rate the buffer fills, and waking costs little of each.

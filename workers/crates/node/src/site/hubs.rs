@@ -172,7 +172,7 @@ impl Hubs {
             }
             News::Nodes(nodes) => match link.nodes.take(now, nodes) {
                 Ok(true) => {
-                    tracing::info!(hub = link.address(), "the hub said which of its nodes serve this site")
+                    tracing::info!(hub = link.address(), "the hub listed its nodes that serve this site")
                 }
                 Ok(false) => {}
                 Err(sentence) => self.ending = Some(Ending::BadUse(sentence)),
@@ -254,7 +254,8 @@ impl Hubs {
         self.links.iter().enumerate().map(status).collect()
     }
 
-    /// The rules of actions and of old files, as their files say them now; what is wrong there leaves those before in force.
+    /// The rules of actions and of old files, as their files are now; a faulty file leaves the former rules
+    /// in force.
     fn reread(&mut self) {
         if let Some(actions) = &mut self.actions {
             actions.reread();

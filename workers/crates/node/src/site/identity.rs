@@ -151,7 +151,8 @@ impl Identity {
         self.token_secret.is_none() && self.secrets.refused()
     }
 
-    /// As it has to be kept before another credential is offered to the hub in the place of the one with this SHA-256, and SHA-256 of that.
+    /// The record to keep before another credential is offered to the hub in the place of the one with this
+    /// SHA-256, and the SHA-256 of the other one.
     pub(crate) fn offering(&self, of: &str) -> Result<(Self, String), String> {
         let mut identity = self.clone();
         let is_it = |secret: &str| sha256_hex(secret.as_bytes()) == of;
@@ -175,8 +176,8 @@ impl Identity {
         write_private(&self.path, &text).map_err(|error| sentence(&error))
     }
 
-    /// A token file with another token than the one in use replaces an identity that the hub has not accepted, or does not accept
-    /// any more.
+    /// A token file with another token than the one in use replaces an identity that the hub has not
+    /// accepted, or no longer accepts.
     fn with_token(mut self, token: Option<(String, String)>) -> Result<Self, String> {
         let Some((ca_sha256, token_secret)) = token else { return Ok(self) };
         let token_sha256 = sha256_hex(token_secret.as_bytes());
@@ -248,7 +249,7 @@ fn parse_token(text: &str) -> Result<(String, String), String> {
             Ok((ca.to_ascii_lowercase(), secret.to_owned()))
         }
         _ => Err(
-            "this is no enrolment token (dbt1.FINGERPRINT.SECRET); copy the whole token from the operator"
+            "this is not an enrolment token (dbt1.FINGERPRINT.SECRET); copy the whole token from the operator"
                 .to_owned(),
         ),
     }
@@ -260,7 +261,8 @@ fn random_secret() -> Result<String, String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-const NOT_ENROLLED: &str = "the site is not enrolled yet; give --token-file with a token from the hub's operator (downburst sites token SITE)";
+const NOT_ENROLLED: &str = "the site is not enrolled yet; give --token-file with a token from the hub's operator \
+    (downburst sites token SITE)";
 
 #[cfg(test)]
 mod tests {

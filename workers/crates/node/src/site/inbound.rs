@@ -8,8 +8,8 @@ use bytes::{Bytes, BytesMut};
 use downburst_session::whole_frames;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// Reads a connection into large buffers. Frames are handed on as parts of them, without a copy; the buffers are used again once
-/// nobody has a part of them.
+/// Reads a connection into large buffers. Frames are handed on as parts of them, without a copy; a buffer is
+/// used again once all its parts are released.
 #[derive(Default)]
 pub(super) struct Inbound {
     /// Begins with a frame of which the end has not come.
@@ -19,8 +19,8 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
-    /// Reads what there is, up to [`AT_ONCE_BYTES`], and answers the frames that are whole. Without any these are no bytes, but a
-    /// sign of life. `None` at the end of the stream.
+    /// Reads the available bytes, up to [`AT_ONCE_BYTES`], and returns the whole frames. A read without any
+    /// returns no bytes, but is a sign of life. `None` at the end of the stream.
     pub(super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,

@@ -15,7 +15,8 @@ use super::inbound::Inbound;
 use crate::reconnect::Ended;
 use crate::{tcp, tls};
 
-/// TLS over a socket that is read in large pieces: TLS itself asks for 4 KiB at a time, which would be as many system calls.
+/// TLS over a socket that is read in large pieces: TLS itself asks for 4 KiB at a time, which would be as
+/// many system calls.
 pub(super) type Stream = TlsStream<BufReader<TcpStream>>;
 
 /// A connection that stands.
@@ -35,8 +36,8 @@ pub(super) struct NoLink {
     pub(super) ended: Ended,
 }
 
-/// What was said last of why there is no connection. An attempt follows the other for as long as a hub is away, and a log with
-/// ten lines a second of one cause hides the others.
+/// The last logged reason for the missing connection. Attempts follow each other for as long as a hub is
+/// away, and a log with ten lines a second of one cause hides the others.
 #[derive(Debug, Default)]
 pub(super) struct Said(Option<String>);
 
@@ -120,7 +121,8 @@ fn no_handshake(hub: &str, error: &io::Error) -> String {
             format!("the hub at {hub} broke off the beginning of a session: {error}")
         }
         _ => format!(
-            "the host at {hub} is not the hub of this site's token: {error}; check the address, or ask for a new token if the hub was set up anew"
+            "the host at {hub} is not the hub of this site's token: {error}; check the address, or ask for a new \
+             token if the hub was set up anew"
         ),
     }
 }
@@ -135,8 +137,9 @@ async fn within<T>(patience: Duration, attempt: impl Future<Output = io::Result<
     }
 }
 
-/// The kernel repeats its first packet after 1 s, then after 3, 7 and more: an attempt that is given up before the second gap and
-/// begun anew finds a healed path a second after it healed. Paths over two satellites answer in time.
+/// The kernel repeats its first packet after 1 s, then after 3, 7 and more: an attempt that is given up
+/// before the second gap and begun anew finds a healed path a second after it healed. Paths over two
+/// satellites answer in time.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(2_500);
 
 const SOCKET_READ_BYTES: usize = 64 << 10;

@@ -84,8 +84,8 @@ impl Link {
         &self.place.address
     }
 
-    /// Makes the connections that are to be there, and ends the others first: what they brought is in the log before another one
-    /// says how far the site is. True if anything changed.
+    /// Makes the planned connections, and ends the others first: their products are in the log before another
+    /// one reports the site's position. True if anything changed.
     pub(super) async fn arrange(&mut self, common: &mut Common, serves: bool) -> Result<bool, String> {
         let now = common.clock.monotonic();
         let wanted = self.nodes.wanted(now, serves);

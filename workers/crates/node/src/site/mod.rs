@@ -1,8 +1,9 @@
 //! A receiving site: one process, no Python, no incoming port but the group's.
 //!
-//! A task per hub drives a session's machine ([`drive`]); with several hubs one of them serves and the others stand by ([`hubs`]). A
-//! thread per multicast leg reads its group; a thread per hub verifies and stores products in the site's log (the commit point); a
-//! thread copies from the log to files. A hub that is a site of another hub uses [`drive`] with logs of its own.
+//! A task per hub drives a session's machine ([`drive`]); with several hubs one of them serves and the others
+//! stand by ([`hubs`]). A thread per multicast leg reads its group; a thread per hub verifies and stores
+//! products in the site's log (the commit point); a thread copies from the log to files. A hub that is a site
+//! of another hub uses [`drive`] with logs of its own.
 mod asks;
 mod assembly;
 mod choice;
@@ -76,7 +77,8 @@ pub struct Receive {
     pub circuits: Vec<String>,
     /// Added to the wall clock, microseconds: for tests of the clock comparison.
     pub wall_shift_us: i64,
-    /// The versions of the session that it speaks, best first: fewer than all to stand for a node of an earlier release.
+    /// The supported versions of the session, best first: fewer than all to stand for a node of an earlier
+    /// release.
     pub session_versions: Vec<u16>,
 }
 
@@ -112,8 +114,8 @@ pub async fn run(receive: Receive) -> Ending {
     }
 }
 
-/// Makes what a connection to a hub writes to. Half-received products of a former run are of no use: what they belonged to is asked
-/// again.
+/// Makes the stores that a connection to a hub writes to. Half-received products of a former run are useless:
+/// their products are requested again.
 pub(crate) fn prepare_place(place: &HubPlace) -> Result<(), String> {
     make(&place.state)?;
     let _ = downburst_log::disk::remove_directory(&place.spool);

@@ -1,8 +1,9 @@
 //! Which nodes of a hub a site is connected to, and for which feeds. Knows times and news, no sockets.
 //!
-//! A hub of one node serves all by the connection that the site was told of. A hub of several says which of them serves which feeds:
-//! the site then has a connection to each of those, and none else while one of them is well, because each says when that changes.
-//! While none is, the site asks the address that it was given, and the others that it ever heard of, in turn.
+//! A hub of one node serves everything by the connection to its configured address. A hub of several lists
+//! which of them serves which feeds: the site then has a connection to each of those, and no other while one
+//! of them is well, because each reports changes. While none is, the site tries the configured address, and
+//! all others that it ever learnt, in turn.
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -61,7 +62,8 @@ impl NodeChoice {
         let known = match disk::read_checked(&path, MAGIC) {
             Ok(Checked::Whole(known)) if !is_new => known,
             Ok(Checked::Damaged | Checked::Newer(_)) => {
-                tracing::error!(path = %path.display(), "who serves the site is damaged or of another release; its hub tells it again");
+                tracing::error!(path = %path.display(), "the list of nodes that serve the site is damaged or of \
+                    another release; its hub sends it again");
                 Nodes::default()
             }
             _ => Nodes::default(),

@@ -1,7 +1,8 @@
 //! The order in which local software sees live products, where a subscription asks for one.
 //!
-//! Order is promised per feed, class and lane: a product waits until everything before it in its class is stored, rejected, expired
-//! or not for this site, or for the subscription's hold. Then later ones go, and what follows is marked late.
+//! Order is promised per feed, class and lane: a product waits until everything before it in its class is
+//! stored, rejected, expired or not for this site, or for the subscription's hold. Then later ones go, and
+//! late arrivals are marked late.
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -97,8 +98,8 @@ impl Order {
 }
 
 impl Line {
-    /// The last sequence that may go. A product goes when nothing between it and the one shown before it is missing; one that
-    /// waited long enough goes whatever is missing, and takes those before it along.
+    /// The last sequence that may go. A product goes when nothing between it and the one shown before it is
+    /// missing. A product that waited long enough goes in any case, and takes those before it along.
     fn due(&self, missing: Option<&RangeSet>, known_to: Sequence, now: Instant, hold: Duration) -> Sequence {
         let (mut last, mut reached) = (Sequence(0), self.shown.0);
         for (sequence, (_, since)) in &self.waiting {
@@ -241,7 +242,8 @@ mod tests {
             gaps_ms in proptest::collection::vec(0u64..1_500, 100),
         ) {
             let (mut order, mut now) = (Order::new(HOLD), Instant::now());
-            let (mut turns, mut missing) = (Vec::new(), numbers.iter().copied().collect::<std::collections::BTreeSet<_>>());
+            let mut turns = Vec::new();
+            let mut missing: std::collections::BTreeSet<_> = numbers.iter().copied().collect();
             for (at, (number, gap)) in numbers.iter().zip(&gaps_ms).enumerate() {
                 now += Duration::from_millis(*gap);
                 turns.extend(order.arrive(arrival(at as u64, *number), now));

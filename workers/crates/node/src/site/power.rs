@@ -1,7 +1,8 @@
 //! Losing power at a site: what a cut leaves of its directory is opened by the ordinary code.
 //!
-//! A site's life is recorded step by step: an enrolment, products that are stored, shown and settled, checkpoints, restarts. The power is
-//! cut before a step. `DOWNBURST_CUT_STATES` says how many different states are opened; `DOWNBURST_SEED` replays.
+//! A site's life is recorded step by step: an enrolment, products that are stored, shown and settled,
+//! checkpoints, restarts. The power is cut before a step. `DOWNBURST_CUT_STATES` sets the number of different
+//! states opened; `DOWNBURST_SEED` replays.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,9 +9,9 @@ use thread_priority::{ThreadPriority, ThreadPriorityValue};
 
 /// The present thread's real-time priority (`SCHED_RR`), with a watchdog.
 ///
-/// A real-time thread that never waits would take a processor from everything else on the host. So one that did not pause for
-/// [`LONGEST_RUN`] is demoted, and gets its priority back once it paused for as long as [`REST`] in sum. The kernel's own limit
-/// (`sched_rt_runtime_us`, 95 %) stands behind it.
+/// A real-time thread that never waits would take a processor from everything else on the host. So a thread
+/// that did not pause for [`LONGEST_RUN`] is demoted, and gets its priority back once it paused for as long
+/// as [`REST`] in sum. The kernel's own limit (`sched_rt_runtime_us`, 95 %) stands behind it.
 pub(super) struct Urgent {
     priority: Option<u8>,
     raised: bool,
@@ -22,7 +22,8 @@ pub(super) struct Urgent {
 }
 
 impl Urgent {
-    /// Raises the thread, if a priority is asked for; where the capability is missing that is said and the thread stays as it is.
+    /// Raises the thread, if a priority is set; without the capability a message is logged and the thread
+    /// stays unchanged.
     pub(super) fn begin(priority: Option<u8>) -> Self {
         let mut urgent = Self { priority, raised: false, paused: Instant::now(), rested: Duration::ZERO };
         urgent.raise();
@@ -53,7 +54,8 @@ impl Urgent {
             Err(error) => {
                 self.priority = None;
                 tracing::warn!(
-                    "groups are read at normal priority, because real-time priority {priority} was refused ({error}); give the receiver CAP_SYS_NICE, or LimitRTPRIO={priority} in its unit"
+                    "groups are read at normal priority, because real-time priority {priority} was refused \
+                     ({error}); give the receiver CAP_SYS_NICE, or LimitRTPRIO={priority} in its unit"
                 );
             }
         }
@@ -64,7 +66,8 @@ impl Urgent {
         let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
         match set(NICE_ZERO, policy) {
             Ok(()) => tracing::warn!(
-                "a thread that reads a group ran for {} ms without pause and lost its real-time priority until it pauses again",
+                "a thread that reads a group ran for {} ms without pause and lost its real-time priority until it \
+                 pauses again",
                 LONGEST_RUN.as_millis()
             ),
             Err(error) => tracing::error!("a thread could not be demoted: {error}"),

@@ -18,7 +18,8 @@ pub(super) struct Proof {
     at: WallMicros,
 }
 
-/// Has another thread wait for the disk to keep everything that was written so far: files and the log that they come from.
+/// Has another thread wait for the disk to keep everything that was written so far: files and the log that
+/// they come from.
 pub(super) fn prove(directory: &Path, shown: BTreeMap<FeedName, Sequence>, at: WallMicros) -> Option<Proof> {
     let received = directory.join("received");
     let work = move || match disk::sync_file_system(&received) {
@@ -45,8 +46,8 @@ impl Proof {
     }
 }
 
-/// Takes files away that were shown shortly before a power cut and that the site's log does not know: nothing tells that they are whole.
-/// The hub brings them again. They lie in `spool/unproven`.
+/// Removes files that were shown shortly before a power cut and that the site's log does not know: nothing
+/// proves that they are whole. The hub brings them again. They go to `spool/unproven`.
 pub(super) fn set_unproven_aside(
     directory: &Path,
     feed: &FeedName,
@@ -70,7 +71,8 @@ pub(super) fn set_unproven_aside(
         disk::rename(&path, &aside.join(name))?;
         tracing::warn!(
             path = %path.display(),
-            "a file that the site's log lost in the power cut was moved to spool/unproven; the hub brings the product again"
+            "a file that the site's log lost in the power cut was moved to spool/unproven; the hub brings the \
+             product again"
         );
     }
     Ok(())

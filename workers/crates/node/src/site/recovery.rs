@@ -40,7 +40,8 @@ pub(super) fn recover(
         let position = if stored.log_head > log.head() {
             tracing::error!(
                 feed = feed.as_str(),
-                "the site's log ends at {}, and held products up to {} before: it lost its end; what the hub still has of it is asked for again",
+                "the site's log ends at {}, but held products up to {} before: it lost its end; products that the \
+                 hub still has are requested again",
                 log.head().0,
                 stored.log_head.0
             );
@@ -61,7 +62,10 @@ pub(super) fn recover(
     for feed in lacking {
         let Some(log) = shelf.log(&feed)? else { continue };
         let Some(position) = held(&log, None)? else { continue };
-        tracing::warn!(feed = feed.as_str(), "no checkpoint says how far the feed is; the site's log does");
+        tracing::warn!(
+            feed = feed.as_str(),
+            "the feed has no checkpoint; its position is taken from the site's log"
+        );
         let kept = Kept { log_head: log.head(), epoch: Some(position.epoch), ..Kept::default() };
         feeds.insert(feed.clone(), kept);
         state.feeds.insert(feed, position);
@@ -69,7 +73,8 @@ pub(super) fn recover(
     Ok((state, feeds))
 }
 
-/// A position that says no more than the log holds, in an epoch of the hub or in the last one; `None` if it holds nothing of that.
+/// A position within the log's contents, in an epoch of the hub or in the last one; `None` if it holds
+/// nothing of that.
 ///
 /// What came before the first product was not for this site, or has left the log: neither is asked for.
 fn held(log: &FeedLog, epoch: Option<Epoch>) -> Result<Option<FeedPosition>, String> {

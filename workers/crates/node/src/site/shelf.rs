@@ -4,7 +4,8 @@ use downburst_log::FeedLog;
 use downburst_model::{Class, FeedName, Hops, ProductInfo};
 use downburst_session::Duplicates;
 
-/// Where a session's products are kept: the own logs of a receiving site, or the feeds of a hub that is a site of another hub.
+/// The place of a session's products: the own logs of a receiving site, or the feeds of a hub that is a site
+/// of another hub.
 pub(crate) trait Shelf: Send + Sync {
     /// The log of a feed; `None` if there is no such feed here.
     fn log(&self, feed: &FeedName) -> Result<Option<Arc<FeedLog>>, String>;

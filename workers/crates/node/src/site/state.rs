@@ -33,7 +33,8 @@ pub(crate) struct HubPlace {
 }
 
 impl HubPlace {
-    /// The host that the hub is called by, as an LDM appends it to the origins of products; `None` if it is no name of a host.
+    /// The host name by which the hub is called, as an LDM appends it to the origins of products; `None` if
+    /// it is not a host's name.
     pub(super) fn host(&self) -> Option<Origin> {
         let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host);
         Origin::parse(host.trim_matches(['[', ']'])).ok()
@@ -63,8 +64,9 @@ pub(super) struct StoredPosition {
     pub(super) complete: Option<WallMicros>,
 }
 
-/// Where the state of each hub lies: the first hub a site ever had has `state/` itself, the others a directory below it. A hub is known
-/// by its address; one at a new address is taken for the first one if that is not named any more.
+/// The directory of each hub's state: the first hub a site ever had has `state/` itself, the others a
+/// directory below it. A hub is known by its address; a hub at a new address is taken for the first one if
+/// that is not named any more.
 pub(super) fn places(directory: &Path, hubs: &[HubChoice]) -> Vec<HubPlace> {
     let home = directory.join("state");
     let own = |address: &str| home.join("hubs").join(crate::file_names::encode(address));
@@ -102,10 +104,12 @@ pub(super) fn load_positions(state: &Path) -> Positions {
                 continue;
             }
             Ok(_) => {
-                tracing::error!(path = %path.display(), "a checkpoint is damaged or of another release; its feed catches up from the log")
+                tracing::error!(path = %path.display(), "a checkpoint is damaged or of another release; its feed \
+                    catches up from the log")
             }
             Err(error) => {
-                tracing::error!(path = %path.display(), %error, "a checkpoint can't be read; its feed catches up from the log")
+                tracing::error!(path = %path.display(), %error, "a checkpoint can't be read; its feed catches up \
+                    from the log")
             }
         }
         let name = path.file_stem().and_then(|stem| crate::file_names::decode(stem.to_str()?));
@@ -116,8 +120,9 @@ pub(super) fn load_positions(state: &Path) -> Positions {
 
 /// A thread that keeps checkpoints. Each one is on the disk after all that it says is stored: nothing waits for that.
 ///
-/// The first one of a feed does not wait: without any, a start takes the feed for a new one and leaves out what came before. While the
-/// disk stands still one checkpoint of each feed waits, the last: a site has so many feeds as its hub allows it, however long that takes.
+/// The first checkpoint of a feed does not wait: without any, a start takes the feed for a new one and leaves
+/// out earlier products. While the disk stands still one checkpoint of each feed waits, the last: a site has
+/// as many feeds as its hub allows, however long that takes.
 pub(super) struct Keeper {
     state: PathBuf,
     begun: BTreeSet<FeedName>,

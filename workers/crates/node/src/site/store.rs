@@ -123,7 +123,8 @@ impl Logs {
     fn options(&self) -> LogOptions {
         LogOptions {
             retention: self.retention,
-            // Of one hub only its own numbers count: it decided what is a duplicate, until its log begins a second life.
+            // For products of one hub only its own numbers count: it decided on duplicates, until its log
+            // begins a second life.
             duplicate_rule: self.rule,
             ..LogOptions::default()
         }
@@ -140,7 +141,8 @@ impl Shelf for Logs {
         self.of(feed).map(Some).map_err(|error| error.to_string())
     }
 
-    /// A site of several hubs can't tell by which of them a feed came: there the stamps of the others say where to go on.
+    /// A site of several hubs can't know which of them brought a feed: there the stamps of the others
+    /// determine the position.
     fn held(&self) -> Vec<FeedName> {
         if self.rule != DuplicateRule::None {
             return Vec::new();
@@ -158,8 +160,8 @@ impl Shelf for Logs {
         }
     }
 
-    /// A site of several hubs goes by their rule. Where it is none, their numbers differ and nothing else can tell a repeat: then
-    /// id and content do.
+    /// A site of several hubs follows their rule. Where they have none, their numbers differ and nothing else
+    /// reveals a repeat: then id and content do.
     fn duplicates(&self, feed: &FeedName, rule: Duplicates) {
         if let Ok(log) = self.of(feed)
             && self.rule != DuplicateRule::None
@@ -175,8 +177,8 @@ impl Shelf for Logs {
     }
 }
 
-/// Starts the thread; products in, results out, in order. They travel in the batches they came in: a wake-up per product would
-/// cost more than its storage.
+/// Starts the thread; products in, results out, in order. They travel in their original batches: a wake-up
+/// per product would cost more than its storage.
 pub(super) fn start(
     place: Place,
     results: mpsc::UnboundedSender<Vec<Stored>>,

@@ -1,5 +1,5 @@
-//! Both halves of the session in virtual time: one site, two hubs that ingest the same products with a lag, connections that break at any
-//! point. Whatever the order, nothing may be lost.
+//! Both halves of the session in virtual time: one site, two hubs that ingest the same products with a lag,
+//! connections that break at any point. Whatever the order, nothing may be lost.
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;

@@ -1,7 +1,8 @@
 //! Why a group is not heard, as far as this host can know.
 //!
-//! The kernel counts what comes in before a firewall of this host sees it, lists what was joined, and says which version of IGMP or
-//! MLD an interface speaks. What happens in the network beyond it can only be guessed from what does not arrive.
+//! The kernel counts incoming packets before a firewall of this host sees them, lists the joined groups, and
+//! reports the version of IGMP or MLD on an interface. Events in the network beyond it can only be guessed
+//! from missing packets.
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -37,7 +38,8 @@ struct Facts {
     arrived: Counters,
     /// The version of IGMP or MLD that the interface speaks, if the kernel says.
     version: Option<u8>,
-    /// A bridge of this host that the interface belongs to forwards groups only to those that asked, and nobody asks them.
+    /// A bridge of this host that the interface belongs to forwards groups only to ports that asked, and
+    /// there is no querier.
     snooping_without_querier: bool,
 }
 
@@ -77,12 +79,15 @@ impl Facts {
         }
         if self.arrived.reverse_path > 0 {
             return format!(
-                "{name} receives multicast whose source is routed by another interface, and the reverse path filter throws it away; join on the interface that leads to the hub, or set net.ipv4.conf.{name}.rp_filter=2"
+                "{name} receives multicast whose source is routed by another interface, and the reverse path \
+                 filter drops it; join on the interface that leads to the hub, or set \
+                 net.ipv4.conf.{name}.rp_filter=2"
             );
         }
         if self.arrived.multicast >= TELLING_PACKETS {
             return format!(
-                "multicast reaches {name}, but not this program: a firewall of this host is likely; let UDP to {} port {} in",
+                "multicast reaches {name}, but not this program: a firewall of this host is likely; let UDP to {} \
+                 port {} in",
                 self.group.ip(),
                 self.group.port()
             );
@@ -91,18 +96,21 @@ impl Facts {
             (self.source, self.version.filter(|version| *version < self.needed()))
         {
             return format!(
-                "{name} speaks {} version {version}, because an old querier is on its network, and can't ask for the source {source}; have the network speak version {}",
+                "{name} speaks {} version {version}, because an old querier is on its network, and can't ask for \
+                 the source {source}; have the network speak version {}",
                 self.protocol(),
                 self.needed()
             );
         }
         if self.snooping_without_querier {
             return format!(
-                "the bridge of {name} forwards groups only where they were asked for, and no querier asks; turn its multicast_querier on, or multicast_snooping off"
+                "the bridge of {name} forwards groups only to ports that asked, and there is no querier; turn its \
+                 multicast_querier on, or multicast_snooping off"
             );
         }
         format!(
-            "no multicast reaches {name}: it is the wrong interface, or the network between does not forward the group (no {} querier where switches snoop, no multicast routing, too small a hop limit of the leg)",
+            "no multicast reaches {name}: it is the wrong interface, or the network between does not forward the \
+             group (no {} querier where switches snoop, no multicast routing, too small a hop limit of the leg)",
             self.protocol()
         )
     }
@@ -188,7 +196,8 @@ fn snoops_without_querier(interface: &str) -> bool {
     value("multicast_snooping") == Some(true) && value("multicast_querier") == Some(false)
 }
 
-/// A querier's question or a neighbour's announcement is multicast too; the sender of a leg says several things a second.
+/// A querier's question or a neighbour's announcement is multicast too; the sender of a leg says several
+/// things a second.
 const TELLING_PACKETS: u64 = 5;
 
 #[cfg(test)]
@@ -243,12 +252,15 @@ mod tests {
 
     #[test]
     fn the_kernels_tables_are_read() {
-        let netstat = "TcpExt: SyncookiesSent IPReversePathFilter\nTcpExt: 0 7\nIpExt: InNoRoutes InMcastPkts OutMcastPkts\nIpExt: 1 42 3\n";
+        let netstat = "TcpExt: SyncookiesSent IPReversePathFilter\nTcpExt: 0 7\nIpExt: InNoRoutes InMcastPkts \
+            OutMcastPkts\nIpExt: 1 42 3\n";
         assert_eq!(column(netstat, "IpExt:", "InMcastPkts"), 42);
         assert_eq!(column(netstat, "TcpExt:", "IPReversePathFilter"), 7);
         assert_eq!(column(netstat, "IpExt:", "Other"), 0);
         assert_eq!(row("Ip6InReceives 9\nIp6InMcastPkts                  \t5\n", "Ip6InMcastPkts"), 5);
-        let igmp = "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n1\tlo        :     1      V3\n\t\t\t\t010000E0     1 0:00000000\t\t0\n3\teth0:     2      V2\n";
+        let igmp = "Idx\tDevice    : Count Querier\tGroup    Users \
+            Timer\tReporter\n1\tlo        :     1      V3\n\t\t\t\t010000E0     1 \
+            0:00000000\t\t0\n3\teth0:     2      V2\n";
         assert_eq!(
             (version_in(igmp, "lo"), version_in(igmp, "eth0"), version_in(igmp, "eth")),
             (Some(3), Some(2), None)

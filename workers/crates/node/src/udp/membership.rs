@@ -13,7 +13,8 @@ pub(crate) fn is_source_specific(group: IpAddr) -> bool {
     }
 }
 
-/// Has the socket receive what `source` (whoever, if `None`) sends to the group, on the interface with this number (0: by the routes).
+/// Has the socket receive packets from `source` (from anywhere, if `None`) to the group, on the interface
+/// with this number (0: by the routes).
 pub(crate) fn join(socket: &Socket, group: IpAddr, source: Option<IpAddr>, interface: u32) -> io::Result<()> {
     let group_address = Address::of(group);
     let joined = match (group, source) {
@@ -101,15 +102,15 @@ use nix::sys::socket::sockopt::SetStruct;
 pub(crate) fn check(group: SocketAddr, source: Option<IpAddr>) -> Result<(), String> {
     let address = group.ip();
     if !address.is_multicast() {
-        return Err(format!("{address} is no multicast group"));
+        return Err(format!("{address} is not a multicast group"));
     }
     match source {
         Some(source) if source.is_ipv4() != address.is_ipv4() => {
             Err(format!("the group {address} and its source {source} are of different IP versions"))
         }
-        None if is_source_specific(address) => {
-            Err(format!("{address} is a group of one source, and the hub did not say which; update the hub"))
-        }
+        None if is_source_specific(address) => Err(format!(
+            "{address} is a source-specific group, and the hub did not name the source; update the hub"
+        )),
         _ => Ok(()),
     }
 }
@@ -141,8 +142,8 @@ mod tests {
     #[test]
     fn what_is_no_membership_is_said() {
         let group = |text: &str| SocketAddr::new(text.parse().unwrap(), 9);
-        assert!(check(group("10.0.0.1"), None).unwrap_err().contains("no multicast group"));
-        assert!(check(group("232.0.0.1"), None).unwrap_err().contains("one source"));
+        assert!(check(group("10.0.0.1"), None).unwrap_err().contains("not a multicast group"));
+        assert!(check(group("232.0.0.1"), None).unwrap_err().contains("source-specific"));
         let source = "2001:db8::1".parse().ok();
         assert!(check(group("232.0.0.1"), source).unwrap_err().contains("different IP versions"));
         assert_eq!(check(group("239.0.0.1"), None), Ok(()));

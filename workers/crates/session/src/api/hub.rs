@@ -25,18 +25,19 @@ pub enum HubInput {
         /// The bytes.
         bytes: Bytes,
     },
-    /// A stream takes this many more bytes. `Write` outputs never exceed what was granted in total by more than one frame.
+    /// A stream takes this many more bytes. `Write` outputs never exceed what was granted in total by more
+    /// than one frame.
     Room {
         /// The stream.
         stream: StreamId,
         /// How many.
         bytes: usize,
     },
-    /// How fast the site may be sent to from now on, in bits per second of the wire; `None`: as fast as its path takes it. Control and
-    /// warnings do not wait for that, but count.
+    /// The maximum rate to the site from now on, in bits per second of the wire; `None`: as fast as its path
+    /// takes it. Control and warnings do not wait for that, but count.
     Pace(Option<u64>),
-    /// How fast what is not live may be sent, of that, in bits per second of the wire; `None`: as fast as the rest. Live products go
-    /// before it anyway on this session; this is for what it costs others.
+    /// The part of that rate for products that are not live, in bits per second of the wire; `None`: as fast
+    /// as the rest. Live products go before them anyway on this session; this is for their cost to others.
     PaceLate(Option<u64>),
     /// The data connections that this session is to have from now on. Ignored where the site does not know them.
     PlanStreams(StreamPlan),
@@ -66,7 +67,8 @@ pub enum HubInput {
     },
     /// Answer to [`HubOutput::Authenticate`]: it may not. Also ends an admitted session (revoked, replaced, hub stops).
     Refuse(Refused),
-    /// The site said what can't be by what the driver knows: numbers that its log never gave. Ends the session as any violation.
+    /// The site's message contradicts the driver's knowledge: numbers that its log never gave. Ends the
+    /// session like any violation.
     Violation(String),
     /// The site's subscriptions changed; the whole set.
     Subscriptions(Vec<Subscription>),
@@ -77,7 +79,8 @@ pub enum HubInput {
         /// Its rule.
         rule: Duplicates,
     },
-    /// A feed's log as it is. Given for every subscribed feed after `Admit` or `Subscriptions`, and again when a head moves.
+    /// A feed's log as it is. Given for every subscribed feed after `Admit` or `Subscriptions`, and again
+    /// when a head moves.
     Feed {
         /// The feed.
         feed: FeedName,
@@ -99,8 +102,8 @@ pub enum HubInput {
         /// How far the log was read.
         read_to: Sequence,
     },
-    /// Answer to [`HubOutput::Read`], matched and encoded with the filter of the request, or an equal one: what a driver keeps and
-    /// hands to several sessions. Begins at or before `after`, and ends behind it.
+    /// Answer to [`HubOutput::Read`], matched and encoded with the filter of the request, or an equal one: a
+    /// driver keeps it and hands it to several sessions. Begins at or before `after`, and ends behind it.
     Stretch(Arc<Stretch>),
     /// Answer to [`HubOutput::FindTime`].
     FoundTime {
@@ -111,8 +114,8 @@ pub enum HubInput {
     },
     /// How feeds are handled for the site: the whole set, given before the subscriptions that it goes with.
     Handling(Vec<FeedHandling>),
-    /// Which nodes of the hub serve which of the site's feeds; those of others are not in the subscriptions. Told to a site that knows
-    /// of nodes where it changed, before the subscriptions that go with it.
+    /// The assignment of the site's feeds to the hub's nodes; feeds of others are not in the subscriptions.
+    /// Sent to a site that knows of nodes where it changed, before the subscriptions that go with it.
     Nodes(Nodes),
     /// Stored products that the site gets once more: the whole set.
     Resends(Vec<ResendOrder>),
@@ -172,13 +175,14 @@ pub struct Entry {
     pub bytes: Option<Bytes>,
 }
 
-/// The data connections that a session is to have: [`DATA_STREAMS`](crate::DATA_STREAMS) at most, those on paths of their own first.
+/// The data connections that a session should have: [`DATA_STREAMS`](crate::DATA_STREAMS) at most, those on
+/// paths of their own first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamPlan {
     /// By the path of the first connection, each with the classes it carries; warnings stay on the first.
     pub routed: Vec<Classes>,
-    /// By other paths. One that is there no more is dead: its connections end at once, and what they had on its way is owed again. Those
-    /// that the routed path is to have no more finish what they began.
+    /// By other paths. A path that has gone is dead: its connections end, and products on their way there are
+    /// owed again. Connections that the routed path no longer needs finish the products that they began.
     pub rides: Vec<Ride>,
 }
 
@@ -305,8 +309,9 @@ pub enum HubEvent {
     Filed(Vec<Receipt>),
     /// A heartbeat came out at the site.
     HeartbeatOut(HeartbeatOut),
-    /// The site made another credential: keep it beside the one in use, and say [`HubInput::KeepCredential`]. If that can't be, say
-    /// nothing: the site goes on as it is, and offers the same one when it is asked again.
+    /// The site made another credential: keep it beside the one in use, and give
+    /// [`HubInput::KeepCredential`]. If that is impossible, give nothing: the site goes on unchanged, and
+    /// offers the same one at the next request.
     CredentialOffered(CredentialOffered),
     /// The site will show this one from here on: if it is one that was kept, the one before it is needed no more.
     CredentialShown(CredentialShown),

@@ -18,7 +18,8 @@ pub enum SiteInput {
     Connected(Proof),
     /// From the next connection on: stand by, so that the hub serves no feeds, or take them.
     StandBy(bool),
-    /// The next hello says this of these feeds in place of what the site has of them from this hub: another hub served them since.
+    /// The next hello gives this position for these feeds in place of the site's own from this hub: another
+    /// hub served them since.
     ResumeAt(Vec<FeedPosition>),
     /// Bytes from the hub.
     Bytes {
@@ -27,7 +28,8 @@ pub enum SiteInput {
         /// The bytes.
         bytes: Bytes,
     },
-    /// The first connection is gone, and all others with it. Legs end, half-received products are abandoned, frontiers stay.
+    /// The first connection is gone, and all others with it. Legs end, half-received products are abandoned,
+    /// frontiers stay.
     Disconnected,
     /// The connection is about to end, as this side wants it: the receipts that were not said yet are said now.
     Leave,
@@ -124,8 +126,8 @@ pub enum StoreResult {
     Stored,
     /// The site held it already, by duplicate key.
     Held,
-    /// The bytes did not match the digest, and were dropped: it begins again from the first byte, and is rejected after three
-    /// failures.
+    /// The bytes did not match the digest, and were dropped: the product begins again from the first byte,
+    /// and is rejected after three failures.
     DigestMismatch,
     /// The site could not store it (disk full, say), and dropped the bytes: it begins again after a pause.
     Failed(String),
@@ -147,7 +149,8 @@ pub enum SiteOutput {
     CloseStream(StreamId),
     /// Listen to a group; datagrams come as [`SiteInput::Datagrams`].
     JoinGroup(LegJoin),
-    /// Send this datagram to the hub's address, at the port of the leg's repair channel; answers come as [`SiteInput::Datagrams`].
+    /// Send this datagram to the hub's address, at the port of the leg's repair channel; answers come as
+    /// [`SiteInput::Datagrams`].
     Ask {
         /// The leg.
         leg: LegId,
@@ -255,7 +258,8 @@ pub enum SiteEvent {
         /// Why.
         reason: String,
     },
-    /// Requests for a leg's packets go by datagrams from here on, or datagrams do not get through and they go by the session.
+    /// Requests for a leg's packets go by datagrams from here on, or datagrams do not get through and they go
+    /// by the session.
     RepairChannel {
         /// The leg.
         leg: LegId,

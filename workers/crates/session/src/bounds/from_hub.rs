@@ -1,5 +1,6 @@
-//! What a hub's messages may say: a site believes its hub's products, not its arithmetic. Values that no sound hub sends end the session as
-//! a violation that names them, before they reach a log, a receipt or a file.
+//! The bounds of a hub's messages: a site believes its hub's products, not its arithmetic. Values that no
+//! sound hub sends end the session as a violation that names them, before they reach a log, a receipt or a
+//! file.
 use downburst_model::bounds::{CLOCK_MAX, CLOCK_MIN, OFFSET_MAX_US};
 use downburst_model::{LDM_ORIGIN_BYTES_MAX, ProductInfo, WallMicros};
 
@@ -16,10 +17,11 @@ pub(crate) fn check_frame(frame: &Frame) -> Result<(), String> {
         // Bytes of what was begun, and of packets that are checked when they are opened.
         Frame::Slice { .. } | Frame::Repair { .. } | Frame::PackedReceipts(_) => Ok(()),
     };
-    checked.map_err(|sentence| format!("the hub sent what can't be: {sentence}"))
+    checked.map_err(|sentence| format!("the hub sent an impossible value: {sentence}"))
 }
 
-/// Every kind is named here: one that is added has to say what it may hold. What only a site sends ends the session elsewhere.
+/// Every kind is named here: a new one needs its bounds. Kinds that only a site sends end the session
+/// elsewhere.
 fn check_message(message: &Message) -> Result<(), String> {
     match message {
         Message::ProductBegin(begin) => check_begin(begin),
@@ -93,7 +95,9 @@ pub(crate) fn check_product(info: &ProductInfo) -> Result<(), String> {
     clock("stored", what, info.stored)?;
     let Some(stamp) = &info.ldm else { return Ok(()) };
     if !stamp.is_from_ldm() {
-        return Err("`feed_type` of a product that an LDM brought is 0, which is no feed of LDM's".to_owned());
+        return Err(
+            "`feed_type` of a product that an LDM brought is 0, which is not an LDM feed type".to_owned()
+        );
     }
     let bytes = info.origin.as_str().len();
     if bytes > LDM_ORIGIN_BYTES_MAX {

@@ -1,4 +1,5 @@
-//! Absurd values in each field of each frame, of both sides: the session goes on or ends as a violation that is named, and nothing panics.
+//! Absurd values in each field of each frame, of both sides: the session goes on or ends as a named
+//! violation, and nothing panics.
 use bytes::Bytes;
 use downburst_fanout::StreamId;
 use downburst_model::{

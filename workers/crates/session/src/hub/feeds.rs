@@ -143,8 +143,8 @@ impl HubSession {
             .collect()
     }
 
-    /// Ends a feed that is no longer subscribed. The site's position is kept: a subscription that comes back in this session
-    /// goes on from it, as it does after a reconnection, instead of beginning at the head.
+    /// Ends a feed that is no longer subscribed. The site's position is kept: a subscription that comes back in this
+    /// session goes on from it, as it does after a reconnection, instead of beginning at the head.
     pub(super) fn unsubscribe(&mut self, feed: &FeedName) {
         let position = match self.feeds.get(feed) {
             Some(Feed::Searching { position, .. }) => Some(position.clone()),
@@ -242,8 +242,8 @@ impl HubSession {
         }
     }
 
-    /// Decides where a feed begins: at the site's frontier; in a foreign epoch some minutes before the newest product it
-    /// holds; for a fresh subscription at the head.
+    /// Decides where a feed begins: at the site's frontier; in a foreign epoch some minutes before the newest
+    /// product it holds; for a fresh subscription at the head.
     fn begin_feed(&mut self, feed: FeedName, epoch: Epoch, head: Sequence, unicast_leg: LegId) {
         let position = self.known_position(&feed);
         self.drop_feed(&feed);
@@ -262,8 +262,8 @@ impl HubSession {
         }
     }
 
-    /// Where the site stands: from its hello, or from where an earlier subscription of this session ended; if the log began
-    /// anew, from what the site reported in this session.
+    /// Where the site stands: from its hello, or from where an earlier subscription of this session ended; if the log
+    /// began anew, from what the site reported in this session.
     fn known_position(&mut self, feed: &FeedName) -> Option<FeedPosition> {
         let said = self.positions.remove(feed);
         match self.feeds.get(feed) {

@@ -173,8 +173,8 @@ impl HubSession {
         }
     }
 
-    /// True while a leg brings everything of the feed to the site: a head that moves gives this half nothing to do. It must know the
-    /// head before it takes the site's next bytes, which may end the leg.
+    /// True while a leg brings everything of the feed to the site: a head that moves gives this half nothing
+    /// to do. It must know the head before it takes the site's next bytes, which may end the leg.
     pub fn is_left_to_leg(&self, feed: &FeedName) -> bool {
         self.served_epoch(feed).is_some_and(|epoch| self.offers.coverage(feed, epoch).is_some())
     }

@@ -8,8 +8,9 @@ use crate::patterns::Patterns;
 
 /// What a site is sent follows what it may take and wants at this moment: what was queued before is looked at again.
 impl HubSession {
-    /// Takes back what is queued and not begun of feeds whose patterns changed, as far as they do not want it any more. A train is
-    /// taken back whole. Their numbers are read again: what the site is to have goes, of the rest it is told that nothing is for it.
+    /// Takes back queued products that have not begun, of feeds whose patterns changed and no longer match
+    /// them. A train is taken back whole. Their numbers are read again: wanted products go out, and the site
+    /// learns that the rest is not for it.
     pub(super) fn take_back_unwanted(&mut self, before: &Patterns) {
         let changed = |feed: &&FeedName| before.filter(feed) != self.patterns.filter(feed);
         let changed: Vec<FeedName> = self.feeds.keys().filter(changed).cloned().collect();
@@ -28,8 +29,8 @@ impl HubSession {
         }
     }
 
-    /// Takes back what is queued and not begun of resends, as far as nobody wants it any more: the order is gone, or what it may
-    /// bring is less than it was.
+    /// Takes back queued products of resends that have not begun and are no longer wanted: the order is gone,
+    /// or was narrowed.
     pub(super) fn take_back_resent(&mut self) {
         let Self { resends, parcels, outbox, .. } = self;
         let gone = parcels.take_back_resent(outbox, |resend, _, id| !resends.want(resend, id));

@@ -14,8 +14,9 @@ use crate::{LegJoin, LegLeave, NextKey};
 /// | joined  | other life: leave, then offer   | LegLeave, leaving  | -                | forgotten, unicast     |
 /// | leaving | kept, offered when left         | kept offer dropped | counts as joined | forgotten, then offers |
 ///
-/// The site answers every LegJoin with exactly one LegLeft, unless the connection ends. The legs of a feed change make-before-break:
-/// the older one is left when the newer one is joined; an older one that was not joined yet is left at once.
+/// The site answers every LegJoin with exactly one LegLeft, unless the connection ends. The legs of a feed
+/// change make-before-break: the older one is left when the newer one is joined; an older one that was not
+/// joined yet is left without delay.
 #[derive(Debug, Default)]
 pub(crate) struct Offers {
     legs: BTreeMap<LegId, Offer>,

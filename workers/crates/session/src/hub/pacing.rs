@@ -1,7 +1,7 @@
 use downburst_model::{Micros, Now};
 
-/// Bounds what a session sends to a site whose access is known: what goes beyond its rate waits here, in order of urgency, and not
-/// in a router before the site.
+/// Bounds the rate of a session to a site with known access: products beyond its rate wait here, in order of
+/// urgency, and not in a router before the site.
 ///
 /// A bucket of bytes that fills at the rate. What may not wait overdraws it, and the rest waits the longer.
 #[derive(Debug, Default)]

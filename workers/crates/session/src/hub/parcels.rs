@@ -153,8 +153,8 @@ impl Parcels {
         gone.map(|queued| queued.numbers()).collect()
     }
 
-    /// Takes back what was not begun of resends and is unwanted: their number, the product's feed and its identifier decide. Answers the
-    /// resends and the numbers of their products.
+    /// Takes back unwanted products of resends that have not begun: their number, the product's feed and its
+    /// identifier decide. Returns the resends and the numbers of their products.
     pub(crate) fn take_back_resent(
         &mut self,
         outbox: &mut Outbox<Purpose>,

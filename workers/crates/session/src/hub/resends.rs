@@ -14,8 +14,9 @@ use crate::{
 
 /// The resends to one site.
 ///
-/// A number of a resend is *unread*, *on its way* (queued or sent, not answered) or over. Those that the site could not keep become
-/// unread again after a pause. A resend ends when none of its numbers is unread or on its way.
+/// A number of a resend is *unread*, *on its way* (queued or sent, not answered) or over. Numbers that the
+/// site could not keep become unread again after a pause. A resend ends when none of its numbers is unread or
+/// on its way.
 #[derive(Debug, Default)]
 pub(crate) struct Resends {
     under_way: BTreeMap<u64, Resend>,

@@ -6,11 +6,12 @@ use crate::{Covered, Entry, Expired, FeedHead, FeedPosition, FeedStart, Standing
 
 /// What one site is owed of one feed by unicast.
 ///
-/// Every number of the log is in one of these states: *owed* (to be read from the log), *queued* (in the outbox), *left to a leg*
-/// (above `leg_after`), or *said* (sent, covered, expired, or settled at the site before). Numbers become owed when the head
-/// moves, when a leg ends and when the site wants them; ranges read from the log leave the set. A product on a data connection
-/// stays *queued* until the site took it: what is queued is never owed, and only what was owed is ever called covered or
-/// expired, so no word on one stream settles what is on its way by another.
+/// Every number of the log is in one of these states: *owed* (to be read from the log), *queued* (in the
+/// outbox), *left to a leg* (above `leg_after`), or *said* (sent, covered, expired, or settled at the site
+/// before). Numbers become owed when the head moves, when a leg ends and when the site wants them; ranges
+/// read from the log leave the set. A product on a data connection stays *queued* until the site took it:
+/// queued numbers are never owed, and only owed ones are ever called covered or expired, so no message on one
+/// stream settles a product on its way by another.
 #[derive(Debug)]
 pub(crate) struct Serve {
     pub(crate) epoch: Epoch,
@@ -175,8 +176,8 @@ impl Serve {
         self.owe_unsettled(previous.saturating_add(1), last.min(self.unicast_to()));
     }
 
-    /// What was queued was taken back because the site wants less: the numbers are read again, also those that a leg was to bring and
-    /// the site asked for.
+    /// Queued products were taken back because the site wants less: the numbers are read again, including
+    /// those that a leg was to bring and the site asked for.
     pub(crate) fn read_again(&mut self, previous: u64, first: u64, last: u64) {
         self.taken_back(previous, first, last);
         let behind = first.max(self.unicast_to().saturating_add(1));
@@ -425,5 +426,6 @@ const COVER_HOLD: Micros = Micros::from_millis(100);
 /// How many numbers one read spans at most, so that no answer is long, however small the products are.
 const READ_NUMBERS: u64 = 4_096;
 
-/// How many ranges the hub remembers of what a site has. Beyond it, the site is sent what it may hold, and passes it over.
+/// The number of ranges that the hub remembers of a site's products. Beyond it, the site may be sent products
+/// that it holds, and ignores them.
 const SETTLED_RANGES: usize = 65_536;

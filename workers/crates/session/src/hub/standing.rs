@@ -14,7 +14,8 @@ impl HubSession {
         }
     }
 
-    /// What the site has settled of each feed that is served, as far as the hub knows: what lies before the feed's beginning counts.
+    /// The numbers that the site has settled of each served feed, as far as the hub knows: those before the
+    /// feed's beginning count.
     pub fn settled(&self) -> impl Iterator<Item = (&FeedName, Epoch, RangeSet)> {
         self.feeds.iter().filter_map(|(name, feed)| match feed {
             Feed::Serving(serve) => Some((name, serve.epoch, serve.settled())),

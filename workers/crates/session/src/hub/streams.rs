@@ -14,7 +14,8 @@ use crate::{
 
 /// What is planned, and what stands.
 ///
-/// A slot is a data connection that the plan wants; a flow is one that stands. A flow without a slot finishes what it began.
+/// A slot is a data connection that the plan wants; a flow is an existing one. A flow without a slot finishes
+/// the products that it began.
 ///
 /// | slot    | input                   | next    | says                                              |
 /// |---------|-------------------------|---------|---------------------------------------------------|
@@ -77,8 +78,8 @@ pub(crate) struct Flight {
 }
 
 impl Streams {
-    /// A mark that has to be answered before anything that depends on what was said so far may go by another stream; `None` where
-    /// there is no other.
+    /// A mark to be answered before anything that depends on the messages so far may go by another stream;
+    /// `None` where there is no other.
     fn next_mark(&mut self) -> Option<Mark> {
         if self.flows.is_empty() {
             return None;
@@ -300,7 +301,7 @@ impl HubSession {
         self.stream_closed(
             now,
             stream,
-            format!("the site says: {}", ended.reason.chars().take(REASON_CHARS).collect::<String>()),
+            format!("the site reports: {}", ended.reason.chars().take(REASON_CHARS).collect::<String>()),
         );
     }
 
@@ -433,7 +434,8 @@ impl Flow {
 /// Never on a data connection by the path of the first stream, which is kept free for them.
 const WARNINGS: Classes = Classes::of(Class::Warning);
 
-/// How many products may be on their way by one data connection; beyond it nothing is sent there until the site took some.
+/// The number of products that may be on their way by one data connection; beyond it nothing is sent there
+/// until the site took some.
 const FLIGHTS: usize = 16_384;
 
 /// How much is kept of what a site says for people.

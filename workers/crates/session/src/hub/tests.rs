@@ -407,7 +407,12 @@ proptest! {
 
     /// Extreme numbers in every message of a site are survived, and what is owed stays within the log.
     #[test]
-    fn extreme_numbers_are_survived(numbers in prop::collection::vec(prop_oneof![0u64..50, Just(u64::MAX), Just(u64::MAX - 1), any::<u64>()], 6)) {
+    fn extreme_numbers_are_survived(
+        numbers in prop::collection::vec(
+            prop_oneof![0u64..50, Just(u64::MAX), Just(u64::MAX - 1), any::<u64>()],
+            6,
+        ),
+    ) {
         let mut bench = Bench::serving(vec![position(&[(0, numbers[0])])], 30);
         bench.hub.handle(at(0), HubInput::JoinLeg(Box::new(join(100))));
         bench.messages(0);
@@ -415,8 +420,19 @@ proptest! {
         let sequences: RangeSet = [(numbers[2].min(numbers[3]), numbers[3])].into_iter().collect();
         bench.say(0, Want { feed: feed(), epoch: EPOCH, sequences });
         bench.messages(0);
-        bench.say(0, LegLeft { leg: LegId(100), known_to: Some(Sequence(numbers[4])), reason: String::new(), too_slow: None });
-        bench.say(0, crate::Frontier { feed: feed(), epoch: EPOCH, settled_to: Sequence(numbers[5]), pending: 0, trouble: None, action_failed: None });
+        let (known_to, reason) = (Some(Sequence(numbers[4])), String::new());
+        bench.say(0, LegLeft { leg: LegId(100), known_to, reason, too_slow: None });
+        bench.say(
+            0,
+            crate::Frontier {
+                feed: feed(),
+                epoch: EPOCH,
+                settled_to: Sequence(numbers[5]),
+                pending: 0,
+                trouble: None,
+                action_failed: None,
+            },
+        );
         bench.messages(0);
         for (after, to) in bench.reads() {
             prop_assert!(after < to && to <= 30, "{after}..{to}");

@@ -103,7 +103,8 @@ impl Bench {
         trains.collect()
     }
 
-    /// Answers the read that is out with everything in `after+1..=to`: products of the site at these numbers, others elsewhere.
+    /// Answers the pending read with everything in `after+1..=to`: products of the site at these numbers,
+    /// others elsewhere.
     fn answer(&mut self, after: u64, to: u64, wanted: &[u64]) {
         let (_, _, filter) = self.reads.pop().expect("a read is out");
         let entries = (after + 1..=to).map(|n| entry(n, if wanted.contains(&n) { "x" } else { "y" }));

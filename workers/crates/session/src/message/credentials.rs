@@ -12,7 +12,8 @@ pub struct CredentialWanted {
     pub of: String,
 }
 
-/// Site to hub: a credential that the site made, and keeps. Saying it again is answered the same way, so a lost answer does no harm.
+/// Site to hub: a credential that the site made, and keeps. A repetition gets the same answer, so a lost
+/// answer does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CredentialOffered {
     /// SHA-256 of its secret, in hex.
@@ -31,7 +32,8 @@ pub struct CredentialKept {
     pub ends: Option<WallMicros>,
 }
 
-/// Site to hub: the secret of a credential that was kept. The site shows it from here on, so the one before it is needed no more.
+/// Site to hub: the secret of a credential that was kept. The site shows it from here on, so the one before
+/// it is needed no more.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub struct CredentialShown {
     /// The secret.

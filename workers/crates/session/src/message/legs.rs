@@ -36,7 +36,8 @@ pub struct LegJoin {
     /// The key in use, while `key` is told ahead of its use.
     #[n(9)]
     pub key_in_use: Option<LegKey>,
-    /// The address that the leg's datagrams come from; who joins a group of one source asks for it. Absent: a hub that has none.
+    /// The source address of the leg's datagrams; a site that joins a source-specific group names it. Absent:
+    /// a hub that has none.
     #[n(10)]
     pub source: Option<String>,
     /// What the sender proves its manifests with; absent from a hub that does not.
@@ -45,7 +46,8 @@ pub struct LegJoin {
     /// How to ask for packets by datagrams, at the address of the session. Absent: only by the session.
     #[n(12)]
     pub channel: Option<RepairChannel>,
-    /// With it the site checks proofs that have MACs in the place of a signature. Absent: the sender signs as long as this site is there.
+    /// With it the site checks proofs that have MACs in the place of a signature. Absent: the sender signs as
+    /// long as this site is there.
     #[n(13)]
     pub proof_secret: Option<Box<SiteSecret>>,
 }
@@ -95,7 +97,8 @@ pub struct LegLeft {
     /// The leg.
     #[n(0)]
     pub leg: LegId,
-    /// What the leg announced without a hole ends here; the hub serves by unicast from behind it. `None`: the leg was never heard.
+    /// The leg's announcements without a hole end here; the hub serves by unicast from behind it. `None`: the
+    /// leg was never heard.
     #[n(1)]
     pub known_to: Option<Sequence>,
     /// Why, for people: asked by the hub, silence, could not join.

@@ -1,8 +1,8 @@
 use downburst_model::FeedName;
 use minicbor::{Decode, Encode};
 
-/// Hub to site: the hub is several nodes; which of them serves which of the site's feeds. The whole set. Of two such messages the one
-/// with the higher number holds, whichever node said it.
+/// Hub to site: the hub is several nodes; the assignment of the site's feeds to them. The whole set. Of two
+/// such messages the one with the higher number holds, whichever node sent it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Nodes {
     /// Rises with each change.

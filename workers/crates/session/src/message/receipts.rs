@@ -59,7 +59,8 @@ pub struct Receipt {
     /// True if the bytes came by repair in part.
     #[n(11)]
     pub repaired: bool,
-    /// Site's clock: local software has it (a file stands). `None` if that was not over when the receipt left: [`Filed`] follows.
+    /// Site's clock: local software has it (its file is complete). `None` if that was not over when the
+    /// receipt left: [`Filed`] follows.
     #[n(12)]
     pub action_done: Option<WallMicros>,
 }
@@ -99,8 +100,9 @@ impl Receipt {
     }
 }
 
-/// Site to hub: files that stood only after their receipts had left. The receipts once more, now with `action_done`; one whose receipt
-/// this run of the site did not make has nothing else but its key. A hub of an earlier release skips it.
+/// Site to hub: files that were complete only after their receipts had left. The receipts once more, now with
+/// `action_done`; one whose receipt this run of the site did not make has nothing else but its key. A hub of
+/// an earlier release skips it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Filed {
     /// What stands since the last batch.

@@ -37,7 +37,8 @@ impl Asks {
         numbers
     }
 
-    /// What to ask at `now`. `over` are the numbers that need no more asking, `waiting` those that need none at the moment.
+    /// The numbers to request at `now`. `over` are those that need no more requests, `waiting` those that
+    /// need none at the moment.
     pub(crate) fn due(&mut self, now: Micros, over: &RangeSet, waiting: &RangeSet) -> RangeSet {
         let (due, later): (Vec<Batch>, Vec<Batch>) =
             std::mem::take(&mut self.batches).into_iter().partition(|batch| batch.at <= now);

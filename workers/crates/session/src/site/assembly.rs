@@ -71,8 +71,9 @@ impl Assembly {
         assembly
     }
 
-    /// Takes bytes; answers the parts that are not there yet. Bytes beyond the product's size are ignored. What failed its digest
-    /// once is believed from the session only: any member of a group can forge blocks, and must not have a product rejected.
+    /// Takes bytes; returns the missing parts. Bytes beyond the product's size are ignored. A product that
+    /// failed its digest once is accepted from the session only: any member of a group can forge blocks, and
+    /// must not have a product rejected.
     pub(crate) fn add(&mut self, now: Now, source: Source, offset: u64, bytes: &Bytes) -> Vec<(u64, Bytes)> {
         if self.failures > 0 && source.transport == Transport::Multicast {
             return Vec::new();

@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 
 use downburst_model::WallMicros;
 
-/// The hub's stored stamp up to which a feed is settled. A hub's stamps rise with its numbers, so that the stamp of a product says it
-/// of everything up to that product, once the frontier has passed it. One product a second is noted: the answer may be early by that
-/// much, never late.
+/// The hub's stored stamp up to which a feed is settled. A hub's stamps rise with its numbers, so that the
+/// stamp of a product covers everything up to that product, once the frontier has passed it. One product a
+/// second is noted: the answer may be early by that much, never late.
 #[derive(Debug, Default)]
 pub(crate) struct Complete {
     /// When the feed began here; counts until a product has been passed.

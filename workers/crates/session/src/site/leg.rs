@@ -93,7 +93,8 @@ impl Leg {
         !self.joined && now.monotonic >= self.began.plus(JOIN_LIMIT)
     }
 
-    /// What is known of a leg that is not heard: datagrams that did not open are worth more than what the host supposes.
+    /// The known facts of a leg that is not heard: datagrams that did not open are worth more than the host's
+    /// guess.
     pub(crate) fn why_unheard(&self, what: &str) -> String {
         let refused = self.receiver.stats().refused;
         match &self.deaf {

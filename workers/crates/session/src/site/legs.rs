@@ -18,7 +18,7 @@ impl SiteSession {
             if known.join.leg_epoch == join.leg_epoch {
                 return;
             }
-            self.end_leg(now, join.leg, "the leg began anew");
+            self.end_leg(now, join.leg, "the leg was started anew");
         }
         let track = self.tracks.get(&join.feed).filter(|track| track.started);
         if track.is_none_or(|track| track.epoch != join.epoch) {
@@ -93,8 +93,10 @@ impl SiteSession {
             let outputs = self.legs.get_mut(&id).map(|leg| leg.poll(now)).unwrap_or_default();
             self.take_leg_outputs(now, id, outputs, false);
             if self.legs.get(&id).is_some_and(|leg| leg.is_mute(now)) {
-                let reason =
-                    self.legs.get(&id).map(|leg| leg.why_unheard("nothing was heard of the leg's group"));
+                let reason = self
+                    .legs
+                    .get(&id)
+                    .map(|leg| leg.why_unheard("nothing was received from the leg's group"));
                 self.end_leg(now, id, &reason.unwrap_or_default());
             }
         }
@@ -193,7 +195,8 @@ impl SiteSession {
         if info.key.feed != leg.join.feed || info.key.epoch != leg.join.epoch || previous >= number {
             return;
         }
-        // Whoever has the leg's key may have made it, so it ends no session: the number stays a hole, and the hub is asked.
+        // Any holder of the leg's key may have made it, so it ends no session: the number stays a hole, and
+        // the hub is asked.
         if bounds::check_product(&info).is_err() {
             leg.gave_up_at = Some(now.monotonic);
             return;
@@ -231,7 +234,8 @@ impl SiteSession {
         self.watch(now, id);
     }
 
-    /// Holes in the manifest are asked at once; products that lack bytes get the time to be brought by what was not lost.
+    /// Holes in the manifest are requested without delay; products that lack bytes get the time to be
+    /// completed by packets that were not lost.
     fn leg_gave_up(&mut self, now: Now, id: LegId) {
         let Some(leg) = self.legs.get_mut(&id) else {
             return;

@@ -58,7 +58,7 @@ impl SiteSession {
         let fresh = known.is_none() && !self.resume_at.contains_key(&feed);
         if known.is_some_and(|known| known != epoch) {
             self.transfers.forget(&feed);
-            self.end_legs(now, |name| *name == feed, "the hub's log of the feed began anew");
+            self.end_legs(now, |name| *name == feed, "the hub's log of the feed was started anew");
         }
         let track = self.tracks.entry(feed.clone()).or_insert_with(|| Track::new(feed, epoch));
         track.start(now, epoch, after.0, &mut self.outputs);

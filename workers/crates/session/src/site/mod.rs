@@ -141,7 +141,8 @@ impl SiteSession {
         self.tracks.values().map(Track::position).collect()
     }
 
-    /// The hub's stored stamp up to which everything that this hub owed of the feed is settled; `None` before the feed began.
+    /// The hub's stored stamp up to which everything that this hub owed of the feed is settled; `None` before
+    /// the feed began.
     pub fn complete_to(&self, feed: &FeedName) -> Option<WallMicros> {
         self.tracks.get(feed).and_then(Track::complete_to)
     }
@@ -160,8 +161,8 @@ impl SiteSession {
         self.send(hello);
     }
 
-    /// What the hello says of each feed: ranges far up are left out where there are too many of them. They are sent again and
-    /// passed over, since this side knows them.
+    /// The hello's positions of each feed: if there are too many ranges, the highest are left out. They are
+    /// sent again and ignored, since this side knows them.
     fn hello_positions(&self) -> Vec<FeedPosition> {
         let own = self.positions().into_iter().filter(|own| !self.resume_at.contains_key(&own.feed));
         let mut positions: Vec<FeedPosition> = own.chain(self.resume_at.values().cloned()).collect();

@@ -5,7 +5,8 @@ use super::track::Track;
 use crate::{Handling, Late, Missing, SiteEvent, VERSION_TRAINS};
 
 impl Track {
-    /// What did not end yet, by the class it may belong to: the class of an announced product is known, that of any other is not.
+    /// Unfinished products, by their possible class: the class of an announced product is known, that of any
+    /// other is not.
     fn missing(&self) -> Missing {
         let announced = self.pending.last_key_value().map(|(number, _)| *number);
         let ends = [self.settled.last(), announced, self.waiting.numbers().last()];

@@ -4,8 +4,9 @@ use downburst_model::{Micros, Now, ProductId, RangeSet};
 
 use crate::LIVENESS_LIMIT;
 
-/// Products that are settled for no other reason than that a leg announced them and the subscriptions, as the site knew them, did
-/// not want them. The hub may have changed the subscriptions shortly before: then they are wanted after all.
+/// Products that are settled only because a leg announced them and the subscriptions, as the site knew them,
+/// did not want them. The hub may have changed the subscriptions shortly before: then they are wanted after
+/// all.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     products: VecDeque<(Micros, u64, ProductId)>,

@@ -34,8 +34,8 @@ impl Batch {
         self.flush_at.get_or_insert(now.monotonic.plus(FLUSH_AFTER));
     }
 
-    /// Notes when local software had a product: in its receipt, or behind it if that has left. A product that is not settled has its
-    /// receipt still to come.
+    /// Notes when local software had a product: in its receipt, or behind it if that has left. A product that
+    /// is not settled has its receipt still to come.
     pub(crate) fn action_done(&mut self, now: Now, key: ProductKey, at: WallMicros, is_settled: bool) {
         self.has_files = true;
         if let Some(receipt) = self.receipts.iter_mut().rev().find(|receipt| receipt.key == key) {

@@ -390,7 +390,12 @@ proptest! {
 
     /// Extreme numbers in the messages of a hub are survived.
     #[test]
-    fn extreme_numbers_are_survived(numbers in prop::collection::vec(prop_oneof![0u64..50, Just(u64::MAX), Just(u64::MAX - 1), any::<u64>()], 8)) {
+    fn extreme_numbers_are_survived(
+        numbers in prop::collection::vec(
+            prop_oneof![0u64..50, Just(u64::MAX), Just(u64::MAX - 1), any::<u64>()],
+            8,
+        ),
+    ) {
         let mut bench = Bench::started();
         bench.say(begin(numbers[0], numbers[1], numbers[2]));
         bench.say(Covered { feed: feed(), epoch: EPOCH, from: Sequence(numbers[3]), to: Sequence(numbers[4]) });

@@ -21,8 +21,8 @@ mod storing;
 
 /// Where a site stands in one feed.
 ///
-/// A number is *settled* (stored, held, rejected, expired, or not for this site), *pending* (announced, bytes awaited), *waiting*
-/// (complete, being stored) or unknown. Only the settled ones outlive a session.
+/// A number is *settled* (stored, held, rejected, expired, or not for this site), *pending* (announced, bytes
+/// awaited), *waiting* (complete, being stored) or unknown. Only the settled ones outlive a session.
 #[derive(Debug)]
 pub(crate) struct Track {
     pub(crate) epoch: Epoch,
@@ -126,8 +126,8 @@ impl Track {
         self.cover(now, 0, after, out);
     }
 
-    /// The session ended, or the feed was unsubscribed: what was half received is dropped. What was passed over lately is left for
-    /// the hub to look at again.
+    /// The session ended, or the feed was unsubscribed: half-received products are dropped. Numbers recently
+    /// settled as unwanted are left for the hub to check again.
     pub(crate) fn end(&mut self, now: Now, out: &mut Outputs) {
         for (_, assembly) in std::mem::take(&mut self.pending) {
             abandon(&assembly, out);
@@ -219,7 +219,8 @@ impl Track {
         }
     }
 
-    /// The subscription changed for everything behind `head`: what a leg announced meanwhile is asked if it is wanted after all.
+    /// The subscription changed for everything behind `head`: numbers that a leg announced in between are
+    /// requested if they are wanted after all.
     pub(crate) fn reconsider(&mut self, now: Now, head: u64, wants: impl Fn(&str) -> bool) {
         let wanted = self.passed.take_wanted(head, wants);
         if self.started && !wanted.is_empty() {
@@ -274,7 +275,8 @@ impl Track {
         }
     }
 
-    /// A leg ended that announced everything up to `known_to`: what it did not finish is asked, what lies behind comes anew.
+    /// A leg ended that announced everything up to `known_to`: its unfinished products are requested, later
+    /// ones come anew.
     pub(crate) fn leg_ended(&mut self, now: Now, leg: LegId, known_to: u64, out: &mut Outputs) {
         let mut orphans = RangeSet::new();
         for (number, assembly) in &mut self.pending {
@@ -288,7 +290,8 @@ impl Track {
         self.asks.add(orphans.within(0, known_to).into_iter().collect(), now.monotonic);
     }
 
-    /// Asks for products whose leg lost packets for good and that got nothing since, and for those that got nothing for long.
+    /// Requests products whose leg lost packets for good and that got nothing since, and those that got
+    /// nothing for long.
     pub(crate) fn ask_stalled(&mut self, now: Now, gave_up_at: impl Fn(LegId) -> Option<Micros>) {
         let stalled = |assembly: &Assembly| {
             let quiet = now.monotonic.since(assembly.progressed_at);

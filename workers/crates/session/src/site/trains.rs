@@ -34,8 +34,8 @@ impl SiteSession {
 }
 
 impl Track {
-    /// Takes products that came whole. Where nothing else knows of any of them they are stored together; otherwise each goes the
-    /// way of a product that came by itself.
+    /// Takes products that came whole. Where nothing else knows of any of them they are stored together;
+    /// otherwise each goes the way of a product that came by itself.
     pub(super) fn take_train(&mut self, now: Now, train: Train, around: Around, out: &mut Outputs) {
         self.cover(now, around.previous.saturating_add(1), train.first().saturating_sub(1), out);
         let gaps: Vec<(u64, u64)> = gaps(&train, around.to).collect();
@@ -51,7 +51,8 @@ impl Track {
         }
     }
 
-    /// How the driver's attempt to store a train ended. Answers the receipts of those products for which that was the end.
+    /// The outcome of the driver's attempt to store a train. Returns the receipts of those products for which
+    /// that was the end.
     fn settle_train(
         &mut self,
         now: Now,
@@ -68,7 +69,7 @@ impl Track {
             return self.settle_whole(now, &stored, at);
         }
         // A driver that gives too few results has not stored the rest.
-        let unsaid = || StoreResult::Failed("the driver did not say what became of it".to_owned());
+        let unsaid = || StoreResult::Failed("the driver did not report the outcome".to_owned());
         let results = results.into_iter().chain(std::iter::repeat_with(unsaid));
         let each = stored.train.cars.iter().zip(results).filter_map(|(car, result)| {
             let assembly =

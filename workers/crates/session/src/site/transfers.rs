@@ -77,7 +77,7 @@ impl SiteSession {
             return self.streams.took(now, stream);
         }
         if self.transfers.open.len() >= OPEN_TRANSFERS {
-            return self.violation(now, "the hub began too many products at once".to_owned());
+            return self.violation(now, "the hub began too many products at the same time".to_owned());
         }
         self.transfers.open.insert((stream, transfer), Transfer { key, size, next: 0, source, wanted });
     }
@@ -111,5 +111,6 @@ impl SiteSession {
     }
 }
 
-/// A hub sends one product per class and lane at a time on a stream: at most 8 on each of 17, and on those that still end.
+/// A hub sends one product per class and lane at a time on a stream: at most 8 on each of 17, and on those
+/// that still end.
 const OPEN_TRANSFERS: usize = 272;

@@ -124,7 +124,11 @@ fn what_does_not_belong_to_the_stretch_is_left_out() {
 
 proptest! {
     #[test]
-    fn any_part_of_a_run_is_a_train_of_its_own(steps in prop::collection::vec((1u64..4, 0usize..90), 1..40), first in 0u64..90, length in 0u64..90) {
+    fn any_part_of_a_run_is_a_train_of_its_own(
+        steps in prop::collection::vec((1u64..4, 0usize..90), 1..40),
+        first in 0u64..90,
+        length in 0u64..90,
+    ) {
         let mut sequence = 0;
         let entries: Vec<Entry> = steps
             .into_iter()
@@ -148,7 +152,8 @@ proptest! {
         prop_assert_eq!(part.products, expected.len() as u64);
         prop_assert_eq!(part.product_bytes, expected.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>());
         let (base, class) = (cars.base.clone(), cars.class);
-        let head = Head { feed: feed(), epoch: EPOCH, class, lane: Lane::Live, leg: LegId(1), previous: part.first - 1, to: part.last, base };
+        let (leg, previous) = (LegId(1), part.first - 1);
+        let head = Head { feed: feed(), epoch: EPOCH, class, lane: Lane::Live, leg, previous, to: part.last, base };
         let mut body = BytesMut::new();
         head.encode(&mut body);
         body.extend_from_slice(&part.bytes);

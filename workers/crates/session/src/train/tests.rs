@@ -80,7 +80,10 @@ fn products() -> impl Strategy<Value = Vec<(ProductInfo, Vec<u8>)>> {
 
 proptest! {
     #[test]
-    fn trains_come_back_through_frames_and_no_cut_of_one_is_taken_for_a_whole(products in products(), cut: prop::sample::Index) {
+    fn trains_come_back_through_frames_and_no_cut_of_one_is_taken_for_a_whole(
+        products in products(),
+        cut: prop::sample::Index,
+    ) {
         let last = products.last().unwrap().0.key.sequence.0;
         let (head, run) = encoded(&products, 50, last + 3);
         let mut decoder = Decoder::default();
@@ -97,12 +100,18 @@ proptest! {
         let short = body.slice(..cut.index(body.len()));
         if let Some((train, _)) = decode(&short) {
             prop_assert!(train.cars.len() < products.len(), "a cut between cars leaves whole cars only");
-            prop_assert!(train.cars.iter().zip(&products).all(|(car, (info, bytes))| car.id == info.id && car.bytes == bytes));
+            let mut pairs = train.cars.iter().zip(&products);
+            prop_assert!(pairs.all(|(car, (info, bytes))| car.id == info.id && car.bytes == bytes));
         }
     }
 
     #[test]
-    fn flipped_bytes_and_noise_are_survived(products in products(), at: prop::sample::Index, to: u8, noise in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn flipped_bytes_and_noise_are_survived(
+        products in products(),
+        at: prop::sample::Index,
+        to: u8,
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
         let (head, run) = encoded(&products, 50, u64::MAX);
         let mut bytes = body(&head, &run).to_vec();
         let at = at.index(bytes.len());

@@ -1,8 +1,10 @@
-//! Conversations that went wrong on the line: the golden sessions with frames flipped, cut, repeated, swapped, left out and taken from others.
-//! Neither half panics, talks for ever or asks its driver for what makes no sense; whatever happens, the next connection works.
+//! Conversations that went wrong on the line: the golden sessions with frames flipped, cut, repeated,
+//! swapped, left out and taken from others. Neither half panics, loops for ever or makes absurd requests to
+//! its driver; whatever happens, the next connection works.
 //!
-//! A run of make test takes some thousand mutants; `DOWNBURST_FUZZ_SECONDS` sets a time instead. A mutant that fails is kept in
-//! `tests/corpus`, whose conversations are led by each run: `DOWNBURST_GOLDEN=write` puts a first dozen there.
+//! A run of make test takes some thousand mutants; `DOWNBURST_FUZZ_SECONDS` sets a time instead. A mutant
+//! that fails is kept in `tests/corpus`, whose conversations are replayed by each run:
+//! `DOWNBURST_GOLDEN=write` puts a first dozen there.
 #![allow(
     clippy::disallowed_methods,
     clippy::expect_used,

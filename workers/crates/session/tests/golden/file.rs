@@ -173,7 +173,8 @@ pub struct Wish {
     pub not_pattern: Option<String>,
 }
 
-/// A product; byte number i of it is (sequence + i / 1000) modulo 256, and each byte of its digest the sequence modulo 256.
+/// A product; byte number i of it is (sequence + i / 1000) modulo 256, and each byte of its digest the
+/// sequence modulo 256.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Published {
     pub feed: String,

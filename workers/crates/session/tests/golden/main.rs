@@ -1,7 +1,8 @@
-//! The bytes of the session, kept: `tests/golden/sessions/RELEASE/*.json` at the root of the repository are whole conversations as that
-//! release led them. Today's hub answers a recorded site byte for byte, and today's site makes of a recorded hub what that release made
-//! of it, in the same bytes. `tests/golden/sessions/README.md` describes the files. `DOWNBURST_GOLDEN=write` records the newest release's
-//! conversations anew, never those of an older one.
+//! The bytes of the session, kept: `tests/golden/sessions/RELEASE/*.json` at the root of the repository are
+//! whole conversations as that release led them. Today's hub answers a recorded site byte for byte, and
+//! today's site reacts to a recorded hub as that release did, in the same bytes.
+//! `tests/golden/sessions/README.md` describes the files. `DOWNBURST_GOLDEN=write` records the newest
+//! release's conversations anew, never those of an older one.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -50,7 +51,8 @@ fn the_newest_conversations_are_those_that_the_scripts_lead_to() {
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             kept == conversation.text(),
-            "{name} reads otherwise today; if the newest release's conversations should change, run this test with DOWNBURST_GOLDEN=write"
+            "{name} reads otherwise today; if the newest release's conversations should change, run this test with \
+             DOWNBURST_GOLDEN=write"
         );
     }
 }

@@ -115,7 +115,8 @@ fn pattern_change() -> Conversation {
 
 fn lost_and_damaged() -> Conversation {
     let mut stage = stage(
-        "Products whose bytes are gone expire; one that is damaged once comes again; one damaged three times is rejected",
+        "Products whose bytes are gone expire; one that is damaged once comes again; one damaged three times is \
+         rejected",
         vec![known(71, &[(0, 2)], 2)],
     );
     stage.damage(GRIDS, 6, 1);
@@ -184,7 +185,8 @@ fn refused() -> Conversation {
 
 fn trains() -> Conversation {
     let mut stage = stage(
-        "Small products travel in trains: one car is damaged once, one is held already, one is not wanted, one is large",
+        "Small products travel in trains: one car is damaged once, one is held already, one is not wanted, one is \
+         large",
         vec![known(71, &[(0, 2), (5, 5)], 2)],
     );
     stage.damage(GRIDS, 7, 1);
@@ -233,7 +235,8 @@ fn data_connections() -> Conversation {
 
 fn resends() -> Conversation {
     let mut stage = stage(
-        "Stored products go once more, beside a live one; a backfill brings what the site has not; the next session has nothing of that to repeat",
+        "Stored products go once more, beside a live one; a backfill brings what the site has not; the next \
+         session has nothing of that to repeat",
         vec![known(71, &[(0, 6)], 6)],
     );
     stage.hold(&["A 4"]);

@@ -257,7 +257,8 @@ impl Log {
     }
 }
 
-/// What an LDM said of the product with this digest: of two in three, and now and then with an identifier that is no text.
+/// An LDM's description of the product with this digest: of two in three, and now and then with an identifier
+/// that is not UTF-8.
 pub(super) fn stamp_of(digest: &[u8; 32]) -> Option<LdmStamp> {
     let [odd, low, high, ..] = *digest;
     let ident = (odd < 16).then(|| LdmIdent::new(vec![odd, 0xff])).flatten();

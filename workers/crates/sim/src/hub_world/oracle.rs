@@ -5,8 +5,9 @@ use downburst_session::Subscription;
 
 /// What a site has to have in the end, and what it may have.
 ///
-/// A product is due if the site wants it from the moment it is published to the end: then no timing excuses its absence. It is
-/// legal if the site wanted it at any time, since a subscription may change before or after the product was looked at.
+/// A product is due if the site wants it from the moment it is published to the end: then no timing excuses
+/// its absence. It is legal if the site wanted it at any time, since a subscription may change before or
+/// after the product was looked at.
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
     versions: Vec<BTreeMap<FeedName, Vec<Pattern>>>,
@@ -31,7 +32,8 @@ impl Oracle {
         self.versions.push(version);
     }
 
-    /// A site to which the feed was not begun yet when the product came is not owed it: a fresh subscription starts at the head.
+    /// A site to which the feed was not begun yet when the product came is not owed it: a fresh subscription
+    /// starts at the head.
     pub(super) fn published(&mut self, info: &ProductInfo, begun: bool) {
         let identity = (info.key.feed.clone(), info.id.as_str().to_owned());
         self.by_key.insert(info.key.clone(), identity.clone());
@@ -54,8 +56,8 @@ impl Oracle {
         }
     }
 
-    /// The site died before it heard of the last change of its subscriptions: what a leg announced meanwhile it judged by the
-    /// former set, and its checkpoint does not know that.
+    /// The site died before it received the last change of its subscriptions: it judged the announcements of
+    /// a leg in between by the former set, and its checkpoint does not know that.
     pub(super) fn died_unaware(&mut self) {
         let last = self.versions.len();
         for product in self.products.values_mut().filter(|product| product.version == last) {

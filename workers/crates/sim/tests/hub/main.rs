@@ -1,7 +1,7 @@
 //! The whole hub in virtual time: scripted operations first, then random ones by seed.
 //!
-//! A failing random run prints its seed; `DOWNBURST_SEED=n cargo test -p downburst-sim --test hub random` replays it alone, and
-//! `DOWNBURST_SEEDS=n` runs the first n instead of the first 40.
+//! A failing random run prints its seed; `DOWNBURST_SEED=n cargo test -p downburst-sim --test hub random`
+//! replays it alone, and `DOWNBURST_SEEDS=n` runs the first n instead of the first 40.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // A test may fail.
 
 use downburst_model::{Class, FeedName, LegId, Micros};
@@ -254,8 +254,8 @@ fn a_widened_subscription_survives_a_cut_before_the_site_knew() {
     assert_eq!((world.counts(0).stored, world.counts(0).held), (1, 0));
 }
 
-/// The least of the delays and the largest differ by far more than products follow each other: whatever one stream says of numbers
-/// comes before products on another that were sent earlier.
+/// The smallest and the largest delay differ by far more than the interval between products: any message
+/// about numbers on one stream precedes products on another that were sent earlier.
 #[test]
 fn streams_of_very_different_delay_lose_nothing_and_bring_nothing_twice() {
     let grids = Classes::of(Class::Grid).with(Class::Bulk);

@@ -39,8 +39,8 @@ impl HubChannel {
         Self { end: End::of_hub(channel), stamp: 0, requests }
     }
 
-    /// Reads a datagram. `None` if it is not the site's, came before, is malformed, was overtaken by requests that were made much later,
-    /// or is one too many.
+    /// Reads a datagram. `None` if it is not the site's, a repetition, malformed, overtaken by requests that
+    /// were made much later, or one too many.
     pub fn hear(&mut self, now: Micros, datagram: Bytes) -> Option<Heard> {
         let opened = self.end.open(datagram)?;
         let mut body = opened.body;

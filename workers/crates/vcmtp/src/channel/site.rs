@@ -8,19 +8,20 @@ use super::round_trip::RoundTrip;
 use super::seal::End;
 use crate::Request;
 
-/// The site's half of a repair channel: sends requests, notices which were not answered, and tells when datagrams don't get through.
+/// The site's half of a repair channel: sends requests, notices unanswered ones, and reports when datagrams
+/// don't get through.
 ///
 /// | state | event | next |
 /// |---|---|---|
 /// | shut | a request | it goes by the session |
-/// | shut | a probe is due | a request without packets; the next one after twice the time, [`FIRST_PROBE`] to [`LAST_PROBE`] |
+/// | shut | a probe is due | a request without packets, at intervals doubling from [`FIRST_PROBE`] to [`LAST_PROBE`] |
 /// | shut | an answer | open |
 /// | open | a request | sent; awaited for the measured round trip, twice as long for each that was in vain |
 /// | open | an answer | the request got through; it is not doubled any more |
 /// | open | no answer in time | what is still missing of it is asked for again |
-/// | open | [`UNANSWERED`] without answer, none for [`SILENCE`] | shut; all that was asked for is asked by the session |
+/// | open | [`UNANSWERED`] without answer, none for [`SILENCE`] | shut; all requests go by the session |
 ///
-/// It begins shut, with a probe that is due at once: a firewall costs nobody time.
+/// It begins shut, with a probe that is due immediately: a firewall costs no time.
 pub(crate) struct SiteChannel {
     end: End,
     open: bool,
@@ -187,7 +188,8 @@ pub(super) const REQUEST: u8 = 1;
 pub(super) const HEARD: u8 = 2;
 pub(super) const REPAIR: u8 = 3;
 
-/// Each takes at most ten bytes in CBOR while a leg sent less than 2^32 packets: with them a request is shorter than the data.
+/// Each takes at most ten bytes in CBOR while a leg sent less than 2^32 packets: with them a request is
+/// shorter than the data.
 const RANGES: usize = 64;
 
 /// Requests on their way at once: 1 ms apart they fill the longest path.

@@ -5,7 +5,7 @@ fn asked(ranges: &[(u64, u64)]) -> Request {
     ranges.iter().copied().collect::<RangeSet>().into()
 }
 
-/// Quarters of a second of 1,000 packets each; in each, the sites' losses are what `lost` says of the site and the interval.
+/// Quarters of a second of 1,000 packets each; `lost` gives the losses by site and interval.
 struct Leg {
     rate: LegRate,
     intervals: u64,
@@ -238,8 +238,8 @@ fn who_loses_a_half_struggles_from_the_first_interval_on_and_who_loses_little_ne
     assert!(!rate.is_struggling(3), "its losses are over");
 }
 
-/// Three hundred sites of which each tells once in 1.5 s what it lost, at times of its own; they ask for nothing. The path that
-/// they share carries `capacity_bps`, and each site loses `noise` beside.
+/// Three hundred sites, each of which reports its losses once in 1.5 s, at times of its own; they ask for
+/// nothing. The path that they share carries `capacity_bps`, and each site loses `noise` beside.
 struct Crowd {
     rate: LegRate,
     tick: u64,

@@ -225,8 +225,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Whatever happens: a revoked site can read nothing a second later, one that left nothing 16 s later, and at most three keys
-    /// are about at a time.
+    /// Whatever happens: a revoked site can read nothing a second later, a site that left nothing 16 s later,
+    /// and at most three keys are valid at a time.
     #[test]
     fn whoever_is_barred_is_shut_out_in_time(ops in prop::collection::vec(op(), 1..60)) {
         let mut bench = Bench::new(&[0, 1, 2]);
@@ -268,7 +268,10 @@ proptest! {
             match op {
                 Op::Bar(number, hurry) => bench.bar(number, if hurry { Urgency::AtOnce } else { Urgency::Soon }),
                 Op::Wait(micros) => bench.until(bench.now + micros),
-                Op::Join(number) => { bench.present.insert(site(number)); bench.say(RotationInput::Told(site(number))); }
+                Op::Join(number) => {
+                    bench.present.insert(site(number));
+                    bench.say(RotationInput::Told(site(number)));
+                }
                 Op::Confirm(number) => bench.confirm(number),
                 Op::Gone(number) => bench.say(RotationInput::Gone(site(number))),
             }

@@ -1,8 +1,10 @@
-//! What members of the group and their links may do to the machines: datagrams that open and say anything, requests that ask for
-//! anything, in any order. Nobody panics, talks for ever, or sets a timer in the past; who checks proofs believes only what the sender made.
+//! Attacks on the machines by members of the group and their links: datagrams that open and have any content,
+//! requests for any packets, in any order. The machines never panic, loop for ever, or set a timer in the
+//! past; a receiver that checks proofs believes only the sender's own packets.
 //!
-//! A run of make test takes some thousand mutants; `DOWNBURST_FUZZ_SECONDS` sets a time instead. A mutant that fails is kept in
-//! `tests/corpus`, which each run plays: `DOWNBURST_GOLDEN=write` puts a first dozen there.
+//! A run of make test takes some thousand mutants; `DOWNBURST_FUZZ_SECONDS` sets a time instead. A mutant
+//! that fails is kept in `tests/corpus`, which each run replays: `DOWNBURST_GOLDEN=write` puts a first dozen
+//! there.
 #![allow(
     clippy::disallowed_methods,
     clippy::expect_used,

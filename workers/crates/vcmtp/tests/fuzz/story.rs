@@ -51,7 +51,8 @@ const KINDS: [(Kind, &str); 6] = [
 ];
 
 impl Story {
-    /// Two products, one of them repaired by symbols and one packet by the session, in a group that is told that it is large.
+    /// Two products, one of them repaired by symbols and one packet by the session, in a group that is
+    /// announced as large.
     pub(crate) fn told() -> Self {
         let mut sender = sender();
         sender.handle(at(0), SenderInput::Members(40));
@@ -86,8 +87,8 @@ impl Story {
         Self { events }
     }
 
-    /// Plays it to a receiver that believes the group, one that checks signatures, and one that checks MACs; returns how many
-    /// products each has.
+    /// Plays it to a receiver that believes the group, one that checks signatures, and one that checks MACs;
+    /// returns the number of products at each.
     pub(crate) fn play(&self) -> Vec<usize> {
         let mut world = World::new();
         for event in &self.events {

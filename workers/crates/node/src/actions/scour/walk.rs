@@ -57,7 +57,8 @@ fn cut(
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Cut>, String> {
     let mut directory = open(root)?;
-    let room = fstatvfs(&directory).map_err(|error| format!("{} tells no room: {error}", root.display()))?;
+    let room = fstatvfs(&directory)
+        .map_err(|error| format!("{} does not report its free space: {error}", root.display()))?;
     let mut counting = Counting { rule, now, files: Vec::new(), old_bytes: 0 };
     Walk { root, stopped, failed: None }.directory(&mut directory, Path::new(""), 0, &mut counting);
     let Counting { mut files, old_bytes, .. } = counting;
@@ -130,7 +131,7 @@ impl Walk<'_> {
 
     fn failed(&mut self, below: &Path, error: &str) {
         let path: PathBuf = self.root.join(below);
-        self.failed.get_or_insert_with(|| format!("{} can't be looked into: {error}", path.display()));
+        self.failed.get_or_insert_with(|| format!("{} can't be read: {error}", path.display()));
     }
 }
 
@@ -208,9 +209,8 @@ impl Visitor for Removing<'_> {
 }
 
 fn open(root: &Path) -> Result<Dir, String> {
-    Dir::open(root, FLAGS, Mode::empty()).map_err(|error| {
-        format!("{} can't be looked into: {error}; correct the rights there", root.display())
-    })
+    Dir::open(root, FLAGS, Mode::empty())
+        .map_err(|error| format!("{} can't be read: {error}; correct the rights there", root.display()))
 }
 
 fn aged(stat: &FileStat) -> Aged {

@@ -79,7 +79,7 @@ pub(super) fn drop_them(arguments: &LettersArguments) -> Outcome {
 
 fn all(dir: &Path) -> Result<Vec<(String, Letter)>, String> {
     if !dir.is_dir() {
-        return Err(format!("{} is no directory; check --dir", dir.display()));
+        return Err(format!("{} is not a directory; check --dir", dir.display()));
     }
     Letters::new(dir).all().map_err(|error| format!("{}/failed can't be read: {error}", dir.display()))
 }
@@ -90,7 +90,7 @@ fn chosen(arguments: &LettersArguments) -> Result<Vec<(String, Letter)>, String>
         arguments.names.iter().find(|name| !letters.iter().any(|(known, _)| known == *name))
     {
         return Err(format!(
-            "nothing that failed is called {unknown}; downburst-node actions failed lists the names"
+            "no failed product is called {unknown}; downburst-node actions failed lists the names"
         ));
     }
     if !arguments.names.is_empty() {
@@ -103,7 +103,7 @@ fn chosen(arguments: &LettersArguments) -> Result<Vec<(String, Letter)>, String>
 fn again(letters: &Letters, name: &str, letter: &Letter, directory: &Path) -> Result<(), String> {
     if !letter.has_bytes {
         return Err(
-            "the product had left the site's log; ask the hub's operator to send it again, and drop this"
+            "the product has left the site's log; ask the hub's operator to send it again, and drop this"
                 .to_owned(),
         );
     }

@@ -1,4 +1,5 @@
-//! How many products of a log somebody wants, by blocks of numbers: each product is matched once, whoever asks and how often.
+//! The number of wanted products in a log, by blocks of numbers: each product is matched once, however many
+//! callers ask and however often.
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, ControlFlow, RangeInclusive};
 use std::sync::Arc;
@@ -40,7 +41,8 @@ impl Census {
         Self { wants, blocks: BTreeMap::new(), low: head, high: head, parts: BTreeMap::new() }
     }
 
-    /// Counts what is behind `after` and not beyond `head`, as far as the budget of products reaches. Returns whether that is all.
+    /// Counts the products behind `after` and up to `head`, as far as the budget of products reaches. Returns
+    /// true if those are all.
     pub(super) fn extend(
         &mut self,
         log: &FeedLog,

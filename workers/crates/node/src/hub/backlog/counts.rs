@@ -178,6 +178,6 @@ impl Look<'_> {
 /// Some tens of milliseconds of one processor in a second, until what is long ago is counted.
 const PRODUCTS_LOOKED_AT: u64 = 100_000;
 
-/// What a connected site was sent so lately, or will be in a moment, is on its way and no backlog; a site says each second where it
-/// stands.
+/// Products sent to a connected site this recently, or about to be sent, are on their way and no backlog; a
+/// site reports its position each second.
 const ON_ITS_WAY_US: i64 = 2_500_000;

@@ -8,7 +8,8 @@ use tokio::task::AbortHandle;
 use crate::circuits::Trouble;
 use crate::hub::{Hub, accept};
 
-/// Listens at a hub's address inside a circuit as long as it lives, where the hub's own addresses for sites do not do so.
+/// Listens at a hub's address inside a circuit for the circuit's life, unless the hub's own addresses for
+/// sites do so.
 #[derive(Debug)]
 pub(super) struct Door {
     address: IpAddr,

@@ -57,7 +57,12 @@ impl Hub {
             .left
             .iter()
             .map(|failure| {
-                json!({"step": failure.step.to_string(), "hop": hop, "sentence": failure.sentence, "remedy": failure.remedy})
+                json!({
+                    "step": failure.step.to_string(),
+                    "hop": hop,
+                    "sentence": failure.sentence,
+                    "remedy": failure.remedy,
+                })
             })
             .collect();
         Ok(json!({"removed": cleared.removed, "left": left}))
@@ -66,7 +71,7 @@ impl Hub {
     pub(in crate::hub) async fn circuit_probe(self: &Arc<Self>, line: ProbeLine) -> Result<Value, Failure> {
         let ProbeLine { lease, site, kind, rate_bps, duration_ms, direction } = line;
         let not_up =
-            || Failure::new("not-up", format!("lease {lease} does not stand at {site}; bring it up first"));
+            || Failure::new("not-up", format!("lease {lease} is not up at {site}; bring it up first"));
         let circuit = self.circuits.find(lease).ok_or_else(not_up)?;
         let end = circuit.lease.address_of(&site).ok_or_else(not_up)?;
         if kind == ProbeKind::Reach {

@@ -28,7 +28,7 @@ impl Lease {
         for end in &line.ends {
             let address = parsed(&end.address).ok_or_else(|| {
                 bad(format!(
-                    "lease {number}: {:?} of {} is no address with a prefix, like 10.9.0.1/31",
+                    "lease {number}: {:?} of {} is not an address with a prefix, like 10.9.0.1/31",
                     end.address, end.end
                 ))
             })?;
@@ -137,8 +137,8 @@ impl Lease {
         PROBE_FRAME_BYTES + around
     }
 
-    /// What frames inside it may take of its shaped rate out, or of what was measured if that is less: those of the tunnel around them
-    /// come on top.
+    /// The part of its shaped outgoing rate, or of the measured rate if that is less, for frames inside it:
+    /// the tunnel's own headers come on top.
     pub(super) fn rate_inside_bps(&self, measured_bps: u64) -> u64 {
         let shaped = self.shaped(self.line.rate_out_bps);
         let carried = if measured_bps == 0 { shaped } else { shaped.min(measured_bps) };
@@ -178,8 +178,8 @@ mod tests {
     use super::*;
 
     fn line(ends: &str) -> LeaseLine {
-        let line = r#"{"lease": 17, "driver": "linux", "shape": "point-to-point", "replication": "head-end", "vni": 700, "cap": "hard",
-            "rate_out_bps": 60000000, "rate_in_bps": 10000000, "ends": ENDS}"#;
+        let line = r#"{"lease": 17, "driver": "linux", "shape": "point-to-point", "replication": "head-end",
+            "vni": 700, "cap": "hard", "rate_out_bps": 60000000, "rate_in_bps": 10000000, "ends": ENDS}"#;
         serde_json::from_str(&line.replace("ENDS", ends)).unwrap()
     }
 
@@ -188,7 +188,8 @@ mod tests {
 
     fn site(number: u32) -> String {
         format!(
-            r#"{{"end": "p{number}", "site": "s{number}", "interface": "eth0", "underlay": "10.77.0.{number}", "address": "10.9.0.{number}/29"}}"#
+            r#"{{"end": "p{number}", "site": "s{number}", "interface": "eth0",
+                "underlay": "10.77.0.{number}", "address": "10.9.0.{number}/29"}}"#
         )
     }
 

@@ -53,8 +53,8 @@ fn silent(circuit: &Circuit, heard: Option<Instant>) -> Trouble {
     Trouble {
         step: "route".to_owned(),
         sentence: format!("nothing came back through {}{since}", circuit.interface),
-        remedy: "look whether the ports of both ends are up and whether the network between them carries UDP port 4789; feeds go by \
-                 the routed path meanwhile"
+        remedy: "check that the ports of both ends are up and that the network between them carries UDP port 4789; \
+            until then feeds take the routed path"
             .to_owned(),
     }
 }

@@ -1,7 +1,8 @@
-//! What LDM peers say that can't be, or that is more than anybody reads: told by peer, and no more often than people can look.
+//! Claims of LDM peers that are impossible or beyond any limit: logged by peer, at a rate that people can
+//! read.
 //!
-//! A peer is known by its address alone and may come back a thousand times a second, so that what is remembered of it outlives its
-//! connections and is bounded.
+//! A peer is known by its address alone and may come back a thousand times a second, so the memory of it
+//! outlives its connections and is bounded.
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 

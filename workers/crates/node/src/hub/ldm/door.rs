@@ -124,7 +124,7 @@ impl Door {
         for peer in lock(&self.peers).values() {
             let standing = lock(&peer.standing);
             if !standing.what.is_empty() && standing.said != rules.said(&standing.names) {
-                peer.end.send_replace(Some("what it may ask for or push was changed"));
+                peer.end.send_replace(Some("its rights to request or push were changed"));
             }
         }
     }
@@ -214,7 +214,7 @@ async fn listen(hub: &Arc<Hub>, address: &str) -> Result<Listener, Failure> {
     };
     let listener = TcpListener::bind(address).await.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
-    tracing::info!(%address, "LDMs can ask for products and push here");
+    tracing::info!(%address, "LDMs can request and push products here");
     Ok(Listener { task: tokio::spawn(take(Arc::clone(hub), listener)), address })
 }
 

@@ -259,14 +259,16 @@ impl Intake {
                 let Self { hub, sender, .. } = &*self;
                 let types = info.feed;
                 hub.ldm.border.complain(hub, sender, &format!("type {types}"), || format!(
-                    "products of LDM's feed type {types} from {sender} are passed over, because no feed here takes it: downburst feeds set FEED --ldm-feed-type {types}",
+                    "products of LDM's feed type {types} from {sender} are ignored, because no feed here takes \
+                     that type: downburst feeds set FEED --ldm-feed-type {types}",
                 ));
             }
         }
         found
     }
 
-    /// Looks at what a description claims before anything is made of it; what can't be stored is counted and its sender named.
+    /// Checks the claims of a description before it is used; products that can't be stored are counted and
+    /// their sender named.
     fn can_be(&self, info: &ProductInfo, feed: &Feed) -> bool {
         let (size, most) = (u64::from(info.size), feed.largest_bytes());
         let why = if size > most {

@@ -1,7 +1,8 @@
 //! LDM both ways: LDMs that are asked for products, and those that ask this hub or push to it.
 //!
-//! [`Ldm`] is what the hub knows of both. A task drives each request to an upstream ([`request`]), and one each connection that an LDM
-//! made ([`serve`]); both hold a machine of crate ldm6 and hand what comes to the feeds' writers ([`intake`]).
+//! [`Ldm`] is the hub's state of both. A task drives each request to an upstream ([`request`]), and one each
+//! connection that an LDM made ([`serve`]); both hold a machine of crate ldm6 and hand products to the feeds'
+//! writers ([`intake`]).
 mod border;
 mod door;
 mod intake;

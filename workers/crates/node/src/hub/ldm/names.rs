@@ -2,8 +2,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// The names of a peer, its address last. A name counts only if it leads back to the address: anybody may call an address of his own
-/// what he likes.
+/// The names of a peer, its address last. A name counts only if it leads back to the address: the owner of an
+/// address may give it any name.
 pub(super) async fn of(peer: SocketAddr) -> Vec<String> {
     let address = peer.ip().to_canonical();
     let looked_up = tokio::time::timeout(LOOKUP_WITHIN, looked_up(address)).await;

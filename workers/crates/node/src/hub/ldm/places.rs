@@ -1,7 +1,8 @@
 //! How far LDMs came that were served, for those that ask again.
 //!
-//! A request says what it got last by one signature, which is exact for the feed of that product. Feeds go out by priority and not in
-//! the order of storage, so that of the others it says little: for them the hub goes on behind what the peer answered a NULLPROC for.
+//! A request names the last product that it got by one signature, which is exact for the feed of that
+//! product. Feeds go out by priority and not in the order of storage, so that it tells little about the
+//! others: for them the hub goes on behind the last product that the peer acknowledged with a NULLPROC.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ impl Places {
             .and_then(|()| fs::write(&aside, text))
             .and_then(|()| fs::rename(&aside, &path));
         if let Err(error) = written {
-            tracing::warn!(path = %path.display(), %error, "how far LDMs came can't be kept");
+            tracing::warn!(path = %path.display(), %error, "the positions of LDMs can't be stored");
         }
     }
 }

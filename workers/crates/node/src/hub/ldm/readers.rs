@@ -217,9 +217,10 @@ fn known<'a>(served: &Served, mut routes: impl Iterator<Item = &'a Route>) -> Op
 
 /// Where a feed begins for a peer.
 ///
-/// Behind the product that it got last in that one's feed; behind what it answered for in the others. Where that is forgotten: what is
-/// as urgent as the last product was sent before it if it was stored before it, and of the rest nothing is known. Too much is sent
-/// then rather than too little; LDMs know what they have.
+/// Behind the product that it got last in that one's feed; behind its last acknowledged product in the
+/// others. Where that is forgotten: products as urgent as the last one were sent before it if they were
+/// stored before it, and of the rest nothing is known. The hub sends too much then rather than too little;
+/// LDMs drop products that they have.
 fn begin(feed: &Arc<Feed>, served: &Served, known: Option<&Known>, place: Option<Reached>) -> Sequence {
     let from_time = || feed.log.find_time(served.class.from.into());
     let Some(known) = known else { return from_time() };

@@ -45,7 +45,7 @@ impl Rules {
                     lines.push(Line { host, site: None, feed: None, max_age_us: None, text });
                     access.accept.push(accept);
                 }
-                Err(sentence) => tracing::warn!("{sentence}; nothing is taken by this line"),
+                Err(sentence) => tracing::warn!("{sentence}; this line accepts nothing"),
             }
         }
         Self { access: Arc::new(access), lines }
@@ -56,7 +56,8 @@ impl Rules {
         self.meant(names).find_map(|line| line.site.clone())
     }
 
-    /// The feeds that a host may have products of, and how old those may be; the longest age counts where several lines mean it.
+    /// The feeds whose products a host may have, and their maximum age; the longest age counts where several
+    /// lines apply.
     pub(super) fn feeds(&self, names: &[String]) -> BTreeMap<FeedName, Option<i64>> {
         let mut feeds: BTreeMap<FeedName, Option<i64>> = BTreeMap::new();
         for line in self.meant(names) {
@@ -104,8 +105,9 @@ fn allow(routes: &Routes, number: u32, site: &SiteLine, access: &mut Access, lin
     }
 }
 
-/// What is left of a wish within what the site may have: an LDM's rights know one pattern and one that takes away. Where a wish and a
-/// limit both choose, no single pattern says what both want, and the site gets nothing by them.
+/// The remainder of a request within the site's rights: an LDM's rights know one pattern to include and one
+/// to exclude. Where a request and a limit both choose, no single pattern expresses both, and the site gets
+/// nothing by them.
 fn granted(site: &SiteName, wanted: &SubscriptionLine) -> Vec<IdFilter> {
     let wish = IdFilter { pattern: wanted.pattern.clone(), not_pattern: wanted.not_pattern.clone() };
     let Some(limits) = &wanted.within else { return vec![wish] };
@@ -115,7 +117,7 @@ fn granted(site: &SiteName, wanted: &SubscriptionLine) -> Vec<IdFilter> {
             (one, other) if one == other => one.to_owned(),
             (one, other) => {
                 let step = "subscribe it to .* or to the limit's pattern";
-                tracing::warn!(%site, "an LDM can't be given what matches both {one} and {other}; {step}");
+                tracing::warn!(%site, "LDM can't express products that match both {one} and {other}; {step}");
                 return None;
             }
         };

@@ -202,7 +202,8 @@ impl Talk {
         tokio::select! {
             read = self.stream.read_buf(&mut self.buffer), if !is_full => {
                 if self.is_prompt {
-                    // LDM's notifyme answers twice, and its system holds the next answer back until this is acknowledged.
+                    // LDM's notifyme answers twice, and its system holds the next answer back until this is
+                    // acknowledged.
                     let _ = SockRef::from(&self.stream).set_tcp_quickack(true);
                 }
                 let input = match read? {
@@ -214,7 +215,7 @@ impl Talk {
             () = heard(news) => self.give_product(false),
             settled = self.intake.settled() => {
                 if settled == Settled::Unstored {
-                    self.over("what it pushes can't be stored");
+                    self.over("pushed products can't be stored");
                 }
             }
             () = tokio::time::sleep(left) => {}
@@ -288,7 +289,7 @@ impl Talk {
         (standing.what, standing.mode, standing.class) = (what, mode, class);
         // Rules that changed since the connection was taken were not compared with it.
         if standing.said != self.hub.ldm.door.rules().said(&standing.names) {
-            self.peer.end.send_replace(Some("what it may ask for or push was changed"));
+            self.peer.end.send_replace(Some("its rights to request or push were changed"));
         }
     }
 
@@ -321,7 +322,7 @@ impl Talk {
             Ok(Some(wanted)) => {
                 self.machine.handle(self.hub.clock.now(), UpstreamInput::Decided(wanted));
             }
-            Err(error) => self.over(&format!("what it pushes can't be spooled: {error}")),
+            Err(error) => self.over(&format!("pushed products can't be spooled: {error}")),
         }
     }
 
@@ -361,7 +362,8 @@ impl Talk {
         let (gone, large) = (counts.gone.load(Ordering::Relaxed), counts.too_large.load(Ordering::Relaxed));
         if gone + large > 0 {
             let sentence = format!(
-                "the LDM at {peer} did not get {gone} products that left the log before it came to them, and {large} that are larger than LDM can say; a longer retention of the feed helps against the first"
+                "the LDM at {peer} missed {gone} products that left the log before their turn, and {large} that \
+                 exceed LDM's size limit; a longer retention of the feed avoids the former"
             );
             self.hub.fault(sentence, None);
         }
@@ -371,7 +373,8 @@ impl Talk {
     }
 }
 
-/// What a peer asks for, for people: a class may hold 32 patterns of 255 bytes, and the status of all peers is one line.
+/// A peer's request, for people: a class may hold 32 patterns of 255 bytes, and the status of all peers is
+/// one line.
 fn said(class: &ProductClass) -> String {
     let text = class.to_string();
     if text.len() <= CLASS_BYTES {

@@ -94,8 +94,8 @@ impl Statistics {
     }
 }
 
-/// Takes the oldest hour out: of the feed type that needs the room if that has more than its share, so that a sender that makes up
-/// origins pushes out its own.
+/// Drops the oldest hour: of the feed type that needs the room if that has more than its share, so that a
+/// sender that makes up origins pushes out its own.
 fn make_room(bins: &mut BTreeMap<Key, Bin>, feed: FeedType) {
     let begin = Key { feed, origin: String::new(), hour: i64::MIN };
     let own = || bins.range(&begin..).map(|(key, _)| key).take_while(|key| key.feed == feed);
@@ -274,7 +274,8 @@ mod tests {
             slowest: at("2016-09-29T12:00:22Z"),
             is_news: true,
         };
-        let recorded = "20160929125247 20160929125248              ingest1.local.irads NEXRAD2 rpga1-kfws.nexrad.noaa.gov_v_140.172.24.16          187     22151151 0.596241       1.16   11@0022";
+        let recorded = "20160929125247 20160929125248              ingest1.local.irads NEXRAD2 \
+            rpga1-kfws.nexrad.noaa.gov_v_140.172.24.16          187     22151151 0.596241       1.16   11@0022";
         let line = bin.line(&key, "ingest1.local.irads");
         assert_eq!(line, format!("{recorded} {VERSION:>20}\n"));
         assert_eq!(line.split_whitespace().count(), 11);

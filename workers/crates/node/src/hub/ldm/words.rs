@@ -4,8 +4,9 @@ use downburst_log::LogEntry;
 use downburst_model::{LdmIdent, LdmStamp, Origin, ProductId, counted, is_heartbeat};
 use md5::{Digest as _, Md5};
 
-/// The identifier as the hub keeps it: unchanged, unless it holds what no identifier of the hub may. Then it is written for
-/// people, each byte in question as `%` and two digits; LDM's own stays beside it in the [`stamp`].
+/// The identifier in the hub's form: unchanged, unless it holds characters that the hub does not allow. Then
+/// it is written for people, each byte in question as `%` and two digits; LDM's own stays beside it in the
+/// [`stamp`].
 pub(super) fn product_id(ident: &Ident) -> Option<ProductId> {
     let text = ident.text();
     if is_heartbeat(&text) {
@@ -15,8 +16,8 @@ pub(super) fn product_id(ident: &Ident) -> Option<ProductId> {
     plain.or_else(|| ProductId::parse(&written(ident)).ok())
 }
 
-/// An identifier that can't be the hub's, in characters that can: reversible, and where that is too long cut and ended by a
-/// digest, so that no two that are written so are the same.
+/// An identifier that the hub does not allow, in characters that it does: reversible, and if too long cut and
+/// ended by a digest, so that no two encoded identifiers are the same.
 fn written(ident: &Ident) -> String {
     let mut text = String::new();
     for chunk in ident.as_bytes().utf8_chunks() {

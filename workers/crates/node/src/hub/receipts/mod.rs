@@ -1,17 +1,19 @@
 //! Raw receipts: every statement of a site about a product, kept for hours in files that any Arrow reader takes.
 //!
-//! Sessions hand whole batches to one writer thread by a bounded queue and never wait for it: what finds the queue full is
-//! dropped, counted and told. The thread keeps one file at a time, in the Arrow IPC *stream* format under LZ4, so that a file
-//! that was torn by a crash is read up to the tear; it flushes each second, and changes the file each minute or million rows.
+//! Sessions hand whole batches to one writer thread by a bounded queue and never wait for it: batches that
+//! find the queue full are dropped, counted and reported. The thread keeps one file at a time, in the Arrow
+//! IPC *stream* format under LZ4, so that a file that was torn by a crash is read up to the tear. It flushes
+//! each second, and changes the file each minute or million rows.
 //!
 //! | in `receipts/` | what it is |
 //! |---|---|
 //! | `20260131T120000.250000Z.part` | being written; named after the moment of its first receipt |
 //! | `20260131T120000.250000Z.arrows` | complete, or what a crash left of one |
-//! | `20260131T120000.250000Z.json` | which sequences of which feeds lie in it, so that a search leaves it alone; may be missing |
+//! | `20260131T120000.250000Z.json` | its feeds and sequences, so that a search can skip it; may be missing |
 //!
-//! A killed process loses what came in its last second, a power cut what the system had not written yet. Files go oldest
-//! first, once they are older than `receipt_hours` or all together larger than `receipt_bytes`.
+//! A killed process loses the rows of its last second, a power cut those that the system had not written yet.
+//! Files go oldest first, once they are older than `receipt_hours` or all together larger than
+//! `receipt_bytes`.
 mod columns;
 mod directory;
 mod file;

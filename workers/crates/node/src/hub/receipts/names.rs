@@ -50,7 +50,8 @@ impl Names {
         Some(number)
     }
 
-    /// The column with these numbers. The dictionary stays the same object until a name is added, so that a stream holds it once.
+    /// The column with these numbers. The dictionary stays the same object until a name is added, so that a
+    /// stream holds it once.
     pub(super) fn column(&mut self, numbers: Vec<i16>) -> Result<ArrayRef, ArrowError> {
         let listed = &self.listed;
         let values = self

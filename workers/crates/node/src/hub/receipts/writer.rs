@@ -102,7 +102,8 @@ impl Writer {
         let Err(error) = result else {
             if self.lost > 0 && self.resting_until.is_none() {
                 fault(format!(
-                    "{} raw receipts were not kept while {} could not be written; `trace` may not know when these products were stored",
+                    "{} raw receipts were not kept while {} could not be written; `trace` may not know when these \
+                     products were stored",
                     std::mem::take(&mut self.lost),
                     self.directory.display()
                 ));
@@ -113,7 +114,7 @@ impl Writer {
         self.resting_until = Some(self.clock.monotonic().plus(REST));
         let why = reason(&error);
         fault(format!(
-            "raw receipts can't be written to {}: {why}; free space there, deliveries go on without them",
+            "raw receipts can't be written to {}: {why}; free space there; deliveries continue without them",
             self.directory.display()
         ));
         let _ = directory::adopt(&self.directory);

@@ -59,8 +59,8 @@ impl Roster {
         }
     }
 
-    /// Goes on with changes of credentials, some at a time: asks sites whose credential is due for another one, and has the agent told where
-    /// the new one is shown and the former one is still good.
+    /// Continues changes of credentials, some at a time: asks sites whose credential is due for another one,
+    /// and notifies the agent where the new one is in use and the former one is still valid.
     pub(in crate::hub) fn tend_credentials(&self, now: Now) {
         let mut due = self.due_credentials(now);
         // Whoever waits longest goes first: some never answer.
@@ -73,7 +73,8 @@ impl Roster {
         }
     }
 
-    /// The site of this session shows another credential from here on, if that was kept in the place of the session's. Tells the former one.
+    /// The site of this session uses another credential from here on, if that was kept in the place of the
+    /// session's. Returns the former one.
     pub(in crate::hub) fn take_credential(
         &self,
         site: &SiteName,
@@ -171,8 +172,8 @@ fn checked<'a>(
     let credential = credential.ok_or_else(|| revoked(site))?;
     if credential.has_ended(now) {
         let sentence = format!(
-            "the credential of site {site} has expired; ask the hub's operator for a new token (downburst sites token {site}), \
-             and start the receiver again with it as --token-file"
+            "the credential of site {site} has expired; ask the hub's operator for a new token (downburst sites \
+             token {site}), and start the receiver again with it as --token-file"
         );
         return Err(Refused { code: RefusalCode::Expired, sentence });
     }
@@ -189,6 +190,6 @@ pub(super) fn revoked(site: &SiteName) -> Refused {
 /// What was not answered is said again.
 const AGAIN: Micros = Micros::from_secs(60);
 
-/// Each change has the agent write the ledger twice, and tell the whole set of sites. Thousand sites that were enrolled on the same day
-/// take four minutes.
+/// Each change has the agent write the ledger twice, and send the whole set of sites. A thousand sites
+/// enrolled on the same day take four minutes.
 const CHANGES_A_SECOND: usize = 4;

@@ -66,7 +66,7 @@ impl Session {
         let Some(answer) = answer else {
             return self.refuse(refused(
                 RefusalCode::Unavailable,
-                "the hub could not look at the token; try again in a moment",
+                "the hub could not check the token; try again in a moment",
             ));
         };
         let line = answer.site.filter(|_| answer.ok).and_then(|site| self.hub.roster.site(&site));
@@ -161,5 +161,5 @@ impl Session {
     }
 }
 
-const OLD_SITE: &str = "this is one of several nodes that send for a hub, and the site's program takes feeds from one alone; \
-     upgrade downburst-node at the site, or give it the address of the hub's own node";
+const OLD_SITE: &str = "this is one of several nodes that send for a hub, and the site's program takes feeds from \
+    one alone; upgrade downburst-node at the site, or give it the address of the hub's own node";

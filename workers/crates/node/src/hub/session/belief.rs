@@ -16,15 +16,15 @@ impl Session {
         }
     }
 
-    /// True if the number may be of the feed's log; one above all that it gave ends the session. What another log gave, that was here
-    /// before or is a stranger's, counts for nothing.
+    /// True if the number may be of the feed's log; a number above all given ones ends the session. Numbers
+    /// of another log, a former one or a foreign one, count for nothing.
     pub(super) fn believes(&mut self, feed: &FeedName, epoch: Epoch, number: Sequence) -> bool {
         let Some(highest) = self.given(feed, epoch) else { return false };
         let highest = highest.max(self.claimed.get(feed).copied().unwrap_or_default());
         if number > highest {
             let (claim, given) = (number.0, highest.0);
             self.tell(HubInput::Violation(format!(
-                "it claims number {claim} of feed {feed}, and the log gave none above {given}"
+                "it claims number {claim} of feed {feed}, but the log gave none above {given}"
             )));
         }
         number <= highest
@@ -42,7 +42,8 @@ impl Session {
         })
     }
 
-    /// The last number of a log that the site may take. It is not told the number of any other, nor whether there is one.
+    /// The last number of a log that the site may take. The number of any other log, and its existence, are
+    /// not disclosed.
     pub(super) fn given(&self, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
         claims::highest(&self.hub, feed, epoch).filter(|_| self.member_of(feed).is_some())
     }
@@ -59,8 +60,9 @@ impl Session {
         let rests = self.told_passed_over.is_some_and(|told| now.since(told) < PASSED_OVER_PAUSE);
         if let Some(member) = self.member.as_ref().filter(|_| !rests) {
             let sentence = format!(
-                "{receipts} of its receipts have no place in the history of latencies: they name moments at which this hub stored no \
-                 live product, or too many of them; look at the site, unless the clock of the hub was set"
+                "{receipts} of its receipts have no place in the history of latencies: they name moments at which \
+                 this hub stored no live product, or too many of them; check the site, unless the clock of the hub \
+                 was set"
             );
             tracing::warn!(site = %member.site, "{sentence}");
             self.hub.event(&Event::Violation { site: member.site.clone(), sentence });

@@ -51,7 +51,9 @@ impl Session {
                 let sentence = sentence.unwrap_or_default();
                 tracing::warn!(site = %member.site, sentence, "another credential of a site was not kept");
             }
-            None => tracing::warn!(site = %member.site, "nobody answered to another credential of a site"),
+            None => {
+                tracing::warn!(site = %member.site, "the report of a site's new credential got no answer")
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use crate::hub::accept::Counted;
 use crate::hub::link::Link;
 use crate::tcp::PathFacts;
 
-/// Watches a link that the group has flooded until nothing is lost on it any more: switches and other legs take their time.
+/// Watches a link that the group has flooded until its loss ends: switches and other legs take their time.
 #[derive(Default)]
 pub(super) struct Flood {
     watch: Option<Watch>,
@@ -35,7 +35,8 @@ impl Flood {
         self.watch.as_ref().map(|watch| watch.look_at)
     }
 
-    /// Looks at what was sent again so far, and whether a connection waits to do so: then it is its timer that is silent, not the flood.
+    /// Checks the retransmissions so far, and whether a connection waits to retransmit: then its timer is
+    /// silent, not the flood.
     fn look(&mut self, now: Micros, resent: u64, waits: bool) -> Sight {
         let Some(watch) = &mut self.watch else { return Sight::Flooded };
         watch.look_at = now.plus(BETWEEN_LOOKS);
@@ -68,8 +69,9 @@ enum Sight {
 }
 
 impl Session {
-    /// As long as the flood lasts, the connections try each second whether it is over: they send again, and find out anew what their path
-    /// carries. Nobody else is on that path. The last time is when nothing was lost for a second.
+    /// As long as the flood lasts, the connections check each second whether it is over: they retransmit, and
+    /// find out anew how much their path carries. No other traffic is on that path. The last check is after a
+    /// second without loss.
     pub(super) fn look_after_flood(&mut self, link: &Link) {
         let now = self.hub.clock.monotonic();
         if self.flood.due().is_none_or(|due| due > now) {
@@ -104,8 +106,8 @@ const PATIENCE: Micros = Micros::from_secs(30);
 mod tests {
     use super::*;
 
-    /// Looks whenever it is due; what was sent again by then is asked for, and whether something waits for that. Returns when the flood
-    /// was found to be over.
+    /// Checks whenever it is due; asks for the retransmissions by then, and whether anything waits for one.
+    /// Returns when the flood is over.
     fn over_with(resent: impl Fn(Micros) -> u64, waits: impl Fn(Micros) -> bool) -> Option<Micros> {
         let mut flood = Flood::default();
         flood.ebbs(Micros(0));

@@ -41,8 +41,8 @@ impl Session {
         if request.unanswered && !std::mem::replace(&mut self.told_unanswered, true) {
             let port = self.port.unwrap_or_default();
             let sentence = format!(
-                "site {}: its requests by UDP get no answer, and repairs of multicast legs go by its session, which is slower where \
-                 packets are lost; let UDP port {port} of the hub through to it and back",
+                "site {}: its requests by UDP get no answer, and repairs of multicast legs go by its session, \
+                 which is slower where packets are lost; let UDP port {port} of the hub through to it and back",
                 member.site
             );
             tracing::warn!("{sentence}");

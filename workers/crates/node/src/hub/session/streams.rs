@@ -36,7 +36,8 @@ impl Streams {
 }
 
 impl Session {
-    /// The site was let in: what it gets follows from its version, the operator's number and what its last session learnt.
+    /// The site was admitted: its share follows from its version, the operator's number and the results of
+    /// its last session.
     pub(super) fn begin_streams(&mut self, versions: &[u16]) {
         let Some(site) = self.member.as_ref().map(|member| member.site.clone()) else { return };
         let setting = match versions.iter().max() {
@@ -48,7 +49,8 @@ impl Session {
         self.look_at_path();
     }
 
-    /// The products of a feed go by the circuit that its plan names as long as that answers, else by the path of the first connection.
+    /// The products of a feed take the circuit that its plan names as long as that answers, else the path of
+    /// the first connection.
     pub(super) fn look_at_path(&mut self) {
         let Some(site) = self.member.as_ref().map(|member| member.site.clone()) else { return };
         let ways = self.hub.ways_to(&site);
@@ -87,7 +89,7 @@ impl Session {
         self.ask_kernel(now, link);
         if let Some(stream) = self.streams.links.stuck(now, LIVENESS_LIMIT) {
             self.streams.links.drop_link(stream);
-            let reason = "the site did not read what was sent to it".to_owned();
+            let reason = "the site did not read the data sent to it".to_owned();
             self.tell(HubInput::StreamClosed { stream, reason });
             return true;
         }
@@ -162,7 +164,8 @@ impl Session {
         }
     }
 
-    /// Asks the kernel, if it is time. The agent is told with the next change, or in its turn: no line is due to this alone.
+    /// Asks the kernel, if it is time. The agent gets the result with the next change, or in its turn: no
+    /// line is due to this alone.
     fn ask_kernel(&mut self, now: Micros, link: &Link) {
         let Some(member) = self.member.as_ref().filter(|_| self.streams.ask_at <= now) else { return };
         let every = link.path_facts().into_iter().chain(self.streams.links.path_facts());
@@ -217,8 +220,8 @@ impl Session {
         true
     }
 
-    /// Each path gets the connections that the site needs on one, as far as the limit goes; a circuit has one at least, and the routed
-    /// path none when all feeds ride.
+    /// Each path gets the connections that the site needs on one, as far as the limit goes; a circuit has one
+    /// at least, and the routed path none when all feeds ride circuits.
     fn spread(&self, routed: Vec<Classes>) -> StreamPlan {
         let ways = &self.streams.ways;
         let all_ride =
@@ -252,8 +255,9 @@ fn names(feeds: &BTreeSet<FeedName>) -> String {
     feeds.iter().map(FeedName::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// The round trip of the path. The clock's exchange also waits behind products, in buffers and for a processor of either end, which
-/// more connections don't shorten; the kernel's does not. Where the kernel can't tell, the clock's has to do.
+/// The round trip of the path. The clock's exchange also waits behind products, in buffers and for a
+/// processor of either end, which more connections don't shorten; the kernel's measurement does not. Where
+/// the kernel has none, the clock's has to do.
 fn path(clock: Option<Micros>, kernel: Option<Micros>) -> Option<Micros> {
     clock.map(|clock| kernel.map_or(clock, |kernel| kernel.min(clock)))
 }

@@ -1,5 +1,5 @@
-//! The site's credential, changed while the session goes on. Each step is on the disk before the hub hears of it; the disk may be slow,
-//! and products do not wait for it.
+//! The site's credential, changed while the session goes on. Each step is on the disk before the hub receives
+//! it; the disk may be slow, and products do not wait for it.
 use std::sync::Arc;
 
 use downburst_session::{CredentialKept, CredentialOffered, CredentialShown, SiteInput};

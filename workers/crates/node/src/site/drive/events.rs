@@ -35,13 +35,13 @@ impl Site {
             SiteEvent::CredentialWanted(wanted) => self.want_credential(&wanted.of),
             SiteEvent::CredentialKept(kept) => self.keep_credential(&kept),
             SiteEvent::StreamAttached(stream) => {
-                tracing::info!(stream = stream.0, "a data connection stands");
+                tracing::info!(stream = stream.0, "a data connection is up");
             }
             SiteEvent::StreamEnded { stream, reason } => {
                 tracing::info!(stream = stream.0, reason, "a data connection ended");
             }
             SiteEvent::LegJoined { leg, feed } => {
-                tracing::info!(leg = leg.0, feed = feed.as_str(), "a multicast leg is heard")
+                tracing::info!(leg = leg.0, feed = feed.as_str(), "a multicast leg is received")
             }
             SiteEvent::LegLeft { leg, reason } => {
                 tracing::info!(leg = leg.0, reason, "a multicast leg ended")
@@ -66,7 +66,7 @@ impl Site {
             SiteEvent::Violation(sentence) => tracing::error!("the hub broke the protocol: {sentence}"),
             SiteEvent::Dead => {
                 self.silent = true;
-                tracing::warn!(hub = self.hub.address, "nothing was heard from the hub; connecting anew");
+                tracing::warn!(hub = self.hub.address, "the hub sent nothing in time; reconnecting");
             }
         }
     }
@@ -81,7 +81,7 @@ impl Site {
         if self.role == Role::StandBy && !stand_by {
             tracing::info!(
                 address = self.hub.address,
-                "the hub is of a release that lets no site stand by; it is called when needed"
+                "the hub's release allows no stand-by sites; it is contacted when needed"
             );
             self.resting = true;
             self.hang_up = true;

@@ -19,8 +19,9 @@ impl Site {
         Vec::new()
     }
 
-    /// Ends because other connections bring these feeds from here on. What came by it is settled first, and said by it while it
-    /// stands: no other node knows of it. What could not be said is given back.
+    /// Ends because other connections bring these feeds from here on. Products that came by it are settled
+    /// first, and reported by it while it stands: no other node knows of them. Unreported ones are given
+    /// back.
     pub(super) async fn leave(mut self, link: Option<Link>) -> Vec<Receipt> {
         self.settle_all().await;
         self.tell(SiteInput::Leave);

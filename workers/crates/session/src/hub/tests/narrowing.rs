@@ -166,7 +166,11 @@ fn a_subscription_that_comes_back_goes_on_where_the_site_stands() {
     assert_eq!(began(&bench.messages(1)), None);
     bench.hub.handle(at(2), HubInput::Subscriptions(only("near")));
     bench.head(15);
-    assert_eq!(began(&bench.messages(2)), Some(4), "what was put while the feed was not subscribed does not count as settled");
+    assert_eq!(
+        began(&bench.messages(2)),
+        Some(4),
+        "what was put while the feed was not subscribed does not count as settled"
+    );
 }
 
 #[test]

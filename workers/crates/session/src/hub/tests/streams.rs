@@ -175,8 +175,8 @@ fn what_a_lost_stream_did_not_bring_is_owed_again_with_what_it_said() {
     assert_eq!(bench.reads(), [(4, 9)], "5 to 8 were said by the begin of 9 alone");
 }
 
-/// A number on its way by a data connection stays as good as queued: a Want for it is not read again, so that neither Covered nor
-/// Expired can overtake the product on the first stream.
+/// A number on its way by a data connection stays as good as queued: a Want for it is not read again, so that
+/// neither Covered nor Expired can overtake the product on the first stream.
 #[test]
 fn what_is_on_its_way_by_another_stream_is_neither_covered_nor_expired() {
     let mut bench = Bench::with_streams(1);

@@ -42,7 +42,8 @@ fn a_leg_that_is_not_heard_is_left_with_what_the_host_supposes() {
         (false, "nothing was heard of the leg's group: the interface is down"),
         (
             true,
-            "nothing was heard of the leg's group: 1 datagrams came, and none was of this leg; another sender uses the group",
+            "nothing was received from the leg's group: 1 datagrams came, and none was of this leg; another sender \
+             uses the group",
         ),
     ] {
         let mut bench = Bench::started();

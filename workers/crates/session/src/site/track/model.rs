@@ -396,7 +396,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => Just(StoreResult::Failed("the disk is full".to_owned())),
     ];
     prop_oneof![
-        2 => (prop::bool::weighted(0.2), 0..6_u64).prop_map(|(other_epoch, after)| Operation::Start { other_epoch, after }),
+        2 => (prop::bool::weighted(0.2), 0..6_u64)
+            .prop_map(|(other_epoch, after)| Operation::Start { other_epoch, after }),
         1 => Just(Operation::End),
         3 => range().prop_map(|(from, to)| Operation::Cover { from, to }),
         1 => range().prop_map(|(from, to)| Operation::Expire { from, to }),

@@ -25,7 +25,8 @@ impl Track {
         receipt.filter(|_| is_counted)
     }
 
-    /// Settles a product that was stored, awaits it once more, or gives it up. Answers the receipt, if that was the end of it.
+    /// Settles a product that was stored, awaits it once more, or gives it up. Returns the receipt, if that
+    /// was the end of it.
     pub(crate) fn conclude(
         &mut self,
         now: Now,
