@@ -47,6 +47,7 @@ def test_an_empty_hub_says_what_to_do_next(hub: Hub, page: Page) -> None:
     expect(page.get_by_text("downburst put TEST my/first/product ./file")).to_be_visible()
 
 
+@pytest.mark.smoke
 def test_what_flows_is_on_the_page_without_a_reload(hub: Hub, page: Page, tmp_path: Path) -> None:
     page.goto(f"http://{hub.http}/")
     a_site_that_receives(hub, tmp_path / "near")
@@ -82,6 +83,7 @@ def test_a_site_that_is_away_is_wrong_and_a_hub_that_is_away_is_told(hub: Hub, p
     expect(page.get_by_test_id("link")).to_be_empty()
 
 
+@pytest.mark.smoke
 def test_a_product_is_traced_to_who_has_it_and_who_does_not_want_it(hub: Hub, page: Page, tmp_path: Path) -> None:
     a_site_that_receives(hub, tmp_path / "near")
     hub.post("sites", site="far.example")

@@ -4,7 +4,7 @@ import pytest
 
 from kit.node import HubNode, Play, Subscribe
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.smoke]
 
 
 @pytest.mark.parametrize("transport", ["unicast", "multicast"])

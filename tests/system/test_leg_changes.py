@@ -12,6 +12,7 @@ SILENCE_S = 3.0
 """So long a site waits for something of its leg that it can believe."""
 
 
+@pytest.mark.smoke
 def test_a_feed_moves_to_multicast_and_back_under_load(node: HubNode, subscribe: Subscribe) -> None:
     node.feed("NGRID")
     sites = [subscribe(name, "NGRID") for name in NAMES]

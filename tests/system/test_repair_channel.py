@@ -50,6 +50,7 @@ def nodes(lab: Lab, tmp_path: Path) -> Iterator[tuple[HubNode, dict[str, SiteNod
         hub.stop()
 
 
+@pytest.mark.smoke
 def test_with_losses_both_ways_repairs_go_by_udp(lab: Lab, nodes: tuple[HubNode, dict[str, SiteNode]]) -> None:
     hub, sites = nodes
     begin_leg(hub)

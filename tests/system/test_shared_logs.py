@@ -82,6 +82,7 @@ def has_all_of(site: SiteNode, play: Play) -> bool:
     return set(play.acknowledged.items()) <= set(site.received().items())
 
 
+@pytest.mark.smoke
 def test_sites_of_a_sender_get_what_another_node_ingests(start: OpenNode, tmp_path: Path) -> None:
     ingest = start("ingest", "ingest")
     sender = start("sender", "sender")
@@ -99,6 +100,7 @@ def test_sites_of_a_sender_get_what_another_node_ingests(start: OpenNode, tmp_pa
     site.stop()
 
 
+@pytest.mark.smoke
 def test_brokers_killed_under_ingest_lose_and_double_nothing(start: OpenNode, broker: Kafka, tmp_path: Path) -> None:
     ingest = start("ingest", "ingest")
     sender = start("sender", "sender")
