@@ -1,6 +1,19 @@
 import { describe, expect, test } from 'vitest'
 
-import { ago, bound, bytes, decade, latency, megabits, NOT_KNOWN, peakOverMean, percent, span, timeOfDay, whole } from './format'
+import {
+  ago,
+  bound,
+  bytes,
+  decade,
+  latency,
+  megabits,
+  NOT_KNOWN,
+  peakOverMean,
+  percent,
+  span,
+  timeOfDay,
+  whole,
+} from './format'
 
 describe('figures', () => {
   test.each([

@@ -1,5 +1,10 @@
 /** Asks the hub; what it refuses is thrown as its own sentence. */
-export async function call<Answer>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+export async function call<Answer>(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Answer> {
   return (await asked<Answer>(method, path, { body, signal })).value
 }
 

@@ -16,7 +16,10 @@ test('what nobody knows is no page, and what was pasted long ago still leads som
   expect(routeOf('#/nothing/here%20at%20all?x=1')).toMatchObject({ page: 'none', name: 'nothing/here at all' })
   expect(titleOf(routeOf('#/nonsense'))).toBe('No such page')
   expect(routeOf('#latency=IDS%7CDDPLUS').query.get('feed')).toBe('IDS|DDPLUS')
-  expect(routeOf('#/trace/path%2Fof%20a%20product%231')).toMatchObject({ page: 'products', name: 'path/of a product#1' })
+  expect(routeOf('#/trace/path%2Fof%20a%20product%231')).toMatchObject({
+    page: 'products',
+    name: 'path/of a product#1',
+  })
   expect(routeOf('#/feeds/%E0%A4%A').name).toBe('%E0%A4%A')
 })
 

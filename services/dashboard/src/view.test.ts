@@ -2,7 +2,24 @@ import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
 import { parseOverview } from './overview'
-import { behindOf, circuitsInOrder, factsOf, faultsInOrder, feedsInOrder, hearingOf, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder, urgentFirst } from './view'
+import {
+  behindOf,
+  circuitsInOrder,
+  factsOf,
+  faultsInOrder,
+  feedsInOrder,
+  hearingOf,
+  meetsObjective,
+  newer,
+  nextSteps,
+  saving,
+  sitesInOrder,
+  siteState,
+  toneOf,
+  transportsOf,
+  upstreamsInOrder,
+  urgentFirst,
+} from './view'
 
 test('an overview that was overtaken is dropped', () => {
   const shown = recorded()
@@ -54,7 +71,10 @@ test('a feed of an unknown class goes last, not away', () => {
 test('the saving is that of the bytes, and shows when multicast cost more', () => {
   const { throughput } = recorded()
   expect(saving(throughput).share).toBeCloseTo(0.7607, 4)
-  expect(saving({ ...throughput, egress_bytes: 120, unicast_equivalent_bytes: 100 })).toEqual({ share: -0.2, bytes: -20 })
+  expect(saving({ ...throughput, egress_bytes: 120, unicast_equivalent_bytes: 100 })).toEqual({
+    share: -0.2,
+    bytes: -20,
+  })
   expect(saving({ ...throughput, unicast_equivalent_bytes: 0, egress_bytes: 0 }).share).toBeNull()
 })
 
@@ -142,13 +162,28 @@ test('the way to a site is told as far as it was measured', () => {
 })
 
 test('whether a site hears groups says when that was found out, why, and when it is tried again', () => {
-  const tried = { state: 'not-heard', feed: 'NGRID', at: '2026-03-14T15:02:11Z', again_at: '2026-03-14T15:32:11Z', reason: 'no querier' } as const
+  const tried = {
+    state: 'not-heard',
+    feed: 'NGRID',
+    at: '2026-03-14T15:02:11Z',
+    again_at: '2026-03-14T15:32:11Z',
+    reason: 'no querier',
+  } as const
   const now = '2026-03-14T15:09:26Z'
   expect(hearingOf(tried, now)).toEqual({ said: 'heard no group', why: 'no querier, again at 15:32:11Z', tone: 'bad' })
-  expect(hearingOf({ ...tried, state: 'too-slow', reason: '' }, now)).toMatchObject({ said: 'too slow for its group', why: 'again at 15:32:11Z' })
-  expect(hearingOf({ ...tried, state: 'heard' }, now)).toEqual({ said: 'hears groups', why: 'joined 7 min ago', tone: 'good' })
+  expect(hearingOf({ ...tried, state: 'too-slow', reason: '' }, now)).toMatchObject({
+    said: 'too slow for its group',
+    why: 'again at 15:32:11Z',
+  })
+  expect(hearingOf({ ...tried, state: 'heard' }, now)).toEqual({
+    said: 'hears groups',
+    why: 'joined 7 min ago',
+    tone: 'good',
+  })
   expect(hearingOf({ ...tried, state: 'not-tried' }, now).tone).toBe('quiet')
-  expect(hearingOf({ ...tried, state: 'not-allowed', reason: 'the operator serves it by unicast' }, now).said).toBe('no groups')
+  expect(hearingOf({ ...tried, state: 'not-allowed', reason: 'the operator serves it by unicast' }, now).said).toBe(
+    'no groups',
+  )
 })
 
 test('what a site lacks is said in products, bytes and age, and what it lost as well', () => {

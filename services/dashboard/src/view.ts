@@ -89,7 +89,15 @@ export function hearingOf(hearing: Hearing, now: string): Said {
   return { said, why: [hearing.reason, again].filter(Boolean).join(', '), tone: 'bad' }
 }
 
-const STATES: SiteState[] = ['away', 'catching up', 'never connected', 'never enrolled', 'up to date', 'stands by', 'removed']
+const STATES: SiteState[] = [
+  'away',
+  'catching up',
+  'never connected',
+  'never enrolled',
+  'up to date',
+  'stands by',
+  'removed',
+]
 const TONES: Tone[] = ['bad', 'good', 'quiet']
 
 /** What multicast saves: the share of the unicast-equivalent that did not have to be sent; negative if it cost more. */
@@ -112,13 +120,7 @@ export function meetsObjective(quantiles: Quantiles | null, objective_ms: number
 
 /** A word or two for what a site is doing. */
 export type SiteState =
-  | 'up to date'
-  | 'catching up'
-  | 'stands by'
-  | 'away'
-  | 'never enrolled'
-  | 'never connected'
-  | 'removed'
+  'up to date' | 'catching up' | 'stands by' | 'away' | 'never enrolled' | 'never connected' | 'removed'
 
 export function siteState(site: Site): SiteState {
   if (site.state !== 'connected') return WORDS[site.state]
