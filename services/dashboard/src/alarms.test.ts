@@ -66,7 +66,7 @@ test('an objective says what the hub decides where it says nothing itself', () =
   const objective = { feed: 'NGRID', site: 'unl.edu', objective_ms: 2000, quantile: 0.95, minutes: 15 }
   expect(objectiveInWords(objective)).toBe('95 % within 2.00 s, over 15 min')
   expect(objectiveInWords({ ...objective, quantile: null, minutes: null })).toBe(
-    'the usual share within 2.00 s, over the usual time',
+    'the default share within 2.00 s, over the default period',
   )
 })
 

@@ -59,7 +59,7 @@ test('the hub is asked for just that', () => {
   )
 })
 
-test('a week is told by the hour, and a month by the day', () => {
+test('a week is shown by the hour, a month by the day', () => {
   const steps = (days: number) => new URLSearchParams(historyOf({ ...look, minutes: days * 1440 })).get('step')
   expect([1, 7, 14, 30].map(steps)).toEqual([null, 'hour', 'hour', null])
 })
@@ -85,7 +85,7 @@ test('the worst has its time', () => {
   expect(worst([])).toBeNull()
 })
 
-test('a gap is where the feed brought something and the site said nothing', () => {
+test('a gap is a time with products in the feed and no report from the site', () => {
   const minute = (at: number) => `2026-03-14T10:${String(at).padStart(2, '0')}:00Z`
   const arrived = {
     step_minutes: 1,

@@ -52,12 +52,12 @@ export interface Bin {
   count: number
 }
 
-/** A stretch of steps in which nothing came. */
+/** A series of steps without products. */
 export interface Gap {
   from: string
   to: string
   minutes: number
-  /** What came into the feed meanwhile. */
+  /** The feed's products during the gap. */
   products: number
 }
 
@@ -155,7 +155,7 @@ export function gaps(reported: Steps<Point>, arrived: Steps<Arrivals>): Gap[] {
   return found.map((gap) => ({ ...gap, minutes: (Date.parse(gap.to) - Date.parse(gap.from)) / 60_000 }))
 }
 
-/** Stretches in which nothing came into a feed, the longest first; what lies before the first and behind the last is none. */
+/** Gaps between a feed's products, longest first; the time before the first and after the last is not a gap. */
 export function silences(arrived: Steps<Arrivals>): Gap[] {
   const step_ms = arrived.step_minutes * 60_000
   const steps = [...perStep(arrived.points, step_ms).keys()]

@@ -40,7 +40,7 @@ export function addressOf(
 
 /** What the page is called in the window's title. */
 export function titleOf(route: Route): string {
-  if (route.page === 'none') return 'No such page'
+  if (route.page === 'none') return 'Page not found'
   const word = TITLES[route.page]
   return route.name === null ? word : `${route.name} – ${word}`
 }
@@ -90,7 +90,7 @@ const TITLES: Record<PageName, string> = {
   sites: 'Sites',
   latency: 'Latency',
   products: 'Products',
-  tree: 'Who feeds whom',
+  tree: 'Distribution tree',
   volume: 'Volume',
   requests: 'Requests',
   users: 'Users',
