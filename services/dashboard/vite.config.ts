@@ -12,6 +12,11 @@ export default defineConfig({
   plugins: [svelte(), ...(hub ? [] : [recordedHub()])],
   server: hub ? { proxy: { '/v1': hub } } : {},
   // What draws the api's own page is large, and loaded by that page alone.
-  build: { target: 'es2022', sourcemap: false, chunkSizeWarningLimit: 1600, rollupOptions: { input: ['index.html', 'docs.html'] } },
+  build: {
+    target: 'es2022',
+    sourcemap: false,
+    chunkSizeWarningLimit: 1600,
+    rollupOptions: { input: ['index.html', 'docs.html'] },
+  },
   test: { include: ['src/**/*.test.ts'] },
 })

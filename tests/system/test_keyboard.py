@@ -35,14 +35,14 @@ def test_the_first_stop_leads_past_the_pages_to_the_content(hub: Hub, signed_in:
     signed_in.goto(f"{hub.url}?fresh#/sites")
     expect(signed_in.get_by_test_id("site unl.edu")).to_be_visible()
     signed_in.keyboard.press("Tab")
-    skip = signed_in.get_by_role("link", name="Skip to the content")
+    skip = signed_in.get_by_role("link", name="Skip to content")
     expect(skip).to_be_focused()
     expect(skip).to_be_in_viewport()
     signed_in.keyboard.press("Enter")
     expect(signed_in.get_by_role("main")).to_be_focused()
     expect(signed_in).to_have_url(f"{hub.url}?fresh#/sites")
     signed_in.keyboard.press("Tab")
-    expect(signed_in.get_by_role("searchbox", name="Name, organisation or state has")).to_be_focused()
+    expect(signed_in.get_by_role("searchbox", name="Filter by name, organisation or state")).to_be_focused()
 
 
 def test_the_focus_moves_as_the_eye_does_and_is_seen(hub: Hub, signed_in: Page) -> None:
@@ -76,12 +76,12 @@ def test_another_page_is_announced_and_the_title_has_the_focus(signed_in: Page) 
 def test_a_dialog_keeps_the_focus_until_it_is_answered(hub: Hub, signed_in: Page) -> None:
     signed_in.goto(f"{hub.url}#/sites/unl.edu")
     receivers = signed_in.get_by_test_id("receivers")
-    opener = receivers.get_by_role("button", name="Revoke all of unl.edu")
+    opener = receivers.get_by_role("button", name="Revoke all credentials of unl.edu")
     opener.press("Enter")
     cancel = receivers.get_by_role("button", name="Cancel")
     expect(cancel).to_be_focused()
     signed_in.keyboard.press("Tab")
-    expect(receivers.get_by_role("button", name="Revoke all", exact=True)).to_be_focused()
+    expect(receivers.get_by_role("button", name="Revoke all credentials", exact=True)).to_be_focused()
     # What lies behind the dialog is out of reach.
     for _ in range(4):
         signed_in.keyboard.press("Tab")

@@ -82,13 +82,13 @@ def _latency(hub: Hub, page: Page) -> None:
     latency.get_by_role("navigation", name="Range").get_by_role("link", name="1 day").click()
     expect(page).to_have_url(re.compile(r"#/latency\?site=unl.edu&feed=NGRID&minutes=1440$"))
     with page.expect_download() as download:
-        page.get_by_role("link", name="Latency as CSV").click()
+        page.get_by_role("link", name="Download latency (CSV)").click()
     lines = Path(download.value.path()).read_text().splitlines()
     assert lines[0] == "at,p50,p95,p99,max,count,negative,bound"
     assert sum(int(line.split(",")[5]) for line in lines[1:]) == PRODUCTS
     page.reload()
     expect(page.get_by_role("heading", name="Latency of NGRID at unl.edu")).to_be_visible()
-    table = latency.locator("details", has_text="The same as a table")
+    table = latency.locator("details", has_text="Show as table")
     table.locator("summary").click()
     expect(table.get_by_role("row").nth(1)).to_contain_text("s")
     no_serious_finding(page)
@@ -103,29 +103,29 @@ def _feed_and_pin(hub: Hub, page: Page) -> None:
     expect(page.get_by_test_id("plans").get_by_role("row").nth(1)).to_contain_text("unicast")
     expect(page.get_by_test_id("lateness").get_by_role("row", name="unl.edu")).to_contain_text(str(PRODUCTS))
     expect(page.get_by_test_id("distribution")).to_contain_text(f"{PRODUCTS} products with")
-    pin = page.get_by_role("form", name="Pin")
+    pin = page.get_by_role("form", name="Pin transport")
     pin.get_by_role("combobox", name="Transport").select_option("unicast")
-    pin.get_by_role("button", name="Pin", exact=True).click()
+    pin.get_by_role("button", name="Pin transport", exact=True).click()
     expect(pin.get_by_role("status")).to_have_text("NGRID is pinned to unicast.")
     expect(page.get_by_test_id("legs")).to_contain_text("pinned")
     assert hub.client.get("/v1/audit", params={"kind": "pin"}).json()["items"][0]["subject"] == "NGRID"
     no_serious_finding(page)
-    pin.get_by_role("button", name="Unpin").click()
-    expect(pin.get_by_role("button", name="Unpin")).to_have_count(0)
+    pin.get_by_role("button", name="Unpin transport").click()
+    expect(pin.get_by_role("button", name="Unpin transport")).to_have_count(0)
 
 
 def _site(page: Page) -> None:
     go(page, "Sites")
-    page.get_by_role("searchbox", name="Name, organisation or state has").fill("nobody")
+    page.get_by_role("searchbox", name="Filter by name, organisation or state").fill("nobody")
     expect(page.get_by_test_id("site unl.edu")).to_have_count(0)
-    page.get_by_role("searchbox", name="Name, organisation or state has").fill("univers")
+    page.get_by_role("searchbox", name="Filter by name, organisation or state").fill("univers")
     page.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
     expect(page.get_by_test_id("one site")).to_contain_text("up to date")
     expect(page.get_by_test_id("endpoint")).to_contain_text("ops@unl.edu")
-    expect(page.get_by_test_id("receivers")).to_contain_text("replaced by itself from")
+    expect(page.get_by_test_id("receivers")).to_contain_text("replaced automatically from")
     wishes = page.get_by_test_id("subscriptions")
     wishes.get_by_role("textbox", name="Pattern").fill("^nam/1")
-    wishes.get_by_role("button", name="Test this pattern").click()
+    wishes.get_by_role("button", name="Test pattern").click()
     expect(wishes.get_by_test_id("pattern-test")).to_contain_text(f"3 of {PRODUCTS} products of NGRID match")
     no_serious_finding(page)
 
@@ -133,8 +133,8 @@ def _site(page: Page) -> None:
 def _products(page: Page) -> None:
     go(page, "Products")
     products = page.get_by_test_id("products")
-    products.get_by_role("searchbox", name="Id has").fill("/1")
-    products.get_by_role("button", name="Search").click()
+    products.get_by_role("searchbox", name="ID contains").fill("/1")
+    products.get_by_role("button", name="Search products").click()
     expect(products.get_by_role("rowheader")).to_have_text(["nam/11.grib2", "nam/10.grib2", "nam/1.grib2"])
     no_serious_finding(page)
     products.get_by_role("link", name="nam/10.grib2").click()
@@ -145,7 +145,7 @@ def _products(page: Page) -> None:
 
 
 def _published(page: Page) -> None:
-    go(page, "Who feeds whom")
+    go(page, "Distribution tree")
     expect(page.get_by_test_id("tree")).to_contain_text("unl.edu")
     no_serious_finding(page)
     go(page, "Volume")
@@ -155,17 +155,17 @@ def _published(page: Page) -> None:
 
 def _users(page: Page, browser: Browser) -> None:
     go(page, "Users")
-    invite = page.get_by_role("form", name="Invite")
+    invite = page.get_by_role("form", name="Invite user")
     invite.get_by_role("textbox", name="Name").fill("anna")
     invite.get_by_role("combobox", name="Role").select_option("operator")
-    invite.get_by_role("button", name="Invite").click()
+    invite.get_by_role("button", name="Invite user").click()
     link = page.get_by_test_id("told").locator("pre").inner_text()
     annas = browser.new_context().new_page()
     annas.goto(link)
     expect(annas.get_by_role("heading", name="Choose your password")).to_be_visible(timeout=PATIENCE_MS)
     annas.context.close()
-    page.get_by_role("textbox", name="Name of the token").fill("mapper")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("textbox", name="Token name").fill("mapper")
+    page.get_by_role("button", name="Create token").click()
     expect(page.get_by_test_id("told")).to_contain_text("dba_")
     page.get_by_role("button", name="Revoke mapper").click()
     expect(page.get_by_test_id("tokens").get_by_role("row", name="mapper")).to_contain_text("revoked")
@@ -178,15 +178,15 @@ def test_what_is_published_needs_no_login_and_the_rest_does(hub: Hub, page: Page
     hub.post("sites/unl.edu/subscriptions", feed="NGRID")
     page.goto(hub.url)
     pages = page.get_by_role("navigation", name="Pages")
-    expect(pages.get_by_role("link")).to_have_text(["Latency", "Who feeds whom", "Volume"])
+    expect(pages.get_by_role("link")).to_have_text(["Latency", "Distribution tree", "Volume"])
     every_page_fits(page, browser, hub.url, ["#/latency", "#/tree", "#/volume", "#request"])
-    go(page, "Who feeds whom")
+    go(page, "Distribution tree")
     expect(page.get_by_test_id("tree")).to_contain_text("unl.edu")
     assert "secret@" not in page.content()
     page.goto(f"{hub.url}#/users")
-    expect(page.get_by_role("heading", name="No such page")).to_be_visible()
+    expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
     pages.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Sign in to hub")).to_be_visible()
+    expect(page.get_by_role("heading", name="Sign in to Downburst")).to_be_visible()
 
 
 def test_the_apis_own_page_is_served_from_here_alone(hub: Hub, page: Page) -> None:

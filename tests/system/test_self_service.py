@@ -53,7 +53,7 @@ def test_a_site_serves_itself_and_an_operator_rules(hub: Hub, page: Page, browse
     _is_approved(operators)
     _signs_in(page)
     _tests_a_pattern_and_subscribes(page)
-    page.get_by_role("button", name="Make an enrolment token").click()
+    page.get_by_role("button", name="Create enrolment token").click()
     _receive_as_the_page_says(hub, page, tmp_path / "near")
     expect(page.get_by_test_id("own-state").get_by_role("heading")).to_have_text("Connected")
     _replaces_its_credential(page)
@@ -75,11 +75,11 @@ def test_a_site_serves_itself_and_an_operator_rules(hub: Hub, page: Page, browse
 def _asks(hub: Hub, page: Page) -> None:
     page.goto(hub.url)
     no_serious_finding(page)
-    page.get_by_role("link", name="Ask for access for your site").click()
-    fill(page, Name_of_the_site="unl.edu", Organisation="University", Contact="ops@unl.edu", Feeds_you_want="NGRID")
+    page.get_by_role("link", name="Request access for your site").click()
+    fill(page, Site_name="unl.edu", Organisation="University", Contact="ops@unl.edu", Requested_feeds="NGRID")
     no_serious_finding(page)
-    page.get_by_role("button", name="Ask").click()
-    expect(page.get_by_test_id("request-state")).to_contain_text("waits for the operator")
+    page.get_by_role("button", name="Send request").click()
+    expect(page.get_by_test_id("request-state")).to_contain_text("is pending")
 
 
 def _is_approved(operators: Page) -> None:
@@ -87,14 +87,14 @@ def _is_approved(operators: Page) -> None:
     request = operators.get_by_test_id("requests").get_by_role("article", name="unl.edu")
     expect(request).to_contain_text("ops@unl.edu")
     no_serious_finding(operators)
-    request.get_by_role("button", name="Approve").click()
+    request.get_by_role("button", name="Approve request").click()
     expect(operators.get_by_text("No pending requests.")).to_be_visible()
 
 
 def _signs_in(page: Page) -> None:
     page.get_by_role("link", name="Choose a password").click()
     fill(page, Password=PASSWORD)
-    page.get_by_role("button", name="Choose it").click()
+    page.get_by_role("button", name="Save password").click()
     expect(page.get_by_role("heading", name="unl.edu", exact=True)).to_be_visible()
 
 
@@ -102,15 +102,15 @@ def _tests_a_pattern_and_subscribes(page: Page) -> None:
     """What a pattern would have brought is seen before it is wanted."""
     wishes = page.get_by_test_id("subscriptions")
     wishes.get_by_role("textbox", name="Pattern").fill("(")
-    wishes.get_by_role("button", name="Test this pattern").click()
+    wishes.get_by_role("button", name="Test pattern").click()
     expect(wishes.get_by_role("alert")).to_contain_text("at character 1")
     wishes.get_by_role("textbox", name="Pattern").fill("[02468] [^ ]*$")
     tested = wishes.get_by_test_id("pattern-test")
-    wishes.get_by_role("button", name="Test this pattern").click()
+    wishes.get_by_role("button", name="Test pattern").click()
     expect(tested).to_contain_text(re.compile(r"[1-9]\d* of \d+ products of NGRID match"))
     expect(tested.get_by_role("link").first).to_have_text(re.compile(r"^NGRID .*[02468] \S+$"))
-    wishes.get_by_role("button", name="Subscribe").click()
-    expect(wishes.get_by_role("button", name="Remove")).to_be_visible()
+    wishes.get_by_role("button", name="Add subscription").click()
+    expect(wishes.get_by_role("button", name="Remove subscription")).to_be_visible()
 
 
 def _receive_as_the_page_says(hub: Hub, page: Page, directory: Path) -> None:
@@ -142,7 +142,7 @@ def _reads_its_p99_and_follows_a_trace(page: Page) -> None:
     no_serious_finding(page)
     go(page, "Site")
     wishes = page.get_by_test_id("subscriptions")
-    wishes.get_by_role("button", name="Test", exact=True).click()
+    wishes.get_by_role("button", name="Test subscription").click()
     wishes.get_by_test_id("pattern-test").get_by_role("link").first.click()
     trace = page.get_by_test_id("trace")
     expect(trace.get_by_role("row", name="unl.edu")).to_contain_text(re.compile("stored|not subscribed"))
@@ -152,13 +152,13 @@ def _reads_its_p99_and_follows_a_trace(page: Page) -> None:
 
 def _registers_its_endpoint(hub: Hub, page: Page) -> None:
     endpoint = page.get_by_test_id("endpoint")
-    endpoint.get_by_text("Change it").click()
+    endpoint.get_by_text("Edit endpoint").click()
     form = endpoint.get_by_role("form", name="Endpoint")
     expect(form.get_by_role("textbox", name="Contact")).to_have_value("ops@unl.edu")
     form.get_by_role("textbox", name="Contact").fill("night@unl.edu")
     form.get_by_role("spinbutton", name="Access rate, Mb/s").fill("200")
-    form.get_by_role("button", name="Register").click()
-    expect(endpoint.get_by_role("status")).to_have_text("It is registered.")
+    form.get_by_role("button", name="Save endpoint").click()
+    expect(endpoint.get_by_role("status")).to_have_text("Endpoint saved.")
     expect(endpoint.get_by_role("definition").nth(1)).to_have_text("night@unl.edu")
     kept = hub.client.get("/v1/sites/unl.edu").json()
     assert (kept["organisation"], kept["access_rate_bps"]) == ("University", 200e6)
@@ -172,14 +172,14 @@ def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
     expect(windows.get_by_role("listitem")).to_contain_text("new disk, by admin@unl.edu")
     overview = hub.client.get("/v1/overview").json()
     assert overview["sites"][0]["maintenance"]["reason"] == "new disk"
-    windows.get_by_role("button", name="End").click()
+    windows.get_by_role("button", name="End maintenance").click()
     expect(windows.get_by_role("listitem")).to_have_text("No maintenance scheduled.")
     receivers = page.get_by_test_id("alarm-receivers")
-    form = receivers.get_by_role("form", name="A receiver of alarms")
+    form = receivers.get_by_role("form", name="Add recipient")
     form.get_by_role("textbox", name="Name").fill("us")
     form.get_by_role("textbox", name="Address").fill("ops@unl.edu")
-    form.get_by_role("button", name="Add").click()
-    expect(receivers.get_by_role("listitem")).to_contain_text("us by mail at ops@unl.edu: all alarms")
+    form.get_by_role("button", name="Add recipient").click()
+    expect(receivers.get_by_role("listitem")).to_contain_text("us (mail to ops@unl.edu): all alarms")
     receivers.get_by_role("button", name="Test us").click()
     # This hub has nobody who takes mail.
     expect(receivers.get_by_role("alert")).to_contain_text("smtp_url")
@@ -191,9 +191,9 @@ def _sets_its_own_alarms(hub: Hub, page: Page) -> None:
 def _pins_a_feed(operators: Page) -> None:
     go(operators, "Feeds")
     operators.get_by_test_id("feed NGRID").get_by_role("link", name="NGRID").click()
-    pin = operators.get_by_role("form", name="Pin")
+    pin = operators.get_by_role("form", name="Pin transport")
     pin.get_by_role("combobox", name="Transport").select_option("unicast")
-    pin.get_by_role("button", name="Pin", exact=True).click()
+    pin.get_by_role("button", name="Pin transport", exact=True).click()
     expect(pin.get_by_role("status")).to_have_text("NGRID is pinned to unicast.")
     expect(operators.get_by_test_id("legs")).to_contain_text("pinned")
 
@@ -202,12 +202,12 @@ def _limits_the_site(hub: Hub, operators: Page) -> None:
     go(operators, "Sites")
     operators.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
     limits = operators.get_by_test_id("limits")
-    form = limits.get_by_role("form", name="A limit")
+    form = limits.get_by_role("form", name="Add limit")
     form.get_by_role("textbox", name="OK").fill("^NGRID")
     form.get_by_role("textbox", name="NOT").fill("0 [^ ]*$")
-    form.get_by_role("button", name="Test on the last hour").click()
+    form.get_by_role("button", name="Test limit on the last hour").click()
     expect(limits.get_by_test_id("pattern-test")).to_contain_text(re.compile(r"[1-9]\d* of \d+ products of NGRID"))
-    form.get_by_role("button", name="Add this limit").click()
+    form.get_by_role("button", name="Add limit").click()
     expect(limits.get_by_role("row", name="NGRID ^NGRID 0 [^ ]*$")).to_be_visible()
     kept = hub.client.get("/v1/sites/unl.edu").json()["limits"]
     assert kept == [{"feed": "NGRID", "pattern": "^NGRID", "not_pattern": "0 [^ ]*$"}]
@@ -217,15 +217,15 @@ def _limits_the_site(hub: Hub, operators: Page) -> None:
 def _silences_an_alarm(hub: Hub, operators: Page) -> None:
     """An objective that nobody can meet is an alarm soon."""
     objectives = operators.get_by_test_id("objectives")
-    form = objectives.get_by_role("form", name="An objective")
-    form.get_by_role("spinbutton", name="Seconds").fill("0.0001")
-    form.get_by_role("spinbutton", name="Met by per cent").fill("90")
-    form.get_by_role("button", name="Set").click()
+    form = objectives.get_by_role("form", name="Set objective")
+    form.get_by_role("spinbutton", name="Latency (seconds)").fill("0.0001")
+    form.get_by_role("spinbutton", name="Percentile").fill("90")
+    form.get_by_role("button", name="Set objective").click()
     expect(objectives.get_by_role("listitem")).to_contain_text("NGRID: 90 % within 0.10 ms")
     go(operators, "Alarms")
     alarm = operators.get_by_test_id("alarms").get_by_role("listitem").filter(has_text="NGRID reaches unl.edu late")
     expect(alarm).to_contain_text("objective 0.1 ms")
-    alarm.get_by_role("button", name="Silence it for an hour").click()
+    alarm.get_by_role("button", name="Silence alarm for 1 hour").click()
     operators.get_by_test_id("alarms").locator("summary").click()
     expect(alarm).to_contain_text("silenced until")
     silence = operators.get_by_test_id("silences").get_by_role("listitem")
@@ -237,7 +237,7 @@ def _silences_an_alarm(hub: Hub, operators: Page) -> None:
 def _replaces_its_credential(page: Page) -> None:
     """The session goes on with another one, and the page tells so without being loaded again."""
     receivers = page.get_by_test_id("receivers")
-    receivers.get_by_role("button", name="Replace the credential of unl.edu now").click()
+    receivers.get_by_role("button", name="Replace credential of unl.edu").click()
     expect(receivers).to_contain_text(re.compile(r", replaced \d{4}-\d\d-\d\d"))
     expect(page.get_by_test_id("own-state").get_by_role("heading")).to_have_text("Connected")
 
@@ -247,13 +247,13 @@ def _revokes_the_site(operators: Page) -> None:
     go(operators, "Sites")
     operators.get_by_test_id("site unl.edu").get_by_role("link", name="unl.edu").click()
     receivers = operators.get_by_test_id("receivers")
-    receivers.get_by_role("button", name="Revoke all of unl.edu").click()
+    receivers.get_by_role("button", name="Revoke all credentials of unl.edu").click()
     dialog = receivers.get_by_role("dialog")
-    expect(dialog).to_contain_text("cut off at once")
+    expect(dialog).to_contain_text("disconnects all receivers of unl.edu now")
     no_serious_finding(operators)
-    dialog.get_by_role("button", name="Revoke all").click()
+    dialog.get_by_role("button", name="Revoke all credentials").click()
     expect(receivers).to_contain_text("revoked")
     go(operators, "Now")
-    operators.get_by_role("button", name=re.compile("^Silence it for an hour ?: unl.edu: away since")).click()
-    expect(operators.get_by_text("Silenced for an hour: unl.edu: away since")).to_be_visible()
+    operators.get_by_role("button", name=re.compile("^Silence alarm for 1 hour ?: unl.edu: away since")).click()
+    expect(operators.get_by_text("Silenced for 1 hour: unl.edu: away since")).to_be_visible()
     no_serious_finding(operators)

@@ -29,12 +29,12 @@ def test_the_first_administrator_comes_in_invites_an_operator_and_sees_what_was_
     hub: Hub, page: Page, browser: Browser
 ) -> None:
     page.goto(hub.url)
-    expect(page.get_by_role("heading", name="Sign in to hub")).to_be_visible()
+    expect(page.get_by_role("heading", name="Sign in to Downburst")).to_be_visible()
     no_serious_finding(page)
     page.goto(hub.first_link)
-    expect(page.get_by_role("heading", name="Make the first administrator of hub")).to_be_visible()
+    expect(page.get_by_role("heading", name="Create the first administrator")).to_be_visible()
     fill(page, Name="root", Password=PASSWORD)
-    page.get_by_role("button", name="Make the administrator").click()
+    page.get_by_role("button", name="Create administrator").click()
     expect(page.get_by_text("root (admin)")).to_be_visible()
     expect(page).to_have_url(hub.url)
     no_serious_finding(page)
@@ -43,7 +43,7 @@ def test_the_first_administrator_comes_in_invites_an_operator_and_sees_what_was_
     annas = browser.new_context().new_page()
     annas.goto(hub.url + invitation)
     fill(annas, Password=PASSWORD)
-    annas.get_by_role("button", name="Choose it").click()
+    annas.get_by_role("button", name="Save password").click()
     expect(annas.get_by_text("anna (operator)")).to_be_visible()
     expect(annas.get_by_role("link", name="Audit")).to_have_count(0)
     made = annas.evaluate(
@@ -59,7 +59,7 @@ def test_the_first_administrator_comes_in_invites_an_operator_and_sees_what_was_
     no_serious_finding(page)
 
     hub.client.delete("/v1/users/anna")
-    expect(annas.get_by_role("heading", name="Sign in to hub")).to_be_visible()
+    expect(annas.get_by_role("heading", name="Sign in to Downburst")).to_be_visible()
 
 
 def test_a_wrong_password_is_said_and_a_right_one_stays_until_signing_out(hub: Hub, page: Page) -> None:
@@ -73,7 +73,7 @@ def test_a_wrong_password_is_said_and_a_right_one_stays_until_signing_out(hub: H
     expect(page.get_by_role("alert")).to_contain_text("name or password is wrong")
     fill(page, Password=PASSWORD)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Nothing is wrong")).to_be_visible()
+    expect(page.get_by_role("heading", name="No problems detected")).to_be_visible()
     page.reload()
     expect(page.get_by_text("root (admin)")).to_be_visible()
 

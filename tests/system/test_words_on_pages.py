@@ -66,9 +66,9 @@ def test_an_address_that_is_no_page_says_so_and_leads_on(hub: Hub, page: Page) -
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Feeds", exact=True)).to_be_visible()
     page.goto(f"{hub.url}#/nonsense")
-    expect(page.get_by_role("heading", name="No such page")).to_be_focused()
+    expect(page.get_by_role("heading", name="Page not found")).to_be_focused()
     expect(page.get_by_test_id("no-such-page")).to_contain_text("no page “nonsense”")
-    expect(page).to_have_title(re.compile("No such page"))
+    expect(page).to_have_title(re.compile("Page not found"))
     page.get_by_test_id("no-such-page").get_by_role("link", name="Sites").click()
     expect(page.get_by_role("heading", name="Sites", exact=True)).to_be_visible()
 

@@ -32,7 +32,7 @@ test('a refusal is thrown as its sentence', async () => {
   await expect(whoAmI()).rejects.toThrow('502')
 })
 
-test('a change is told as what differs', () => {
+test('a change is shown as its differences', () => {
   const change: Change = {
     number: 1,
     at: '',

@@ -1,10 +1,10 @@
-/** Who looks at the page, and how they come in: by password, or by a link that works once. */
+/** The user of the page, and sign-in by password or by a link that works once. */
 import { call } from './hub'
 
 export type Role = 'viewer' | 'site' | 'operator' | 'admin'
 
 export interface Who {
-  /** `null`: nobody has signed in. */
+  /** `null`: not signed in. */
   user: string | null
   role: Role | null
   site: string | null
@@ -51,7 +51,7 @@ export async function signOut(): Promise<void> {
   await call('DELETE', 'session')
 }
 
-/** Uses a link up: the first administrator gives name and password, who was invited a password. */
+/** Uses a one-time link: the first administrator gives name and password, an invited user a password. */
 export async function useLink(link: OneTimeLink, user: string, password: string): Promise<void> {
   const wanted: Record<string, string> = { link: link.secret }
   if (link.kind === 'welcome') wanted['user'] = user
@@ -59,7 +59,7 @@ export async function useLink(link: OneTimeLink, user: string, password: string)
   await call('POST', 'session/link', wanted)
 }
 
-/** What a change did, as pairs of what was and what is; of what was added or removed, what was set. */
+/** The differences that a change made, as values before and after; of added or removed things, the values set. */
 export function differences(change: Change): { name: string; before: string; after: string }[] {
   const names = Object.keys({ ...change.before, ...change.after }).sort()
   return names

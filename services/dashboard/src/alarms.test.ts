@@ -1,6 +1,19 @@
 import { expect, test } from 'vitest'
 
-import { aboutOf, begins, counted, heardBy, isAhead, objectiveInWords, shownAddress, silencedBy, utc, windowOf, worstFirst, type Silence } from './alarms'
+import {
+  aboutOf,
+  begins,
+  counted,
+  heardBy,
+  isAhead,
+  objectiveInWords,
+  shownAddress,
+  silencedBy,
+  utc,
+  windowOf,
+  worstFirst,
+  type Silence,
+} from './alarms'
 
 const SILENCE: Silence = {
   number: 1,
@@ -35,20 +48,26 @@ test.each([
   ['webhook', 'https://chat.example/?token=secret', 'https://chat.example/…'],
   ['alertmanager', 'http://am:9093', 'http://am:9093'],
   ['webhook', 'no url', 'webhook'],
-] as const)('of a %s at %s is shown %s', (kind, address, expected) => expect(shownAddress({ kind, address })).toBe(expected))
+] as const)('of a %s at %s is shown %s', (kind, address, expected) =>
+  expect(shownAddress({ kind, address })).toBe(expected),
+)
 
 test('a receiver hears of what it names, or of all', () => {
   const all = { receiver: 'ops', kind: 'mail', address: 'a@b', kinds: [], feeds: [], sites: [] } as const
   const severities = ['critical', 'warning', 'information']
   expect(heardBy({ ...all, kinds: [], feeds: [], sites: [], severities })).toBe('all alarms')
   expect(heardBy({ ...all, kinds: [], feeds: [], sites: [], severities: ['critical'] })).toBe('all alarms (critical)')
-  expect(heardBy({ ...all, kinds: ['clock', 'silence'], feeds: ['NGRID'], sites: [], severities })).toBe('clock, silence alarms of NGRID')
+  expect(heardBy({ ...all, kinds: ['clock', 'silence'], feeds: ['NGRID'], sites: [], severities })).toBe(
+    'clock, silence alarms of NGRID',
+  )
 })
 
 test('an objective says what the hub decides where it says nothing itself', () => {
   const objective = { feed: 'NGRID', site: 'unl.edu', objective_ms: 2000, quantile: 0.95, minutes: 15 }
   expect(objectiveInWords(objective)).toBe('95 % within 2.00 s, over 15 min')
-  expect(objectiveInWords({ ...objective, quantile: null, minutes: null })).toBe('the usual share within 2.00 s, over the usual time')
+  expect(objectiveInWords({ ...objective, quantile: null, minutes: null })).toBe(
+    'the default share within 2.00 s, over the default period',
+  )
 })
 
 test('a moment in a field is one in UTC', () => {

@@ -1,8 +1,8 @@
-/** What is wrong, what nobody is told of for a while, whom to tell, and what latency has to meet. */
+/** Alarms, silences, recipients and latency objectives. */
 import words from './alarm-words.json'
 import { latency, percent, span } from './format'
 
-/** How soon somebody has to do something, and whether nobody is told of it for now. */
+/** The severity, and the silence that stops notifications, if any. */
 export interface Judged {
   severity: string
   silence: Silence | null
@@ -20,7 +20,7 @@ export interface Alarm extends Judged {
   silenced_until: string | null
 }
 
-/** What is left out stands for all; without a begin it began when it was made. */
+/** `null` stands for all; without `begins` the silence starts when it is created. */
 export interface Silence {
   number: number
   until: string
@@ -34,7 +34,7 @@ export interface Silence {
 
 export type ReceiverKind = 'mail' | 'webhook' | 'alertmanager'
 
-/** Whom to tell; empty lists stand for all. */
+/** A recipient of notifications; empty lists stand for all. */
 export interface Receiver {
   receiver: string
   kind: ReceiverKind
@@ -66,12 +66,12 @@ export function windowOf(silence: Silence): string {
   return silence.begins ? `${utc(silence.begins)} to ${utc(silence.until)}` : `until ${utc(silence.until)}`
 }
 
-/** Whether a silence waits for its begin; a moment that can't be read has come. */
+/** Whether a silence starts later; an unreadable time counts as past. */
 export function isAhead(silence: Silence, now: Date): boolean {
   return silence.begins !== null && Date.parse(silence.begins) > now.getTime()
 }
 
-/** An address without what may be a secret in it: of a URL the host alone. */
+/** An address without possible secrets: of a URL only the host. */
 export function shownAddress(receiver: Pick<Receiver, 'kind' | 'address'>): string {
   if (receiver.kind === 'mail') return receiver.address
   try {
@@ -82,7 +82,7 @@ export function shownAddress(receiver: Pick<Receiver, 'kind' | 'address'>): stri
   }
 }
 
-/** What a receiver hears of: `silence, clock alarms of NGRID`. */
+/** The alarms that a recipient gets: `silence, clock alarms of NGRID`. */
 export function heardBy(receiver: Receiver): string {
   const kinds = receiver.kinds.length > 0 ? `${receiver.kinds.join(', ')} alarms` : 'all alarms'
   const some = receiver.severities.length < SEVERITIES.length ? ` (${receiver.severities.join(', ')})` : ''
@@ -92,8 +92,8 @@ export function heardBy(receiver: Receiver): string {
 
 /** An objective in words: `99 % within 2.00 s, over 15 min`. */
 export function objectiveInWords(objective: Objective): string {
-  const share = objective.quantile === null ? 'the usual share' : percent(objective.quantile)
-  const over = objective.minutes === null ? 'the usual time' : span(objective.minutes * 60)
+  const share = objective.quantile === null ? 'the default share' : percent(objective.quantile)
+  const over = objective.minutes === null ? 'the default period' : span(objective.minutes * 60)
   return `${share} within ${latency(objective.objective_ms)}, over ${over}`
 }
 
@@ -112,9 +112,9 @@ export function begins(field: string): { begins?: string } {
 export function counted(wrong: Judged[]): string {
   const loud = wrong.filter((one) => one.silence === null)
   const many = SEVERITIES.map((severity) => [loud.filter((one) => one.severity === severity).length, severity] as const)
-  const said = many.filter(([count]) => count > 0).map(([count, severity]) => `${count} ${severity}`)
+  const listed = many.filter(([count]) => count > 0).map(([count, severity]) => `${count} ${severity}`)
   const silenced = wrong.length - loud.length
-  return [said.join(', '), silenced > 0 ? `${silenced} silenced` : ''].filter((one) => one !== '').join('; ')
+  return [listed.join(', '), silenced > 0 ? `${silenced} silenced` : ''].filter((one) => one !== '').join('; ')
 }
 
 /** The worst first, of those the newest. */
@@ -123,7 +123,7 @@ export function worstFirst<T extends Judged>(wrong: T[], since: (one: T) => stri
   return wrong.toSorted((one, other) => rank(one) - rank(other) || Date.parse(since(other)) - Date.parse(since(one)))
 }
 
-/** Until when nobody is told, and at whose wish; nothing for what is not silenced. */
+/** End and author of a silence; empty if there is none. */
 export function silencedBy(one: Pick<Judged, 'silence'>): string {
   return one.silence === null ? '' : `silenced until ${utc(one.silence.until)} UTC by ${one.silence.by}`
 }

@@ -1,25 +1,25 @@
-/** What people try on a page, and the sentence of what came of it. */
+/** An action of the user, with the sentence that reports its result. */
 import { sentenceOf } from './hub'
 
 export class Attempt {
   /** Why the last one failed; empty if it did not. */
   problem = $state('')
-  /** What the last one did, where that is worth a sentence. */
-  told = $state('')
+  /** The result of the last one, if it is worth a sentence. */
+  notice = $state('')
 
-  /** Does something; `said` is told when it was done. */
-  async do(work: () => Promise<unknown>, said = ''): Promise<void> {
+  /** Does something and shows `notice` when it succeeds. */
+  async do(work: () => Promise<unknown>, notice = ''): Promise<void> {
     this.problem = ''
-    this.told = ''
+    this.notice = ''
     try {
       await work()
-      this.told = said
+      this.notice = notice
     } catch (error) {
       this.problem = sentenceOf(error)
     }
   }
 
-  /** Looks now and then every so often, for an effect; a hub that was away for a moment is not held against it. */
+  /** Looks now and then periodically, for an effect; a later success clears the error of an earlier failure. */
   follow(every_ms: number, work: () => Promise<unknown>): () => void {
     let failed = ''
     const again = () =>

@@ -4,15 +4,15 @@ import { Attempt } from './attempt.svelte'
 
 afterEach(() => vi.useRealTimers())
 
-test('what failed is said until something else is tried', async () => {
+test('an error is shown until something else is tried', async () => {
   const attempt = new Attempt()
   await attempt.do(() => Promise.reject(new Error('there is no receiver ops')), 'done')
-  expect([attempt.problem, attempt.told]).toEqual(['there is no receiver ops', ''])
-  await attempt.do(() => Promise.resolve(), 'ops was told.')
-  expect([attempt.problem, attempt.told]).toEqual(['', 'ops was told.'])
+  expect([attempt.problem, attempt.notice]).toEqual(['there is no receiver ops', ''])
+  await attempt.do(() => Promise.resolve(), 'Recipient ops removed.')
+  expect([attempt.problem, attempt.notice]).toEqual(['', 'Recipient ops removed.'])
 })
 
-test('a look that succeeds takes back what an earlier one said, and nothing else', async () => {
+test('a look that succeeds clears the error of an earlier one, and no other', async () => {
   vi.useFakeTimers()
   const attempt = new Attempt()
   const work = vi.fn(() => Promise.resolve()).mockRejectedValueOnce(new Error('away'))

@@ -13,7 +13,13 @@ const minute = (at: string, p50: number | null, p99: number | null, negative = 0
 })
 
 test('values at or below zero are flagged at the floor and not drawn as if they were small', () => {
-  const moments = [minute('01', 4, 30), minute('02', 0, 40), minute('03', -2, -1), minute('04', null, null), minute('05', 3, 9, 1)]
+  const moments = [
+    minute('01', 4, 30),
+    minute('02', 0, 40),
+    minute('03', -2, -1),
+    minute('04', null, null),
+    minute('05', 3, 9, 1),
+  ]
   const columns = history([60, 120, 180, 240, 300], moments)
   expect(columns.times_s).toEqual([60, 120, 180, 240, 300])
   expect(columns.p50).toEqual([4, null, null, null, 3])
@@ -23,7 +29,12 @@ test('values at or below zero are flagged at the floor and not drawn as if they 
 
 test('a step of which nothing is known is a gap in each curve', () => {
   const columns = history([60, 120, 180], [minute('01', 4, 30), null, minute('03', 5, 50)])
-  expect([columns.times_s, columns.p50, columns.p99, columns.flagged]).toEqual([[60, 120, 180], [4, null, 5], [30, null, 50], [null, null, null]])
+  expect([columns.times_s, columns.p50, columns.p99, columns.flagged]).toEqual([
+    [60, 120, 180],
+    [4, null, 5],
+    [30, null, 50],
+    [null, null, null],
+  ])
 })
 
 test('the axis covers whole decades and at least one', () => {

@@ -22,10 +22,13 @@ export interface Moment {
   negative: number
 }
 
-/** The columns of a range: `times_s` are all of its steps, `moments` what is known of each; a step without one is a gap. */
+/** The columns of a range: `times_s` are its steps, `moments` the measurements of each; without one it is a gap. */
 export function history(times_s: number[], moments: (Moment | null)[]): History {
-  const { floor_ms, ceiling_ms } = decades(moments.flatMap((one) => (one === null ? [] : [one.p50, one.p95, one.p99, one.max])))
-  const column = (name: 'p50' | 'p95' | 'p99' | 'max') => moments.map((one) => (one === null ? null : positive(one[name])))
+  const { floor_ms, ceiling_ms } = decades(
+    moments.flatMap((one) => (one === null ? [] : [one.p50, one.p95, one.p99, one.max])),
+  )
+  const column = (name: 'p50' | 'p95' | 'p99' | 'max') =>
+    moments.map((one) => (one === null ? null : positive(one[name])))
   const isBad = (one: Moment) => one.negative > 0 || isFlagged(one.p50) || isFlagged(one.p99)
   return {
     times_s,

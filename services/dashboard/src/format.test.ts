@@ -1,6 +1,19 @@
 import { describe, expect, test } from 'vitest'
 
-import { ago, bound, bytes, decade, latency, megabits, NOT_KNOWN, peakOverMean, percent, span, timeOfDay, whole } from './format'
+import {
+  ago,
+  bound,
+  bytes,
+  decade,
+  latency,
+  megabits,
+  NOT_KNOWN,
+  peakOverMean,
+  percent,
+  span,
+  timeOfDay,
+  whole,
+} from './format'
 
 describe('figures', () => {
   test.each([
@@ -59,13 +72,13 @@ describe('figures', () => {
     expect([0.1, 1, 10, 1000, 100_000].map(decade)).toEqual(['0.1 ms', '1 ms', '10 ms', '1 s', '100 s'])
   })
 
-  test('a peak is told in means', () => {
+  test('a peak is shown as a multiple of the mean', () => {
     expect(peakOverMean(61e6, 18.2e6)).toBe('3.4×')
     expect(peakOverMean(400e6, 12e6)).toBe('33×')
     expect(peakOverMean(1, 0)).toBe(NOT_KNOWN)
   })
 
-  test('the age of a thing is told by the clock of the hub', () => {
+  test('an age is measured by the clock of the hub', () => {
     expect(ago('2026-03-14T15:09:20Z', '2026-03-14T15:09:26Z')).toBe('6 s ago')
     expect(ago('2026-03-14T15:09:20+02:00', '2026-03-14T15:09:20Z')).toBe('2 h ago')
     expect(ago('nonsense', '2026-03-14T15:09:26Z')).toBe(NOT_KNOWN)

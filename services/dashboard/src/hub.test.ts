@@ -12,7 +12,11 @@ test('a change names what was seen', async () => {
   const seen = await look<{ site: string }>('sites/unl.edu')
   expect(seen).toEqual({ value: { site: 'unl.edu' }, tag: '"abc"' })
   await change('PATCH', 'sites/unl.edu', { allow: [] }, seen)
-  expect(asked.mock.calls[1]?.[1]).toMatchObject({ method: 'PATCH', headers: { 'if-match': '"abc"' }, body: '{"allow":[]}' })
+  expect(asked.mock.calls[1]?.[1]).toMatchObject({
+    method: 'PATCH',
+    headers: { 'if-match': '"abc"' },
+    body: '{"allow":[]}',
+  })
 })
 
 test('a change of what somebody else changed is refused in the words of the hub', async () => {

@@ -1,9 +1,14 @@
-/** Asks the hub; what it refuses is thrown as its own sentence. */
-export async function call<Answer>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+/** Calls the hub; a refusal is thrown with the hub's own sentence. */
+export async function call<Answer>(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Answer> {
   return (await asked<Answer>(method, path, { body, signal })).value
 }
 
-/** Something as it was seen: a change that names the tag is refused if somebody else was faster. */
+/** A value as it was read: a change with its tag is refused if the value has changed since. */
 export interface Seen<Answer> {
   value: Answer
   tag: string | null
@@ -47,9 +52,9 @@ async function asked<Answer>(method: string, path: string, wanted: Wanted): Prom
   }
   const answer = await fetch(`./v1/${path}`, request)
   const text = await answer.text()
-  const said: unknown = text === '' ? null : parsed(text)
-  if (!answer.ok) throw new Error(detail(said) ?? `the hub answered ${answer.status}; try again`)
-  return { value: said as Answer, tag: answer.headers.get('etag') }
+  const answered: unknown = text === '' ? null : parsed(text)
+  if (!answer.ok) throw new Error(detail(answered) ?? `The hub answered with status ${answer.status}. Try again.`)
+  return { value: answered as Answer, tag: answer.headers.get('etag') }
 }
 
 function parsed(text: string): unknown {

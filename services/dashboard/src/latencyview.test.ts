@@ -1,9 +1,24 @@
 import { expect, test } from 'vitest'
 
-import { addressOfLook, gaps, historyOf, lookOf, pointsOf, questionOf, silences, stepsOf, worst, type Arrivals, type Point } from './latencyview'
+import {
+  addressOfLook,
+  gaps,
+  historyOf,
+  lookOf,
+  pointsOf,
+  questionOf,
+  silences,
+  stepsOf,
+  worst,
+  type Arrivals,
+  type Point,
+} from './latencyview'
 import { routeOf } from './route'
 
-const look = lookOf(new URLSearchParams('site=unl.edu&feed=IDS|DDPLUS&from=2026-03-14T10:00:00Z&to=2026-03-14T16:00:00Z&of=queueing'), 'X')
+const look = lookOf(
+  new URLSearchParams('site=unl.edu&feed=IDS|DDPLUS&from=2026-03-14T10:00:00Z&to=2026-03-14T16:00:00Z&of=queueing'),
+  'X',
+)
 
 function point(at: string, max: number | null, count = 1): Point {
   return { at, p50: max, p95: max, p99: max, max, count, negative: 0, bound: null }
@@ -14,7 +29,13 @@ function arrivals(...at: string[]): Arrivals[] {
 }
 
 test('an address reproduces the look', () => {
-  expect(look).toEqual({ feed: 'IDS|DDPLUS', site: 'unl.edu', kind: 'queueing', minutes: 360, until: '2026-03-14T16:00:00Z' })
+  expect(look).toEqual({
+    feed: 'IDS|DDPLUS',
+    site: 'unl.edu',
+    kind: 'queueing',
+    minutes: 360,
+    until: '2026-03-14T16:00:00Z',
+  })
   expect(lookOf(routeOf(addressOfLook(look)).query, 'X')).toEqual(look)
   const live = { ...look, until: null, minutes: 1440, site: null, kind: 'distribution' as const }
   expect(lookOf(routeOf(addressOfLook(live)).query, 'X')).toEqual(live)
@@ -33,10 +54,12 @@ test('what makes no sense is what people want most', () => {
 })
 
 test('the hub is asked for just that', () => {
-  expect(questionOf(look)).toBe('feed=IDS%7CDDPLUS&kind=queueing&minutes=360&site=unl.edu&until=2026-03-14T16%3A00%3A00Z')
+  expect(questionOf(look)).toBe(
+    'feed=IDS%7CDDPLUS&kind=queueing&minutes=360&site=unl.edu&until=2026-03-14T16%3A00%3A00Z',
+  )
 })
 
-test('a week is told by the hour, and a month by the day', () => {
+test('a week is shown by the hour, a month by the day', () => {
   const steps = (days: number) => new URLSearchParams(historyOf({ ...look, minutes: days * 1440 })).get('step')
   expect([1, 7, 14, 30].map(steps)).toEqual([null, 'hour', 'hour', null])
 })
@@ -45,7 +68,13 @@ test('the steps cover the range that was asked for, and those without a point ar
   const at = (minute: number) => `2026-03-14T10:0${minute}:00Z`
   const series = { step_minutes: 1, from: at(1), to: at(6), points: [point(at(3), 5), point(at(5), 7)] }
   const steps_s = stepsOf(series)
-  expect(steps_s.map((step_s) => new Date(step_s * 1000).toISOString().slice(14, 16))).toEqual(['01', '02', '03', '04', '05'])
+  expect(steps_s.map((step_s) => new Date(step_s * 1000).toISOString().slice(14, 16))).toEqual([
+    '01',
+    '02',
+    '03',
+    '04',
+    '05',
+  ])
   expect(pointsOf(series, steps_s).map((one) => one?.max ?? null)).toEqual([null, null, 5, null, 7])
   const hours = { step_minutes: 60, from: '2026-03-14T09:30:00Z', to: '2026-03-14T11:00:00Z', points: [] }
   expect(stepsOf(hours).map((step_s) => new Date(step_s * 1000).toISOString().slice(11, 13))).toEqual(['09', '10'])
@@ -56,10 +85,16 @@ test('the worst has its time', () => {
   expect(worst([])).toBeNull()
 })
 
-test('a gap is where the feed brought something and the site said nothing', () => {
+test('a gap is a time with products in the feed and no report from the site', () => {
   const minute = (at: number) => `2026-03-14T10:${String(at).padStart(2, '0')}:00Z`
-  const arrived = { step_minutes: 1, points: arrivals(minute(0), minute(2), minute(3), minute(5), minute(7), minute(9)) }
-  const reported = { step_minutes: 1, points: [point(minute(0), 1), point(minute(6), 1), point(minute(9), 1), point(minute(7), null, 0)] }
+  const arrived = {
+    step_minutes: 1,
+    points: arrivals(minute(0), minute(2), minute(3), minute(5), minute(7), minute(9)),
+  }
+  const reported = {
+    step_minutes: 1,
+    points: [point(minute(0), 1), point(minute(6), 1), point(minute(9), 1), point(minute(7), null, 0)],
+  }
   expect(gaps(reported, arrived)).toEqual([
     { from: minute(2), to: minute(6), minutes: 4, products: 6 },
     { from: minute(7), to: minute(8), minutes: 1, products: 2 },

@@ -52,12 +52,12 @@ export interface Bin {
   count: number
 }
 
-/** A stretch of steps in which nothing came. */
+/** A series of steps without products. */
 export interface Gap {
   from: string
   to: string
   minutes: number
-  /** What came into the feed meanwhile. */
+  /** The feed's products during the gap. */
   products: number
 }
 
@@ -110,7 +110,9 @@ export function historyOf(look: Look): string {
 /** Every step of the range that was asked for, in seconds: those without a point are gaps and not a line. */
 export function stepsOf(series: Series<{ at: string }>): number[] {
   const length_s = series.step_minutes * 60
-  const inside = [Date.parse(series.from) / 1000, Date.parse(series.to) / 1000 - 1].map((at_s) => Math.floor(at_s / length_s))
+  const inside = [Date.parse(series.from) / 1000, Date.parse(series.to) / 1000 - 1].map((at_s) =>
+    Math.floor(at_s / length_s),
+  )
   const [first = 0, last = -1] = inside
   return Array.from({ length: Math.max(last - first + 1, 0) }, (_, place) => (first + place) * length_s)
 }
@@ -123,7 +125,10 @@ export function pointsOf<Of extends { at: string }>(series: Series<Of>, steps_s:
 
 /** The point with the worst value; `null` where nothing was measured. */
 export function worst(points: Point[]): Point | null {
-  return points.reduce<Point | null>((found, point) => ((point.max ?? -Infinity) > (found?.max ?? -Infinity) ? point : found), null)
+  return points.reduce<Point | null>(
+    (found, point) => ((point.max ?? -Infinity) > (found?.max ?? -Infinity) ? point : found),
+    null,
+  )
 }
 
 /** Steps in which the feed brought something and nothing was reported, joined where nothing lies between them. */
@@ -150,7 +155,7 @@ export function gaps(reported: Steps<Point>, arrived: Steps<Arrivals>): Gap[] {
   return found.map((gap) => ({ ...gap, minutes: (Date.parse(gap.to) - Date.parse(gap.from)) / 60_000 }))
 }
 
-/** Stretches in which nothing came into a feed, the longest first; what lies before the first and behind the last is none. */
+/** Gaps between a feed's products, longest first; the time before the first and after the last is not a gap. */
 export function silences(arrived: Steps<Arrivals>): Gap[] {
   const step_ms = arrived.step_minutes * 60_000
   const steps = [...perStep(arrived.points, step_ms).keys()]

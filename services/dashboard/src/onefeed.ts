@@ -31,7 +31,10 @@ export interface Distribution {
 }
 
 /** A column for each power of two from the first to the last, those that are empty included. */
-export function powers(counts: { to: number; count: number }[], say: (value: number) => string): { title: string; count: number }[] {
+export function powers(
+  counts: { to: number; count: number }[],
+  say: (value: number) => string,
+): { title: string; count: number }[] {
   if (counts.length === 0) return []
   const byPower = new Map(counts.map((one) => [Math.round(Math.log2(one.to)), one.count]))
   const [first, last] = [Math.min(...byPower.keys()), Math.max(...byPower.keys())]

@@ -11,12 +11,15 @@ test('an address is read back as it was written', () => {
   expect(addressOf('latency', null, { site: 'unl.edu', feed: 'NGRID' })).toBe('#/latency?site=unl.edu&feed=NGRID')
 })
 
-test('what nobody knows is no page, and what was pasted long ago still leads somewhere', () => {
+test('an unknown address is no page, and old addresses still work', () => {
   for (const hash of ['', '#', '#/']) expect(routeOf(hash).page).toBe('now')
   expect(routeOf('#/nothing/here%20at%20all?x=1')).toMatchObject({ page: 'none', name: 'nothing/here at all' })
-  expect(titleOf(routeOf('#/nonsense'))).toBe('No such page')
+  expect(titleOf(routeOf('#/nonsense'))).toBe('Page not found')
   expect(routeOf('#latency=IDS%7CDDPLUS').query.get('feed')).toBe('IDS|DDPLUS')
-  expect(routeOf('#/trace/path%2Fof%20a%20product%231')).toMatchObject({ page: 'products', name: 'path/of a product#1' })
+  expect(routeOf('#/trace/path%2Fof%20a%20product%231')).toMatchObject({
+    page: 'products',
+    name: 'path/of a product#1',
+  })
   expect(routeOf('#/feeds/%E0%A4%A').name).toBe('%E0%A4%A')
 })
 

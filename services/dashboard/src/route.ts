@@ -27,7 +27,11 @@ export function routeOf(hash: string): Route {
 }
 
 /** The address of a page; what is empty is left out. */
-export function addressOf(page: PageName, name: string | null = null, query: Record<string, string | null> = {}): string {
+export function addressOf(
+  page: PageName,
+  name: string | null = null,
+  query: Record<string, string | null> = {},
+): string {
   const given = Object.entries(query).filter((one): one is [string, string] => one[1] !== null && one[1] !== '')
   const asked = new URLSearchParams(given).toString()
   const word = page === 'now' ? '' : page
@@ -36,7 +40,7 @@ export function addressOf(page: PageName, name: string | null = null, query: Rec
 
 /** What the page is called in the window's title. */
 export function titleOf(route: Route): string {
-  if (route.page === 'none') return 'No such page'
+  if (route.page === 'none') return 'Page not found'
   const word = TITLES[route.page]
   return route.name === null ? word : `${route.name} – ${word}`
 }
@@ -66,7 +70,19 @@ function decoded(text: string): string {
   }
 }
 
-const PAGES: PageName[] = ['now', 'alarms', 'feeds', 'sites', 'latency', 'products', 'tree', 'volume', 'requests', 'users', 'audit']
+const PAGES: PageName[] = [
+  'now',
+  'alarms',
+  'feeds',
+  'sites',
+  'latency',
+  'products',
+  'tree',
+  'volume',
+  'requests',
+  'users',
+  'audit',
+]
 const TITLES: Record<PageName, string> = {
   now: 'Now',
   alarms: 'Alarms',
@@ -74,7 +90,7 @@ const TITLES: Record<PageName, string> = {
   sites: 'Sites',
   latency: 'Latency',
   products: 'Products',
-  tree: 'Who feeds whom',
+  tree: 'Distribution tree',
   volume: 'Volume',
   requests: 'Requests',
   users: 'Users',

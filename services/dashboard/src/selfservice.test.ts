@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest'
 
-import { filled, isKept, names, receiveCommand, requestIn, standing, type Credential, type OwnSite } from './selfservice'
+import {
+  filled,
+  isKept,
+  names,
+  receiveCommand,
+  requestIn,
+  standing,
+  type Credential,
+  type OwnSite,
+} from './selfservice'
 
 test.each([
   ['#request', { secret: null }],
@@ -40,10 +49,14 @@ const credential: Credential = {
 }
 
 test.each<[Partial<Credential>, string, boolean]>([
-  [{}, 'ends 2026-04-01 00:00, in 31 days; replaced by itself from 2026-03-02 on', true],
-  [{ asked_at: '2026-02-28T00:00:00Z' }, 'ends 2026-04-01 00:00, in 31 days; to be replaced as soon as its receiver is connected', true],
+  [{}, 'expires 2026-04-01 00:00, in 31 days; replaced automatically from 2026-03-02', true],
+  [
+    { asked_at: '2026-02-28T00:00:00Z' },
+    'expires 2026-04-01 00:00, in 31 days; replaced as soon as its receiver is connected',
+    true,
+  ],
   [{ expires_at: null }, 'does not expire', true],
-  [{ expires_at: '2026-02-01T00:00:00Z' }, 'ended 2026-02-01 00:00: its receiver needs a new enrolment token', true],
+  [{ expires_at: '2026-02-01T00:00:00Z' }, 'expired 2026-02-01 00:00; its receiver needs a new enrolment token', true],
   [{ replaced_at: '2026-02-01T10:20:30Z' }, 'replaced 2026-02-01 10:20', false],
   [{ revoked_at: '2026-02-01T10:20:30Z' }, 'revoked 2026-02-01 10:20', false],
 ])('a credential with %o is %s', (given, expected, kept) => {

@@ -1,4 +1,4 @@
-/** What a site asks for and sees of itself, and what an operator answers. */
+/** Requests for access, and a site's view of itself. */
 import { call } from './hub'
 
 export interface Asked {
@@ -43,7 +43,7 @@ export interface Limit {
   not_pattern: string | null
 }
 
-/** What a receiver shows; of those that took each other's place the last one counts. */
+/** The credential of a receiver; of credentials that replaced each other the newest counts. */
 export interface Credential {
   sha256: string
   created_at: string
@@ -84,7 +84,7 @@ export interface LatencyRow {
   max: number | null
 }
 
-/** What a pattern would have matched of what came. */
+/** The past products that a pattern matches. */
 export interface PatternTest {
   feed: string
   products: number
@@ -95,7 +95,7 @@ export interface PatternTest {
   complete: boolean
 }
 
-/** Products that travel again. */
+/** A resend or a backfill. */
 export interface Sending {
   id: number
   kind: string
@@ -106,7 +106,7 @@ export interface Sending {
   products: number
 }
 
-/** What an address asks: `#request` for the form, `#request=dbq_…` for what became of one. */
+/** The request in an address: `#request` for the form, `#request=dbq_…` for the state of a request. */
 export function requestIn(hash: string): { secret: string | null } | null {
   if (hash === '#request') return { secret: null }
   const found = /^#request=(dbq_[\w-]+)$/.exec(hash)
@@ -126,26 +126,26 @@ export function filled(fields: Record<string, string>): Record<string, string> {
 /** Whether a credential may still be shown. */
 export const isKept = (credential: Credential) => !credential.revoked_at && !credential.replaced_at
 
-/** What becomes of a credential, for people. */
+/** The state of a credential as text. */
 export function standing(credential: Credential, now: Date): string {
   if (credential.revoked_at) return `revoked ${minute(credential.revoked_at)}`
   if (credential.replaced_at) return `replaced ${minute(credential.replaced_at)}`
   if (!credential.expires_at) return 'does not expire'
   const days = Math.floor((Date.parse(credential.expires_at) - now.getTime()) / 86_400_000)
-  if (days < 0) return `ended ${minute(credential.expires_at)}: its receiver needs a new enrolment token`
+  if (days < 0) return `expired ${minute(credential.expires_at)}; its receiver needs a new enrolment token`
   const renewal = credential.asked_at
-    ? 'to be replaced as soon as its receiver is connected'
-    : `replaced by itself from ${(credential.renews_at ?? '').slice(0, 10)} on`
-  return `ends ${minute(credential.expires_at)}, in ${days} days; ${renewal}`
+    ? 'replaced as soon as its receiver is connected'
+    : `replaced automatically from ${(credential.renews_at ?? '').slice(0, 10)}`
+  return `expires ${minute(credential.expires_at)}, in ${days} days; ${renewal}`
 }
 
 const minute = (instant: string) => instant.slice(0, 16).replace('T', ' ')
 
 /** The command that starts a receiver, to be copied. */
 export function receiveCommand(site: OwnSite, page: { hostname: string }): string {
-  const told = site.sites_address[0] ?? `${page.hostname}:7370`
-  // What the hub listens on is no address that anybody could call.
-  const address = told.replace(/^(0\.0\.0\.0|\[::\]|127\.0\.0\.1)(?=:)/, page.hostname)
+  const announced = site.sites_address[0] ?? `${page.hostname}:7370`
+  // A wildcard or loopback address that the hub listens on can't be reached from a site.
+  const address = announced.replace(/^(0\.0\.0\.0|\[::\]|127\.0\.0\.1)(?=:)/, page.hostname)
   return `downburst-node receive --hub ${address} --token-file ${site.site}.token --dir /data/downburst`
 }
 

@@ -18,7 +18,9 @@ test('only the row that changed is another one, and its parts that did not are n
   const made = shared(shown, arrived)
   expect(made).toEqual(arrived)
   expect(made.sites).toBe(shown.sites)
-  made.feeds.forEach((feed, place) => (place === 2 ? expect(feed).not.toBe(shown.feeds[place]) : expect(feed).toBe(shown.feeds[place])))
+  made.feeds.forEach((feed, place) =>
+    place === 2 ? expect(feed).not.toBe(shown.feeds[place]) : expect(feed).toBe(shown.feeds[place]),
+  )
   expect(made.feeds[2]?.latency).toBe(shown.feeds[2]?.latency)
 })
 

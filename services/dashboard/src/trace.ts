@@ -45,7 +45,7 @@ export interface Answer {
   notes: string[]
 }
 
-/** What an address asks for: `#/trace/…`, `#/trace/…?site=…`; `null` if it asks for nothing. */
+/** The question in an address (`#/trace/…`, `#/trace/…?site=…`); `null` if there is none. */
 export function asked(hash: string): Question | null {
   if (!hash.startsWith(ADDRESS)) return null
   const [name = '', query = ''] = hash.slice(ADDRESS.length).split('?', 2)
@@ -57,7 +57,7 @@ export function asked(hash: string): Question | null {
   }
 }
 
-/** The address of a question, to be pasted wherever people talk. */
+/** The address of a question, which can be shared. */
 export function address(product: string, site = ''): string {
   const query = site.trim() ? `?${new URLSearchParams({ site: site.trim() })}` : ''
   return ADDRESS + encodeURIComponent(product.trim()) + query
@@ -79,7 +79,7 @@ export function inOrder(deliveries: Delivery[]): Delivery[] {
   )
 }
 
-/** What a product's stages at a site come to together, from the hub's log to the file; those that are unknown or negative take no time. */
+/** The sum of a product's stages at a site, from the hub's log to the file; unknown and negative ones count as zero. */
 export function whole_ms(stages: Stage[]): number {
   return known(stages).reduce((sum, stage) => sum + (stage.ms ?? 0), 0)
 }
@@ -116,9 +116,9 @@ const URGENCY: DeliveryState[] = [
 ]
 const STAGES: Record<string, string> = {
   origin: 'to the hub',
-  queue: "hub's queue",
-  transfer: 'line',
-  'hub-to-last-byte': 'queue and line',
-  store: "site's disk",
+  queue: 'hub queue',
+  transfer: 'transfer',
+  'hub-to-last-byte': 'queue and transfer',
+  store: 'site disk',
   action: 'file',
 }

@@ -2,7 +2,24 @@ import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
 import { parseOverview } from './overview'
-import { behindOf, circuitsInOrder, factsOf, faultsInOrder, feedsInOrder, hearingOf, meetsObjective, newer, nextSteps, saving, sitesInOrder, siteState, toneOf, transportsOf, upstreamsInOrder, urgentFirst } from './view'
+import {
+  behindOf,
+  circuitsInOrder,
+  factsOf,
+  faultsInOrder,
+  feedsInOrder,
+  hearingOf,
+  meetsObjective,
+  newer,
+  nextSteps,
+  saving,
+  sitesInOrder,
+  siteState,
+  toneOf,
+  transportsOf,
+  upstreamsInOrder,
+  urgentFirst,
+} from './view'
 
 test('an overview that was overtaken is dropped', () => {
   const shown = recorded()
@@ -54,7 +71,10 @@ test('a feed of an unknown class goes last, not away', () => {
 test('the saving is that of the bytes, and shows when multicast cost more', () => {
   const { throughput } = recorded()
   expect(saving(throughput).share).toBeCloseTo(0.7607, 4)
-  expect(saving({ ...throughput, egress_bytes: 120, unicast_equivalent_bytes: 100 })).toEqual({ share: -0.2, bytes: -20 })
+  expect(saving({ ...throughput, egress_bytes: 120, unicast_equivalent_bytes: 100 })).toEqual({
+    share: -0.2,
+    bytes: -20,
+  })
   expect(saving({ ...throughput, unicast_equivalent_bytes: 0, egress_bytes: 0 }).share).toBeNull()
 })
 
@@ -102,7 +122,7 @@ test('circuits that fail their feeds come first, then those that stand, then tho
   expect(['admitted', 'provisioning', 'verifying', 'ending', 'cancelling'].map(toneOf)).toEqual(Array(5).fill('quiet'))
 })
 
-test('the feeds of a site are told by transport', () => {
+test('the feeds of a site are grouped by transport', () => {
   const [site] = recorded().sites
   expect(site).toBeDefined()
   if (!site) return
@@ -130,32 +150,48 @@ test('what is no overview is refused with a sentence', () => {
   expect(() => parseOverview('<html>')).toThrow()
 })
 
-test('the way to a site is told as far as it was measured', () => {
+test('the path to a site shows only what was measured', () => {
   const paths = Object.fromEntries(recorded().sites.map((site) => [site.site, site.path]))
   const [deaf, unknown] = [paths['wisc.edu'], paths['new.example']]
   expect(deaf && factsOf(deaf)).toEqual([
     '84.0 Mb/s or more, cubic',
-    '0.02 % sent again',
+    '0.02 % resent',
     'circuit 4 active: 500 Mb/s, carries 496',
   ])
   expect(unknown && factsOf(unknown)).toEqual([])
 })
 
-test('whether a site hears groups says when that was found out, why, and when it is tried again', () => {
-  const tried = { state: 'not-heard', feed: 'NGRID', at: '2026-03-14T15:02:11Z', again_at: '2026-03-14T15:32:11Z', reason: 'no querier' } as const
+test('whether a site receives multicast comes with the time, the reason and the next test', () => {
+  const tried = {
+    state: 'not-heard',
+    feed: 'NGRID',
+    at: '2026-03-14T15:02:11Z',
+    again_at: '2026-03-14T15:32:11Z',
+    reason: 'no querier',
+  } as const
   const now = '2026-03-14T15:09:26Z'
-  expect(hearingOf(tried, now)).toEqual({ said: 'heard no group', why: 'no querier, again at 15:32:11Z', tone: 'bad' })
-  expect(hearingOf({ ...tried, state: 'too-slow', reason: '' }, now)).toMatchObject({ said: 'too slow for its group', why: 'again at 15:32:11Z' })
-  expect(hearingOf({ ...tried, state: 'heard' }, now)).toEqual({ said: 'hears groups', why: 'joined 7 min ago', tone: 'good' })
+  const why = 'no querier, next test at 15:32:11Z'
+  expect(hearingOf(tried, now)).toEqual({ text: 'receives no multicast', why, tone: 'bad' })
+  expect(hearingOf({ ...tried, state: 'too-slow', reason: '' }, now)).toMatchObject({
+    text: 'too slow for multicast',
+    why: 'next test at 15:32:11Z',
+  })
+  expect(hearingOf({ ...tried, state: 'heard' }, now)).toEqual({
+    text: 'receives multicast',
+    why: 'joined 7 min ago',
+    tone: 'good',
+  })
   expect(hearingOf({ ...tried, state: 'not-tried' }, now).tone).toBe('quiet')
-  expect(hearingOf({ ...tried, state: 'not-allowed', reason: 'the operator serves it by unicast' }, now).said).toBe('no groups')
+  expect(hearingOf({ ...tried, state: 'not-allowed', reason: 'the operator serves it by unicast' }, now).text).toBe(
+    'multicast not allowed',
+  )
 })
 
-test('what a site lacks is said in products, bytes and age, and what it lost as well', () => {
-  const said = Object.fromEntries(recorded().sites.map((site) => [site.site, behindOf(site)]))
-  expect(said['unl.edu']).toBe('nothing')
-  expect(said['noaa.gov']).toMatch(/^4821 products, 241 MB, the oldest .+ old; lost 17 products$/)
-  expect(said['new.example']).toBe('–')
+test('a backlog is shown in products, bytes and age, with the lost products', () => {
+  const backlogs = Object.fromEntries(recorded().sites.map((site) => [site.site, behindOf(site)]))
+  expect(backlogs['unl.edu']).toBe('nothing')
+  expect(backlogs['noaa.gov']).toMatch(/^4821 products, 241 MB, the oldest .+ old; lost 17 products$/)
+  expect(backlogs['new.example']).toBe('–')
 })
 
 test('sites that are away come before those that are behind, and these before the others', () => {

@@ -1,4 +1,4 @@
-/** What the page derives from an overview: which one to show, in what order, and what deserves attention. */
+/** Values that the page derives from an overview: the one to show, its order, and the parts that need attention. */
 import { SEVERITIES } from './alarms'
 import { ago, bytes, fineShare, megabits, NOT_KNOWN, span, timeOfDay, whole } from './format'
 import type { Circuit, Fault, Feed, Hearing, Overview, Path, Quantiles, Site, Throughput, Upstream } from './overview'
@@ -65,7 +65,7 @@ export function factsOf(path: Path): string[] {
     const control = path.congestion_control ? `, ${path.congestion_control}` : ''
     facts.push(`${megabits(path.rate_bps)} Mb/s${more}${control}`)
   }
-  if (path.loss !== null) facts.push(`${fineShare(path.loss)} sent again`)
+  if (path.loss !== null) facts.push(`${fineShare(path.loss)} resent`)
   for (const one of path.circuits) {
     const measured = one.measured_bps === null ? '' : `, carries ${megabits(one.measured_bps)}`
     facts.push(`circuit ${one.circuit} ${one.state}: ${megabits(one.rate_bps)} Mb/s${measured}`)
@@ -73,23 +73,32 @@ export function factsOf(path: Path): string[] {
   return facts
 }
 
-export interface Said {
-  said: string
+export interface Labelled {
+  text: string
   why: string
   tone: Tone
 }
 
-/** Whether a site hears groups: what came of joining one, and when it is tried again. */
-export function hearingOf(hearing: Hearing, now: string): Said {
-  if (hearing.state === 'not-allowed') return { said: 'no groups', why: hearing.reason, tone: 'quiet' }
-  if (hearing.state === 'not-tried') return { said: 'groups not tried yet', why: '', tone: 'quiet' }
-  if (hearing.state === 'heard') return { said: 'hears groups', why: `joined ${ago(hearing.at, now)}`, tone: 'good' }
-  const said = hearing.state === 'too-slow' ? 'too slow for its group' : 'heard no group'
-  const again = hearing.again_at ? `again at ${timeOfDay(hearing.again_at)}` : ''
-  return { said, why: [hearing.reason, again].filter(Boolean).join(', '), tone: 'bad' }
+/** Whether a site receives multicast: the result of joining a group, and the time of the next test. */
+export function hearingOf(hearing: Hearing, now: string): Labelled {
+  if (hearing.state === 'not-allowed') return { text: 'multicast not allowed', why: hearing.reason, tone: 'quiet' }
+  if (hearing.state === 'not-tried') return { text: 'multicast not tested yet', why: '', tone: 'quiet' }
+  const joined = `joined ${ago(hearing.at, now)}`
+  if (hearing.state === 'heard') return { text: 'receives multicast', why: joined, tone: 'good' }
+  const text = hearing.state === 'too-slow' ? 'too slow for multicast' : 'receives no multicast'
+  const again = hearing.again_at ? `next test at ${timeOfDay(hearing.again_at)}` : ''
+  return { text, why: [hearing.reason, again].filter(Boolean).join(', '), tone: 'bad' }
 }
 
-const STATES: SiteState[] = ['away', 'catching up', 'never connected', 'never enrolled', 'up to date', 'stands by', 'removed']
+const STATES: SiteState[] = [
+  'away',
+  'catching up',
+  'never connected',
+  'never enrolled',
+  'up to date',
+  'stands by',
+  'removed',
+]
 const TONES: Tone[] = ['bad', 'good', 'quiet']
 
 /** What multicast saves: the share of the unicast-equivalent that did not have to be sent; negative if it cost more. */
@@ -112,13 +121,7 @@ export function meetsObjective(quantiles: Quantiles | null, objective_ms: number
 
 /** A word or two for what a site is doing. */
 export type SiteState =
-  | 'up to date'
-  | 'catching up'
-  | 'stands by'
-  | 'away'
-  | 'never enrolled'
-  | 'never connected'
-  | 'removed'
+  'up to date' | 'catching up' | 'stands by' | 'away' | 'never enrolled' | 'never connected' | 'removed'
 
 export function siteState(site: Site): SiteState {
   if (site.state !== 'connected') return WORDS[site.state]
