@@ -174,6 +174,8 @@ class SiteProgress:
     """When the newest heartbeat was put in that came out at the site's end."""
     heartbeat_waits_us: int | None = None
     """When the oldest heartbeat was put in that did not come out."""
+    heartbeat_waited_us: int | None = None
+    """How long the node had waited for that one when it reported, on its own clock."""
 
 
 @dataclass(frozen=True, slots=True)

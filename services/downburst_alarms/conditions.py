@@ -10,7 +10,6 @@ from downburst.alarm_settings import AlarmSettings
 from downburst.alarms import AlarmKind, Condition, Objective, alarm_key
 from downburst.backlog import Backlog
 from downburst.circuits import Circuit, CircuitState
-from downburst.clock import from_us
 from downburst.credentials import Credential
 from downburst.events import SiteProgress
 from downburst.live import Damage, RetentionWarning, SiteSession
@@ -200,7 +199,7 @@ def _connected(
             step = "free or mend the disk at the site; the feed goes on by itself while this hub still keeps it"
             yield Condition(AlarmKind.SITE_DISK, sentence, step, progress.feed, site.name)
             continue
-        overdue = _heartbeat(site, progress, situation.now, settings)
+        overdue = _heartbeat(site, progress, settings)
         if overdue is not None:
             yield overdue
             continue
@@ -235,12 +234,11 @@ def _group_loss(site: Site, situation: Situation) -> Iterable[Condition]:
         yield Condition(AlarmKind.GROUP_LOSS, sentence, step, tried.feed, site.name)
 
 
-def _heartbeat(site: Site, progress: SiteProgress, now: datetime, settings: AlarmSettings) -> Condition | None:
+def _heartbeat(site: Site, progress: SiteProgress, settings: AlarmSettings) -> Condition | None:
     """A heartbeat takes the way of every product, so what holds it up holds up all of them."""
-    if progress.heartbeat_waits_us is None:
-        return None
-    waited = now - from_us(progress.heartbeat_waits_us)
-    if waited < timedelta(seconds=settings.heartbeat_late_s):
+    # As long as the node had waited when it reported: a report that comes late is no fault of the site.
+    waited = timedelta(microseconds=progress.heartbeat_waited_us or 0)
+    if progress.heartbeat_waits_us is None or waited < timedelta(seconds=settings.heartbeat_late_s):
         return None
     said = "products wait for it" if progress.pending else "it acknowledges what it gets"
     sentence = (

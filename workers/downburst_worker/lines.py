@@ -408,6 +408,7 @@ def _progress(feed: Any) -> SiteProgress:
         _action_failed(feed.get("action_failed")),
         maybe(feed.get("heartbeat_us"), clock_us),
         maybe(feed.get("heartbeat_waits_us"), clock_us),
+        maybe(feed.get("heartbeat_waited_us"), count),
     )
 
 

@@ -276,8 +276,23 @@ def test_the_same_trouble_has_the_same_key_whatever_its_figures() -> None:
 
 def beat(waits_s: float | None, *, pending: int = 0, trouble: str | None = None) -> Situation:
     waits = None if waits_s is None else to_us(NOW - timedelta(seconds=waits_s))
-    progress = SiteProgress("NGRID", 7, pending, Transport.UNICAST, 1, trouble, heartbeat_waits_us=waits)
-    return with_progress(progress)
+    return with_progress(waiting(waits, waits_s, pending=pending, trouble=trouble))
+
+
+def waiting(
+    since_us: int | None, waited_s: float | None, *, pending: int = 0, trouble: str | None = None
+) -> SiteProgress:
+    waited_us = None if waited_s is None else int(waited_s * 1e6)
+    return SiteProgress(
+        *("NGRID", 7, pending, Transport.UNICAST, 1, trouble),
+        heartbeat_waits_us=since_us,
+        heartbeat_waited_us=waited_us,
+    )
+
+
+def test_a_report_of_a_heartbeat_that_comes_late_is_no_fault_of_the_site() -> None:
+    put = to_us(NOW - timedelta(seconds=SETTINGS.heartbeat_late_s + 5))
+    assert wrong(with_progress(waiting(put, 1))) == []
 
 
 def test_a_site_that_loses_much_of_a_group_is_named_until_it_hears_it_again() -> None:

@@ -32,6 +32,7 @@ def session(site: str) -> dict[str, Any]:
         "trouble": "full",
         "heartbeat_us": 5,
         "heartbeat_waits_us": 6,
+        "heartbeat_waited_us": 7,
         "action_failed": {
             "rule": "r:1",
             "exit": -9,

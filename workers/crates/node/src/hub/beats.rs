@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
-use downburst_model::{Epoch, FeedName, Origin, ProductId, ProductInfo, Sequence, WallMicros};
+use downburst_model::{Epoch, FeedName, Micros, Origin, ProductId, ProductInfo, Sequence, WallMicros};
 use downburst_session::HeartbeatOut;
 
 use super::feed_writer::{Done, Spooled, Write};
@@ -17,10 +17,20 @@ pub(super) struct Beats {
     /// What was put in before is not waited for; the hub's stamp.
     since: WallMicros,
     epoch: Option<Epoch>,
-    /// Those that did not come out yet, oldest first, with the hub's stamp.
-    waiting: VecDeque<(Sequence, WallMicros)>,
+    /// Those that did not come out yet, oldest first.
+    waiting: VecDeque<Waiting>,
     out_to: Sequence,
     out: Option<WallMicros>,
+}
+
+/// A heartbeat that did not come out yet.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    sequence: Sequence,
+    /// The hub's stamp.
+    stored: WallMicros,
+    /// When this node had it in its log.
+    seen: Micros,
 }
 
 impl Beats {
@@ -35,11 +45,22 @@ impl Beats {
 
     /// The hub's stamp of the oldest one that did not.
     pub(super) fn waits_since(&self) -> Option<WallMicros> {
-        self.waiting.front().map(|(_, stored)| *stored)
+        self.waiting.front().map(|oldest| oldest.stored)
+    }
+
+    /// How long this node has waited for the oldest one that did not, on its own clock: neither another clock nor a late
+    /// report, nor a copy of the log that lags, counts as the site's delay.
+    pub(super) fn waited(&self, now: Micros) -> Option<Micros> {
+        self.waiting.front().map(|oldest| now.since(oldest.seen))
+    }
+
+    /// True if a second one was put while the first waits.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.waiting.len() > 1
     }
 
     /// One was put into the log; true if one before it has not come out yet.
-    fn put(&mut self, epoch: Epoch, sequence: Sequence, stored: WallMicros) -> bool {
+    fn put(&mut self, epoch: Epoch, sequence: Sequence, stored: WallMicros, seen: Micros) -> bool {
         if stored < self.since {
             return false;
         }
@@ -51,7 +72,7 @@ impl Beats {
         }
         let waited = !self.waiting.is_empty();
         if self.waiting.len() < REMEMBERED {
-            self.waiting.push_back((sequence, stored));
+            self.waiting.push_back(Waiting { sequence, stored, seen });
         }
         waited
     }
@@ -60,12 +81,12 @@ impl Beats {
     fn came_out(&mut self, epoch: Epoch, sequence: Sequence) -> bool {
         self.is_in(epoch);
         self.out_to = self.out_to.max(sequence);
-        let waited = self.waiting.len() > 1;
-        while let Some((number, stored)) = self.waiting.front().copied()
-            && number <= sequence
+        let waited = self.is_overdue();
+        while let Some(oldest) = self.waiting.front().copied()
+            && oldest.sequence <= sequence
         {
             self.waiting.pop_front();
-            self.out = Some(stored);
+            self.out = Some(oldest.stored);
         }
         waited
     }
@@ -95,10 +116,10 @@ impl Hub {
 
     /// A heartbeat is in the log: those who take the feed are to answer for it.
     pub(super) fn put_heartbeat(&self, info: &ProductInfo) {
-        let key = &info.key;
+        let (key, seen) = (&info.key, self.clock.monotonic());
         self.roster.look_at_sessions(|(_, handle)| {
             let mut status = lock(&handle.status);
-            let waited = status.beats.get_mut(&key.feed)?.put(key.epoch, key.sequence, info.stored);
+            let waited = status.beats.get_mut(&key.feed)?.put(key.epoch, key.sequence, info.stored, seen);
             status.changed |= waited;
             Some(())
         });
@@ -151,7 +172,7 @@ mod tests {
     const EPOCH: Epoch = Epoch(1);
 
     fn put(beats: &mut Beats, number: u64) -> bool {
-        beats.put(EPOCH, Sequence(number), WallMicros(number as i64 * 10))
+        beats.put(EPOCH, Sequence(number), WallMicros(number as i64 * 10), Micros(number))
     }
 
     #[test]
@@ -164,6 +185,18 @@ mod tests {
         assert_eq!((beats.newest_out(), beats.waits_since()), (Some(WallMicros(50)), Some(WallMicros(90))));
         beats.came_out(EPOCH, Sequence(9));
         assert_eq!((beats.newest_out(), beats.waits_since()), (Some(WallMicros(90)), None));
+    }
+
+    #[test]
+    fn the_wait_is_that_of_the_oldest_on_the_nodes_own_clock() {
+        let mut beats = Beats::default();
+        assert_eq!((beats.waited(Micros(50)), beats.is_overdue()), (None, false));
+        put(&mut beats, 3);
+        assert_eq!((beats.waited(Micros(50)), beats.is_overdue()), (Some(Micros(47)), false));
+        put(&mut beats, 5);
+        assert_eq!((beats.waited(Micros(50)), beats.is_overdue()), (Some(Micros(47)), true));
+        beats.came_out(EPOCH, Sequence(3));
+        assert_eq!((beats.waited(Micros(50)), beats.is_overdue()), (Some(Micros(45)), false));
     }
 
     #[test]
@@ -181,7 +214,7 @@ mod tests {
         assert_eq!(beats.waits_since(), None);
         assert!(!put(&mut beats, 5));
         assert_eq!(beats.waits_since(), Some(WallMicros(50)));
-        beats.put(Epoch(2), Sequence(1), WallMicros(40));
+        beats.put(Epoch(2), Sequence(1), WallMicros(40), Micros(9));
         assert_eq!(beats.waits_since(), Some(WallMicros(50)), "nor in another life of the log");
     }
 
@@ -192,7 +225,7 @@ mod tests {
             put(&mut beats, number);
         });
         assert_eq!((beats.waiting.len(), beats.waits_since()), (REMEMBERED, Some(WallMicros(10))));
-        beats.put(Epoch(2), Sequence(1), WallMicros(77));
+        beats.put(Epoch(2), Sequence(1), WallMicros(77), Micros(2_000));
         assert_eq!(beats.waits_since(), Some(WallMicros(77)));
         beats.came_out(EPOCH, Sequence(5));
         assert_eq!(beats.waits_since(), None, "what was said of the life before is of no use");

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use downburst_model::{FeedName, LegId, SiteName, Transport, WallMicros};
+use downburst_model::{FeedName, LegId, Micros, SiteName, Transport, WallMicros};
 use downburst_vcmtp::SenderStats;
 
 use super::beats::Beats;
@@ -188,18 +188,22 @@ impl Hub {
     /// Where every session stands.
     pub(super) fn session_traffic(&self) -> Vec<SessionTraffic> {
         let feeds = self.feeds.all();
-        let look = |(site, handle): (&SiteName, &Handle)| Some(account(site, &lock(&handle.status), &feeds));
+        let now = self.clock.monotonic();
+        let look =
+            |(site, handle): (&SiteName, &Handle)| Some(account(site, &lock(&handle.status), &feeds, now));
         self.roster.look_at_sessions(look)
     }
 
-    /// The positions of the sessions that changed since the last report, and of a few others in turn.
+    /// The positions of the sessions that changed since the last report or have an overdue heartbeat, and of a few others
+    /// in turn.
     fn session_news(&self) -> Vec<SessionTraffic> {
         let feeds = self.feeds.all();
         let turn = self.counters.tellings.fetch_add(1, Ordering::Relaxed) % TURNS;
+        let now = self.clock.monotonic();
         self.roster.look_at_sessions(|(site, handle)| {
             let mut status = lock(&handle.status);
-            let changed = std::mem::take(&mut status.changed);
-            (changed || handle.serial % TURNS == turn).then(|| account(site, &status, &feeds))
+            let is_news = std::mem::take(&mut status.changed) || status.beats.values().any(Beats::is_overdue);
+            (is_news || handle.serial % TURNS == turn).then(|| account(site, &status, &feeds, now))
         })
     }
 
@@ -217,7 +221,7 @@ impl Hub {
     }
 }
 
-fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> SessionTraffic {
+fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>, now: Micros) -> SessionTraffic {
     let stands = status.frontiers.iter().filter_map(|(feed, (settled_to, pending))| {
         let is_joined = status.joined.contains_key(feed);
         Some(SessionFeed {
@@ -231,6 +235,7 @@ fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>) -> Sessi
             leg: leg(feed, status, feeds)?,
             heartbeat_us: status.beats.get(feed).and_then(Beats::newest_out),
             heartbeat_waits_us: status.beats.get(feed).and_then(Beats::waits_since),
+            heartbeat_waited_us: status.beats.get(feed).and_then(|beats| Some(beats.waited(now)?.0)),
         })
     });
     SessionTraffic {

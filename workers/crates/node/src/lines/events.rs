@@ -203,6 +203,9 @@ pub(crate) struct SessionFeed {
     /// When the oldest heartbeat was put in that did not; absent: all did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) heartbeat_waits_us: Option<WallMicros>,
+    /// How long this node has waited for that one, on its own clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) heartbeat_waited_us: Option<u64>,
 }
 
 /// See [`Event::Backlog`].
