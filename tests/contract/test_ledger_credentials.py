@@ -129,7 +129,7 @@ def test_a_credential_that_is_not_good_is_not_replaced(enrolled: Book, clock: Fa
             current = "never seen"
         case _:
             site = enrolled.sites.add(Site("other.edu")).name
-    with pytest.raises(Refused, match="not good any more"):
+    with pytest.raises(Refused, match="no longer valid"):
         enrolled.credentials.replace(site, current, "new", peer="q", lifetime=LIFETIME)
     assert "new" not in usable(enrolled)
 

@@ -215,7 +215,7 @@ def _holds(ledger: Ledger) -> bool:
     [
         ({"password": "wrong"}, "refused the password; correct it in the URL"),
         ({"port": 1}, "nobody listens there; start the server, or correct host and port"),
-        ({"database": "nowhere"}, "does not have this database; make it with createdb"),
+        ({"database": "nowhere"}, "does not have this database; create it with createdb"),
     ],
 )
 def test_a_server_that_refuses_is_one_sentence(server: Postgres, change: dict[str, object], sentence: str) -> None:

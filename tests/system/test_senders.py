@@ -122,7 +122,7 @@ def test_a_site_at_a_sender_that_loses_in_silence_is_an_alarm(
     scene.source.more(10)
     with read_only(site.process.pid, site.directory / "received"):
         found = wait_for("the alarm", lambda: silent(scene, site), 60)
-        assert "it acknowledges what it gets" in found[0]["sentence"]
+        assert "it acknowledges the products that it gets" in found[0]["sentence"]
         assert {alarm["site"] for alarm in alarms(scene)} == {site.directory.name}, "the others are not blamed"
     wait_for("the end of the alarm", lambda: not silent(scene, site), 60)
     scene.finish()

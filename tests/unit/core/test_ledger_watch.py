@@ -38,9 +38,9 @@ async def test_an_outage_is_said_at_its_begin_and_at_its_end() -> None:
         server.away = away
         await watch.look()
     assert [sentence for sentence, _ in said] == [
-        "nobody listens there; products are taken in and sent meanwhile, receipts wait in the data directory, "
-        "and settings can't be changed",
-        "the ledger is back after 6 s; what was counted meanwhile is brought in",
+        "nobody listens there; products are still received and sent, receipts wait in the data directory, and "
+        "settings can't be changed",
+        "the ledger is back after 6 s; counts of that time are being stored",
     ]
-    assert said[0][1].startswith("bring the server back")
+    assert said[0][1].startswith("restore the server")
     assert server.renewed == 6
