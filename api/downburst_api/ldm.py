@@ -102,8 +102,9 @@ async def remove_accept(hub: Hub, number: int) -> None:
 
 @router.get("/peers")
 async def list_peers(hub: Hub) -> dict[str, Any]:
-    """Connected LDMs with their requests, and the products sent and answered. LDM has no receipts: an answer
-    means that the peer processed the product, not that it is on its disk.
+    """Connected LDMs with their requests, and the products sent and answered.
+
+    LDM has no receipts: an answer means that the peer processed the product, not that it is on its disk.
     """
     said = await _status(hub)
     return {"addresses": said.get("addresses", []), "peers": said.get("peers", [])}

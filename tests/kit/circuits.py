@@ -19,7 +19,7 @@ class NodeInMemory:
     stuck: list[CircuitProblem] = field(default_factory=list)
     """What can't be removed."""
     silent: set[str] = field(default_factory=set)
-    """Sites that no probe comes back from."""
+    """Sites that nothing comes back from."""
     away: set[str] = field(default_factory=set)
     carries_bps: dict[str, float] = field(default_factory=dict)
     uses_bps: dict[str, float] = field(default_factory=dict)

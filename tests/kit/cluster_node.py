@@ -77,7 +77,7 @@ class ClusterNode:
         return self.directory / "kubelet/pods" / uid / "volumes/kubernetes.io~empty-dir" / name
 
     def persistent(self, name: str) -> None:
-        """Creates a volume for the first claim that asks for one, its files on this machine."""
+        """Makes a volume for the first claim that asks for one, its files on this machine."""
         place = self.directory / "volumes" / name
         place.mkdir(parents=True)
         place.chmod(0o777)

@@ -91,7 +91,7 @@ def receive(hub: WholeHub, tmp_path: Path) -> Iterator[Callable[..., SiteNode]]:
 
 
 def enrolment(hub: WholeHub, name: str, *, lifetime_s: float) -> str:
-    """Creates a site that wants NGRID, and a token for it."""
+    """Makes a site that wants NGRID, and a token for it."""
     hub.ask("POST", "/v1/sites", json={"site": name})
     hub.ask("POST", f"/v1/sites/{name}/subscriptions", json={"feed": "NGRID"})
     wanted = {"credential_days": lifetime_s / DAY_S}

@@ -251,7 +251,7 @@ def test_action_failed(made: Made, tmp_path: Path) -> None:
     case.start(arguments=("--actions", str(rules), "--action-attempts", "1"))
     directory = case.starter.home / "sites" / case.site
     (directory / "data/mended").touch()
-    retry = newest["next_action"].partition("then there: ")[2]
+    retry = newest["next_action"].partition("then run there: ")[2]
     assert retry == "downburst-node actions retry"
     case.starter.node("actions", "retry", "--dir", str(directory))
     for product in ("bad 1", "bad 2"):

@@ -43,6 +43,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check this machine (system, clock, multicast, buffers, rights, disk, ports, versions) and a running hub.
+
     Exits with 0 if no check fails, with 1 otherwise.
 
     Example: downburst doctor --data-dir /var/lib/downburst

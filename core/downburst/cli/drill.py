@@ -24,9 +24,10 @@ def drill(
     patience: Annotated[float, typer.Option(min=1, help="Time-out of each step, in seconds.")] = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Test a backup: restore it elsewhere, compare every row and file, start a hub on it, and serve a new site. The
-    running hub is not affected. The copy contacts no other machine: it listens on loopback addresses only, without
-    alarm receivers, other hubs, LDMs and circuits. Exits with 0 only if every check passes.
+    """Test a backup: restore it elsewhere, compare every row and file, start a hub on it, and serve a new site.
+
+    The running hub is not affected. The copy contacts no other machine: it listens on loopback addresses only,
+    without alarm receivers, other hubs, LDMs and circuits. Exits with 0 only if every check passes.
 
     Example: downburst drill /backups/hub.dbb
     """

@@ -82,8 +82,9 @@ def forget(
 
 @app.command("peers")
 def peers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List the LDMs that are connected to this hub, and their progress. LDM has no receipts: "answered" counts the
-    products that a peer had processed at its last answer.
+    """List the LDMs that are connected to this hub, and their progress.
+
+    LDM has no receipts: "answered" counts the products that a peer had processed at its last answer.
 
     Example: downburst ldm peers
     """
@@ -150,8 +151,9 @@ def refuse(
 
 @app.command("reports")
 def reports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List latencies at hosts that this hub does not run, from their latest rtstats lines. They depend on the
-    clocks of those hosts and of the products' origins, which are not compared.
+    """List latencies at hosts that this hub does not run, from their latest rtstats lines.
+
+    They depend on the clocks of those hosts and of the products' origins, which are not compared.
 
     Example: downburst ldm reports
     """

@@ -116,8 +116,9 @@ def advise_retention(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how many hours of each feed the log holds, and the log size that an outage needs. The ledger has every
-    minute of the last weeks; a hub asked over HTTP has two minutes, and no worst hour.
+    """Show how many hours of each feed the log holds, and the log size that an outage needs.
+
+    The ledger has every minute of the last weeks; a hub asked over HTTP has two minutes, and no worst hour.
 
     Example: downburst log advise --outage 12
     """

@@ -26,9 +26,10 @@ def resend(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Send products in the hub's log to a site again. They use only capacity that live products leave. Every
-    product is delivered once, to the files and programs there too, whether the site has it or not. If the site is
-    offline, the resend continues when it reconnects.
+    """Send products in the hub's log to a site again.
+
+    They use only capacity that live products leave. Every product is delivered once, to the files and programs
+    there too, whether the site has it or not. If the site is offline, the resend continues when it reconnects.
 
     Example: downburst resend --site unl.edu --feed NGRID --from 2h --to 90m
 

@@ -44,8 +44,9 @@ def add_upstream(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Take feeds from another hub, as one of its sites. Its operator decides which products this hub may take. The
-    feeds must exist here.
+    """Take feeds from another hub, as one of its sites.
+
+    Its operator decides which products this hub may take. The feeds must exist here.
 
     Example: downburst upstreams add unidata --from idd.example.edu:7370 --token-file unidata.token --feed NGRID
     """

@@ -97,7 +97,7 @@ class Siege:
                 enrolled += 1
             time.sleep(0.1)
         summary = swarm.stop()
-        assert summary.get("summary"), f"the attackers closed the connection: {summary}"
+        assert summary.get("summary"), f"the attackers broke off: {summary}"
         return summary
 
     def a_new_site_is_let_in(self) -> None:

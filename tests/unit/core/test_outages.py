@@ -1,4 +1,4 @@
-"""Work that loses its connection: tried again, gave up after a while, and never piling up."""
+"""Work that loses its connection: tried again, given up after a while, and never piling up."""
 
 import threading
 import traceback
