@@ -103,7 +103,7 @@ def test_what_was_never_shown_makes_room_for_another_offer(enrolled: Book) -> No
     offer(enrolled, "one", "two")
     assert usable(enrolled) == ["one", "two"]
     assert not enrolled.credentials.taken("unl.edu", "lost")
-    with pytest.raises(Refused, match="known before"):
+    with pytest.raises(Refused, match="already known"):
         offer(enrolled, "one", "lost")
 
 

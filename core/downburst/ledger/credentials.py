@@ -74,7 +74,7 @@ class Credentials:
         if known is not None:
             if known.replaces != sha256 or not known.usable_at(now):
                 raise Refused(
-                    f"a receiver of {site} offered a credential that was used before; it has to create another"
+                    f"a receiver of {site} offered a credential that is already known; it has to create another"
                 )
             return known
         self._make_room(site, now)

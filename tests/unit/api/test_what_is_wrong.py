@@ -122,16 +122,16 @@ async def test_an_overview_goes_on_without_the_ledger_and_names_it_first(
 
     async def away(_ledger: Ledger, _work: Callable[[Book], Any], *, patience_s: float = 10.0) -> Any:
         patiences.append(patience_s)
-        raise LedgerAway("nobody listens there; start the server")
+        raise LedgerAway("nothing listens there; start the server")
 
-    monkeypatch.setattr(Ledger, "outage", property(lambda _: Outage(12.0, "nobody listens there; start the server")))
+    monkeypatch.setattr(Ledger, "outage", property(lambda _: Outage(12.0, "nothing listens there; start the server")))
     with monkeypatch.context() as broken:
         broken.setattr(Ledger, "read", away)
         during = await site.ask("GET", "/v1/overview")
     assert [one["site"] for one in during["sites"]] == [one["site"] for one in before["sites"]]
     (fault,) = during["faults"]
     assert (fault["severity"], fault["next"]) == ("critical", "restore the server; the hub continues by itself")
-    assert "nobody listens there" in fault["sentence"]
+    assert "nothing listens there" in fault["sentence"]
     assert "products are still received and sent" in fault["sentence"]
     assert set(patiences) == {0.0}, "a page that is open waits for nothing"
     monkeypatch.undo()
