@@ -70,7 +70,7 @@ class Refusal(Shape):
 
 @router.post("", status_code=201)
 async def ask_for_access(hub: Hub, caller: Asking, wanted: RequestNew) -> dict[str, Any]:
-    """Asks for access; the secret in the answer shows what becomes of it, and is told here alone."""
+    """Asks for access; the secret in the answer gives access to the state of the request, and is shown only here."""
     hub.gate.requests.take(network_of(caller.peer))
     secret = new_secret(REQUEST_PREFIX)
     given = wanted.model_dump() | {"feeds": tuple(wanted.feeds or ())}
@@ -81,7 +81,7 @@ async def ask_for_access(hub: Hub, caller: Asking, wanted: RequestNew) -> dict[s
 
 @router.post("/state")
 async def show_request(hub: Hub, wanted: RequestSecret) -> dict[str, Any]:
-    """What became of a request. When it is approved: a link to choose a password, until one is chosen."""
+    """State of a request; once approved, with a link to choose a password, until one is chosen."""
     sha256, link = hashed(wanted.secret), new_secret(LINK_PREFIX)
 
     def look(book: Book) -> dict[str, Any]:
@@ -100,16 +100,16 @@ async def show_request(hub: Hub, wanted: RequestSecret) -> dict[str, Any]:
 
 @router.get("")
 async def list_requests(
-    hub: Hub, page: Paged, *, decided: Annotated[bool, Query(description="Those that were answered as well.")] = False
+    hub: Hub, page: Paged, *, decided: Annotated[bool, Query(description="Include answered requests.")] = False
 ) -> list[dict[str, Any]]:
-    """Sites that wait for an answer, oldest first."""
+    """Pending requests, oldest first."""
     found = await hub.ledger.read(lambda book: book.access_requests.all(waiting=not decided))
     return page.of((_request_out(one) for one in found), "number")
 
 
 @router.post("/{number}/approval", responses={409: {}})
 async def approve(hub: Hub, caller: Asking, number: Number, wanted: Approval | None = None) -> dict[str, Any]:
-    """Makes the site as it registered itself, and a user who sees that site alone."""
+    """Creates the site as it registered itself, and a user who sees only that site."""
     given = wanted or Approval()
 
     def decide(book: Book) -> AccessRequest:

@@ -64,12 +64,12 @@ async def list_alarms(  # noqa: PLR0913
     *,
     site: Annotated[str | None, Query(max_length=63)] = None,
     feed: Annotated[str | None, Query(max_length=64)] = None,
-    ended: Annotated[bool, Query(description="Ended ones too, newest first.")] = False,
-    cursor: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the page before.")] = None,
-    after: Annotated[int | None, Query(ge=1, le=2**53, deprecated=True, description="The same.")] = None,
+    ended: Annotated[bool, Query(description="Include ended alarms, newest first.")] = False,
+    cursor: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the previous page.")] = None,
+    after: Annotated[int | None, Query(ge=1, le=2**53, deprecated=True, description="As above.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
-    """What is wrong, the worst first and of those the newest; with `ended` all, newest first, in pages."""
+    """Open alarms, the most severe first and of those the newest; with `ended` all, newest first, in pages."""
 
     def look(book: Book) -> tuple[list[Alarm], list[Silence]]:
         found = book.alarms.newest(before=cursor or after, limit=limit) if ended else book.alarms.open()
@@ -83,13 +83,13 @@ async def list_alarms(  # noqa: PLR0913
 
 @router.get("/silences")
 async def list_silences(hub: Hub, page: Paged) -> list[dict[str, Any]]:
-    """What nobody is told of at the moment."""
+    """Active silences."""
     return page.of(map(asdict, await hub.ledger.read(lambda book: book.silences.current())), "number")
 
 
 @router.post("/silences", status_code=201)
 async def add_silence(hub: Hub, caller: Asking, wanted: SilenceNew) -> dict[str, Any]:
-    """Tells nobody of some alarms for a while; they are raised and shown all the same."""
+    """Creates a silence: its alarms are raised and shown, without notifications."""
     begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
     if wanted.alarm is not None and {wanted.kind, wanted.feed, wanted.site} != {None}:
         raise BadInput("an alarm has its kind, feed and site already; leave them out, or leave `alarm` out")
@@ -106,13 +106,13 @@ async def add_silence(hub: Hub, caller: Asking, wanted: SilenceNew) -> dict[str,
 
 @router.delete("/silences/{number}", status_code=204)
 async def end_silence(hub: Hub, number: Number) -> None:
-    """Ends a silence; of what goes on still, receivers are told."""
+    """Ends a silence; receivers are notified of alarms that are still open."""
     await hub.ledger.write(lambda book: book.silences.end(number))
 
 
 @router.get("/alarm-receivers")
 async def list_receivers(hub: Hub, page: Paged) -> list[dict[str, Any]]:
-    """Whom alarms are told, by name."""
+    """Alarm receivers, by name."""
     return page.of(map(receiver_out, await hub.ledger.read(lambda book: book.alarm_receivers.all())), "receiver")
 
 
@@ -120,7 +120,7 @@ async def list_receivers(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 async def list_site_receivers(
     hub: Hub, page: Paged, site: Annotated[str | None, Query(max_length=63)] = None
 ) -> list[dict[str, Any]]:
-    """Whom administrators of sites want told of their own site, by site and name."""
+    """Alarm receivers of sites, set by their administrators, by site and name."""
     found = await hub.ledger.read(lambda book: book.site_receivers.all())
     wanted = (one for one in found if site in (None, one.owner))
     named = ({"site_receiver": f"{one.owner}/{one.name}", "site": one.owner, **receiver_out(one)} for one in wanted)
@@ -129,7 +129,7 @@ async def list_site_receivers(
 
 @router.post("/alarm-receivers", status_code=201, responses={409: {"description": "The name is taken."}})
 async def add_receiver(hub: Hub, wanted: ReceiverNew) -> dict[str, Any]:
-    """Makes a receiver."""
+    """Creates a receiver."""
     check_address(wanted.kind, wanted.address)
     receiver = Receiver(
         wanted.receiver,
@@ -145,13 +145,13 @@ async def add_receiver(hub: Hub, wanted: ReceiverNew) -> dict[str, Any]:
 
 @router.delete("/alarm-receivers/{receiver}", status_code=204)
 async def remove_receiver(hub: Hub, receiver: str) -> None:
-    """Forgets a receiver."""
+    """Removes a receiver."""
     await hub.ledger.write(lambda book: book.alarm_receivers.remove(receiver))
 
 
 @router.post("/alarm-receivers/{receiver}/test", status_code=204)
 async def try_receiver(hub: Hub, receiver: str) -> None:
-    """Tells a receiver that this is a test; the problem says why it can't be reached."""
+    """Sends a test notification to a receiver; the problem has the reason if that fails."""
     found = await hub.ledger.read(lambda book: book.alarm_receivers.one(receiver))
     await hub.alarms.tell_as_a_test(found)
 

@@ -101,7 +101,7 @@ def _routes(app: FastAPI, *routers: APIRouter) -> Iterator[tuple[str, str]]:
 
 
 _PROBLEM = {
-    "description": "A problem document: one sentence says what is wrong and what to do.",
+    "description": "A problem document: one sentence with the problem and the remedy.",
     "content": {
         "application/problem+json": {
             "schema": {

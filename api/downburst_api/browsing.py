@@ -52,7 +52,7 @@ async def list_products(  # noqa: PLR0913
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> dict[str, Any]:
-    """The products of a feed that came in a time and match, newest first; `next` leads to the next page."""
+    """Products of a feed that match, of a period, newest first; `next` leads to the next page."""
     limits = await _limits(hub, caller, feed)
     now = hub.clock.now()
     wanted = Browse(
@@ -72,7 +72,7 @@ async def list_products(  # noqa: PLR0913
 
 @router.post("/feeds/{feed}/pattern-test")
 async def test_pattern(hub: Hub, caller: Asking, feed: str, wanted: PatternTest) -> dict[str, Any]:
-    """What a pattern would have matched of the last hours: how much, and the newest ids that do and do not."""
+    """Effect of a pattern on the last hours: counts, and the newest ids that match and do not."""
     limits = await _limits(hub, caller, feed)
     await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:
@@ -98,9 +98,9 @@ async def show_distribution(
     hub: Hub,
     caller: Asking,
     feed: str,
-    hours: Annotated[float, Query(gt=0, le=24, description="How far back to look.")] = 1,
+    hours: Annotated[float, Query(gt=0, le=24, description="Length of the period.")] = 1,
 ) -> dict[str, Any]:
-    """How large the products of a feed are and how long it is silent between two, from its log."""
+    """Product sizes of a feed and gaps between its products, from its log."""
     limits = await _limits(hub, caller, feed)
     since = hub.clock.now() - timedelta(hours=hours)
     found = await hub.node.browse(Browse(feed, since, limit=1, count=True, limits=limits))

@@ -72,7 +72,7 @@ class PortChange(_Tags):
         try:
             return str(ip_address(text)) if text else text
         except ValueError:
-            raise ValueError(f"{text!r} is no address; write for example 192.0.2.1") from None
+            raise ValueError(f"{text!r} is not an address; write for example 192.0.2.1") from None
 
     def given(self) -> dict[str, Any]:
         """What the client said, by the model's names."""

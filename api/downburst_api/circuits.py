@@ -26,10 +26,10 @@ from downburst_api.runtime import Runtime, runtime_of
 router = APIRouter(prefix="/v1", tags=["circuits"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
 Number = Annotated[int, Path(ge=1, le=2**53)]
-DryRun = Annotated[bool, Query(description="Only say what would be done.")]
+DryRun = Annotated[bool, Query(description="Dry run: only show the result.")]
 By = Annotated[str, Query(min_length=1, max_length=100)]
 _CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {"description": "The port has no room in the window; `circuits` lists who holds it."}
+    409: {"description": "The port has no capacity left in the window; `circuits` lists the reservations."}
 }
 
 
@@ -41,7 +41,7 @@ async def list_ports(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 
 @router.post("/ports", status_code=201, responses={409: {"description": "The name is taken."}})
 async def add_port(hub: Hub, wanted: PortNew) -> dict[str, Any]:
-    """Makes a port."""
+    """Creates a port."""
     return port_out(await hub.circuits.add_port(wanted.to_model()))
 
 
@@ -53,14 +53,14 @@ async def show_port(hub: Hub, port: str) -> dict[str, Any]:
 
 @router.patch("/ports/{port}", responses=_CONFLICT)
 async def change_port(hub: Hub, port: str, wanted: PortChange) -> dict[str, Any]:
-    """Changes the given properties of a port, unless circuits on it would lose what they were promised."""
+    """Changes the given properties of a port, unless circuits on it would lose reserved capacity."""
     before = await hub.ledger.read(lambda book: book.ports.one(port))
     return port_out(await hub.circuits.change_port(changed_port(before, wanted)))
 
 
 @router.delete("/ports/{port}", status_code=204, responses={409: {"description": "Circuits need it."}})
 async def remove_port(hub: Hub, port: str) -> None:
-    """Forgets a port that no circuit needs."""
+    """Removes a port that no circuit needs."""
     await hub.circuits.remove_port(port)
 
 
@@ -74,26 +74,26 @@ async def list_circuits(
     finished: bool = False,
     page: NewestPaged,
 ) -> list[dict[str, Any]]:
-    """The newest circuits, newest first; ended and cancelled ones only if asked for."""
+    """The newest circuits, newest first; ended and cancelled ones only on request."""
     open_states = [one for one in CircuitState if finished or one not in FINISHED]
     which = Which(states=state or open_states, site=site, port=port)
     return page.of(await hub.ledger.read(lambda book: _listed(hub, book, which, page)), "circuit")
 
 
 @router.post(
-    "/circuits", status_code=201, responses={**_CONFLICT, 200: {"description": "A dry run, or made before."}}
+    "/circuits", status_code=201, responses={**_CONFLICT, 200: {"description": "A dry run, or created before."}}
 )
 async def request_circuit(
     hub: Hub, wanted: CircuitNew, response: Response, *, dry_run: DryRun = False
 ) -> dict[str, Any]:
-    """Reserves a circuit, or says why not and who is in the way."""
+    """Reserves a circuit; a refusal has the reason and the circuits in conflict."""
     circuit = wanted.to_model(hub.clock.now(), wanted.request_id or uuid4().hex)
     return await _answer(hub, await hub.circuits.request(circuit, dry_run=dry_run), response)
 
 
 @router.get("/circuits/{circuit}")
 async def show_circuit(hub: Hub, circuit: Number) -> dict[str, Any]:
-    """One circuit with what happened to it and what it was measured to carry."""
+    """One circuit with its history and measurements."""
     return await hub.ledger.read(lambda book: _whole(hub, book, circuit))
 
 
@@ -101,7 +101,7 @@ async def show_circuit(hub: Hub, circuit: Number) -> dict[str, Any]:
 async def modify_circuit(
     hub: Hub, circuit: Number, wanted: CircuitModify, *, dry_run: DryRun = False
 ) -> dict[str, Any]:
-    """Changes rate, end or burst, all or nothing: a refusal leaves the circuit and its traffic as they were."""
+    """Changes rate, end or burst, together or not at all: a refusal leaves the circuit and its traffic unchanged."""
     change = wanted.to_model(hub.clock.now())
     return await _answer(hub, await hub.circuits.modify(circuit, change, by=wanted.by, dry_run=dry_run))
 
@@ -110,7 +110,7 @@ async def modify_circuit(
 async def cancel_circuit(
     hub: Hub, circuit: Number, *, by: By = "operator", dry_run: DryRun = False
 ) -> dict[str, Any]:
-    """Gives a circuit back; its rate is free at once and what stands of it is cleared away."""
+    """Cancels a circuit; its rate is free immediately, and its set-up is removed."""
     return await _answer(hub, await hub.circuits.cancel(circuit, by=by, dry_run=dry_run))
 
 
@@ -132,7 +132,7 @@ async def clone_circuit(
 
 @router.post("/circuits/{circuit}/measure", status_code=202)
 async def measure_circuit(hub: Hub, circuit: Number) -> dict[str, Any]:
-    """Has a circuit measured now; the result is in `measurements` some seconds later."""
+    """Measures a circuit now; the result is in `measurements` some seconds later."""
     measured = await hub.circuits.measure(circuit)
     return await hub.ledger.read(lambda book: _whole(hub, book, measured.number))
 

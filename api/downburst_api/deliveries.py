@@ -33,11 +33,11 @@ async def lost_deliveries(  # noqa: PLR0913
     feed: str | None = None,
     begin: Annotated[str | None, Query(alias="from", description="RFC 3339, or how long ago: 2h.")] = None,
     end: Annotated[str | None, Query(alias="to")] = None,
-    cursor: Annotated[str | None, Query(max_length=500, description="`next` of the page before.")] = None,
-    after: Annotated[str | None, Query(max_length=500, deprecated=True, description="The same.")] = None,
+    cursor: Annotated[str | None, Query(max_length=500, description="`next` of the previous page.")] = None,
+    after: Annotated[str | None, Query(max_length=500, deprecated=True, description="As above.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
-    """Products that a site did not get and will not get, newest first: rejected there, or expired before."""
+    """Products that a site will not get, newest first: rejected there, or expired before delivery."""
     now = hub.clock.now()
     lost = Lost(
         outcomes=tuple(state or ("expired", "rejected")),

@@ -31,7 +31,7 @@ KEY = {
     "name": HEADER,
     "in": "header",
     "required": False,
-    "description": "Any text of the caller's own; the same request with the same key is carried out once a day.",
+    "description": "Any text of the caller; a repeated request with the same key is carried out once a day.",
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"},
 }
 _FEED = {"class": "grid", "retention_hours": 6, "objective_ms": 2_000}
@@ -56,7 +56,7 @@ EXAMPLES: Mapping[tuple[str, str], dict[str, Any]] = {
         "feeds": ["NGRID"],
         "note": "for the forecast laboratory",
     },
-    ("POST", "/v1/access-requests/state"): {"secret": "what the request was answered with"},
+    ("POST", "/v1/access-requests/state"): {"secret": "answer to the request"},
     ("POST", "/v1/access-requests/{number}/approval"): {"answer": "welcome"},
     ("POST", "/v1/access-requests/{number}/refusal"): {"answer": "ask your national hub, which is nearer"},
     ("PUT", "/v1/sites/{site}/endpoint"): {"contact": "night@unl.example", "access_rate_bps": 1e9},

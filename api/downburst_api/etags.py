@@ -20,7 +20,10 @@ class IfMatch:
     def __init__(
         self,
         if_match: Annotated[
-            str | None, Header(max_length=1000, description="The `ETag` that was shown: refused if it changed since.")
+            str | None,
+            Header(
+                max_length=1000, description="The `ETag` of the object as it was read: refused if it changed since."
+            ),
         ] = None,
     ) -> None:
         self._tags = None if if_match is None else [tag.strip() for tag in if_match.split(",")]
@@ -31,8 +34,8 @@ class IfMatch:
             return
         there = shown is not None
         if not (there and ("*" in self._tags or etag(shown or {}) in self._tags)):
-            now = "was changed meanwhile" if there else "is not there any more"
-            raise ChangedMeanwhile(f"{what} {now}; look at it again, and repeat the change if it is still wanted")
+            now = "was changed by another request" if there else "no longer exists"
+            raise ChangedMeanwhile(f"{what} {now}; read it again, and repeat the change if it is still wanted")
 
 
 Unchanged = Annotated[IfMatch, Depends(IfMatch)]

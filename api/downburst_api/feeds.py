@@ -32,7 +32,7 @@ async def list_feeds(hub: Hub, caller: Asking, page: Paged) -> list[dict[str, An
 
 @router.post("", status_code=201, responses={409: {"description": "The name is taken."}})
 async def add_feed(hub: Hub, answer: Response, wanted: FeedNew) -> dict[str, Any]:
-    """Makes a feed."""
+    """Creates a feed."""
     feed = wanted.to_model()
     kept = await hub.ledger.write(lambda book: book.feeds.add(feed))
     await _begin(hub, kept)
@@ -47,7 +47,7 @@ async def show_feed(hub: Hub, answer: Response, feed: str) -> dict[str, Any]:
 
 @router.put("/{feed}")
 async def put_feed(hub: Hub, answer: Response, unchanged: Unchanged, feed: str, wanted: FeedChange) -> dict[str, Any]:
-    """Makes the feed, or gives it exactly these properties."""
+    """Creates the feed, or gives it exactly these properties."""
     whole = Feed(feed, **wanted.given())
 
     def put(book: Book) -> tuple[Feed, bool]:
@@ -76,7 +76,7 @@ async def change_feed(
 
 @router.delete("/{feed}", status_code=204)
 async def remove_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
-    """Forgets a feed and the subscriptions to it."""
+    """Removes a feed and the subscriptions to it."""
 
     def remove(book: Book) -> None:
         if feed not in book.feeds.misnamed():
@@ -95,7 +95,8 @@ async def pin_feed(
 ) -> dict[str, Any]:
     """Orders the scheduler to use one transport for a feed.
 
-    One by which the feed can't go to its sites is refused (422); one that traffic or paths rule out for now is kept.
+    A transport that can't serve the feed's sites is refused (422); one that traffic or paths rule out for now is
+    kept.
     """
 
     def pin(book: Book) -> Pin:

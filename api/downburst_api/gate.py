@@ -117,7 +117,7 @@ class Gate:
                 self.wrong.give_back(peer)
                 raise
         if found is None:
-            raise NotSignedIn("the token is not known here, or it was revoked or has expired; make another one")
+            raise NotSignedIn("the token is not known here, or it was revoked or has expired; create another one")
         self.wrong.give_back(peer)
         return found
 

@@ -30,7 +30,7 @@ def install(app: FastAPI, gate: Gate, limits: LimitSettings, routes: Iterable[tu
         raise RuntimeError(f"routes without a rule: {without}; rules without a route: {idle}")
     unclear = sorted(route for route, rule in RULES.items() if not rule.is_complete)
     if unclear:
-        raise RuntimeError(f"rules that don't say whose objects a site's administrator may name: {unclear}")
+        raise RuntimeError(f"rules without the objects that a site's administrator may name: {unclear}")
     app.add_middleware(Guard, gate=gate, limits=limits)
 
 
@@ -112,7 +112,7 @@ class Guard:
 
 class _NoRoute(Exception):
     def __init__(self, scope: Scope, status: int, title: str) -> None:
-        detail = f"{scope['method']} {scope['path']}: {title}; /docs lists what there is"
+        detail = f"{scope['method']} {scope['path']}: {title}; /docs lists all paths"
         self.answer = problem(status, title=title, detail=detail, code=title.lower().replace(" ", "-"))
 
 
@@ -179,9 +179,7 @@ def _check_same_origin(scope: Scope) -> None:
     else:
         same = urlsplit(headers.get("origin", "")).netloc == headers.get("host", "")
     if not same:
-        raise Refused(
-            "this request comes from another page than the hub's own; open the hub's page and repeat it there"
-        )
+        raise Refused("this request comes from a page other than the hub's own; repeat it on the hub's page")
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:

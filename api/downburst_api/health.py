@@ -16,19 +16,19 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 @router.get("/livez")
 async def livez() -> JSONResponse:
-    """200 while the process answers at all; whoever gets none starts it again."""
+    """200 while the process answers at all; without an answer it should be restarted."""
     return JSONResponse({"status": "alive"})
 
 
 @router.get("/readyz")
 async def readyz(hub: Hub) -> JSONResponse:
-    """200 while the hub takes products in and sends them, which it does without its ledger's server too."""
+    """200 while the hub stores and sends products, which it also does without the ledger's server."""
     return _judged(hub, "node", "store")
 
 
 @router.get("/healthz")
 async def healthz(hub: Hub) -> JSONResponse:
-    """200 while every probe passes; else 503, and the problem names those that fail. Costs nothing to ask."""
+    """200 while every probe passes; else 503 with a problem that names the failing ones. It is cheap to request."""
     return _judged(hub)
 
 
@@ -42,12 +42,12 @@ def _judged(hub: Runtime, *names: str) -> JSONResponse:
     if not failing:
         return JSONResponse({"status": "ok", "ledger": probes.get("ledger", "ok"), "probes": probes})
     detail = "; ".join(f"{one.name}: {one.fault}" for one in failing)
-    return problem(503, title="The hub does not work as it should", detail=detail, code="probe-failed", probes=probes)
+    return problem(503, title="The hub is not healthy", detail=detail, code="probe-failed", probes=probes)
 
 
 @router.get("/v1/status")
 async def status(hub: Hub) -> dict[str, Any]:
-    """The hub, its node, and what the node says of its feeds and sessions."""
+    """The hub and its node, with the node's feeds and sessions."""
     try:
         told = await hub.node.status()
     except NodeAway:

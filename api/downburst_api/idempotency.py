@@ -33,7 +33,9 @@ class Idempotency:
             return
         try:
             if not 1 <= len(key) <= LONGEST_KEY:
-                raise BadInput(f"{HEADER}: 1 to {LONGEST_KEY} characters are taken, not {len(key)}; a UUID does well")
+                raise BadInput(
+                    f"{HEADER}: 1 to {LONGEST_KEY} characters are allowed, not {len(key)}; a UUID does well"
+                )
             body = await _body(receive)
             wanted = _wanted(scope, key, body)
             before = await self._ledger.write(lambda book: book.answers.begin(wanted))
@@ -86,16 +88,16 @@ class _Told:
 
 def _again(before: Answered, wanted: Answered) -> Response:
     if before.request_sha256 != wanted.request_sha256:
-        raise KeyOfAnother(f"this {HEADER} came with another request before; take another key for another request")
+        raise KeyOfAnother(f"this {HEADER} was used with another request before; use another key")
     if before.status is None:
         raise OutcomeUnknown(
-            "the request with this key is under way, or the hub ended in the middle of it; "
-            "look what is there before you make it again with another key"
+            "the request with this key is in progress, or the hub stopped during it; check the result before "
+            "you repeat it with another key"
         )
     if before.body is None:
         raise OutcomeUnknown(
-            "the request with this key was carried out, and its answer holds a secret that is told once; "
-            "make another one with another key, and revoke the first"
+            "the request with this key was carried out, and its answer has a secret that is shown once; create "
+            "another one with another key, and revoke the first"
         )
     answer = Response(before.body, before.status, media_type="application/json" if before.body else None)
     headers = MutableHeaders(raw=answer.raw_headers)

@@ -27,7 +27,7 @@ MOST_PATHS = 2_000
 router = APIRouter(prefix="/v1", tags=["latency"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
 Asking = Annotated[Caller, Depends(caller_of)]
-Minutes = Annotated[int, Query(ge=1, le=60 * 24 * 366, description="How far back to look.")]
+Minutes = Annotated[int, Query(ge=1, le=60 * 24 * 366, description="Length of the period.")]
 
 
 @router.get("/latency")
@@ -73,7 +73,7 @@ async def latency_history(  # noqa: PLR0913
     until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
     step: Annotated[
         Literal["minute", "hour", "day"] | None,
-        Query(description="A day at most is told by the minute, and 62 days by the hour."),
+        Query(description="Steps of a minute cover at most one day, steps of an hour 62 days."),
     ] = None,
     form: Asked,
 ) -> dict[str, Any] | Response:

@@ -37,7 +37,7 @@ async def latency_histogram(  # noqa: PLR0913
     minutes: Minutes = 360,
     until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
 ) -> dict[str, Any]:
-    """How many products took how long, in ten steps a decade, with the figures of all of them."""
+    """Latency distribution: product counts in ten steps per decade, with the figures of all products."""
     now = hub.clock.now()
     end = minute_of(now if until is None else moment(until, now)) + 1
 

@@ -21,7 +21,7 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 @router.get("/sources")
 async def list_sources(hub: Hub, page: Paged) -> list[dict[str, Any]]:
-    """All sources and how it stands with each of their upstreams; feed types that no feed takes are named."""
+    """All sources with the state of each of their upstreams, and feed types without a feed."""
     kept, routed = await hub.ledger.read(lambda book: (book.ldm_sources.all(), _routed(book)))
     state = {one["source"]: one["upstreams"] for one in (await _status(hub)).get("sources", [])}
     listed = [
@@ -37,7 +37,7 @@ async def list_sources(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 
 @router.post("/sources", status_code=201, responses={409: {}, 422: {}})
 async def add_source(hub: Hub, wanted: LdmSourceNew) -> dict[str, Any]:
-    """Asks LDMs for products. They go into the feeds that have their feed types."""
+    """Requests products from LDMs, into the feeds that have their feed types."""
     await check_pattern(hub.node, "pattern", wanted.pattern)
     source = wanted.to_model()
     kept = await hub.ledger.write(lambda book: book.ldm_sources.add(source))
@@ -67,7 +67,7 @@ async def change_source(hub: Hub, source: str, wanted: LdmSourceNew) -> dict[str
 
 @router.delete("/sources/{source}", status_code=204, responses={404: {}})
 async def remove_source(hub: Hub, source: str) -> None:
-    """Asks no more; what the source brought stays."""
+    """Removes a source; its products stay."""
     await hub.ledger.write(lambda book: book.ldm_sources.remove(source))
     with suppress(NodeAway):
         await hub.node.connect_ldm()
@@ -77,7 +77,7 @@ async def remove_source(hub: Hub, source: str) -> None:
 
 @router.get("/accepts")
 async def list_accepts(hub: Hub, page: Paged) -> list[dict[str, Any]]:
-    """Who may push what, oldest first."""
+    """Hosts that may push, with their feed types, oldest first."""
     return page.of(map(asdict, await hub.ledger.read(lambda book: book.ldm_accepts.all())), "id")
 
 
@@ -94,7 +94,7 @@ async def add_accept(hub: Hub, wanted: LdmAcceptNew) -> LdmAccept:
 
 @router.delete("/accepts/{number}", status_code=204, responses={404: {}})
 async def remove_accept(hub: Hub, number: int) -> None:
-    """Lets them push no more."""
+    """Withdraws the permission to push."""
     await hub.ledger.write(lambda book: book.ldm_accepts.remove(number))
     with suppress(NodeAway):
         await hub.node.connect_ldm()
@@ -102,9 +102,9 @@ async def remove_accept(hub: Hub, number: int) -> None:
 
 @router.get("/peers")
 async def list_peers(hub: Hub) -> dict[str, Any]:
-    """LDMs that are connected: what they ask for, how much was sent, and behind how much of it they answered.
+    """Connected LDMs with their requests, and the products sent and answered.
 
-    LDM has no receipts: what is answered was dealt with by the peer, which says nothing about its disk.
+    LDM has no receipts: an answer means that the peer processed the product, not that it is on its disk.
     """
     said = await _status(hub)
     return {"addresses": said.get("addresses", []), "peers": said.get("peers", [])}
@@ -118,7 +118,7 @@ async def list_reports(
     host: Annotated[str | None, Query(max_length=255, description="Only of this host.")] = None,
     feed: Annotated[str | None, Query(max_length=64, description="Only of this feed type.")] = None,
 ) -> list[dict[str, Any]]:
-    """What rtstats lines told last: how late products are at hosts that this hub does not run, by their clocks."""
+    """Latest rtstats lines: latencies at hosts that this hub does not run, by their clocks."""
     told = (one for one in hub.live.reports.values() if host in (None, one.host) and feed in (None, one.feed))
     return page.of(({"report": f"{one.host} {one.feed} {one.path}", **asdict(one)} for one in told), "report")
 

@@ -32,7 +32,7 @@ async def list_objectives(
     site: Annotated[str | None, Query(max_length=63)] = None,
     feed: Annotated[str | None, Query(max_length=64)] = None,
 ) -> list[dict[str, Any]]:
-    """Objectives of single sites, by feed and site; everywhere else a feed's own objective holds."""
+    """Objectives of single sites, by feed and site; elsewhere the feed's own objective applies."""
     found = await hub.ledger.read(lambda book: book.objectives.all())
     wanted = (one for one in found if site in (None, one.site) and feed in (None, one.feed))
     return page.of(map(_out, wanted), "objective")
@@ -40,7 +40,7 @@ async def list_objectives(
 
 @router.put("/feeds/{feed}/objectives/{site}")
 async def put_objective(hub: Hub, feed: str, site: str, wanted: ObjectiveWanted) -> dict[str, Any]:
-    """Gives a feed an objective of its own at a site, in place of what was there."""
+    """Sets the objective of a feed at a site."""
 
     def put(book: Book) -> Objective:
         names = book.feeds.one(feed).name, book.sites.one(site).name
@@ -51,7 +51,7 @@ async def put_objective(hub: Hub, feed: str, site: str, wanted: ObjectiveWanted)
 
 @router.delete("/feeds/{feed}/objectives/{site}", status_code=204)
 async def remove_objective(hub: Hub, feed: str, site: str) -> None:
-    """The feed's own objective holds at the site again."""
+    """Removes an objective; the feed's own applies at the site again."""
     await hub.ledger.write(lambda book: book.objectives.remove(feed, site))
 
 

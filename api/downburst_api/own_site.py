@@ -47,7 +47,7 @@ class OwnReceiver(Shape):
 
 @router.put("/{site}/endpoint")
 async def register_endpoint(hub: Hub, site: str, wanted: EndpointChange) -> dict[str, Any]:
-    """Changes what a site says of itself: organisation, contact, place, interface, circuit attachment, rates."""
+    """Changes a site's own properties: organisation, contact, place, interface, circuit attachment, rates."""
     given = wanted.given()
 
     def change(book: Book) -> Site:
@@ -61,7 +61,7 @@ async def register_endpoint(hub: Hub, site: str, wanted: EndpointChange) -> dict
 
 @router.post("/{site}/silences", status_code=201)
 async def begin_maintenance(hub: Hub, caller: Asking, site: str, wanted: Maintenance) -> dict[str, Any]:
-    """Tells nobody of this site's alarms for a while, because somebody works on it."""
+    """Creates a maintenance window of this site: its alarms are not notified."""
     begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
 
     def begin(book: Book) -> Silence:
@@ -73,27 +73,27 @@ async def begin_maintenance(hub: Hub, caller: Asking, site: str, wanted: Mainten
 
 @router.get("/{site}/silences")
 async def list_maintenance(hub: Hub, page: Paged, site: str) -> list[dict[str, Any]]:
-    """Windows of this site that go on or lie ahead, by number."""
+    """Current and planned maintenance windows of this site, by number."""
     found = await hub.ledger.read(lambda book: book.silences.of_site(book.sites.one(site).name))
     return page.of(map(asdict, found), "number")
 
 
 @router.delete("/{site}/silences/{number}", status_code=204)
 async def end_maintenance(hub: Hub, site: str, number: Number) -> None:
-    """Ends a window of this site, or takes back one that lies ahead."""
+    """Ends or cancels a maintenance window of this site."""
     await hub.ledger.write(lambda book: book.silences.end(number, site=book.sites.one(site).name))
 
 
 @router.get("/{site}/alarm-receivers")
 async def list_own_receivers(hub: Hub, page: Paged, site: str) -> list[dict[str, Any]]:
-    """Whom the site itself wants told of its alarms, by name."""
+    """Alarm receivers of the site itself, by name."""
     found = await hub.ledger.read(lambda book: book.site_receivers.of(book.sites.one(site).name))
     return page.of(map(receiver_out, found), "receiver")
 
 
 @router.post("/{site}/alarm-receivers", status_code=201, responses={409: {"description": "The name is taken."}})
 async def add_own_receiver(hub: Hub, site: str, wanted: OwnReceiver) -> dict[str, Any]:
-    """Has somebody told of this site's alarms, and of no others."""
+    """Creates a receiver for the alarms of this site."""
     check_address(wanted.kind, wanted.address)
     receiver = Receiver(
         wanted.receiver,
@@ -112,12 +112,12 @@ async def add_own_receiver(hub: Hub, site: str, wanted: OwnReceiver) -> dict[str
 
 @router.delete("/{site}/alarm-receivers/{receiver}", status_code=204)
 async def remove_own_receiver(hub: Hub, site: str, receiver: str) -> None:
-    """Forgets a receiver of this site."""
+    """Removes a receiver of this site."""
     await hub.ledger.write(lambda book: book.site_receivers.remove(site, receiver))
 
 
 @router.post("/{site}/alarm-receivers/{receiver}/test", status_code=204)
 async def try_own_receiver(hub: Hub, site: str, receiver: str) -> None:
-    """Tells a receiver of this site that this is a test; the problem says why it can't be reached."""
+    """Sends a test notification to a receiver of this site; the problem has the reason if that fails."""
     found = await hub.ledger.read(lambda book: book.site_receivers.one(site, receiver))
     await hub.alarms.tell_as_a_test(found)

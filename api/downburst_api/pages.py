@@ -17,7 +17,7 @@ from downburst.errors import BadInput
 
 Item = TypeVar("Item", bound=Mapping[str, Any])
 Cursor = Annotated[
-    str | None, Query(max_length=500, description="Where the page begins: `next` of the page before, or its `Link`.")
+    str | None, Query(max_length=500, description="Start of the page: `next` of the previous page, or its `Link`.")
 ]
 
 
@@ -30,7 +30,7 @@ class Page:
         answer: Response,
         cursor: Cursor = None,
         limit: Annotated[
-            int | None, Query(ge=1, le=1000, description="The most items; all if it is left out.")
+            int | None, Query(ge=1, le=1000, description="The maximum number of items; all if left out.")
         ] = None,
     ) -> None:
         self._asked = asked
@@ -58,7 +58,7 @@ class NewestPage:
         asked: Request,
         answer: Response,
         cursor: Cursor = None,
-        limit: Annotated[int, Query(ge=1, le=1000, description="The most items.")] = 100,
+        limit: Annotated[int, Query(ge=1, le=1000, description="The maximum number of items.")] = 100,
     ) -> None:
         self._asked = asked
         self._answer = answer
@@ -117,7 +117,9 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...]:
         key = None
     fits = isinstance(key, list) and [type(part) for part in key] == list(kinds)
     if not fits or any(isinstance(part, int) and not 0 <= part < LARGEST for part in key):
-        raise BadInput(f"{cursor!r} is no cursor of this list; take `next` or the header Link of the page before")
+        raise BadInput(
+            f"{cursor!r} is not a cursor of this list; take `next` or the header Link of the previous page"
+        )
     return tuple(key)
 
 

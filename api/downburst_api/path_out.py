@@ -45,7 +45,7 @@ def _multicast(site: Site, known: KnownPath, retry: timedelta) -> dict[str, Any]
     if not site.multicast:
         return untried | {"state": "not-allowed", "reason": "the operator serves it by unicast"}
     if tried is None:
-        return untried | {"state": "not-tried", "reason": "no feed of it had a group yet"}
+        return untried | {"state": "not-tried", "reason": "no feed of this site has used multicast yet"}
     again_at = None if tried.heard else (tried.at + retry).isoformat()
     at, reason = tried.at.isoformat(), tried.reason
     return {"state": tried.result, "feed": tried.feed, "at": at, "again_at": again_at, "reason": reason}

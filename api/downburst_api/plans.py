@@ -21,13 +21,13 @@ async def list_plans(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 
 @router.get("/feeds/{feed}/plans")
 async def plan_history(hub: Hub, feed: str, page: NewestPaged) -> list[dict[str, Any]]:
-    """The plans of a feed, newest first, each with what its legs sent."""
+    """The plans of a feed, newest first, each with the bytes that its legs sent."""
     return page.of(await hub.ledger.read(lambda book: _history(book, feed, page)), "version")
 
 
 @router.get("/totals")
 async def totals(hub: Hub) -> dict[str, Any]:
-    """What all legs of all feeds ever sent."""
+    """Totals of all legs of all feeds."""
     sums = await hub.ledger.read(lambda book: book.legs.totals())
     return {
         "egress_bytes": sums.egress_bytes,

@@ -50,7 +50,7 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     what = str(first["msg"]).removeprefix("Value error, ")
-    detail = f"{where}: {what}; correct it, /docs shows what is expected"
+    detail = f"{where}: {what}; correct it, /docs has the format"
     return problem(400, title="The request can't be used", detail=detail, code="bad-request", field=where)
 
 
@@ -58,7 +58,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
     title = HTTPStatus(error.status_code).phrase
-    detail = f"{request.method} {request.url.path}: {error.detail}; /docs lists what there is"
+    detail = f"{request.method} {request.url.path}: {error.detail}; /docs lists all paths"
     answer = problem(error.status_code, title=title, detail=detail, code=title.lower().replace(" ", "-"))
     answer.headers.update(error.headers or {})
     return answer
@@ -74,7 +74,7 @@ async def _system(request: Request, error: Exception) -> JSONResponse:
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
     FAULTS.caught("api.request", error, f"the request {request.method} {request.url.path}")
-    detail = f"the hub failed at this request ({type(error).__name__}); its log says more, try again"
+    detail = f"the hub failed to handle this request ({type(error).__name__}); try again, and see its log"
     return problem(500, title="The hub failed", detail=detail, code="error")
 
 

@@ -45,8 +45,8 @@ _UPLOAD_BODY = {
         for name, text in (
             ("Content-Digest", "sha-256=:BASE64: of the bytes (RFC 9530); checked before anything is stored"),
             ("Downburst-BLAKE3", "BLAKE3-256 of the bytes in hex; checked before anything is stored"),
-            ("Downburst-Created", "when the product was made: RFC 3339, or microseconds since 1970"),
-            ("Downburst-Origin", "host that first had the product"),
+            ("Downburst-Created", "time of the product's creation: RFC 3339, or microseconds since 1970"),
+            ("Downburst-Origin", "host of origin"),
         )
     ],
 }
@@ -124,9 +124,7 @@ async def _parts(request: Request, idle_s: float) -> AsyncIterator[bytes]:
         try:
             chunk = await asyncio.wait_for(anext(stream, None), idle_s)
         except TimeoutError:
-            raise TruncatedUpload(
-                f"the upload stood still for {idle_s:g} s; nothing was stored, send it again"
-            ) from None
+            raise TruncatedUpload(f"no data came for {idle_s:g} s; nothing was stored, send it again") from None
         if chunk is None:
             break
         gathered += chunk

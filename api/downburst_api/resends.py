@@ -22,7 +22,7 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 
 @router.post("/resends", status_code=201, responses={403: {}, 422: {}})
 async def add_resend(hub: Hub, wanted: ResendNew) -> dict[str, Any]:
-    """Sends what a feed's log holds of a time range to a site again; goes on by itself while the site is away."""
+    """Sends products in a feed's log to a site again, by a range of time; it waits while the site is offline."""
     await hub.ledger.read(lambda book: check_right(book, wanted.site, wanted.feed))
     await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:
@@ -55,7 +55,7 @@ async def show_resend(hub: Hub, resend: Number) -> dict[str, Any]:
 
 @router.delete("/resends/{resend}")
 async def cancel_resend(hub: Hub, resend: Number) -> dict[str, Any]:
-    """Ends a resend; what was delivered stays delivered."""
+    """Cancels a resend; delivered products stay."""
     ended = await hub.ledger.write(lambda book: book.resends.cancel(resend))
     await _announce(hub)
     return resend_out(ended)
@@ -82,8 +82,8 @@ def _keep(book: Book, resend: Resend) -> Resend:
     check_right(book, resend.site, resend.feed)
     if all(wish.feed != resend.feed for wish in book.subscriptions.of_site(resend.site)):
         raise Refused(
-            f"site {resend.site!r} does not subscribe to {resend.feed!r}; a subscription that begins in the past "
-            f"brings it: downburst subscriptions add {resend.site} '{resend.feed}' --start 2h"
+            f"site {resend.site!r} does not subscribe to {resend.feed!r}; use a subscription that begins in the "
+            f"past: downburst subscriptions add {resend.site} '{resend.feed}' --start 2h"
         )
     return book.resends.add(resend)
 

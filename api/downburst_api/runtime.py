@@ -49,7 +49,7 @@ class Node(Protocol):
     async def ingest(
         self, path: Path, product: Product, *, remove: bool = True, digest: object = None
     ) -> Acknowledgement:
-        """Makes a complete file a product."""
+        """Creates a complete file a product."""
 
     async def check_pattern(self, pattern: str) -> None:
         """Raises `BadPattern` unless the node can use the pattern."""
@@ -107,13 +107,13 @@ class Circuits(Protocol):
         """Has a circuit measured now."""
 
     async def add_port(self, port: Port) -> Port:
-        """Makes a port."""
+        """Creates a port."""
 
     async def change_port(self, port: Port) -> Port:
         """Changes a port."""
 
     async def remove_port(self, name: str) -> None:
-        """Forgets a port that no circuit needs."""
+        """Removes a port that no circuit needs."""
 
 
 class AlarmTests(Protocol):

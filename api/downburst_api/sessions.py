@@ -62,7 +62,7 @@ class PasswordChange(Shape):
 
 @router.get("")
 async def who_am_i(hub: Hub, caller: Asking) -> dict[str, Any]:
-    """Who asks, and what they may; nobody is known by `user` null."""
+    """The caller and its rights; without a login `user` is null."""
     return _caller_out(caller) | {"hub": hub.settings.name}
 
 
@@ -114,7 +114,7 @@ async def use_link(hub: Hub, request: Request, wanted: LinkUse) -> JSONResponse:
 
 @router.post("/links", status_code=201, responses={401: {}, 403: {}})
 async def make_link(hub: Hub, caller: Asking) -> dict[str, Any]:
-    """Makes a link with which a browser signs in once as whoever asks: a user, or who may use the hub's machine."""
+    """Creates a link that signs a browser in once, as the caller: a user, or an account of the hub's machine."""
     user = None if caller.name == LOCAL else caller.name
     secret = new_secret(LINK_PREFIX)
 
@@ -129,9 +129,9 @@ async def make_link(hub: Hub, caller: Asking) -> dict[str, Any]:
 
 @router.put("/password", status_code=204, responses={401: {}, 403: {}})
 async def change_password(hub: Hub, caller: Asking, wanted: PasswordChange) -> None:
-    """Changes the password of whoever asks; every session of the user ends."""
+    """Changes the user's own password; every session of the user ends."""
     if not caller.known or await hub.ledger.read(lambda book: book.users.find(caller.name)) is None:
-        raise Refused("only a user who has signed in has a password to change")
+        raise Refused("only a signed-in user can change a password")
     if await _judged(hub, caller.peer, caller.name, wanted.old) is None:
         raise Refused("the old password is wrong")
     new = await hub.gate.hashing.run(caller.peer, caller.name, hash_password, wanted.new)
@@ -159,7 +159,7 @@ def _used(book: Book, sha256: str, name: str | None, password: str | None) -> Us
     link = book.login_links.use(sha256)
     if link.kind is LinkKind.FIRST:
         if book.users.has_admin():
-            raise Refused("there is an administrator already; ask for an invitation")
+            raise Refused("an administrator already exists; ask for an invitation")
         if name is None:
             raise BadInput("the first administrator needs a name; give `user`")
         return book.users.add(User(name, Role.ADMIN, password_hash=password))
@@ -167,7 +167,7 @@ def _used(book: Book, sha256: str, name: str | None, password: str | None) -> Us
         return None
     user = book.users.one(link.user)
     if not user.active:
-        raise Refused(f"{user.name} may not sign in any more; ask an administrator")
+        raise Refused(f"{user.name} can no longer sign in; ask an administrator")
     return user if password is None else book.users.change(_with_password(user, password))
 
 
@@ -203,14 +203,12 @@ async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: b
 def _check_not_foreign(request: Request) -> None:
     """Another page must not sign a browser in as somebody else."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise Refused(
-            "this request comes from another page than the hub's own; open the hub's page and repeat it there"
-        )
+        raise Refused("this request comes from a page other than the hub's own; repeat it on the hub's page")
 
 
 def _needed(password: str | None) -> str:
     if password is None:
-        raise BadInput("this link asks for a password; give `password`")
+        raise BadInput("this link needs a password; give `password`")
     return password
 
 

@@ -43,7 +43,7 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 
 @router.get("/sites")
 async def list_sites(hub: Hub, page: Paged) -> list[dict[str, Any]]:
-    """Every site, by name, with its state and what it lacks, and why it stores nothing of a feed at the moment."""
+    """Every site, by name, with its state, its backlog, and the reason of each feed that it can't store."""
     sites, standings = await hub.ledger.read(lambda book: (book.sites.all(), Standings.read(book)))
     now = hub.clock.now()
 
@@ -57,7 +57,7 @@ async def list_sites(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 
 @router.post("/sites", status_code=201, responses={409: {"description": "The name is taken."}})
 async def add_site(hub: Hub, answer: Response, wanted: SiteNew) -> dict[str, Any]:
-    """Makes a site."""
+    """Creates a site."""
     site = wanted.to_model()
     await _check_ldm_host(hub, site.ldm_host)
     await _check_limits(hub, site.limits)
@@ -68,7 +68,7 @@ async def add_site(hub: Hub, answer: Response, wanted: SiteNew) -> dict[str, Any
 
 @router.get("/sites/{site}")
 async def show_site(hub: Hub, answer: Response, site: str) -> dict[str, Any]:
-    """One site with its subscriptions, credentials and tokens, and what its session looks like."""
+    """One site with its subscriptions, credentials and tokens, and the state of its session."""
     kept, whole, standings = await hub.ledger.read(
         lambda book: (book.sites.one(site), _whole_site(book, site), Standings.read(book))
     )
@@ -89,7 +89,7 @@ async def show_site(hub: Hub, answer: Response, site: str) -> dict[str, Any]:
 
 @router.get("/sites/{site}/path")
 async def show_path(hub: Hub, site: str) -> dict[str, Any]:
-    """What is known of the way to a site: measured, tried and reserved; nothing is assumed."""
+    """Facts about the path to a site: measured, tested and reserved."""
     kept, circuits, measured = await hub.ledger.read(lambda book: _reserved(book, site))
     retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
     return path_out(kept, hub.live.paths.of(site), circuits, measured, retry=retry)
@@ -125,7 +125,7 @@ async def _check_limits(hub: Runtime, limits: Iterable[Limit]) -> None:
 
 @router.delete("/sites/{site}", status_code=204)
 async def remove_site(hub: Hub, unchanged: Unchanged, site: str) -> None:
-    """Forgets a site; its receiver is cut off at once."""
+    """Removes a site; its receiver is disconnected immediately."""
     await hub.ledger.write(lambda book: book.sites.remove(_seen(book, site, unchanged).name))
     hub.live.forget_site(site)
     await _announce_sites(hub)
@@ -133,7 +133,7 @@ async def remove_site(hub: Hub, unchanged: Unchanged, site: str) -> None:
 
 @router.post("/sites/{site}/tokens", status_code=201)
 async def add_token(hub: Hub, site: str, wanted: TokenNew | None = None) -> dict[str, Any]:
-    """Makes a one-time enrolment token; its text is told here and never again."""
+    """Creates a one-time enrolment token; its text is shown only here."""
     hours = (wanted.hours if wanted else None) or hub.settings.token_hours
     days = wanted.credential_days if wanted else None
     text, kept = await hub.node.new_token(
@@ -146,7 +146,7 @@ async def add_token(hub: Hub, site: str, wanted: TokenNew | None = None) -> dict
 
 @router.delete("/sites/{site}/tokens")
 async def end_tokens(hub: Hub, site: str) -> dict[str, Any]:
-    """Ends the enrolment tokens of a site that nobody has used; receivers that are enrolled go on."""
+    """Ends the unused enrolment tokens of a site; enrolled receivers are not affected."""
     return {"site": site, "ended": await hub.ledger.write(lambda book: book.tokens.end_pending(site))}
 
 
@@ -154,7 +154,7 @@ async def end_tokens(hub: Hub, site: str) -> dict[str, Any]:
 async def revoke_credentials(
     hub: Hub, site: str, sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None
 ) -> dict[str, Any]:
-    """Revokes one credential of a site, or all; a connected receiver is cut off at once."""
+    """Revokes one credential of a site, or all; a connected receiver is disconnected immediately."""
     revoked = await hub.ledger.write(lambda book: book.credentials.revoke(book.sites.one(site).name, sha256))
     if sha256 is not None and revoked == 0:
         raise NotFound(f"site {site!r} has no usable credential {sha256}; `downburst sites show {site}` lists them")
@@ -164,7 +164,7 @@ async def revoke_credentials(
 
 @router.post("/sites/{site}/credentials/replacement", status_code=202)
 async def replace_credentials(hub: Hub, site: str) -> dict[str, Any]:
-    """Has the receivers of a site replace their credentials, as soon as they are connected; their sessions go on."""
+    """Has the receivers of a site replace their credentials when they are connected; their sessions continue."""
     asked = await hub.ledger.write(lambda book: book.credentials.ask(book.sites.one(site).name))
     if not asked:
         raise NotFound(f"site {site!r} has no good credential; enrol its receiver: downburst sites token {site}")
@@ -196,7 +196,7 @@ async def list_subscriptions(hub: Hub, site: str, page: Paged) -> list[dict[str,
 async def add_subscription(
     hub: Hub, caller: Asking, answer: Response, site: str, wanted: SubscriptionNew
 ) -> dict[str, Any]:
-    """Subscribes a site to what matches; a pattern that can't be read is refused with the position."""
+    """Subscribes a site to matching products; an invalid pattern is refused with the position."""
     await hub.ledger.read(lambda book: check_right(book, site, wanted.feed, caller))
     await check_pattern(hub.node, "pattern", wanted.pattern)
     if wanted.not_pattern is not None:

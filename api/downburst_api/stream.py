@@ -42,7 +42,9 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
     },
 )
 async def events(hub: Hub, request: Request) -> EventSourceResponse:
-    """The overview each second, and at once after a change; a slow reader misses some and is told how many."""
+    """The overview each second, and immediately after a change; a slow reader misses some, with their number in
+    the next.
+    """
     return EventSourceResponse(overviews(hub, partial(_still_may, hub, request)), ping=PING_S)
 
 

@@ -51,10 +51,12 @@ async def trace(  # noqa: PLR0913
     ],
     feed: str | None = None,
     site: str | None = None,
-    before: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="Older ones than this sequence.")] = None,
-    limit: Annotated[int, Query(ge=1, le=100, description="How many products at most.")] = 5,
+    before: Annotated[
+        int | None, Query(ge=1, le=2**63 - 1, description="Only products older than this sequence.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of products.")] = 5,
 ) -> dict[str, Any]:
-    """Where a product is: its state for every site that wants it, with the reason, the next action and its times."""
+    """State of a product at every site that subscribes to it, with the reason, the next action and its times."""
     feeds, limits = await hub.ledger.read(lambda book: (_feeds(book, caller, feed, site), _limits(book, caller)))
     for name in meanings(product, feed=feed, feeds=feeds):
         wanted = [name.feed] if name.feed is not None else list(feeds)
@@ -171,7 +173,7 @@ def _notes(answers: Sequence[Whereabouts]) -> list[str]:
     """What a reader must know about the limits of the answer."""
     notes = []
     if len(answers) > 1 and not all(answer.search_complete for answer in answers):
-        notes.append("there may be older products of this name; give the feed to page through them")
+        notes.append("older products may have this name; name the feed to page through them")
     if not all(answer.receipts_complete for answer in answers):
         notes.append("the search for receipts was cut short; a state without times may have some")
     return notes

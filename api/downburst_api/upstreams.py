@@ -35,7 +35,7 @@ async def add_upstream(hub: Hub, wanted: UpstreamNew) -> dict[str, Any]:
 
 @router.get("/upstreams")
 async def list_upstreams(hub: Hub, page: Paged) -> list[dict[str, Any]]:
-    """All upstreams and how it stands with each: connected or why not, products stored, passed over and looped."""
+    """All upstreams with their state: connected or the reason, and products stored, skipped and looped."""
     kept = await hub.ledger.read(lambda book: book.upstreams.all())
     state: dict[str, Any] = {}
     with suppress(NodeAway):
@@ -47,7 +47,7 @@ async def list_upstreams(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 
 @router.delete("/upstreams/{upstream}", status_code=204, responses={404: {}})
 async def remove_upstream(hub: Hub, upstream: str) -> None:
-    """Leaves an upstream; what it brought stays."""
+    """Removes an upstream; its products stay."""
     await hub.ledger.write(lambda book: book.upstreams.remove(upstream))
     with suppress(NodeAway):
         await hub.node.connect_upstreams()

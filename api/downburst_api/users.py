@@ -83,7 +83,7 @@ async def list_users(hub: Hub, page: Paged) -> list[dict[str, Any]]:
 
 @router.post("/users", status_code=201, responses={409: {"description": "The name is taken."}})
 async def add_user(hub: Hub, wanted: UserNew) -> dict[str, Any]:
-    """Makes a user and an invitation to choose a password; its text is told here and never again."""
+    """Creates a user and an invitation to choose a password; its text is shown only here."""
     user = User(wanted.user, wanted.role, wanted.site)
     secret = new_secret(LINK_PREFIX)
 
@@ -102,7 +102,7 @@ async def show_user(hub: Hub, user: str) -> dict[str, Any]:
 
 @router.patch("/users/{user}", responses={403: {}})
 async def change_user(hub: Hub, user: str, wanted: UserChange) -> dict[str, Any]:
-    """Changes a user's rights; whoever loses some is signed out at once."""
+    """Changes a user's rights; a user who loses rights is signed out immediately."""
     given = wanted.model_dump(exclude_unset=True)
     kept = await hub.ledger.write(lambda book: book.users.change(replace(book.users.one(user), **given)))
     hub.gate.forget()
@@ -111,28 +111,28 @@ async def change_user(hub: Hub, user: str, wanted: UserChange) -> dict[str, Any]
 
 @router.delete("/users/{user}", status_code=204, responses={403: {}})
 async def remove_user(hub: Hub, user: str) -> None:
-    """Forgets a user, who is signed out at once."""
+    """Removes a user, who is signed out immediately."""
     await hub.ledger.write(lambda book: book.users.remove(user))
     hub.gate.forget()
 
 
 @router.post("/users/{user}/invitations", status_code=201)
 async def invite_again(hub: Hub, user: str) -> dict[str, Any]:
-    """Makes another invitation, for a forgotten password; the old password counts until the new one is chosen."""
+    """Creates another invitation, for a forgotten password; the old password is valid until a new one is chosen."""
     secret = new_secret(LINK_PREFIX)
     return await hub.ledger.write(lambda book: _invited(book, book.users.one(user), secret))
 
 
 @router.get("/access-tokens")
 async def list_tokens(hub: Hub, page: Paged) -> list[dict[str, Any]]:
-    """Every access token, newest first; never what programs show."""
+    """Every access token, newest first; without their secrets."""
     tokens = await hub.ledger.read(lambda book: book.access_tokens.all())
     return page.of(map(_token_out, tokens), "number", falling=True)
 
 
 @router.post("/access-tokens", status_code=201)
 async def add_token(hub: Hub, caller: Asking, wanted: TokenNew) -> dict[str, Any]:
-    """Makes an access token; its text is told here and never again."""
+    """Creates an access token; its text is shown only here."""
     check_role(wanted.role, wanted.site)
     scopes = token_scopes(wanted.role, wanted.scopes or (), SCOPES_OF[wanted.role] & caller.scopes)
     secret, now = new_secret(TOKEN_PREFIX), hub.clock.now()
@@ -158,7 +158,7 @@ async def add_token(hub: Hub, caller: Asking, wanted: TokenNew) -> dict[str, Any
 
 @router.delete("/access-tokens/{number}")
 async def revoke_token(hub: Hub, number: Annotated[int, Path(ge=1, le=2**53)]) -> dict[str, Any]:
-    """Revokes an access token; it counts for nothing from this moment."""
+    """Revokes an access token; it is invalid from this moment."""
     revoked = await hub.ledger.write(lambda book: book.access_tokens.revoke(number))
     hub.gate.forget()
     return _token_out(revoked)
@@ -171,14 +171,14 @@ async def list_changes(  # noqa: PLR0913
     *,
     who: Annotated[str | None, Query(max_length=80)] = None,
     kind: Annotated[str | None, Query(max_length=32, description="feed, site, subscription, pin ...")] = None,
-    subject: Annotated[str | None, Query(max_length=300, description="The name of what was changed.")] = None,
+    subject: Annotated[str | None, Query(max_length=300, description="Name of the changed object.")] = None,
     begin: Annotated[str | None, Query(alias="from", description="RFC 3339, or how long ago: 2h.")] = None,
     end: Annotated[str | None, Query(alias="to")] = None,
-    cursor: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the page before.")] = None,
-    after: Annotated[int | None, Query(ge=1, le=2**53, deprecated=True, description="The same.")] = None,
+    cursor: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the previous page.")] = None,
+    after: Annotated[int | None, Query(ge=1, le=2**53, deprecated=True, description="As above.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
-    """Who changed what, newest first, with what it was before."""
+    """Changes, newest first, with their author and the former values."""
     now = hub.clock.now()
     wanted = Changes(
         who,

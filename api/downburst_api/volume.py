@@ -23,12 +23,12 @@ from downburst_api.runtime import Runtime, runtime_of
 router = APIRouter(prefix="/v1", tags=["latency"])
 Hub = Annotated[Runtime, Depends(runtime_of)]
 Asking = Annotated[Caller, Depends(caller_of)]
-Minutes = Annotated[int, Query(ge=1, le=525_600, description="How far back to look.")]
+Minutes = Annotated[int, Query(ge=1, le=525_600, description="Length of the period.")]
 
 
 @router.get("/volume", response_model=None)
 async def volume(hub: Hub, *, minutes: Minutes = 1_440, form: Asked) -> dict[str, Any] | Response:
-    """What came into each feed: mean and greatest hour, share of all, products an hour; the largest feed first."""
+    """Volume of each feed: mean and greatest hour, share of all, products an hour; the largest feed first."""
     end = minute_of(hub.clock.now()) + 1
     asked_since = end - minutes
 
@@ -60,7 +60,7 @@ async def volume_history(
     until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
     form: Asked,
 ) -> dict[str, Any] | Response:
-    """What came into a feed: by the minute for up to six hours, by the hour for up to two weeks, else by the day."""
+    """Volume of a feed: by the minute for up to six hours, by the hour for up to two weeks, else by the day."""
     await hub.ledger.read(lambda book: check_feed_shown(book, caller, feed))
     now = hub.clock.now()
     end = minute_of(now if until is None else moment(until, now)) + 1
@@ -74,7 +74,7 @@ async def volume_history(
 
 @router.get("/tree")
 async def tree(hub: Hub) -> dict[str, Any]:
-    """Who feeds whom and how: upstreams, this hub, its sites with the feeds they take; no addresses, no contacts."""
+    """The distribution tree: upstreams, this hub, its sites with their feeds; no addresses, no contacts."""
     upstreams, sites, wanted = await hub.ledger.read(_related)
     return {
         "hub": hub.settings.name,

@@ -17,8 +17,8 @@ class AccessSettings(Section):
 
     without_login: Literal["nothing", "latency", "page"] = Field(
         default="nothing",
-        description="What anybody sees: nothing; latency, volume and who feeds whom; or the whole page, for trials. "
-        "Contacts and addresses never.",
+        description="Public access: nothing; latency, volume and the distribution tree; or the whole page, for "
+        "trials. Contacts and addresses are never public.",
     )
     session_hours: float = Field(
         default=336.0, gt=0, le=8_784, description="Hours until a user has to sign in again. A fortnight."
@@ -27,13 +27,13 @@ class AccessSettings(Section):
         default=90.0,
         gt=0,
         le=7_320,
-        description="Days that a site's credential lasts; its receiver has it replaced when a third is left, so it "
-        "may be away for a month. What leaks with a disk or a backup opens nothing after a quarter of a year.",
+        description="Days that a site's credential lasts; its receiver replaces it when a third is left, so it "
+        "may be offline for a month. A leaked copy is useless after a quarter of a year.",
     )
     proxies: tuple[IPv4Network | IPv6Network, ...] = Field(
         default=(),
-        description="Addresses or networks of proxies before the hub, whose X-Forwarded-For and X-Forwarded-Proto "
-        "are believed. Empty: none, for anybody on this machine can write them.",
+        description="Addresses or networks of proxies before the hub, whose X-Forwarded-For and "
+        "X-Forwarded-Proto are trusted. Empty: none, because any user of this machine can write them.",
     )
     audit_days: float = Field(
         default=1_100.0, gt=0, description="Days that the audit is kept. Three years and a little."
@@ -57,10 +57,10 @@ class LimitSettings(Section):
         description="Connections from one address (of IPv6: 64 bits) at a time. An institute behind one address.",
     )
     streams: int = Field(
-        default=16, ge=1, description="Live lines (`/v1/events`) of a tenant at a time. A wall of monitors."
+        default=16, ge=1, description="Live streams (`/v1/events`) of a tenant at a time. A wall of monitors."
     )
     streams_per_address: int = Field(
-        default=64, ge=1, description="Live lines from one address at a time. Several people behind one address."
+        default=64, ge=1, description="Live streams from one address at a time. Several people behind one address."
     )
     uploads: int = Field(
         default=256,

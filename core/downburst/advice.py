@@ -152,10 +152,10 @@ def _problem(retention: Retention, fit: tuple[float | None, float | None], outag
         return f"{retention.feed} is kept for {retention.hours:g} h, shorter than {outage}"
     if hours is not None and hours < outage_hours:
         room = f"{size(retention.bytes)} hold {hours:.1f} h at the mean rate"
-        return f"{retention.feed} is kept too briefly for {outage}: {room}"
+        return f"{retention.feed} is kept too short for {outage}: {room}"
     if hours_worst is not None and hours_worst < outage_hours:
         room = f"{size(retention.bytes)} hold {hours_worst:.1f} h at the worst hour's rate"
-        return f"{retention.feed} may be kept too briefly for {outage}: {room}"
+        return f"{retention.feed} may be kept too short for {outage}: {room}"
     return None
 
 

@@ -63,15 +63,13 @@ class Backlog:
         return 0.0 if self.oldest_at is None else max((now - self.oldest_at).total_seconds(), 0.0)
 
     def words(self, now: datetime) -> str:
-        """`lacks 4,300 products (1.2 GB), the oldest 12 min old; 17 left the log before it had them`."""
+        """`lacks 4,300 products (1.2 GB), the oldest 12 min old; 17 left the log before delivery`."""
         least = "at least " if self.counting else ""
         sentence = f"lacks {least}{_products(self.products)}"
         if self.products:
             sentence += f" ({_size(self.bytes)}), the oldest {_age(self.oldest_s(now))} old"
         if self.lost_products:
-            sentence += (
-                f"; {_products(self.lost_products)} ({_size(self.lost_bytes)}) left the log before it had them"
-            )
+            sentence += f"; {_products(self.lost_products)} ({_size(self.lost_bytes)}) left the log before delivery"
         return sentence
 
 

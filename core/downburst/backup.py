@@ -190,7 +190,7 @@ def _open(source: Path) -> tarfile.TarFile:
     try:
         return tarfile.open(source, mode="r:gz")
     except (OSError, tarfile.TarError, EOFError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no backup"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not a backup"
         raise BadInput(f"{source} can't be read: {reason}; name a file that `downburst backup` wrote") from error
 
 
@@ -199,7 +199,7 @@ def _manifest(archive: tarfile.TarFile, source: Path) -> Manifest:
         entry = archive.next()
         content = archive.extractfile(entry) if entry is not None and entry.name == "manifest.json" else None
         if content is None:
-            raise BadInput(f"{source} is no backup of a hub; name a file that `downburst backup` wrote")
+            raise BadInput(f"{source} is not the backup of a hub; name a file that `downburst backup` wrote")
         values = json.loads(content.read())
         if values["format"] != 1:
             raise BadInput(f"{source} was written by a newer Downburst (format {values['format']}); use that version")
@@ -232,7 +232,7 @@ def _is_inside(name: str) -> bool:
 
 
 def _damaged(source: Path, what: str) -> Failure:
-    return Failure(f"the backup {source} is damaged: {what} is not as it was written; take another backup")
+    return Failure(f"the backup {source} is damaged: {what} is not as it was written; make another backup")
 
 
 def _restore(

@@ -40,7 +40,7 @@ def each(entries: Iterable[object], parse: Callable[[Any], T], what: str, aside:
         except KeyError as error:
             aside.append(SetAside(site_of(entry), f"{what} lacks the field {error}"))
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            aside.append(SetAside(site_of(entry), f"{what} can't be: {error}"))
+            aside.append(SetAside(site_of(entry), f"{what} is impossible: {error}"))
     return tuple(read)
 
 
@@ -55,7 +55,7 @@ def site_of(entry: object) -> str | None:
 def integer(value: object, *, least: int, most: int) -> int:
     """A whole number between two others, both allowed."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise OutOfBounds(f"{shown(value)} is no whole number")
+        raise OutOfBounds(f"{shown(value)} is not a whole number")
     if not least <= value <= most:
         raise OutOfBounds(f"{shown(value)} is not between {least} and {most}")
     return value
@@ -66,7 +66,7 @@ def count(value: object, *, most: int | None = None) -> int:
     if most is None and type(value) is int and 0 <= value <= INTEGER_MAX:
         return value
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise OutOfBounds(f"{shown(value)} is no count")
+        raise OutOfBounds(f"{shown(value)} is not a count")
     return integer(value, least=0, most=INTEGER_MAX if most is None else most)
 
 
@@ -77,7 +77,7 @@ def number(value: object, *, most: float) -> float:
         or not isinstance(value, int | float)
         or (isinstance(value, float) and not math.isfinite(value))
     ):
-        raise OutOfBounds(f"{shown(value)} is no number")
+        raise OutOfBounds(f"{shown(value)} is not a number")
     if abs(value) > most:
         raise OutOfBounds(f"{shown(value)} is beyond {most:.0f}")
     return float(value)
@@ -96,14 +96,14 @@ def origin_us(value: object) -> int:
 def feed_name(value: object) -> str:
     """The name of a feed."""
     if not isinstance(value, str):
-        raise OutOfBounds(f"{shown(value)} is no name")
+        raise OutOfBounds(f"{shown(value)} is not a name")
     return _feed(value)
 
 
 def site_name(value: object) -> str:
     """The name of a site."""
     if not isinstance(value, str):
-        raise OutOfBounds(f"{shown(value)} is no name")
+        raise OutOfBounds(f"{shown(value)} is not a name")
     return _site(value)
 
 
@@ -128,27 +128,27 @@ def epoch(value: object) -> str:
     """The life of a log: the decimal text of an unsigned integer of 64 bits."""
     if isinstance(value, str) and 1 <= len(value) <= 20 and value.isascii() and value.isdigit():
         return value
-    raise OutOfBounds(f"{shown(value)} is no life of a log")
+    raise OutOfBounds(f"{shown(value)} is not the epoch of a log")
 
 
 def word(value: object) -> str:
     """A short text without blanks: an id, a kind, a state."""
     if isinstance(value, str) and 1 <= len(value) <= WORD_CHARS and all("!" <= char <= "~" for char in value):
         return value
-    raise OutOfBounds(f"{shown(value)} is no name")
+    raise OutOfBounds(f"{shown(value)} is not a name")
 
 
 def sentence(value: object) -> str:
     """A text for people, cut to its longest, without control characters."""
     if not isinstance(value, str):
-        raise OutOfBounds(f"{shown(value)} is no text")
+        raise OutOfBounds(f"{shown(value)} is not a text")
     return "".join(char if char.isprintable() else " " for char in value[:SENTENCE_CHARS_MAX])
 
 
 def entries(value: object, *, most: int) -> list[object]:
     """A list that is not too long."""
     if not isinstance(value, list):
-        raise OutOfBounds(f"{shown(value)} is no list")
+        raise OutOfBounds(f"{shown(value)} is not a list")
     if len(value) > most:
         raise OutOfBounds(f"a list has {len(value)} entries; at most {most} are read")
     return value

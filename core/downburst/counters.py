@@ -63,7 +63,7 @@ def _number(row: Row, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise row.bad(f"{text[:40]!r} is no number")
+        raise row.bad(f"{text[:40]!r} is not a number")
     return value
 
 

@@ -114,13 +114,13 @@ class BadSettings(BadInput):
 class NotFound(DownburstError):
     """Something nobody made."""
 
-    status, code, title, exit_code = 404, "not-found", "There is no such thing", 2
+    status, code, title, exit_code = 404, "not-found", "Not found", 2
 
 
 class UnknownFeed(NotFound):
     """A feed nobody made; `extra["near"]` lists names that look alike."""
 
-    code, title = "unknown-feed", "There is no such feed"
+    code, title = "unknown-feed", "Unknown feed"
 
 
 class AlreadyThere(DownburstError):
@@ -132,13 +132,13 @@ class AlreadyThere(DownburstError):
 class LimitReached(DownburstError):
     """The ledger takes no more rows of a kind; `extra` has `limit` (its name), `most` and `count`."""
 
-    status, code, title, exit_code = 409, "limit-reached", "There are as many as there may be", 2
+    status, code, title, exit_code = 409, "limit-reached", "The limit is reached", 2
 
 
 class ChangedMeanwhile(DownburstError):
     """What a change was made for is not what is there."""
 
-    status, code, title, exit_code = 412, "changed-meanwhile", "It was changed meanwhile", 2
+    status, code, title, exit_code = 412, "changed-meanwhile", "It was changed by another request", 2
 
 
 class KeyOfAnother(BadInput):
@@ -150,7 +150,7 @@ class KeyOfAnother(BadInput):
 class OutcomeUnknown(DownburstError):
     """A request with the same key is under way, or nobody knows how it ended, or its answer can't be told again."""
 
-    status, code, title = 409, "outcome-unknown", "The request was made before"
+    status, code, title = 409, "outcome-unknown", "The request was already made"
 
 
 class CircuitConflict(DownburstError):
@@ -210,25 +210,25 @@ class AlreadyRunning(Failure):
 class BrokersAway(Failure):
     """Kafka did not take something in time."""
 
-    status, code, title = 503, "brokers-away", "Kafka is away"
+    status, code, title = 503, "brokers-away", "Kafka is unavailable"
 
 
 class LedgerAway(Failure):
     """The ledger's database server is away; what was asked was not done."""
 
-    status, code, title = 503, "ledger-away", "The ledger is away"
+    status, code, title = 503, "ledger-away", "The ledger is unavailable"
 
 
 class FleetAway(Failure):
     """Whatever runs the senders, Kubernetes' API server for one, did not answer or refused for now."""
 
-    status, code, title = 503, "fleet-away", "The senders can't be looked after"
+    status, code, title = 503, "fleet-away", "The senders can't be managed"
 
 
 class NodeAway(Failure):
     """The node is not running or did not answer in time."""
 
-    status, code, title = 503, "node-away", "The node is away"
+    status, code, title = 503, "node-away", "The node is unavailable"
 
 
 def from_node(code: str, sentence: str, position: int | None = None) -> DownburstError:

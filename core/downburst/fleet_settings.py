@@ -13,7 +13,8 @@ class FleetSettings(BaseModel):
 
     kind: Literal["none", "children", "kubernetes"] = Field(
         default="none",
-        description="What runs senders: nobody, this machine as child processes of `downburst fleet`, or Kubernetes.",
+        description="Where senders run: nowhere, on this machine as child processes of `downburst fleet`, or in "
+        "Kubernetes.",
     )
     at_least: int = Field(default=1, ge=0, le=100, description="Senders that run in any case.")
     at_most: int = Field(default=4, ge=0, le=100, description="Senders that run at most. A bill has an end.")
@@ -25,9 +26,9 @@ class FleetSettings(BaseModel):
     shrink_after_s: float = Field(
         default=900.0,
         ge=0,
-        description="Seconds that fewer must have been enough. A forecast run's pause is shorter.",
+        description="Seconds that fewer must suffice before one is removed. A forecast run's pause is shorter.",
     )
-    step_s: float = Field(default=5.0, gt=0, description="Seconds between two looks.")
+    step_s: float = Field(default=5.0, gt=0, description="Seconds between two checks.")
     first_port: int = Field(
         default=7380,
         ge=1024,
@@ -38,7 +39,7 @@ class FleetSettings(BaseModel):
         default=None, description="The workload of senders that the chart made, a StatefulSet in YAML or JSON."
     )
     owner: str = Field(
-        default="", description="The Deployment that the senders belong to: they are removed with it. Empty: nobody."
+        default="", description="The Deployment that the senders belong to: they are removed with it. Empty: none."
     )
 
     @model_validator(mode="after")

@@ -17,20 +17,21 @@ class KafkaSettings(BaseModel):
     prefix: str = Field(
         default="downburst",
         pattern=r"^[A-Za-z0-9._-]{1,200}$",
-        description="What the names of topics begin with. Hubs that share brokers have prefixes of their own.",
+        description="Prefix of the names of topics. Hubs that share brokers need different prefixes.",
     )
     security: Literal["plaintext", "tls", "sasl", "sasl-tls"] = Field(
-        default="plaintext", description="How brokers are spoken to. Plain text is for networks that are yours alone."
+        default="plaintext",
+        description="Protocol of the connections to brokers. Plain text is for networks that are yours alone.",
     )
     ca_file: Path | None = Field(
         default=None, description="PEM file of the authority of the brokers' certificates. None: the system's."
     )
     certificate_file: Path | None = Field(
-        default=None, description="PEM file of this hub's certificate, where brokers ask for one."
+        default=None, description="PEM file of this hub's certificate, where brokers require one."
     )
     key_file: Path | None = Field(default=None, description="PEM file of that certificate's key.")
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        default="SCRAM-SHA-512", description="How the password is shown. PLAIN only inside TLS."
+        default="SCRAM-SHA-512", description="SASL mechanism. PLAIN only inside TLS."
     )
     sasl_user: str = Field(default="", description="User at the brokers.")
     sasl_password_file: Path | None = Field(
@@ -48,6 +49,6 @@ class KafkaSettings(BaseModel):
         default=0,
         ge=0,
         le=10**9,
-        description="Megabytes of its disk that a sender takes for its copy of each feed. What is older comes from "
-        "the brokers when a site asks for it. 0: as much as the feed keeps.",
+        description="Megabytes of its disk that a sender takes for its copy of each feed. Older products come "
+        "from the brokers on request. 0: as much as the feed keeps.",
     )

@@ -41,7 +41,7 @@ class LedgerWatch:
             self._away_s = outage.seconds
         elif self._away_s is not None:
             away_s, self._away_s = self._away_s, None
-            await self._say(f"the ledger is back after {away_s:.0f} s; what was counted meanwhile is brought in", "")
+            await self._say(f"the ledger is back after {away_s:.0f} s; counts of that time are being stored", "")
 
 
 @asynccontextmanager
@@ -85,7 +85,7 @@ async def read_through(settings: Settings, say: Callable[[str], Awaitable[None]]
 async def _goes_on(error: DownburstError) -> None:
     if isinstance(error, AlreadyRunning):
         raise error
-    _LOG.warning("the ledger can't be looked at: %s", error.sentence)
+    _LOG.warning("the ledger can't be read: %s", error.sentence)
 
 
 SHORTEST_S = 1.0

@@ -227,7 +227,7 @@ class LiveState:
             senders.clear()
             session = self.sessions.get(site)
             if session is not None and session.connected:
-                self.sessions[site] = replace(session, connected=False, since=at, reason="its sender is away")
+                self.sessions[site] = replace(session, connected=False, since=at, reason="its sender is unavailable")
 
     def session(self, site: str) -> SiteSession | None:
         """The site's session, if it was ever connected since the hub started."""
@@ -291,7 +291,10 @@ class LiveState:
         if event.state == "refused":
             # A stranger with a bad credential must not make a connected site look away.
             if before is None or not before.connected:
-                self.sessions[event.site] = SiteSession(event.site, False, event.at, event.peer, event.reason)  # noqa: FBT003
+                refused = SiteSession(
+                    site=event.site, connected=False, since=event.at, peer=event.peer, reason=event.reason
+                )
+                self.sessions[event.site] = refused
             return
         self.sessions[event.site] = SiteSession(
             site=event.site,
@@ -387,11 +390,13 @@ class LiveState:
             counted.pop("", None)
         for site, session in self.sessions.items():
             if session.connected:
-                away = replace(session, connected=False, since=event.at, reason="the hub's node is away")
+                away = replace(session, connected=False, since=event.at, reason="the hub's node is not running")
                 self.sessions[site] = away
         for name, link in self.upstreams.items():
             if link.connected:
-                self.upstreams[name] = UpstreamLink(False, event.at, link.hub, "this hub's node is away")  # noqa: FBT003
+                reason = "this hub's node is not running"
+                away_link = UpstreamLink(connected=False, since=event.at, hub=link.hub, reason=reason)
+                self.upstreams[name] = away_link
         for links in (self.ldm_sources, self.ldm_sites):
             _all_away(links, event.at)
 
@@ -399,7 +404,7 @@ class LiveState:
 def _all_away(links: dict[Any, LdmLink], at: datetime) -> None:
     for key, link in links.items():
         if link.connections:
-            links[key] = LdmLink(0, at, link.mode, "this hub's node is away")
+            links[key] = LdmLink(0, at, link.mode, "this hub's node is not running")
 
 
 def _mean_bps(counts: Iterable[tuple[int, float]]) -> float:

@@ -18,7 +18,7 @@ def moment(text: str, now: datetime) -> datetime:
         instant = None
     if instant is None or instant.tzinfo is None:
         raise BadInput(
-            f"{text!r} is no moment; write RFC 3339 with an offset, such as 2026-01-31T06:00:00Z, or how long ago: "
+            f"{text!r} is not a time; write RFC 3339 with an offset, such as 2026-01-31T06:00:00Z, or how long ago: "
             "90s, 30m, 2h, 1d"
         )
     return instant.astimezone(UTC)
@@ -29,12 +29,14 @@ def coming_moment(text: str, now: datetime) -> datetime:
     if later := _LATER.fullmatch(text):
         return _moved(now, later, 1)
     if _AGO.fullmatch(text):
-        raise BadInput(f"{text!r} is how long ago; write +{text} for so long from now, or RFC 3339 with an offset")
+        raise BadInput(
+            f"{text!r} is a time in the past; write +{text} for a time from now, or RFC 3339 with an offset"
+        )
     try:
         return moment(text, now)
     except BadInput:
         raise BadInput(
-            f"{text!r} is no moment; write RFC 3339 with an offset, such as 2026-01-31T06:00:00Z, or how far "
+            f"{text!r} is not a time; write RFC 3339 with an offset, such as 2026-01-31T06:00:00Z, or how far "
             "ahead: +90s, +30m, +2h, +1d"
         ) from None
 
@@ -43,7 +45,7 @@ def _moved(now: datetime, found: re.Match[str], sign: int) -> datetime:
     try:
         return now + sign * timedelta(**{_UNITS[found["unit"]]: float(found["count"])})
     except OverflowError:
-        raise BadInput(f"{found[0]!r} lies outside the calendar; give fewer days") from None
+        raise BadInput(f"{found[0]!r} is outside the calendar; give fewer days") from None
 
 
 _AGO = re.compile(r"(?P<count>\d{1,6}(\.\d{1,3})?) ?(?P<unit>[smhd])( ago)?")

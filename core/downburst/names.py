@@ -42,7 +42,7 @@ def check_product_id(text: str) -> str:
             position=position,
         )
     if ".." in text.replace("\\", "/").split("/"):
-        raise BadName("the product id holds the path segment '..'; an id is a name and no path, remove it")
+        raise BadName("the product id holds the path segment '..'; an id is a name, not a path; remove it")
     return text
 
 
@@ -66,7 +66,7 @@ def check_user_name(text: str) -> str:
             "use 1 to 64 letters, digits and . _ @ + -, a letter or digit first"
         )
     if text.lower() in _OWN_NAMES:
-        raise BadName(f"{text!r} can't be a user's name: the hub calls itself, or a stranger, so; choose another one")
+        raise BadName(f"{text!r} can't be a user's name: the hub uses it itself; choose another one")
     return text
 
 

@@ -37,7 +37,7 @@ def _hasher() -> "PasswordHasher":
 
 @lru_cache(maxsize=1)
 def _nobodys_hash() -> str:
-    return _hasher().hash("nobody has this password")
+    return _hasher().hash("no user has this password")
 
 
 SHORTEST, LONGEST = 10, 1024

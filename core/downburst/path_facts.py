@@ -144,7 +144,7 @@ RESULTS: dict[str, Literal["heard", "not-heard", "too-slow"]] = {
     "never-heard": "not-heard",
     "too-slow": "too-slow",
 }
-WHY = {"never-heard": "nothing of the group came", "too-slow": "it could not keep up"}
+WHY = {"never-heard": "no packets of the group arrived", "too-slow": "it could not keep up"}
 TELLING_SEGMENTS = 1_000
 HALF_LIFE_SEGMENTS = 50_000
 """Some 70 MB: a busy feed's minute."""

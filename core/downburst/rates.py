@@ -10,8 +10,8 @@ def parse_rate_bps(text: str) -> int:
     found = _RATE.fullmatch(text.strip())
     if found is None:
         raise BadInput(
-            f"{text!r} is no rate; write bits per second of Ethernet frames with k, M or G, such as 500M or 1G "
-            "(`mbps` means megabytes to some tools, so it is not taken)"
+            f"{text!r} is not a rate; write bits per second of Ethernet frames with k, M or G, such as 500M or 1G "
+            "(`mbps` means megabytes to some tools, so it is refused)"
         )
     return round(float(found["count"]) * _FACTORS[found["unit"]])
 

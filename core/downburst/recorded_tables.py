@@ -73,7 +73,7 @@ class Row:
             value = self.number(meaning, signed=True)
             at_us = value * TO_US[unit or _unit_by_size(value)]
             if abs(at_us) > LATEST_US:
-                raise self.bad(f"{text[:40]} is no time; it lies beyond the year 9999")
+                raise self.bad(f"{text[:40]} is not a time; it lies beyond the year 9999")
             return round(at_us)
         return self._instant_us(text, _rfc_3339)
 
@@ -81,14 +81,14 @@ class Row:
         """The size; a whole number of bytes."""
         size = self.number("size")
         if size > LARGEST_BYTES or size != int(size):
-            raise self.bad(f"{self._cell('size')!r} is no size; write a whole number of bytes")
+            raise self.bad(f"{self._cell('size')!r} is not a size; write a whole number of bytes")
         return int(size)
 
     def duration_s(self) -> float:
         """How long it took, in seconds."""
         duration_s = self.number("duration") * TO_US[self._columns.units["duration"] or "s"] / 1e6
         if duration_s > LATEST_US / 1e6:
-            raise self.bad(f"{self._cell('duration')[:40]} is no duration; it is longer than history")
+            raise self.bad(f"{self._cell('duration')[:40]} is not a duration; it is longer than history")
         return duration_s
 
     def peer(self) -> str:
@@ -101,7 +101,7 @@ class Row:
         try:
             value = float(text)
         except ValueError:
-            raise self.bad(f"{text[:40]!r} is no number for the column {meaning}") from None
+            raise self.bad(f"{text[:40]!r} is not a number for the column {meaning}") from None
         if not math.isfinite(value) or (value < 0 and not signed):
             raise self.bad(f"{text} can't be a {meaning}; it must be finite and not below zero")
         return value
@@ -121,7 +121,8 @@ class Row:
             return to_us(read(text))
         except ValueError:
             raise self.bad(
-                f"{text[:40]!r} is no time; write 2015-06-15T00:00:00.009Z, 20150615000000.009 or a number of seconds"
+                f"{text[:40]!r} is not a time; write 2015-06-15T00:00:00.009Z, 20150615000000.009 or a number "
+                "of seconds"
             ) from None
 
 

@@ -86,7 +86,7 @@ def _check(report: Report) -> None:
     bounded(report.mean_latency_s * 1_000, most=LATENCY_MS_MAX)
     for name in (report.host, report.feed, report.path):
         if len(name) > REPORT_NAME_CHARS or not name.isprintable():
-            raise OutOfBounds(f"{shown(name)} is no name")
+            raise OutOfBounds(f"{shown(name)} is not a name")
 
 
 Progress = Callable[[float], None]
@@ -238,7 +238,7 @@ def _report(line: bytes, *, name: str, number: int) -> Report:
     # What is not used is still looked at: without numbers there it is no line of rtstats.
     row.number("newest", signed=True)
     if not WORST.fullmatch(fields[9]):
-        raise row.bad(f"{fields[9][:40]!r} is no worst latency; rtstats writes seconds@MMSS, for example 11@0022")
+        raise row.bad(f"{fields[9][:40]!r} is not a worst latency; rtstats writes seconds@MMSS, for example 11@0022")
     return Report(
         at_us=row.time_us("time"),
         host=fields[2],

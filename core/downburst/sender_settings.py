@@ -11,17 +11,18 @@ class SenderSettings(Section):
     name: str = Field(
         default="",
         pattern=r"^[ -~]{0,63}$",
-        description="What it is called in the ledger, no two alike. Empty: this machine's host name, which a pod of "
+        description="Its name in the ledger, unique. Empty: this machine's host name, which a pod of "
         "a stateful set keeps.",
     )
     public: str = Field(
         default="",
-        description="HOST:PORT by which sites reach it, told to them by every node of the hub. Empty: the address "
+        description="HOST:PORT by which sites reach it; every node of the hub sends it to them. Empty: the address "
         "that it listens on, for a trial on one machine.",
     )
     drain_s: float = Field(
         default=20.0,
         ge=0,
-        description="Seconds that its sites may take to go to other senders when it is asked to end. Below the half "
+        description="Seconds that its sites may take to move to other senders when it is asked to stop. Below "
+        "the half "
         "minute after which Kubernetes kills.",
     )

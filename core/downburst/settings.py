@@ -42,22 +42,22 @@ class MulticastSettings(Section):
     """How this hub multicasts."""
 
     enabled: bool = Field(
-        default=True, description="Whether any feed may go by multicast; off: the scheduler says why."
+        default=True, description="Whether any feed may go by multicast; off: the scheduler gives this as its reason."
     )
     interface: str = Field(
         default="127.0.0.1",
-        description="Interface that groups go out of: name, number, address. Loopback: a trial disturbs no network.",
+        description="Interface for multicast: name, number or address. Loopback: a trial disturbs no network.",
     )
     network: IPv4Network | IPv6Network = Field(
         default=IPv4Network("239.77.0.0/16"),
-        description="Groups are taken from here, one per leg. Organisation-local scope (RFC 2365): stays inside. "
-        "Inside 232.0.0.0/8 or ff3e::8000:0/97 sites ask for the hub as the only source.",
+        description="Network of the groups, one per leg. Organisation-local scope (RFC 2365): stays inside. "
+        "Inside 232.0.0.0/8 or ff3e::8000:0/97 sites join with the hub as the only source.",
     )
     hops: int = Field(
         default=32,
         ge=1,
         le=255,
-        description="How far groups may travel (TTL, hop limit). A national network is less wide.",
+        description="Range of multicast (TTL, hop limit). A national network is less wide.",
     )
     burst_bytes: int | None = Field(
         default=None,
@@ -68,26 +68,27 @@ class MulticastSettings(Section):
         default=0,
         ge=0,
         le=30,
-        description="At most so many percent of repair symbols before anybody asks, where loss is steady. 0: none.",
+        description="Maximum share of repair symbols sent ahead of requests, in percent, where loss is steady. "
+        "0: none.",
     )
     loss_quantile: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="A leg slows down for the site that this share of the others do better than. 0.9: all but 10 %.",
+        description="A leg adapts its rate to the site that this share of the others outperform. 0.9: all but 10 %.",
     )
     repair_s: int = Field(
         default=60,
         ge=1,
         le=3_600,
-        description="The group repairs what is at most so old; what is older comes by each site's session.",
+        description="Maximum age of repairs by the group; older ones go by each site's session.",
     )
     offload: bool = Field(
         default=True,
         description="Whether trains of datagrams leave in one call (UDP GSO). Off where a card breaks it.",
     )
     feeds: dict[str, FeedMulticast] = Field(
-        default={}, description="For feeds by name: what of the settings above and of rate_bps differs."
+        default={}, description="For feeds by name: the settings above and rate_bps where they differ."
     )
     port_base: int = Field(
         default=17_000, ge=1024, le=64_000, description="UDP port of a leg: this plus the leg's id modulo 1,000."
@@ -100,7 +101,7 @@ class MulticastSettings(Section):
     retry_minutes: float = Field(
         default=30.0,
         gt=0,
-        description="Minutes after which a site that heard no group is tried again. Networks get repaired.",
+        description="Minutes after which a site that received no multicast is tested again. Networks get repaired.",
     )
 
     @field_validator("network")
@@ -130,7 +131,7 @@ class CircuitSettings(Section):
         default=500,
         ge=200,
         le=2_000,
-        description="Milliseconds of a measuring train. Ten bins of 50 ms tell a cause.",
+        description="Milliseconds of a measuring train. Ten bins of 50 ms show a cause.",
     )
 
 
@@ -139,16 +140,16 @@ class LdmSettings(Section):
 
     listen: tuple[str, ...] = Field(
         default=(),
-        description="HOST:PORT for LDMs, such as [::]:388 for all; the port is 388 if none is said. Empty: there is "
-        "no such port, because LDM knows hosts by their addresses alone.",
+        description="HOST:PORT for LDMs, such as [::]:388 for all; 388 is the default port. Empty: no such "
+        "port, because LDM identifies hosts only by their addresses.",
     )
     rtstats: str = Field(
         default="",
-        description="HOST[:PORT] of a collector of rtstats lines, told each minute how late products came here, as "
-        "LDMs tell it. Empty: nobody is told.",
+        description="HOST[:PORT] of a collector of rtstats lines, which gets latencies at this hub each minute, "
+        "as from LDMs. Empty: none.",
     )
     max_clients: int = Field(
-        default=256, ge=1, le=100_000, description="Connections of LDMs at a time. What an LDM takes by itself."
+        default=256, ge=1, le=100_000, description="Connections of LDMs at a time. The limit of an LDM itself."
     )
 
     @field_validator("listen")
@@ -170,21 +171,24 @@ class SchedulerSettings(Section):
     """When the scheduler decides; times are divided by `time_scale`."""
 
     step_s: float = Field(
-        default=10.0, gt=0, description="Seconds between two looks at each feed. Six windows a minute."
+        default=10.0, gt=0, description="Seconds between two reviews of each feed. Six windows a minute."
     )
     window_s: float = Field(
         default=300.0,
         gt=0,
-        description="Seconds of recent arrivals a decision rests on. Covers NGRID's quiet minutes.",
+        description="Seconds of recent arrivals that a decision uses. Covers NGRID's quiet minutes.",
     )
     dwell_s: float = Field(
         default=300.0, ge=0, description="Seconds a transport is kept at least. A change costs joins and repair."
     )
     agreeing_windows: int = Field(
-        default=3, ge=1, description="Looks in a row that must favour a change. One burst is no reason."
+        default=3, ge=1, description="Consecutive reviews that must favour a change. One burst is not enough."
     )
     min_gain: float = Field(
-        default=0.2, ge=0, lt=1, description="Share of egress a change must save. Below it, measuring error decides."
+        default=0.2,
+        ge=0,
+        lt=1,
+        description="Share of egress a change must save. Below it, measurement error would decide.",
     )
     changes_per_day: int = Field(
         default=8,
@@ -197,23 +201,26 @@ class SchedulerSettings(Section):
         description="Whether `downburst scheduler` runs beside the hub; ledger and events then need servers.",
     )
     dry_run: bool = Field(
-        default=False, description="Whether changes are only said and stored, not made. Pins and fallbacks are made."
+        default=False,
+        description="Whether changes are only logged and stored, not made. Pins and fallbacks are made.",
     )
     circuit_cost: float = Field(
         default=1.0,
         ge=0,
-        description="What a bit per second of a circuit costs while it is up, against one of egress. At 1 an hour of "
+        description="Cost of one bit per second of a circuit while it is up, relative to one of egress. At 1 an "
+        "hour of "
         "1 Gb/s is worth 450 GB.",
     )
     unwanted_cost: float = Field(
         default=0.5,
         ge=0,
-        description="What a byte costs that a group brings to a site which does not want it, against one of egress.",
+        description="Cost of a byte that a group brings to a site without a subscription to it, relative to one "
+        "of egress.",
     )
     miss_cost_bps: float = Field(
         default=1e12,
         gt=0,
-        description="What a latency of twice the objective costs, as bits per second of egress. Before any egress.",
+        description="Cost of a latency of twice the objective, as bits per second of egress. Before any egress.",
     )
     feeds: dict[str, FeedScheduling] = Field(default={}, description="For feeds by name: dry_run where it differs.")
 
@@ -239,14 +246,14 @@ class WatchSettings(Section):
     directory: Path | None = Field(default=None, description="Watched directory; none: directory ingest is off.")
     rules: tuple[WatchRule, ...] = Field(
         default=(),
-        description="First that matches wins. None: the first directory is the feed, the rest the product id.",
+        description="The first match wins. None: the first directory is the feed, the rest the product id.",
     )
     after: Literal["remove", "move"] = Field(
         default="remove",
-        description="What happens to an acknowledged file: removed, or moved to `done`. Disks fill up.",
+        description="Treatment of an acknowledged file: removed, or moved to `done`. Disks fill up.",
     )
     concurrency: int = Field(
-        default=8, ge=1, le=256, description="Products submitted at once. Keeps the node busy, no more."
+        default=8, ge=1, le=256, description="Products submitted concurrently. Just enough to keep the node busy."
     )
 
 
@@ -259,12 +266,12 @@ class Settings(BaseSettings):
 
     name: str = Field(
         default="hub",
-        description="Name of this hub, told to sites and other hubs: printable ASCII, no two alike in a tree.",
+        description="Name of this hub, sent to sites and other hubs: printable ASCII, unique in a tree.",
         pattern=r"^[ -~]{1,63}$",
     )
     data_dir: Path = Field(
         default=Path("downburst-data"),
-        description="The one directory that holds everything: ledger, product log, spool.",
+        description="Data directory: ledger, product log, spool.",
     )
     http: str = Field(
         default="127.0.0.1:7371",
@@ -272,8 +279,8 @@ class Settings(BaseSettings):
     )
     sites: str = Field(
         default="127.0.0.1:7370",
-        description="HOST:PORT where sites connect (TLS, credentials). Loopback until you say "
-        "0.0.0.0:7370 or [::]:7370, so that a trial opens no port to the world.",
+        description="HOST:PORT where sites connect (TLS, credentials). Loopback unless set to 0.0.0.0:7370 or "
+        "[::]:7370, so that a trial opens no public port.",
     )
     tcp_congestion: str | None = Field(
         default=None,
@@ -284,12 +291,12 @@ class Settings(BaseSettings):
         default=16,
         ge=0,
         le=16,
-        description="The most connections for products that a site gets beside its first, 0 to 16; as many as help "
-        "are opened up to it. A long path that loses packets needs several.",
+        description="The most connections for products that a site gets beside its first, 0 to 16; the hub "
+        "opens as many as help, up to it. A long path that loses packets needs several.",
     )
     ledger_url: str = Field(
         default="",
-        description="Where the ledger lies: postgresql://ROLE@HOST:5432/DATABASE. Empty: SQLite in data_dir.",
+        description="URL of the ledger: postgresql://ROLE@HOST:5432/DATABASE. Empty: SQLite in data_dir.",
     )
     node: Path | None = Field(
         default=None, description="The downburst-node binary; none: looked for (see `downburst node-path`)."
@@ -331,8 +338,8 @@ class Settings(BaseSettings):
     outage_hours: float | None = Field(
         default=None,
         gt=0,
-        description="Hours that a site may be away and lose nothing; the hub says by itself which feeds' logs "
-        "hold less. None: nobody is warned, because only you know your sites.",
+        description="Hours that a site may be offline without loss; the hub warns of feeds whose logs hold "
+        "less. None: no warnings, because only you know your sites.",
     )
     egress_capacity_bps: float = Field(
         default=1e9, gt=0, description="Bits per second that may leave the hub. A gigabit port, the usual one."
@@ -362,7 +369,7 @@ class Settings(BaseSettings):
     upload_idle_s: float = Field(
         default=60.0,
         gt=0,
-        description="Seconds an upload may stand still before it is given up. A stuck client holds a file.",
+        description="Seconds an upload may stall before it is dropped. A stuck client holds a file.",
     )
     node_answer_s: float = Field(
         default=30.0,
@@ -383,7 +390,7 @@ class Settings(BaseSettings):
         "one; 0: none. A start writes a few.",
     )
     token_hours: float = Field(
-        default=72.0, gt=0, description="Hours an enrolment token lasts unless said otherwise. A long week-end."
+        default=72.0, gt=0, description="Hours an enrolment token lasts by default. A long week-end."
     )
 
     @field_validator("http", "sites")
@@ -396,7 +403,9 @@ class Settings(BaseSettings):
     @classmethod
     def _is_ledger(cls, url: str) -> str:
         if url and url.partition(":")[0].partition("+")[0] not in ("postgresql", "postgres", "sqlite"):
-            raise ValueError("a ledger lies at postgresql://ROLE@HOST:5432/DATABASE or sqlite:////PATH/ledger.sqlite")
+            raise ValueError(
+                "the URL of a ledger is postgresql://ROLE@HOST:5432/DATABASE or sqlite:////PATH/ledger.sqlite"
+            )
         return url
 
     @model_validator(mode="after")
@@ -458,7 +467,7 @@ def split_address(text: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT` or `[IPV6]:PORT`."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
-        raise ValueError(f"{text!r} is no HOST:PORT; write for example 127.0.0.1:7371")
+        raise ValueError(f"{text!r} is not HOST:PORT; write for example 127.0.0.1:7371")
     return host.strip("[]"), int(port)
 
 
@@ -495,5 +504,5 @@ DEFAULT_HUB = "http://127.0.0.1:7371"
 
 def _multicast_network(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
     if not network.is_multicast:
-        raise ValueError(f"{network} is no multicast network; take one inside 239.0.0.0/8 or ff15::/16")
+        raise ValueError(f"{network} is not a multicast network; take one inside 239.0.0.0/8 or ff15::/16")
     return network

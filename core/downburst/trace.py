@@ -55,7 +55,8 @@ def _arrival(text: bytes, *, name: str, number: int) -> Arrival:
     if match is None:
         shown = text[:40].decode("ascii", "backslashreplace")
         raise _bad(
-            f"{shown!r} is no arrival; write the size in bytes and the time, for example 90654 20150615000000.009",
+            f"{shown!r} is not an arrival; write the size in bytes and the time, for example 90654 "
+            "20150615000000.009",
             name,
             number,
         )

@@ -145,7 +145,7 @@ class Hub:
         self.http_address = address_of(self._socket)
         with step("Kafka"):
             self._bus = await self._open_bus()
-        with step("a look at the ledger"):
+        with step("a check of the ledger"):
             doubts = await self._stack.enter_async_context(examined(settings.url_of_ledger, settings.node_dir))
             is_current = await asyncio.to_thread(_is_current, settings.url_of_ledger)
         with step("the ledger's schema", limit_s=settings.start_step_s if is_current else None):
@@ -158,7 +158,7 @@ class Hub:
             self._counted = await self._ledger.read(partial(Counted.at_start, now=self._clock.now()))
             await self._report(doubts)
         self._latency = LatencyService(self._ledger, bus=self._bus, clock=self._clock)
-        with step("the node and what the ledger has for it"):
+        with step("the node and its state in the ledger"):
             await self._start_agent()
             self._circuits = await self._open_circuits()
         self._alarms = self._alarm_watch()
@@ -168,7 +168,7 @@ class Hub:
         if released:
             await self._say(
                 "the disk was full at the start, and the reserve was released for it",
-                "free space, or keep fewer hours: downburst log advise says what each feed takes",
+                "free space, or keep fewer hours: downburst log advise shows the use of each feed",
             )
         self._app = create_app(self._runtime())
 
@@ -211,13 +211,13 @@ class Hub:
         feeds, users = await self._ledger.read(lambda book: (book.feeds.misnamed(), book.users.misnamed()))
         for name in feeds:
             await self._say(
-                f"the feed {name!r} has a name that is taken no more, and is set aside: nothing goes into it or out",
-                "make another feed and subscriptions to it, then remove this one: downburst feeds remove",
+                f"the feed {name!r} has a name that is no longer valid, and is set aside: no products go in or out",
+                "create another feed and subscriptions to it, then remove this one: downburst feeds remove",
             )
         for name in users:
             await self._say(
-                f"the user {name!r} has a name that is taken no more, and can't sign in",
-                "invite the person under another name, then remove this one: downburst users remove",
+                f"the user {name!r} has a name that is no longer valid, and can't sign in",
+                "invite the user under another name, then remove this one: downburst users remove",
             )
 
     async def _open_bus(self) -> Bus:
@@ -353,7 +353,7 @@ class Hub:
         """Tells the outside that rounds go on, and that all is well; ends a node that hangs."""
         tell_systemd("WATCHDOG=1")
         if probes.failing_s("node") > HUNG_S and self._agent.running:
-            await self._say(f"the node did not answer for {HUNG_S:.0f} s; it is ended and started again")
+            await self._say(f"the node did not answer for {HUNG_S:.0f} s; it is being restarted")
             self._agent.restart_node()
         if not probes.failing():
             await self._dead_man.tell(self._clock.monotonic_s())

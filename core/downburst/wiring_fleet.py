@@ -25,7 +25,7 @@ from downburst.wiring import cancelled, stopped_by_signals
 async def serve_fleet(settings: Settings, file: Path | None = None) -> None:
     """Runs the senders of a hub until SIGTERM or SIGINT; child processes read the same settings file."""
     if settings.fleet.kind == "none":
-        raise BadSettings("no fleet is asked for; set fleet.kind = children or kubernetes")
+        raise BadSettings("no fleet is configured; set fleet.kind = children or kubernetes")
     if settings.kafka.products == "here" or not settings.ledger_url.startswith("postgres"):
         raise BadSettings(
             "senders need feeds on Kafka (kafka.products = ingest) and a ledger in PostgreSQL (ledger_url)"
@@ -104,7 +104,7 @@ def _host_for_sites(settings: Settings) -> str:
     host = split_address(settings.sender.public or settings.sites)[0]
     if host in ("0.0.0.0", "::"):  # noqa: S104
         raise BadSettings(
-            f"sites can't be told to go to {host}; set sender.public to HOST:PORT by which they reach this machine "
+            f"sites can't be redirected to {host}; set sender.public to HOST:PORT by which they reach this machine "
             "(each sender takes the host, with a port of its own)"
         )
     return host

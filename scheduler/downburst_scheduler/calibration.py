@@ -73,7 +73,8 @@ class FeedCalibration:
         ratio = median(one.p99 for one in list(self._ratios[transport])[-FEWEST:])
         return (
             f"the p99 measured by {transport} is {ratio:.2g} times the predicted one, outside {TRUSTED[0]:g} to "
-            f"{TRUSTED[1]:g}, so it does not change by itself until that is over or somebody pins or unpins it"
+            f"{TRUSTED[1]:g}, so the transport does not change by itself until that is over, or until an "
+            "operator pins or unpins it"
         )
 
     def forget(self) -> None:

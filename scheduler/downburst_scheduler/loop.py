@@ -132,11 +132,11 @@ class SchedulerLoop:
         except LedgerAway as error:
             # The hub says so itself; what changed meanwhile is looked up once the ledger is back.
             self._stale = True
-            _LOG.warning("the scheduler could not finish a look: %s", error.sentence)
+            _LOG.warning("the scheduler could not finish a review: %s", error.sentence)
         except DownburstError as error:
-            _LOG.warning("the scheduler could not finish a look: %s", error.sentence)
+            _LOG.warning("the scheduler could not finish a review: %s", error.sentence)
             self._bus.publish(
-                FaultSeen(self._clock.now(), f"the scheduler could not finish a look: {error.sentence}")
+                FaultSeen(self._clock.now(), f"the scheduler could not finish a review: {error.sentence}")
             )
 
     async def _reload(self) -> None:

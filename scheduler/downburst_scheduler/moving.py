@@ -26,8 +26,8 @@ class Moving:
         """For the reason of a plan."""
         who = f"{self.sites} of {self.of} sites {'keeps' if self.sites == 1 else 'keep'} LDM and can't join a group"
         if self.saved_bps < WORTH_SAYING_BPS:
-            return f"{who}; as nodes they would cost as much, with receipts and what they missed"
-        return f"{who}; as nodes all would go by {self.transport}, which saves {megabits(self.saved_bps)}"
+            return f"{who}; as nodes they would cost as much, with receipts and repair"
+        return f"{who}; as nodes all would use {self.transport}, which saves {megabits(self.saved_bps)}"
 
     @property
     def figures(self) -> dict[str, Figure]:

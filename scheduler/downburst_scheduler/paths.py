@@ -87,9 +87,9 @@ class SitePaths:
         if site.ldm_host is not None:
             return f"{site.name} keeps its LDM"
         if not site.multicast:
-            return f"{site.name} is not to be served by multicast"
+            return f"{site.name} is set to be served without multicast"
         until, what = self._out_until.get((site.name, on_circuit), (now, ""))
-        return f"{site.name} {what} and is tried again at {until:%H:%M} UTC" if now < until else None
+        return f"{site.name} {what} and is tested again at {until:%H:%M} UTC" if now < until else None
 
 
 class Backlogs:
@@ -197,7 +197,7 @@ def _takes_all(wish: Subscription) -> bool:
     return wish.not_pattern is None and wish.pattern in ("", ".*", "^", "^.*", "^.*$", ".")
 
 
-OUT_OF_GROUPS = {"never-heard": "heard no group", "too-slow": "could not keep up with its group"}
+OUT_OF_GROUPS = {"never-heard": "received no multicast", "too-slow": "could not keep up with its group"}
 """States of a leg that say a site belongs in none for now, in words that follow its name."""
 NEARLY_CAUGHT_UP = 8
 """Products on their way to a site that keeps up."""

@@ -1,7 +1,7 @@
 """The choice of a transport for one feed: what the models find best, and when it is worth to change to it.
 
 A pure function of what was measured and of the memory it gave back the last time. It changes only when the gain is
-worth it, several looks in a row agree, the last change is long enough ago and the day's budget of changes is not
+worth it, several consecutive reviews agree, the last change is long enough ago and the day's budget of changes is not
 spent; an objective that is missed does not wait for the last change. What can't be carried out any more, because a
 group or circuit died, is left at once and costs nothing of the budget. A transport is moved to on grounds of price
 only if it meets the objective with room to spare, so that a latency near the objective moves nobody to and fro.

@@ -81,7 +81,7 @@ def _main(question: Question, decision: Decision) -> str:
         case Because.NO_TRAFFIC:
             said = f"no traffic measured yet, {sites_of(question.sites)} to serve"
         case Because.QUIET:
-            said = f"no product came {_since(question)}, so it stays as it was chosen"
+            said = f"no product came {_since(question)}, so the choice stays"
         case Because.PINNED | Because.PIN_INFEASIBLE:
             said = _joined(_pinned(question, decision), figures)
         case Because.WAITING | Because.SPENT | Because.WOULD | Because.MISTRUSTED:
@@ -89,10 +89,10 @@ def _main(question: Question, decision: Decision) -> str:
         case Because.FALLBACK:
             left = decision.option(decision.left) if decision.left is not None else None
             said = _joined(
-                f"fallback, {left.transport} is not possible any more ({left.reason})" if left else "", figures
+                f"fallback, {left.transport} is no longer possible ({left.reason})" if left else "", figures
             )
         case Because.LEAST_BAD:
-            said = f"nothing that is possible is better by enough ({decision.chosen.reason}): {figures}"
+            said = f"no possible transport is better by enough ({decision.chosen.reason}): {figures}"
         case _:
             said = figures
     return said
@@ -100,7 +100,7 @@ def _main(question: Question, decision: Decision) -> str:
 
 def _since(question: Question) -> str:
     span_s = question.arrivals.span_s
-    return f"in the last {duration(span_s * 1e3)}" if span_s else "since the hub was started"
+    return f"in the last {duration(span_s * 1e3)}" if span_s else "since the hub started"
 
 
 def _pinned(question: Question, decision: Decision) -> str:
@@ -110,7 +110,7 @@ def _pinned(question: Question, decision: Decision) -> str:
     if decision.because == Because.PINNED:
         return f"pinned by {pin.by}"
     wanted = decision.option(pin.transport)
-    return f"pinned to {pin.transport} by {pin.by}, which is not possible ({wanted.reason}), so it stays as it was"
+    return f"pinned to {pin.transport} by {pin.by}, which is not possible ({wanted.reason}), so the choice stays"
 
 
 def _figures(question: Question, decision: Decision) -> str:
@@ -128,8 +128,8 @@ def _of_machines(question: Question) -> str:
     floor_ms, limit_ms = question.situation.floor.p99_ms, question.situation.objective.latency_s * 1e3
     if floor_ms <= limit_ms * TELLING_SHARE_OF_OBJECTIVE:
         return ""
-    alone = ", more than any transport can make good" if floor_ms > limit_ms else ""
-    return f" ({duration(floor_ms)} of it the time of hub's and sites' machines{alone})"
+    alone = ", more than any transport can compensate" if floor_ms > limit_ms else ""
+    return f" ({duration(floor_ms)} of it processing at hub and sites{alone})"
 
 
 def _cost(question: Question, decision: Decision) -> str:
@@ -169,14 +169,14 @@ def _held(question: Question, decision: Decision) -> str:
     name = decision.favourite.transport
     if decision.because is Because.SPENT:
         spent = f"{len(memory.changed_at_s)} of {rules.changes_per_day}"
-        return f"{name} is favoured, but {spent} changes of the day are made"
+        return f"{name} is preferred, but {spent} changes of the day are used"
     if decision.because is Because.WOULD:
         return f"dry run: it would change to {name} ({decision.favourite.reason})"
     if decision.because is Because.MISTRUSTED:
-        return f"{name} is favoured"
+        return f"{name} is preferred"
     if memory.agreeing < rules.agreeing_windows:
         return f"{name} preferred in {memory.agreeing} of {rules.agreeing_windows} required checks"
-    return f"{name} is favoured and follows when the last change is {duration(rules.dwell_s * 1e3)} ago"
+    return f"{name} is preferred and follows when the last change is {duration(rules.dwell_s * 1e3)} ago"
 
 
 def _rest(chosen: Evaluated) -> str:

@@ -202,13 +202,14 @@ def _mean_over(at_s: Floats, values: Floats, start_s: Floats, end_s: Floats) -> 
 
 def _sentence(ranked: tuple[Factor, ...], network_share: float) -> str:
     first = ranked[0]
-    most = f"{first.name} explains most of what varies, {first.explained:.0%}"
+    most = f"{first.name} explains most of the variance, {first.explained:.0%}"
     if first.explained < LEAST_SHARE:
-        most = f"nothing that is known explains more than {first.explained:.0%} of what varies"
+        most = f"no known factor explains more than {first.explained:.0%} of the variance"
     if network_share >= LEAST_SHARE:
         return f"{most}; the network explains {network_share:.0%} beyond all else, so a circuit may help"
     return (
-        f"{most}; the network explains {network_share:.0%} beyond all else, so nothing says that a circuit would help"
+        f"{most}; the network explains {network_share:.0%} beyond all else, so there is no evidence that a "
+        "circuit would help"
     )
 
 

@@ -129,7 +129,7 @@ def _late(objective: Objective, measured_ms: float, minutes: float, quantile: fl
         f"{feed} reaches {site} late: p{quantile * 100:g} {_ms(measured_ms)} in {minutes:g} min, "
         f"objective {_ms(objective.objective_ms)}"
     )
-    step = f"see which stage is slow: downburst latency --feed '{feed}' --site {site}, then trace a slow product"
+    step = f"find the slow stage: downburst latency --feed '{feed}' --site {site}, then trace a slow product"
     return Condition(AlarmKind.OBJECTIVE, sentence, step, feed, site)
 
 
@@ -143,10 +143,10 @@ def _silences(situation: Situation, _settings: AlarmSettings) -> Iterable[Condit
         silent_s = gaps.silent_s(known_to)
         if silent_s > gaps.limit_s:
             sentence = (
-                f"nothing has come into {feed.name} for {_seconds(silent_s)}; "
-                f"999 of 1000 of its pauses are not longer than {_seconds(gaps.usual_s)}"
+                f"no product has come into {feed.name} for {_seconds(silent_s)}; "
+                f"999 of 1000 of its pauses were at most {_seconds(gaps.usual_s)}"
             )
-            step = f"look at the source of {feed.name}: does it run, can it reach the hub, is its token still good"
+            step = f"check the source of {feed.name}: that it runs, reaches the hub, and has a valid token"
             yield Condition(AlarmKind.SILENCE, sentence, step, feed.name)
 
 
@@ -174,7 +174,7 @@ def _away(
     backlog = situation.backlogs.get(site.name)
     lacking = f"; it {backlog.words(situation.now)}" if backlog is not None and backlog.lacks else ""
     sentence = f"{site.name} is not connected since {since:%Y-%m-%d %H:%M:%S} UTC{reason}{lacking}"
-    step = f"look at the receiver's log at {site.organisation or site.name}; it catches up by itself once it is back"
+    step = f"check the receiver's log at {site.organisation or site.name}; it catches up by itself when it reconnects"
     yield Condition(AlarmKind.SITE_DOWN, sentence, step, site=site.name)
 
 
@@ -192,11 +192,13 @@ def _connected(
             sentence = (
                 f"{site.name} has {progress.feed}, and its rule {failed.rule} failed{others}: {failed.last_error}"
             )
-            step = "at the site: downburst-node actions failed; mend what it says, then actions retry, or drop"
+            step = "at the site: run downburst-node actions failed, fix the cause, then run actions retry or drop"
             yield Condition(AlarmKind.ACTION, sentence, step, progress.feed, site.name)
         if progress.trouble:
             sentence = f"{site.name} can't store {progress.feed}: {progress.trouble}"
-            step = "free or mend the disk at the site; the feed goes on by itself while this hub still keeps it"
+            step = (
+                "free or repair the disk at the site; the feed then continues by itself while this hub still keeps it"
+            )
             yield Condition(AlarmKind.SITE_DISK, sentence, step, progress.feed, site.name)
             continue
         overdue = _heartbeat(site, progress, settings)
@@ -207,18 +209,17 @@ def _connected(
         if since is not None and situation.now - since >= timedelta(seconds=settings.stalled_s):
             waited = _seconds((situation.now - since).total_seconds())
             sentence = (
-                f"{site.name} is connected and has taken nothing of {progress.feed} for {waited}, while products wait"
+                f"{site.name} is connected and has stored nothing of {progress.feed} for {waited}, while "
+                "products wait"
             )
-            step = (
-                f"look at the receiver's log and disk at the site, and at its line: downburst sites path {site.name}"
-            )
+            step = f"check the receiver's log and disk at the site, and its path: downburst sites path {site.name}"
             grave = situation.now - since >= LASTING
             yield Condition(AlarmKind.STALLED, sentence, step, progress.feed, site.name, grave=grave)
     yield from _group_loss(site, situation)
     offset_us = session.clock_offset_us
     if offset_us is not None and abs(offset_us) > settings.clock_ms * 1000:
         sentence = f"the clock of {site.name} is off by {_ms(offset_us / 1000)}"
-        step = "let the site's host follow a time server (chrony); latencies are corrected meanwhile"
+        step = "synchronise the site's host with a time server (chrony); latencies are corrected until then"
         yield Condition(AlarmKind.CLOCK, sentence, step, site=site.name)
 
 
@@ -228,8 +229,8 @@ def _group_loss(site: Site, situation: Situation) -> Iterable[Condition]:
     if tried is not None and tried.result == "too-slow" and situation.now - tried.at < GROUP_RESTS:
         sentence = f"{site.name} can't keep up with the group of {tried.feed}: {tried.reason}"
         step = (
-            f"look for loss on the way to the site (switch, cable, a link that is too slow): downburst sites path "
-            f"{site.name}; it gets its own copies meanwhile, and the group again after 5 minutes at the earliest"
+            f"look for loss on the path to the site (switch, cable, a link that is too slow): downburst sites path "
+            f"{site.name}; it gets unicast copies, and the group again after 5 minutes at the earliest"
         )
         yield Condition(AlarmKind.GROUP_LOSS, sentence, step, tried.feed, site.name)
 
@@ -240,14 +241,14 @@ def _heartbeat(site: Site, progress: SiteProgress, settings: AlarmSettings) -> C
     waited = timedelta(microseconds=progress.heartbeat_waited_us or 0)
     if progress.heartbeat_waits_us is None or waited < timedelta(seconds=settings.heartbeat_late_s):
         return None
-    said = "products wait for it" if progress.pending else "it acknowledges what it gets"
+    said = "products wait for it" if progress.pending else "it acknowledges the products that it gets"
     sentence = (
-        f"nothing of {progress.feed} has come out at the end of {site.name} for "
+        f"no {progress.feed} has come out at {site.name} for "
         f"{_seconds(waited.total_seconds())}, though it is connected and {said}"
     )
     step = (
-        "look at the receiver's log at the site and at the disk with its received files: read-only, full, hung; "
-        f"then at its line: downburst sites path {site.name}"
+        "check the receiver's log at the site and the disk with its received files (read-only, full, hung), "
+        f"then its path: downburst sites path {site.name}"
     )
     return Condition(AlarmKind.HEARTBEAT, sentence, step, progress.feed, site.name)
 
@@ -258,10 +259,10 @@ def _violations(situation: Situation, settings: AlarmSettings) -> Iterable[Condi
         said = situation.violations.get(site.name)
         if said is not None and said.last_at >= lately:
             # Without the count of them, which would make each look another sentence.
-            sentence = f"{site.name} says what can't be since {said.since:%Y-%m-%d %H:%M} UTC: {said.sentence}"
+            sentence = f"{site.name} reports impossible values since {said.since:%Y-%m-%d %H:%M} UTC: {said.sentence}"
             step = (
-                f"look at the receiver at {site.organisation or site.name}: its program, its clock, its state; "
-                "no other site is touched; if it goes on, set the site inactive until it is mended"
+                f"check the receiver at {site.organisation or site.name}: its program, its clock, its state; "
+                "no other site is affected; if it continues, set the site inactive until it is repaired"
             )
             yield Condition(AlarmKind.VIOLATION, sentence, step, site=site.name)
 
@@ -271,10 +272,11 @@ def _peer_violations(situation: Situation, settings: AlarmSettings) -> Iterable[
     known = {site.name for site in situation.sites}
     worst = sorted(situation.peer_violations.items(), key=lambda one: (one[1].since, one[0]))
     for peer, said in [one for one in worst if one[1].last_at >= lately][:PEERS_NAMED]:
-        sentence = f"the LDM {peer} says what can't be since {said.since:%Y-%m-%d %H:%M} UTC: {said.sentence}"
+        sentence = f"the LDM {peer} reports impossible values since {said.since:%Y-%m-%d %H:%M} UTC: {said.sentence}"
         step = (
-            "look at its program with whoever runs it; its connection ends each time, and nobody else is touched; if "
-            "it goes on, take its source or its accept line off: downburst ldm sources, downburst ldm accepts"
+            "contact its operator about its program; its connection ends each time, and no other peer is "
+            "affected; if it continues, remove its source or its accept line: downburst ldm sources, downburst "
+            "ldm accepts"
         )
         site = said.site if said.site in known else None
         yield Condition(AlarmKind.PEER_VIOLATION, sentence, step, site=site, subject=peer)
@@ -306,14 +308,17 @@ def _ending(site: Site, credential: Credential, situation: Situation, settings: 
         sentence = f"the credential of {site.name} ended {credential.expires_at:%Y-%m-%d %H:%M} UTC: it can't connect"
         step = f"enrol its receiver again: {token}; then start it there with --token-file"
     elif session is None or not session.connected:
-        sentence = f"the credential of {site.name} ends in {_days(left)}, and it is away, so it does not replace it"
+        sentence = (
+            f"the credential of {site.name} ends in {_days(left)}, and the site is offline, so its "
+            "receiver can't replace it"
+        )
         step = f"bring the receiver back before that, or enrol it again afterwards: {token}"
     elif not session.renews:
         sentence = f"the credential of {site.name} ends in {_days(left)}, and its receiver can't replace it by itself"
         step = f"update downburst-node at the site, or enrol it again: {token}"
     else:
         sentence = f"the credential of {site.name} ends in {_days(left)}, and was not replaced"
-        step = f"look at the receiver's log: can it write its state directory; if it can't be mended, {token}"
+        step = f"check in the receiver's log that it can write its state directory; if that can't be fixed, {token}"
     yield Condition(AlarmKind.CREDENTIAL, sentence, step, site=site.name, grave=left <= timedelta(0))
 
 
@@ -321,7 +326,7 @@ def _hub_disk(situation: Situation, settings: AlarmSettings) -> Iterable[Conditi
     free, whole = situation.disk_free_bytes, situation.disk_bytes
     if free is not None and whole and free < settings.disk_free_share * whole:
         sentence = f"the hub's disk has {free / 1e9:.1f} GB left, {100 * free / whole:.1f} %"
-        step = "free space, or keep fewer hours: downburst log advise says what each feed takes"
+        step = "free space, or keep fewer hours: downburst log advise shows the use of each feed"
         yield Condition(
             AlarmKind.HUB_DISK, sentence, step, grave=free < FULL_SHARE * settings.disk_free_share * whole
         )
@@ -364,10 +369,9 @@ def _predictions(situation: Situation, settings: AlarmSettings) -> Iterable[Cond
         stands = alarm_key(AlarmKind.PREDICTION, plan.feed, None, "") in situation.standing
         bound = settings.prediction_factor ** (ENDS_WITHIN if stands else 1.0)
         if not 1 / bound <= apart <= bound:
-            sentence = (
-                f"plans of {plan.feed} predict a p99 of {_ms(predicted_ms)}, and sites measure {_ms(measured_ms)}"
-            )
-            step = f"the feed keeps its transport meanwhile; compare what differs: downburst plans show '{plan.feed}'"
+            pace = "slower" if measured_ms > predicted_ms else "faster"
+            sentence = f"{plan.feed} is {pace} than predicted: p99 {_ms(measured_ms)}, expected {_ms(predicted_ms)}"
+            step = f"the feed keeps its transport; compare the figures: downburst plans show '{plan.feed}'"
             yield Condition(AlarmKind.PREDICTION, sentence, step, plan.feed)
 
 
@@ -378,7 +382,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 def _faults(situation: Situation, _settings: AlarmSettings) -> Iterable[Condition]:
     for fault in situation.faults:
         where = f"the {fault.process}" if fault.process else "the hub"
-        step = f"{where} goes on without it; send the trace in its log to the maintainers of Downburst"
+        step = f"{where} continues without it; send the trace in its log to the maintainers of Downburst"
         yield Condition(AlarmKind.INTERNAL_FAULT, fault.sentence, step, subject=fault.place)
 
 
@@ -416,4 +420,4 @@ FULL_SHARE = 0.2
 """Of the share that has to be free: below it the disk is full in minutes, 1 % by default."""
 PEERS_NAMED = 20
 """LDM peers with an alarm each at a time: addresses are easy to come by."""
-RESEND_STEP = "a damaged product is handed out no more, and comes again if its source sends it again"
+RESEND_STEP = "a damaged product is no longer delivered; it is stored again if its source sends it again"

@@ -58,7 +58,7 @@ class NetworkTeller:
                 if not answer.is_success:
                     raise _unreached(receiver, f"it answered {answer.status_code}")
         except NotPublic:
-            reason = "its address is not a public one, which receivers of sites need (alarms.site_webhooks_inside)"
+            reason = "its address is not public, as receivers of sites must be (alarms.site_webhooks_inside)"
             raise _unreached(receiver, reason) from None
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             raise _unreached(receiver, str(error) or type(error).__name__) from None
@@ -136,7 +136,7 @@ def headline(hub: str, alarm: Alarm) -> str:
 
 def _unreached(receiver: Receiver, reason: str) -> Failure:
     return Failure(
-        f"the receiver {receiver.name} can't be told by {receiver.kind.value}: {' '.join(reason.split())[:300]}"
+        f"the receiver {receiver.name} can't be notified by {receiver.kind.value}: {' '.join(reason.split())[:300]}"
     )
 
 

@@ -70,12 +70,12 @@ class AlarmWatch:
     async def tell_as_a_test(self, receiver: Receiver) -> None:
         """Tells a receiver of an alarm that is none; raises why it can't."""
         now = self._clock.now()
-        sentence = f"this is a test of the receiver {receiver.name}; nothing is wrong"
+        sentence = f"this is a test of the receiver {receiver.name}; no action is needed"
         alarm = Alarm(0, "test", AlarmKind.SITE_DOWN, None, None, "test", sentence, "nothing to do", now)
         try:
             await self._teller.tell(receiver, replace(alarm, ended_at=now), now)
         except Failure as error:
-            raise Failure(f"{error.sentence}; correct its address, or mend its server") from error
+            raise Failure(f"{error.sentence}; correct its address, or repair its server") from error
 
     def seen(self, event: TrafficSeen) -> None:
         """Takes in a second of arrivals."""
@@ -86,7 +86,7 @@ class AlarmWatch:
 
     async def prove(self) -> None:
         """Raises `Failure` if it is long ago that it was looked, or receivers told."""
-        for what, done_s in (("looked for", self._looked_s), ("told", self._toured_s)):
+        for what, done_s in (("evaluated", self._looked_s), ("notified", self._toured_s)):
             silent_s = self._clock.monotonic_s() - done_s
             if silent_s > PROOF_S + 2 * self._settings.alarms.look_s:
                 raise Failure(f"alarms were not {what} for {silent_s:.0f} s; the hub's log says why")
@@ -246,8 +246,8 @@ class AlarmWatch:
         """Once, until it can be reached."""
         if who not in self._unreached:
             self._unreached.add(who)
-            advice = f"correct its address or mend its server, then try it: downburst alarms test {who[1]}"
-            await self._say(sentence, advice if who[0] is None else "correct its address, or mend its server")
+            advice = f"correct its address or repair its server, then test it: downburst alarms test {who[1]}"
+            await self._say(sentence, advice if who[0] is None else "correct its address, or repair its server")
 
 
 def _to_tell(book: Book) -> tuple[list[Alarm], list[Receiver], list[Silence], list[Alarm]]:

@@ -107,7 +107,7 @@ class Desk:
         """Has a circuit measured now."""
         circuit = await self._open(number)
         if circuit.state not in STANDING:
-            raise BadInput(f"{said_of(circuit)}; there is nothing to measure before it stands")
+            raise BadInput(f"{said_of(circuit)}; it can be measured when it is up")
         self._keeper.measure_soon(number)
         return circuit
 
@@ -190,7 +190,7 @@ class Desk:
                 )
                 return kept or wanted
         except DownburstError as error:
-            said = Said(f"the change asked for by {by} was not made: {error.sentence}", by=by)
+            said = Said(f"the change requested by {by} was not made: {error.sentence}", by=by)
             await self._register.note(circuit, Happening.MODIFIED.value, said)
             raise
 
@@ -235,8 +235,8 @@ def _same(before: Circuit, wanted: Circuit) -> Circuit:
     if before.asked_sha256 == wanted.asked_sha256:
         return before
     raise AlreadyThere(
-        f"the request {wanted.request_id!r} made circuit {before.number} and asks for something else now; "
-        "give this one a request id of its own, or modify that circuit",
+        f"the request {wanted.request_id!r} made circuit {before.number} and differs from it now; use another "
+        "request id, or modify that circuit",
         circuit=before.number,
     )
 

@@ -67,15 +67,15 @@ def _short(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Finding:
     said = f"{rate_text(carried_bps)} of {rate_text(reserved_bps)} get {_way(probe)}"
     if len(probe.bins_bps) < FEWEST_BINS:
         remedy = "measure again with longer trains: the setting circuits.probe_ms"
-        return Finding(carried_bps, "unclear", f"{said}; the probe was too short to say why", remedy)
+        return Finding(carried_bps, "unclear", f"{said}; the probe was too short to find the cause", remedy)
     if _unsteady(probe.bins_bps[1:]):
         low, high = min(probe.bins_bps[1:]), max(probe.bins_bps[1:])
         return Finding(
             carried_bps,
             "unprotected-segment",
-            f"{said}, and what arrives swings between {rate_text(low)} and {rate_text(high)}: a part of the path "
-            "is shared with other traffic and not protected",
-            "ask the provider for the segment on which the circuit has no queue of its own, or route it elsewhere",
+            f"{said}, and the arriving rate varies between {rate_text(low)} and {rate_text(high)}: part of the "
+            "path is shared with other traffic without protection",
+            "ask the provider for the segment without a queue for the circuit, or route it elsewhere",
         )
     if probe.delay_rise_median_us >= QUEUE_US:
         buffer = round(carried_bps * probe.delay_rise_max_us / 8e6)
@@ -84,7 +84,8 @@ def _short(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Finding:
             "slow-segment",
             f"{said}, steadily and after waiting up to {probe.delay_rise_max_us / 1000:.0f} ms: a segment of "
             f"{rate_text(carried_bps)} with about {max(buffer // 1024, 1)} KiB of buffer is in the path",
-            "ask the provider which segment is set below the reserved rate, or modify the circuit to what it carries",
+            "ask the provider which segment is set below the reserved rate, or modify the circuit to the rate "
+            "that it carries",
         )
     return Finding(
         carried_bps,
@@ -92,7 +93,7 @@ def _short(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Finding:
         f"{said}, steadily, and the rest is dropped without waiting: a policer at {rate_text(carried_bps)} "
         "is in the path",
         "ask the provider to set its policer to the reserved rate of Ethernet frames, "
-        "or modify the circuit to what it passes",
+        "or modify the circuit to the rate that it passes",
     )
 
 
@@ -101,7 +102,7 @@ def _slow_sender(probe: RateProbe, carried_bps: int, reserved_bps: int) -> Findi
         carried_bps,
         SLOW_SENDER,
         f"only {rate_text(carried_bps)} of {rate_text(reserved_bps)} were sent {_way(probe)}, and all of it arrived",
-        "look at the load of the sending host and at the shaping on its port",
+        "check the load of the sending host and the shaping on its port",
     )
 
 
@@ -121,7 +122,7 @@ def _cut(probe: RateProbe) -> Finding:
         0,
         "cut",
         f"none of {probe.sent} packets got {_way(probe)}",
-        "look whether the receiver there runs with --circuits, and whether the path between the ports is up",
+        "check that the receiver there runs with --circuits, and that the path between the ports is up",
     )
 
 
@@ -131,7 +132,7 @@ def _unsent(probe: RateProbe) -> Finding:
         0,
         SLOW_SENDER,
         f"no packet of a train {_way(probe)} was sent in time",
-        "look at the load of the sending host, and at its log",
+        "check the load of the sending host, and its log",
     )
 
 

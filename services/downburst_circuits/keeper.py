@@ -143,7 +143,7 @@ class Keeper:
             return
         work = work_in(circuit.state)
         if circuit.state is CircuitState.FAILED:
-            await self._register.happen(number, Happening.RETRY, Said("it is tried again"))
+            await self._register.happen(number, Happening.RETRY, Said("it is retried"))
         elif work is Work.BUILD:
             self._begin_work(number, self._build(number))
         elif work is Work.CLEAR:
@@ -192,7 +192,7 @@ class Keeper:
         if circuit is not None and len(standing.problems) >= len(circuit.sites):
             await self._broke(number, standing.problems[0])
             return
-        said = Said(f"it stands after {standing.took_ms:.0f} ms; probes follow")
+        said = Said(f"it is up after {standing.took_ms:.0f} ms; probes follow")
         await self._register.happen(number, Happening.BUILT, said)
 
     async def _measure(self, number: int) -> None:
@@ -213,7 +213,7 @@ class Keeper:
             return
         self._retries.forget(number)
         self._measuring.forget(number)
-        await self._register.happen(number, Happening.CLEARED, Said("nothing of it is left"))
+        await self._register.happen(number, Happening.CLEARED, Said("it is completely removed"))
 
     async def _broke(self, number: int, problem: CircuitProblem) -> None:
         said = Said(problem.sentence, problem.step, problem.hop, problem.remedy)
@@ -232,7 +232,7 @@ class Keeper:
         except NodeAway:
             return
         except DownburstError as error:
-            await self._register.fault(f"the node was not told the circuits: {error.sentence}")
+            await self._register.fault(f"the node did not get the circuits: {error.sentence}")
             standings = []
         self._reconciled = True
         for standing in standings:
@@ -257,18 +257,18 @@ class Keeper:
             return
         if event.state == "removed":
             if not circuit.over_at(self._clock.now()):
-                said = Said("the node removed it before its window was over; it is made again")
+                said = Said("the node removed it before its window was over; it is set up again")
                 await self._register.happen(circuit.number, Happening.REBUILD, said)
         elif event.state == "down":
             await self._lost(circuit, event)
         elif circuit.state is CircuitState.DOWN:
-            said = Said(f"{event.site or 'its far end'} answers again; it is measured before anything rides on it")
+            said = Said(f"{event.site or 'its far end'} answers again; it is measured before it carries traffic")
             await self._register.happen(circuit.number, Happening.RETURNED, said)
         else:
             self._measuring.soon(circuit.number)
 
     async def _lost(self, circuit: Circuit, event: CircuitTold) -> None:
-        problem = event.problem or CircuitProblem(f"nothing comes back from {event.site or 'the far end'}")
+        problem = event.problem or CircuitProblem(f"no probe comes back from {event.site or 'the far end'}")
         said = Said(problem.sentence, problem.step or "probe", problem.hop or event.site or "", problem.remedy)
         if circuit.shape is CircuitShape.POINT_TO_POINT or event.site is None:
             await self._register.happen(circuit.number, Happening.LOST, said)
@@ -344,13 +344,13 @@ def _clock_sentence(before: datetime, now: datetime, step_s: float) -> str:
     way = "forward" if step_s > 0 else "back"
     return (
         f"the hub's clock was set {way} by {abs(step_s):.0f} s, from {moment_text(before)} to {moment_text(now)}; "
-        "windows of circuits follow it, and one that has begun goes on"
+        "windows of circuits follow it, and a running one continues"
     )
 
 
 _LOG = logging.getLogger("downburst.circuits")
 _HEARD = (CircuitTold, NodeChanged, SessionChanged, SitesChanged, TrafficSeen)
-_NO_WORDS = CircuitProblem("the node could not make it and gave no reason", step="node", hop="the hub's node")
+_NO_WORDS = CircuitProblem("the node could not set it up and gave no reason", step="node", hop="the hub's node")
 TICK_S = 0.25
 """A window's moments may come a second late; a quarter is asked for."""
 FIRST_PAUSE_S = 2.0

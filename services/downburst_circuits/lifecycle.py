@@ -87,8 +87,8 @@ def check_cancellable(circuit: Circuit) -> None:
     """One sentence if there is nothing to cancel."""
     if circuit.state in FINISHED:
         raise BadInput(
-            f"circuit {circuit.number} is {circuit.state} already; `downburst circuits clone {circuit.number}` makes "
-            "another one like it"
+            f"circuit {circuit.number} is {circuit.state} already; `downburst circuits clone {circuit.number}` "
+            "creates another one like it"
         )
 
 
@@ -96,8 +96,8 @@ def check_modifiable(circuit: Circuit) -> None:
     """One sentence if it is too late to change anything."""
     if circuit.state in FINISHED | LEAVING:
         raise BadInput(
-            f"circuit {circuit.number} is {circuit.state}, so nothing of it can be changed; "
-            f"`downburst circuits clone {circuit.number}` makes another one like it"
+            f"circuit {circuit.number} is {circuit.state}, so it can't be changed; "
+            f"`downburst circuits clone {circuit.number}` creates another one like it"
         )
 
 

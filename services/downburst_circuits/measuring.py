@@ -183,7 +183,7 @@ def _nobody(circuit: Circuit, reached: list[ReachProbe]) -> Verdict:
 
 
 _FAR_END = (
-    "look whether the receiver there runs with --circuits and is connected, and whether its port and the path "
+    "check that the receiver there runs with --circuits and is connected, and that its port and the path "
     "between the ports are up"
 )
 _MEASURED = (CircuitState.ACTIVE, CircuitState.DEGRADED, CircuitState.DOWN)

@@ -49,8 +49,7 @@ def check_window(circuit: Circuit, now: datetime) -> None:
         )
     if circuit.over_at(now):
         raise BadInput(
-            f"the window ended at {moment_text(circuit.end)} and it is {moment_text(now)}; "
-            "give an end that is to come"
+            f"the window ended at {moment_text(circuit.end)} and it is {moment_text(now)}; give an end in the future"
         )
     if circuit.begin > now + FARTHEST:
         raise BadInput(
@@ -77,7 +76,7 @@ def check_port(port: Port) -> None:
     if port.port_rate_bps is not None and port.rate_bps > port.port_rate_bps:
         raise BadInput(
             f"port {port.name} is one of {rate_text(port.port_rate_bps)} and circuits can't reserve "
-            f"{rate_text(port.rate_bps)} of it; let them have less, or correct the port's own rate"
+            f"{rate_text(port.rate_bps)} of it; reduce it, or correct the port's own rate"
         )
 
 
@@ -129,7 +128,7 @@ def _begin(wanted: Circuit, now: datetime) -> datetime:
         return now
     raise BadInput(
         f"the window begins at {moment_text(wanted.begin)} and it is {moment_text(now)}; "
-        "give a begin that is to come, or leave it out to begin now"
+        "give a begin in the future, or leave it out to begin now"
     )
 
 
@@ -165,14 +164,14 @@ def _only_port(site: str | None, known: Known) -> Port:
     who = f"site {site}" if site else "the hub"
     if not found:
         option = f" --site {site}" if site else ""
-        raise BadInput(f"{who} has no port for circuits; make one: downburst ports add NAME{option} --rate 1G")
-    raise BadInput(f"{who} has the ports {', '.join(port.name for port in found)}; say which one")
+        raise BadInput(f"{who} has no port for circuits; create one: downburst ports add NAME{option} --rate 1G")
+    raise BadInput(f"{who} has the ports {', '.join(port.name for port in found)}; name one")
 
 
 def unknown_port(name: str, ports: Iterable[str]) -> NotFound:
     """The refusal of a port that nobody made."""
     listed = ", ".join(sorted(ports)[:10]) or "none"
-    return NotFound(f"there is no port {name!r}; known are: {listed}; make one with `downburst ports add {name}`")
+    return NotFound(f"there is no port {name!r}; known are: {listed}; create one with `downburst ports add {name}`")
 
 
 def _check_ends(circuit: Circuit, known: Known) -> None:
@@ -210,8 +209,8 @@ def _check_rate(circuit: Circuit, claim: Claim, direction: Direction, port: Port
     needed = f"the circuit would need {rate_text(claim.rate_bps(direction))}{copies} there; ask for less"
     if port.port_rate_bps is None or claim.rate_bps(direction) <= port.port_rate_bps:
         raise BadInput(
-            f"circuits may reserve {rate_text(port.rate_bps)} of port {port.name} and {needed}, "
-            "or let them have more of the port"
+            f"circuits may reserve {rate_text(port.rate_bps)} of port {port.name} and {needed}, or allow them "
+            "more of the port"
         )
     raise BadInput(f"port {port.name} is one of {rate_text(port.port_rate_bps)} and {needed}")
 
@@ -225,15 +224,15 @@ def _check_driver(circuit: Circuit, ports: Mapping[str, Port]) -> None:
         port = ports[end.port]
         if not port.interface:
             raise BadInput(
-                f"port {port.name} has no interface, so no node can use it; "
-                f"say which: downburst ports set {port.name} --interface eth0"
+                f"port {port.name} has no interface, so no node can use it; set one: downburst ports set "
+                f"{port.name} --interface eth0"
             )
         if circuit.driver is CircuitDriver.DECLARED:
             _check_declared(end)
         elif not port.underlay:
             raise BadInput(
-                f"port {port.name} has no underlay address, between which tunnels are laid; "
-                f"give its own: downburst ports set {port.name} --underlay 192.0.2.1"
+                f"port {port.name} has no underlay address, for the ends of tunnels; set one: downburst ports "
+                f"set {port.name} --underlay 192.0.2.1"
             )
 
 
@@ -273,7 +272,7 @@ def _claim(end: CircuitEnd, ports: Mapping[str, Port], *, out_bps: int, in_bps: 
 
 def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit], port: Port) -> str:
     if clash.direction is None:
-        tags = f"tag {clash.vlan}" if clash.vlan is not None else "every tag that would do"
+        tags = f"tag {clash.vlan}" if clash.vlan is not None else "every acceptable tag"
         return (
             f"{tags} of port {clash.port} is taken during the window by {_numbers(holders)}; "
             "ask for another tag or another window"
@@ -289,7 +288,7 @@ def _conflict_sentence(circuit: Circuit, clash: Clash, holders: Sequence[Circuit
 
 def _asked(circuit: Circuit) -> str:
     times = f" for each of {len(circuit.sites)} sites" if len(circuit.sites) > 1 else ""
-    return f"{_rates(circuit)}{times} were asked for"
+    return f"{_rates(circuit)}{times} were requested"
 
 
 def _rates(circuit: Circuit) -> str:

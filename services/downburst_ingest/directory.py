@@ -122,7 +122,7 @@ class DirectorySource:
             return None
         except OSError as error:
             self._on_fault(
-                f"the file {path} can't be taken ({error.strerror}); give the hub's user the right to move it"
+                f"the file {path} can't be taken ({error.strerror}); give the hub's user permission to move it"
             )
             return None
         return _Taken(target, relative)
@@ -138,7 +138,7 @@ class DirectorySource:
         except DownburstError as error:
             self._fail(taken, error.sentence)
         except (OSError, UnicodeError) as error:
-            self._fail(taken, f"{taken.relative} could not be handled ({error}); look at the file and drop it again")
+            self._fail(taken, f"{taken.relative} could not be handled ({error}); check the file and drop it again")
 
     async def _store(self, taken: "_Taken") -> None:
         product = self._rules.product_of(_text(taken.relative))
@@ -162,7 +162,7 @@ class DirectorySource:
                 if error.status < 500 or not taken.path.exists():
                     raise
                 if wait_s == FIRST_RETRY_S:
-                    self._on_fault(f"{taken.relative} waits to be stored: {error.sentence}")
+                    self._on_fault(f"{taken.relative} is waiting to be stored: {error.sentence}")
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_RETRY_S)
 

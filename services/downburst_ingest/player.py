@@ -136,7 +136,7 @@ class Player:
             except (ConnectionError, TimeoutError) as error:
                 sentence = f"the hub at {self._hub} does not answer ({error or type(error).__name__})"
             if time.monotonic() >= give_up_s:
-                raise Failure(f"{sentence}; given up after {self._patience_s:g} s: look at the hub, then play again")
+                raise Failure(f"{sentence}; gave up after {self._patience_s:g} s: check the hub, then play again")
             self.summary.retries += 1
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_RETRY_S)
@@ -151,7 +151,7 @@ class Player:
         try:
             return str(json.loads(answer.text)["detail"])
         except (ValueError, KeyError, TypeError):
-            return f"{self._hub} answered {answer.status} without a reason; is it a Downburst hub?"
+            return f"{self._hub} answered {answer.status} without a reason; check that it is a Downburst hub"
 
     def _count(self, product: Planned, *, duplicate: bool) -> None:
         summary = self.summary

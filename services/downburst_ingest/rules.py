@@ -73,8 +73,8 @@ def _by_first_directory(relative_path: str) -> Product:
     feed, _, product_id = relative_path.partition("/")
     if not product_id:
         raise BadName(
-            f"{relative_path!r} lies in no directory that names its feed; "
-            "put it into FEED/ID below the watched directory, or add a watch rule"
+            f"{relative_path!r} is not in a directory with the name of a feed; move it to FEED/ID below the "
+            "watched directory, or add a watch rule"
         )
     return Product(feed, product_id)
 

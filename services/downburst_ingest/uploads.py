@@ -33,7 +33,7 @@ class Uploads:
     def __init__(self, hub: str, *, connect: Connect | None = None) -> None:
         parts = urlsplit(hub)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadInput(f"{hub!r} is no address of a hub; write for example http://127.0.0.1:7371")
+            raise BadInput(f"{hub!r} is not the address of a hub; write for example http://127.0.0.1:7371")
         self._host = parts.hostname
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._path = parts.path.rstrip("/")
@@ -102,7 +102,7 @@ class _Connection:
                 return await self._receive()
             answer = await self._receive()
         except h11.RemoteProtocolError as error:
-            raise ConnectionError(f"the answer broke off: {error}") from error
+            raise ConnectionError(f"the answer was cut off: {error}") from error
         if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
             self._state.start_next_cycle()
             self.reusable = True

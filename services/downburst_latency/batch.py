@@ -79,7 +79,7 @@ def _is_of_a_later_release(entry: object) -> bool:
 def _entry(parse: Callable[[dict[str, Any]], T]) -> Callable[[object], T]:
     def read(entry: object) -> T:
         if not isinstance(entry, dict):
-            raise OutOfBounds(f"{bounds.shown(entry)} is no object")
+            raise OutOfBounds(f"{bounds.shown(entry)} is not an object")
         return parse(entry)
 
     return read

@@ -55,7 +55,7 @@ class LatencyFigures:
         """What a reader must know before trusting the figures."""
         if self.negative:
             values = "1 value is" if self.negative == 1 else f"{self.negative} values are"
-            return f"{values} negative: a clock is wrong by at least {-self.min_ms:.3g} ms"
+            return f"{values} negative: a clock is off by at least {-self.min_ms:.3g} ms"
         if self.bound_ms is not None and self.bound_ms > self.p50_ms / 2:
             return f"the clocks are known to within {self.bound_ms:.3g} ms only, which is over half of the median"
         return None
@@ -175,12 +175,10 @@ def _fault_of(read: ReadBatch, now: datetime) -> Fault | None:
     entries = "1 entry" if many == 1 else f"{many} entries"
     who = f" of site {first.site}" if first.site else ""
     sentence = (
-        f"{entries} of the batch of receipts {read.batch.id} can't be and were set aside; the first{who}: "
+        f"{entries} of the batch of receipts {read.batch.id} are impossible and were set aside; the first{who}: "
         f"{first.sentence[:SENTENCE_CHARS]}"
     )
-    return Fault(
-        now, sentence, site=first.site, next_step="the other entries count; look at the receiver of the site"
-    )
+    return Fault(now, sentence, site=first.site, next_step="the other entries count; check the receiver of the site")
 
 
 def _keep_house(book: Book, *, minute: int, now: datetime) -> None:

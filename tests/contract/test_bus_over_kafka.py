@@ -96,8 +96,8 @@ async def test_passwords_inside_tls(broker: Kafka, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"servers": "127.0.0.1:1"}, "is not reached: nobody listens there; start it, or correct kafka.servers"),
-        ({"servers": "no-such-host.invalid:9092"}, "is at a host whose name is not known"),
+        ({"servers": "127.0.0.1:1"}, "can't be reached: nothing listens there; start it, or correct kafka.servers"),
+        ({"servers": "no-such-host.invalid:9092"}, "has an unknown host name"),
         ({"security": "tls"}, "kafka.security"),
     ],
 )

@@ -223,5 +223,5 @@ def test_what_was_lost_is_narrowed_by_site_feed_time_and_outcome(book: Book) -> 
     ):
         assert [one.sequence for one in book.exceptions.page(lost).items] == expected, lost
     assert [one.sequence for one in book.exceptions.of_product("NGRID", EPOCH, 4)] == [4]
-    with pytest.raises(BadInput, match="no end of a page"):
+    with pytest.raises(BadInput, match="not the end of a page"):
         book.exceptions.page(Lost(), after="nonsense")

@@ -150,7 +150,7 @@ async def test_a_server_that_stays_away_is_said_at_once_after_a_while(clock: Fak
     ledger = Ledger.open(server.url(name), clock)
     try:
         server.kill()
-        with pytest.raises(LedgerAway, match="nobody listens there; start the server"):
+        with pytest.raises(LedgerAway, match="nothing listens there; start the server"):
             await ledger.read(lambda book: book.feeds.all(), patience_s=0.5)
         outage = ledger.outage
         assert outage is not None
@@ -216,8 +216,8 @@ def _holds(ledger: Ledger) -> bool:
     ("change", "sentence"),
     [
         ({"password": "wrong"}, "refused the password; correct it in the URL"),
-        ({"port": 1}, "nobody listens there; start the server, or correct host and port"),
-        ({"database": "nowhere"}, "does not have this database; make it with createdb"),
+        ({"port": 1}, "nothing listens there; start the server, or correct host and port"),
+        ({"database": "nowhere"}, "does not have this database; create it with createdb"),
     ],
 )
 def test_a_server_that_refuses_is_one_sentence(server: Postgres, change: dict[str, object], sentence: str) -> None:
@@ -242,7 +242,7 @@ def test_a_role_without_rights_is_one_sentence(server: Postgres) -> None:
 
 
 def test_a_host_that_is_unknown_is_one_sentence() -> None:
-    with pytest.raises(LedgerAway, match="is at a host whose name is not known"):
+    with pytest.raises(LedgerAway, match="has an unknown host name"):
         Ledger.open("postgresql://downburst@no-such-host.invalid/downburst")
 
 

@@ -63,7 +63,7 @@ def test_a_site_that_dies_and_a_source_that_stops_are_told_once(
     hub.ask("POST", "/v1/sites/near.example/subscriptions", 201, json={"feed": "NGRID"})
     assert hub.command("alarms", "tell", "hook", "--webhook", hook.address).returncode == 0
     assert hub.command("alarms", "test", "hook").returncode == 0
-    assert "nothing is wrong" in hook.told.pop()["sentence"]
+    assert "no action is needed" in hook.told.pop()["sentence"]
     token = hub.ask("POST", "/v1/sites/near.example/tokens", 201)["token"]
     receiver = starter.receiver(hub, "near.example", token)
     until("the site is connected", lambda: hub.ask("GET", "/v1/overview")["sites"][0]["connected"])
@@ -80,6 +80,6 @@ def test_a_site_that_dies_and_a_source_that_stops_are_told_once(
         hub.ask("PUT", f"/v1/feeds/NGRID/products/{number}", 201, content=str(number).encode())
         until("the second of its arrival is over", partial(has_counted, hub, number + 1))
     (silent,) = until("the silence is told", lambda: hook.heard("silence", "firing"))
-    assert (silent["feed"], "nothing has come into NGRID" in silent["sentence"]) == ("NGRID", True)
+    assert (silent["feed"], "no product has come into NGRID" in silent["sentence"]) == ("NGRID", True)
     listed = hub.command("alarms", "list", "--json")
     assert [one["kind"] for one in json.loads(listed.stdout)] == ["silence"]

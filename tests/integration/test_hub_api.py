@@ -137,7 +137,7 @@ def test_the_command_line_does_what_the_api_does(hub: RunningHub, tmp_path: Path
     for argv, sentence in (
         (("put", "IDS|DDPLUS", "../x", str(product)), "'..'"),
         (("put", "IDS", "x", str(product)), "no feed 'IDS'"),
-        (("feeds", "add", "IDS|DDPLUS"), "there is a feed"),
+        (("feeds", "add", "IDS|DDPLUS"), "already exists"),
         (("sites", "show", "none"), "no site 'none'"),
     ):
         refused = hub.command(*argv)

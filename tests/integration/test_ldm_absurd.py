@@ -83,7 +83,7 @@ def test_a_product_that_no_feed_can_hold_is_refused_before_a_byte_is_kept(hub: H
         push(wire, large, own, Product.of("small", b"1"))
         holds(hub, 1)
     spool = list(tmp_path.rglob("ldm/spool/*"))
-    assert spool == [], "nothing of it is left"
+    assert spool == [], "it is completely removed"
     faults = [hub.wait_event(event="fault")["sentence"]]
     assert "it has 2000000 bytes, and feed NGRID takes at most 1000000" in faults[0]
 

@@ -31,7 +31,7 @@ def test_an_ldm_moves_in_by_its_own_files(starter: Starter, tmp_path: Path, monk
     assert f"add LDM source ngrid: NGRID .* from {upstream.address}" in shown
     assert hub.ask("GET", "/v1/feeds") == [], "shown, not done"
     assert said(hub, "apply", "-f", str(declared), "--yes").endswith("7 changes made\n")
-    assert said(hub, "apply", "-f", str(declared), "--yes") == "the hub has all of it; nothing to change\n"
+    assert said(hub, "apply", "-f", str(declared), "--yes") == "the hub matches the file; nothing to change\n"
     wanted, other = Product.of("keep this", b"1"), Product.of("keep not", b"2")
     upstream.put(wanted, other)
     until("the products are here", lambda: _stored(hub) == 2)
@@ -59,7 +59,7 @@ def test_finding_20_a_hub_starts_with_what_import_wrote(
     hub = starter.hub(arguments=["--settings", str(settings)])
     declared.write_text(said(hub, *command))
     assert said(hub, "apply", "-f", str(declared), "--yes").endswith(" changes made\n")
-    assert said(hub, "apply", "-f", str(declared), "--yes") == "the hub has all of it; nothing to change\n"
+    assert said(hub, "apply", "-f", str(declared), "--yes") == "the hub matches the file; nothing to change\n"
     assert hub.ask("GET", "/v1/ldm/peers")["addresses"] == [f"127.0.0.1:{port}"]
     assert {one["max_age_s"] for one in hub.ask("GET", "/v1/ldm/sources")} == {3600}
 

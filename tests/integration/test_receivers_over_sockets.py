@@ -54,7 +54,8 @@ async def test_tls_is_checked_against_the_name(tmp_path: Path, monkeypatch: pyte
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
     made += ["-keyout", str(key), "-out", str(certificate), "-subj", "/CN=hook.example"]
-    subprocess.run([*made, "-addext", "subjectAltName=DNS:hook.example"], check=True, capture_output=True)  # noqa: ASYNC221
+    made += ["-addext", "subjectAltName=DNS:hook.example"]
+    subprocess.run(made, check=True, capture_output=True)  # noqa: ASYNC221
     names: list[str | None] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -101,7 +102,7 @@ async def test_finding_11_a_receiver_of_a_site_that_is_not_public_is_not_asked()
         port, alarm = server.sockets[0].getsockname()[1], _alarm()
         for host in ("127.0.0.1", "localhost", "[::1]", "2130706433", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]"):
             receiver = Receiver("x", ReceiverKind.WEBHOOK, f"http://{host}:{port}/", owner="unl.edu")
-            with pytest.raises(DownburstError, match=r"is not a public one|address family|Name or service|not known"):
+            with pytest.raises(DownburstError, match=r"is not public|address family|Name or service|not known"):
                 await NetworkTeller("hub", AlarmSettings()).tell(receiver, alarm, alarm.since)
     assert asked == []
 

@@ -81,7 +81,7 @@ def test_a_hub_whose_own_task_fails_ends_with_that_error(task: str, tmp_path: Pa
     )
     assert ended.returncode != 0, ended.stderr
     assert (notes / "hub.thrown").read_text().split() == [task]
-    assert f"{task} met an error that it does not know" in ended.stderr + ended.stdout
+    assert f"{task} met an unexpected error" in ended.stderr + ended.stdout
     print(f"{task:28} ends with exit code {ended.returncode}")
 
 

@@ -57,7 +57,7 @@ def test_a_product_is_traced_through_every_state_that_sites_can_be_in(starter: S
     states = _states(hub, "nam.grib2")
     assert states["picky"]["state"] == "not-subscribed"
     assert "it does not match '^other'" in states["picky"]["reason"]
-    assert "the NOT pattern 'grib2$' takes it out" in states["choosy"]["reason"]
+    assert "the NOT pattern 'grib2$' excludes it" in states["choosy"]["reason"]
     assert (states["never"]["state"], "ever enrolled" in states["never"]["reason"]) == ("waiting", True)
     _stages_are_known(hub, stored)
     _file_names_lead_back(starter, hub)
@@ -67,7 +67,7 @@ def test_a_product_is_traced_through_every_state_that_sites_can_be_in(starter: S
     until("the hub saw it go", lambda: not _connected(hub, "here"))
     _put(hub, "nam2.grib2", b"while it was away")
     away = _wait_for(hub, "nam2.grib2", "here", "waiting")
-    assert "the site is away since" in away["reason"]
+    assert "the site is offline since" in away["reason"]
     assert _states(hub, "nam.grib2")["here"]["state"] == "stored"
     token_file = starter.home / "sites/here/token"
     starter.receiver(hub, "here", token_file.read_text())
@@ -111,13 +111,13 @@ def _stages_are_known(hub: RunningHub, delivery: dict[str, Any]) -> None:
         assert word in printed.stdout.replace("\n", " ")
     why = hub.command("why", "nam.grib2", "choosy")
     assert why.returncode == 0, why.stderr
-    assert "choosy: not-subscribed: its subscription does not want this id of NGRID: the NOT pattern" in why.stdout
+    assert "choosy: not-subscribed: its subscription does not include this id of NGRID: the NOT pattern" in why.stdout
     unknown = hub.command("trace", "no.such.product")
     assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
 
 
 def _file_names_lead_back(starter: Starter, hub: RunningHub) -> None:
-    (name,) = until("the file stands", lambda: list(starter.received("here")))
+    (name,) = until("the file is in", lambda: list(starter.received("here")))
     found = hub.ask("GET", "/v1/products/trace", params={"product": str(Path("/somewhere/received") / name)})
     assert (found["read_as"], found["products"][0]["product_id"]) == ("file", "nam.grib2")
 

@@ -46,7 +46,8 @@ class FeedOfStory:
         match self.duplicate_rule:
             case "content-without-wmo-start":
                 text = b"SAUS70 KWBC 211200\r\r\n" + content
-                return tuple(b"\x01\r\r\n%03d \r\r\n" % line + text for line in (number % 900, 999))  # type: ignore[return-value]
+                first, second = (b"\x01\r\r\n%03d \r\r\n" % line + text for line in (number % 900, 999))
+                return first, second
             case "id":
                 return content, content + b" as the other source has it"
             case _:

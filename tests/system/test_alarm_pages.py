@@ -147,7 +147,7 @@ def test_a_limit_that_was_changed_by_somebody_else_is_not_written_over(hub: Hub,
     others = {"limits": [{"feed": "NGRID", "pattern": "^gfs"}]}
     assert hub.client.patch("/v1/sites/unl.edu", json=others).is_success
     limits.get_by_role("button", name="Remove limit").click()
-    expect(limits.get_by_role("alert")).to_contain_text("changed meanwhile")
+    expect(limits.get_by_role("alert")).to_contain_text("changed by another request")
     operators.unroute_all()
     expect(limits.get_by_role("row", name="NGRID ^gfs none")).to_be_visible()
     limits.get_by_role("button", name="Remove limit").click()

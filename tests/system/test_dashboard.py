@@ -100,7 +100,7 @@ def test_a_product_is_traced_to_who_has_it_and_who_does_not_want_it(hub: Hub, pa
     expect(trace.get_by_role("row", name="near.example")).to_contain_text("stored")
     far = trace.get_by_role("row", name="far.example")
     expect(far).to_contain_text("not subscribed")
-    expect(far).to_contain_text("its subscription does not want this id of TEST")
+    expect(far).to_contain_text("its subscription does not include this id of TEST")
     page.reload()
     expect(far).to_contain_text("not subscribed")
     hub.post("sites", site="idle.example")
@@ -137,7 +137,7 @@ def test_a_site_that_another_hub_serves_and_an_upstream_are_told(
     expect(page.get_by_role("heading", name="No problems detected")).to_be_visible()
     other.process.kill()
     expect(upstream).to_contain_text("away")
-    expect(page.get_by_test_id("faults")).to_contain_text("nothing comes from the upstream above")
+    expect(page.get_by_test_id("faults")).to_contain_text("no connection to the upstream above")
     expect(site).to_contain_text("up to date")
 
 

@@ -112,7 +112,7 @@ def fill_the_disk(disk: Path, watcher: Watcher) -> None:
 
 def kill_the_ledger(server: Postgres, watcher: Watcher) -> None:
     server.kill()
-    told = ("the ledger is away since", "products are taken in and sent meanwhile")
+    told = ("the ledger is unavailable since", "products are still received and sent")
     watcher.wait_for_first("ledger away", *told, limit_s=30)
     server.start()
     watcher.wait_for_end("ledger away", *told)
@@ -122,7 +122,7 @@ def silence_a_source(source: SteadySource, watcher: Watcher) -> None:
     # Of a feed with fewer pauses than `alarms.silence_pauses` nobody knows how long it is used to be silent.
     wait_for("a feed whose habits are known", lambda: source.seconds > PAUSES_KNOWN_S, 2 * PAUSES_KNOWN_S)
     source.fall_silent()
-    told = ("nothing has come into LOCAL for",)
+    told = ("no product has come into LOCAL for",)
     watcher.wait_for_first("source silent", *told, limit_s=90)
     source.go_on()
     watcher.wait_for_end("source silent", *told)
@@ -140,7 +140,7 @@ def kill_a_site(scene: Scene, watcher: Watcher) -> None:
 def kill_the_node(scene: Scene, watcher: Watcher) -> None:
     (node,) = scene.hub.node_pids()
     os.kill(node, signal.SIGKILL)
-    told = ("the node ended by signal 9: somebody killed it",)
+    told = ("the node ended by signal 9: a user killed it",)
     watcher.wait_for_first("node killed", *told, limit_s=10)
     watcher.wait_for_end("node killed", *told)
     assert scene.hub.node_pids() not in ([], [node])

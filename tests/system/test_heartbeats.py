@@ -73,7 +73,7 @@ def test_a_site_whose_files_can_not_be_written_is_noticed_and_its_return_too(hub
         with read_only(site.process.pid, site.directory / "received"):
             (alarm,) = until("the alarm", lambda: alarms(hub))
             assert (alarm["kind"], alarm["site"], alarm["feed"]) == ("heartbeat", "near.example", "NGRID")
-            assert "it acknowledges what it gets" in alarm["sentence"]
+            assert "it acknowledges the products that it gets" in alarm["sentence"]
             assert "received files" in alarm["next_step"]
         until("the end of the alarm", lambda: not alarms(hub))
         assert [name for name, _ in site.wait_received(1).values()] == ["wanted"], "no consumer sees a heartbeat"

@@ -74,7 +74,7 @@ def _waiting(hub: WholeHub) -> int:
 
 def _is_said(hub: WholeHub) -> None:
     """The hub works without its ledger, names it as what is wrong, and refuses what would need it."""
-    wait_for("a word about it", lambda: "products are taken in and sent meanwhile" in hub.log())
+    wait_for("a word about it", lambda: "products are still received and sent" in hub.log())
     assert hub.answer("GET", "/readyz").is_success
     wait_for("health to name the ledger", lambda: "ledger" in hub.answer("GET", "/healthz").json().get("detail", ""))
     refused = hub.answer("POST", "/v1/feeds", json={"feed": "OTHER", "class": "grid"})

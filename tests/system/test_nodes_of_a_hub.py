@@ -91,7 +91,7 @@ def test_each_receipt_is_counted_once_however_often_feeds_go_to_another_node(hub
             put.append(f"{version}-{number}")
             hub.own.put(MOVED, put[-1], b"grid")
         hub.serve(version, **({"sender": [MOVED, KEPT]} if version % 2 else {}))
-        wait_for("the site to be where it was told", partial(is_where_told, hub, version), 60)
+        wait_for("the site to be where it notified", partial(is_where_told, hub, version), 60)
     comes(hub.site, *put)
     wait_for("all receipts at the nodes", lambda: counted(hub) >= len(put), 30)
     assert counted(hub) == len(put)

@@ -33,7 +33,7 @@ def url(server: Postgres) -> str:
 def test_brokers_where_nobody_listens(tmp_path: Path, url: str, part: str) -> None:
     told = refusal(tmp_path, part, url=url, kafka='servers = "127.0.0.1:1"')
     assert told == (
-        "downburst: Kafka at 127.0.0.1:1 is not reached: nobody listens there; start it, or correct kafka.servers"
+        "downburst: Kafka at 127.0.0.1:1 can't be reached: nothing listens there; start it, or correct kafka.servers"
     )
 
 
@@ -42,7 +42,7 @@ def test_a_database_server_where_nobody_listens(tmp_path: Path, broker: Kafka, p
     url = "postgresql://downburst@127.0.0.1:1/downburst"
     told = refusal(tmp_path, part, url=url, kafka=f'servers = "{broker.address}"')
     assert "127.0.0.1:1" in told
-    assert "is not reached: nobody listens there; start the server, or correct host and port" in told
+    assert "can't be reached: nothing listens there; start the server, or correct host and port" in told
 
 
 @pytest.mark.parametrize("part", BESIDE)
@@ -78,7 +78,7 @@ def test_a_setting_that_can_not_be(tmp_path: Path, url: str, part: str) -> None:
 
 def test_a_fleet_without_an_address_for_sites(tmp_path: Path, url: str, broker: Kafka) -> None:
     told = refusal(tmp_path, "fleet", url=url, kafka=f'servers = "{broker.address}"', sites="0.0.0.0:0")
-    assert "sites can't be told to go to 0.0.0.0; set sender.public to HOST:PORT" in told
+    assert "sites can't be redirected to 0.0.0.0; set sender.public to HOST:PORT" in told
 
 
 def test_feeds_whose_topics_hold_no_log_are_refused_in_a_sentence(

@@ -122,7 +122,8 @@ def test_a_site_at_a_sender_that_loses_in_silence_is_an_alarm(
     scene.source.more(10)
     with read_only(site.process.pid, site.directory / "received"):
         # Of the feed without traffic: on the other one a product may be on its way at any moment.
-        wait_for("the alarm", lambda: "it acknowledges what it gets" in sentence_of(scene, site, "CONDUIT"), 60)
+        acknowledges = "it acknowledges the products that it gets"
+        wait_for("the alarm", lambda: acknowledges in sentence_of(scene, site, "CONDUIT"), 60)
         blamed = [(one["site"], one["kind"], one["sentence"]) for one in alarms(scene)]
         assert {name for name, *_ in blamed} == {site.directory.name}, blamed
     wait_for("the end of the alarm", lambda: not silent(scene, site), 60)

@@ -17,7 +17,7 @@ from kit.whole_hub import DOWNBURST, WholeHub
 pytestmark = [pytest.mark.system, pytest.mark.beside]
 
 
-@pytest.mark.parametrize(("table", "step"), [("alembic_version", "a look at the ledger"), ("feeds", "the ledger")])
+@pytest.mark.parametrize(("table", "step"), [("alembic_version", "a check of the ledger"), ("feeds", "the ledger")])
 def test_a_start_that_waits_for_a_lock_ends_with_the_step_and_the_next_one_works(
     tmp_path: Path, server: Postgres, table: str, step: str
 ) -> None:

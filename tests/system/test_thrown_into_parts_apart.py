@@ -85,7 +85,7 @@ def test_a_part_whose_own_task_fails_ends_with_that_error(parts: Parts) -> None:
             print(f"{process:16} {task:28} ends with exit code {code}")
             assert code != 0
             assert parts.noted(command, "thrown") == {task}
-            assert f"{task} met an error that it does not know" in part.log()
+            assert f"{task} met an unexpected error" in part.log()
     assert parts.hub.stop() == 0
 
 

@@ -150,7 +150,7 @@ def test_filtered(made: Made) -> None:
     case.put("nam.txt", b"comes")
     case.wait_for("nam.txt", "stored", None)
     found = case.wait_for("nam.grib2", "not-subscribed", "filtered")
-    assert "the NOT pattern 'grib2$' takes it out" in found["reason"]
+    assert "the NOT pattern 'grib2$' excludes it" in found["reason"]
     assert found["next_action"] == f"compare the patterns with the id: downburst sites show {case.site}"
     assert case.received() == [b"comes"]
 
@@ -165,7 +165,7 @@ def test_queued_behind(made: Made) -> None:
         found = case.wait_for("x", "waiting", "queued-behind")
         assert "in the hub's queue for this site" in found["reason"]
         assert f"MB of {case.feed}" in found["reason"]
-        assert "slower than what it subscribes" in found["next_action"]
+        assert "slower than its subscriptions" in found["next_action"]
         line.bytes_per_s = 50 * MEGABYTE
         case.wait_for("x", "stored", None)
 
@@ -176,8 +176,10 @@ def test_site_down(made: Made) -> None:
     case.stop(process)
     case.put("x")
     found = case.wait_for("x", "waiting", "site-down")
-    assert "the site is away since" in found["reason"]
-    assert "start its receiver; it gets the product when it is back; the log keeps it until" in found["next_action"]
+    assert "the site is offline since" in found["reason"]
+    assert (
+        "start its receiver; it gets the product when it reconnects; the log keeps it until" in found["next_action"]
+    )
     case.start()
     case.wait_for("x", "stored", None)
 
@@ -191,8 +193,8 @@ def test_left_the_log(made: Made) -> None:
     case.put("x")
     for moment in ("while it is away", "when it is back"):
         found = case.wait_for("x", "expired", "left-the-log")
-        assert found["reason"] == "its bytes had left the hub's log before the site got them", moment
-        assert "keep more hours (downburst log advise says how many fit)" in found["next_action"]
+        assert found["reason"] == "its bytes left the hub's log before the site got them", moment
+        assert "keep more hours (downburst log advise shows how many fit)" in found["next_action"]
         if moment == "while it is away":
             case.start()
 
@@ -224,7 +226,7 @@ def test_digest_mismatch(made: Made) -> None:
             case.put("x", content)
             found = case.wait_for("x", "rejected", "digest-mismatch")
         assert "did not match its digest at the site three times in a row" in found["reason"]
-        assert found["next_action"].startswith("look at the site's memory and network for what corrupts data")
+        assert found["next_action"].startswith("check the site's memory and network for the cause of corruption")
         do(case, found["next_action"].partition("to send it again: ")[2])
         until("the product, sent again", lambda: case.received() == [content])
         case.wait_for("x", "stored", None)
@@ -249,7 +251,7 @@ def test_action_failed(made: Made, tmp_path: Path) -> None:
     case.start(arguments=("--actions", str(rules), "--action-attempts", "1"))
     directory = case.starter.home / "sites" / case.site
     (directory / "data/mended").touch()
-    retry = newest["next_action"].partition("then there: ")[2]
+    retry = newest["next_action"].partition("then run there: ")[2]
     assert retry == "downburst-node actions retry"
     case.starter.node("actions", "retry", "--dir", str(directory))
     for product in ("bad 1", "bad 2"):
@@ -271,7 +273,7 @@ def test_disk_full(made: Made) -> None:
     found = case.wait_for("x", "waiting", "disk")
     assert f"the site can't store {case.feed}: " in found["reason"]
     assert "free space there" in found["reason"]
-    assert "free or mend the disk at the site; it goes on by itself" in found["next_action"]
+    assert "free or repair the disk at the site; it then continues by itself" in found["next_action"]
     inside(process, ["mount", "-o", "remount,size=64M", str(log)])
     case.wait_for("x", "stored", None)
     assert len(case.received()) == 9

@@ -279,8 +279,8 @@ class Agent(Asking):
         except DownburstError as error:
             if any(leg.transport is Transport.MULTICAST and leg.circuits for leg in plan.legs):
                 self._unmet[plan.feed] = plan
-            _LOG.warning("plan %d of %s was not taken: %s", plan.version, plan.feed, error.sentence)
-            await self._fault(f"plan {plan.version} of {plan.feed} was not taken: {error.sentence}", feed=plan.feed)
+            _LOG.warning("plan %d of %s was refused: %s", plan.version, plan.feed, error.sentence)
+            await self._fault(f"plan {plan.version} of {plan.feed} was refused: {error.sentence}", feed=plan.feed)
 
     async def _apply_upstreams(self) -> None:
         if not await self._look_up("upstreams", lambda book: book.upstreams.all()):
@@ -343,7 +343,7 @@ class Agent(Asking):
             except LedgerAway:
                 self._missed = True
             except DownburstError as error:
-                _LOG.warning("looking at the nodes of this hub: %s", error.sentence)
+                _LOG.warning("reading the nodes of this hub: %s", error.sentence)
 
     async def _apply_all(self) -> None:
         await self._apply_feeds()
@@ -361,7 +361,7 @@ class Agent(Asking):
                 except LedgerAway:
                     self._missed = True
                 except DownburstError as error:
-                    await self._fault(f"the node did not take a change of the settings: {error.sentence}")
+                    await self._fault(f"the node refused a change of the settings: {error.sentence}")
 
     async def _follow_one(self, change: Event, *, lost: int) -> None:
         if lost:
@@ -394,7 +394,7 @@ class Agent(Asking):
             case "damaged" | "recovered" | "fault":
                 await self._trouble_told(line)
             case other:
-                _LOG.warning("the node told of %r, which this agent does not know", other)
+                _LOG.warning("the node reported %r, which is unknown here", other)
 
     def _connection_changed(self, line: Line) -> None:
         changed: UpstreamChanged | LdmSourceChanged | LdmPeerChanged
@@ -454,7 +454,7 @@ class Agent(Asking):
 
     async def _put_aside(self, path: Path) -> None:
         await self._fault(
-            f"the batch of receipts {path.name} can't be understood and was put aside as .bad",
+            f"the batch of receipts {path.name} can't be understood and was set aside as .bad",
             next_step="after an upgrade that can read it, rename it back to .json and start the hub again",
         )
 
@@ -464,7 +464,7 @@ class Agent(Asking):
         await self._fault(
             f"{reason}; it is being restarted",
             at=at,
-            next_step="nothing acknowledged is lost; if this repeats, read the hub's log",
+            next_step="no acknowledged product is lost; if this repeats, read the hub's log",
         )
 
     async def _trouble_told(self, line: Line) -> None:
@@ -514,7 +514,7 @@ def _program(settings: Settings) -> Path:
 
 
 _LOG = logging.getLogger("downburst.agent")
-DISK_STEP = "look for failures of the disk (dmesg, smartctl); downburst log verify names all that is damaged"
+DISK_STEP = "look for failures of the disk (dmesg, smartctl); downburst log verify lists all damage"
 CATCHING_UP = "agent.catching-up"
 CATCH_UP_S = 1.0
 LOOK_S = 0.5

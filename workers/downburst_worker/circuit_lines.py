@@ -61,7 +61,7 @@ def problem(line: Line) -> CircuitProblem:
             f"{line['site']} is not connected",
             step="site",
             hop=where,
-            remedy="start its receiver, or look why it does not reach the hub; its end is made when it is back",
+            remedy="start its receiver, or find out why it can't reach the hub; its end is set up when it reconnects",
             site=line["site"],
         )
     return CircuitProblem(
@@ -106,7 +106,7 @@ def circuit_told(line: Line) -> CircuitTold:
     """An end came, went or was removed."""
     told = problem(line) if line.get("sentence") else None
     if line["state"] not in ("up", "down", "removed"):
-        raise OutOfBounds(f"{line['state']!r:.100} is no state of a circuit")
+        raise OutOfBounds(f"{line['state']!r:.100} is not a state of a circuit")
     at = from_us(clock_us(line["at_us"]))
     return CircuitTold(count(line["lease"]), maybe(line.get("site"), site_name), line["state"], at, told)
 

@@ -49,7 +49,7 @@ class Enrolment:
             )
         except LedgerAway as error:
             # A refusal would make the receiver give up; without an answer it comes again.
-            _LOG.warning("the receiver at %s was not answered: %s", peer, error.sentence)
+            _LOG.warning("the receiver at %s got no answer: %s", peer, error.sentence)
             return
         except DownburstError as error:
             await self._refuse(line, error)

@@ -100,7 +100,7 @@ class NodeProcess:
         except TimeoutError:
             raise NodeAway(f"the node did not answer {do!r} in time; it may be overloaded, try again") from None
         except (ConnectionError, RuntimeError):
-            raise NodeAway(f"the node ended before it took {do!r}; try again in some seconds") from None
+            raise NodeAway(f"the node ended before it accepted {do!r}; try again in some seconds") from None
         finally:
             del self._waiting[job]
         return _accepted(line)
@@ -109,7 +109,7 @@ class NodeProcess:
         try:
             await self._keep(first)
         except Exception as error:
-            _fail(first, Failure(f"the node can't be kept running ({type(error).__name__}); the hub's log says more"))
+            _fail(first, Failure(f"the node can't be kept running ({type(error).__name__}); see the hub's log"))
             raise
 
     async def _keep(self, first: asyncio.Future[None]) -> None:
@@ -185,7 +185,7 @@ class NodeProcess:
         code = process.returncode or 0
         if code == -signal.SIGKILL:
             # Nobody has last words at that; what it logged before is no cause.
-            words = ": somebody killed it, or the system did for lack of memory (dmesg)"
+            words = ": a user killed it, or the system did for lack of memory (dmesg)"
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         reason = f"the node ended {how}{words}"
         _fail(first, Failure(f"{reason}; correct this and start the hub again"))
@@ -200,7 +200,7 @@ class NodeProcess:
     def _line(self, raw: bytes) -> None:
         line = json.loads(raw)
         if not isinstance(line, dict):
-            raise TypeError("a line of the node is no JSON object")
+            raise TypeError("a line of the node is not a JSON object")
         answered = line.get("answer")
         if answered is None:
             self._queue(line)
@@ -266,9 +266,9 @@ def _why_not_ready(error: Exception) -> DownburstError:
     if isinstance(error, DownburstError):
         return error
     if isinstance(error, TimeoutError):
-        return NodeAway(f"the node did not take its feeds, sites and plans within {READY_S:g} s")
+        return NodeAway(f"the node did not accept its feeds, sites and plans within {READY_S:g} s")
     FAULTS.caught("node.ready", error)
-    return Failure(f"the node could not be told its feeds, sites and plans ({type(error).__name__})")
+    return Failure(f"the node could not be given its feeds, sites and plans ({type(error).__name__})")
 
 
 def _fail(first: asyncio.Future[None], error: DownburstError) -> None:

@@ -36,7 +36,7 @@ async def prove_store(ask: Ask, *, node_dir: Path, spool_dir: Path, answer_s: fl
         with suppress(OSError):
             path.unlink(missing_ok=True)
     if answer.get("digest") != digest or answer.get("size") != len(content):
-        raise Failure(f"read-back: the log of {node_dir} gives other bytes back than it was given; replace the disk")
+        raise Failure(f"read-back: the log of {node_dir} returns other bytes than were written; replace the disk")
 
 
 async def _told(ask: Ask, **job: object) -> Line:
@@ -54,7 +54,7 @@ def _spool(path: Path, content: bytes) -> None:
         path.write_bytes(content)
     except OSError as error:
         raise NotWritable(
-            f"{path.parent} can't be written ({error.strerror}); free some space or mend the disk"
+            f"{path.parent} can't be written ({error.strerror}); free some space or repair the disk"
         ) from None
 
 

@@ -33,9 +33,9 @@ class ViolationDesk:
         self._say(event)
         if self._is_due(event.site):
             await self._write_down(
-                f"site {event.site} says what can't be: {event.sentence}",
+                f"site {event.site} reports impossible values: {event.sentence}",
                 site=event.site,
-                next_step="look at its receiver; no other site is touched",
+                next_step="check its receiver; no other site is affected",
             )
 
     async def _hear_peer(self, line: Line) -> None:
@@ -45,9 +45,9 @@ class ViolationDesk:
         # No name of a site has a blank.
         if self._is_due(f"LDM {peer}"):
             await self._write_down(
-                f"the LDM {peer} says what can't be: {text}",
+                f"the LDM {peer} reports impossible values: {text}",
                 site=site,
-                next_step="look at its program; nobody else is touched",
+                next_step="check its program; no other peer is affected",
             )
 
     async def set_aside(self, entries: Sequence[SetAside]) -> None:
@@ -59,7 +59,7 @@ class ViolationDesk:
                 self._say(SiteViolated(entry.site, self._clock.now(), text))
             if self._is_due(entry.site or ""):
                 who = f" of site {entry.site}" if entry.site else ""
-                await self._write_down(f"what the node tells{who} does not count: {text}", site=entry.site)
+                await self._write_down(f"a report of the node{who} was ignored: {text}", site=entry.site)
 
     def _is_due(self, site: str) -> bool:
         now_s = self._clock.monotonic_s()

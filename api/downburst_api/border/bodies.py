@@ -34,7 +34,7 @@ class Body:
             async with asyncio.timeout(within_s):
                 body = await self._gathered(most_bytes)
         except TimeoutError:
-            raise RequestTooSlow(f"the request did not come whole within {within_s:g} s; send it again") from None
+            raise RequestTooSlow(f"the request was not complete within {within_s:g} s; send it again") from None
         self._whole = {"type": "http.request", "body": body, "more_body": False}
 
     async def receive(self) -> Message:

@@ -32,8 +32,8 @@ class Forwarded:
         if not self._warned and "x-forwarded-for" in Headers(scope=scope):
             self._warned = True
             _LOG.warning(
-                "%s sends X-Forwarded-For, which is not believed; if it is your proxy, name it in the setting "
-                "access.proxies: until then all behind it count as one address",
+                "%s sends X-Forwarded-For, which is ignored; if it is your proxy, name it in the setting "
+                "access.proxies: until then all its clients count as one address",
                 (scope.get("client") or ("a request",))[0],
             )
 

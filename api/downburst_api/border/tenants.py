@@ -1,4 +1,4 @@
-"""What callers hold for long: live lines, uploads, and bodies that a route works on."""
+"""What callers hold for long: live streams, uploads, and bodies that a route works on."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,9 +16,9 @@ class Tenants:
 
     def __init__(self, limits: LimitSettings) -> None:
         self._limits = limits
-        self.streams = Budget(limits.streams, what="live lines of this user or site", retry_after_s=30)
+        self.streams = Budget(limits.streams, what="live streams of this user or site", retry_after_s=30)
         self.streams_by_address = Budget(
-            limits.streams_per_address, what="live lines from this address", retry_after_s=30
+            limits.streams_per_address, what="live streams from this address", retry_after_s=30
         )
         self.uploads = Budget(limits.uploads, what="uploads of this user or site", retry_after_s=1)
         self.bodies = Budget(limits.bodies_bytes, what="bytes of requests of this user or site", retry_after_s=1)

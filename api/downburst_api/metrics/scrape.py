@@ -35,7 +35,7 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(hub: Hub, request: Request) -> Response:
-    """Everything an alarm may rest on: docs/metrics.md has the list. Compressed for whoever takes gzip."""
+    """Metrics for Prometheus; docs/metrics.md lists them. Compressed for clients that accept gzip."""
     compress = "gzip" in request.headers.get("accept-encoding", "")
     async with hub.counted.one_scrape:
         facts = await hub.ledger.read(partial(_facts, since_minute=hub.counted.histograms.first_open_minute))

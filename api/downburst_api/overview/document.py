@@ -29,7 +29,7 @@ Hub = Annotated[Runtime, Depends(runtime_of)]
 
 @router.get("/overview")
 async def overview(hub: Hub) -> Response:
-    """What is wrong, what flows, how and why, who has it, how late."""
+    """Problems, feeds, plans with reasons, sites, latencies."""
     # The framework's encoder takes each value in its hands: seconds, for hundreds of sites.
     return Response(await hub.overview.fresh(lambda: overview_of(hub)), media_type="application/json")
 

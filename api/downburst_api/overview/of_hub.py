@@ -23,7 +23,7 @@ def wrong_with_hub(hub: Runtime, now: datetime) -> Iterable[Wrong]:
         failing_s = hub.probes.failing_s(probe.name)
         if probe.fault is not None and probe.name in _STEPS and failing_s >= PROBED_S and not follows:
             at = now - timedelta(seconds=failing_s)
-            sentence = f"the hub does not work, its probe of the {probe.name} fails: {probe.fault}"
+            sentence = f"the hub is not healthy: its probe of the {probe.name} fails: {probe.fault}"
             yield Wrong(Fault(at, sentence, next_step=_STEPS[probe.name]), Severity.CRITICAL, of_hub=True)
 
 
@@ -33,7 +33,7 @@ def _node(live: LiveState, now: datetime, *, running: bool) -> Iterable[Wrong]:
     if not running:
         reason = f"{last.reason}, " if last and not live.node_running else "the node is not running, "
         at = last.at if last and not live.node_running else now
-        fault = Fault(at, f"{reason}so nothing is taken in or sent", next_step=_AWAY_STEP)
+        fault = Fault(at, f"{reason}so no products are received or sent", next_step=_AWAY_STEP)
         yield Wrong(fault, Severity.CRITICAL, of_hub=True)
         return
     back_at = live.node_back_at
@@ -45,13 +45,13 @@ def _node(live: LiveState, now: datetime, *, running: bool) -> Iterable[Wrong]:
         sentence = f"the node ended {len(lately)} times in {minutes} min, last {last.at:%H:%M:%S} UTC: {last.reason}"
         yield Wrong(Fault(last.at, sentence, next_step=_AGAIN_STEP), Severity.WARNING, of_hub=True)
     elif now - back_at < SETTLES:
-        sentence = f"{last.reason}; it is back since {back_at:%H:%M:%S} UTC, and its sites reconnect"
+        sentence = f"{last.reason}; it is running again since {back_at:%H:%M:%S} UTC, and its sites reconnect"
         yield Wrong(Fault(last.at, sentence, next_step=_BACK_STEP), Severity.WARNING, of_hub=True)
 
 
 def _ledger(outage: Outage, now: datetime) -> Wrong:
     at = now - timedelta(seconds=outage.seconds)
-    sentence = f"the ledger is away since {at:%H:%M:%S} UTC: {outage.sentence}; {MEANWHILE}"
+    sentence = f"the ledger is unavailable since {at:%H:%M:%S} UTC: {outage.sentence}; {MEANWHILE}"
     return Wrong(Fault(at, sentence, next_step=LEDGER_STEP), Severity.CRITICAL, of_hub=True)
 
 
@@ -64,10 +64,10 @@ PROBED_S = 5.0
 _BY_NODE = ("node", "store")
 _STEPS = {
     "ledger": "read the hub's log; then check the database and the disk that holds it",
-    "node": "a node that hangs is ended and started again by itself; if this stays, read the hub's log",
-    "store": "free space on the hub's disk, or mend it (dmesg, smartctl)",
-    "alarms": "read the hub's log: it names what keeps the alarms from being looked for",
+    "node": "the hub restarts a hanging node by itself; if this persists, read the hub's log",
+    "store": "free space on the hub's disk, or repair it (dmesg, smartctl)",
+    "alarms": "read the hub's log for the reason that alarms are not evaluated",
 }
-_AWAY_STEP = "it is restarted by itself; nothing acknowledged is lost; if it stays away, read the hub's log"
-_BACK_STEP = "nothing acknowledged is lost, sites catch up by themselves; if it ends again, read the hub's log"
-_AGAIN_STEP = "read the hub's log for its last lines; nothing acknowledged is lost"
+_AWAY_STEP = "the hub restarts it; no acknowledged product is lost; if it stays down, read the hub's log"
+_BACK_STEP = "no acknowledged product is lost, and sites catch up by themselves; if it ends again, read the hub's log"
+_AGAIN_STEP = "read its last lines in the hub's log; no acknowledged product is lost"

@@ -38,8 +38,8 @@ def wrong_now(live: LiveState, facts: Facts, now: datetime) -> Iterable[Wrong]:
 def _troubles(site: Site, session: SiteSession, now: datetime) -> Iterable[Fault]:
     """A site that can't store is connected and takes nothing: its disk is full, or read-only, or failing."""
     step = (
-        f"free or mend the disk at {site.organisation or site.name}; the feed goes on by itself, "
-        "and nothing is lost while this hub still keeps it"
+        f"free or repair the disk at {site.organisation or site.name}; the feed then continues by itself, "
+        "and no product is lost while this hub still keeps it"
     )
     for progress in session.progress.values():
         if progress.trouble:
@@ -51,7 +51,7 @@ def _away(site: Site, standing: SiteStanding, live: LiveState, now: datetime) ->
     """A restart is no alarm, nor is a site that was never enrolled. What is away for longer than one is watched."""
     backlog = live.backlog(site.name)
     lacking = f"; it {backlog.words(now)}" if backlog is not None and backlog.lacks else ""
-    step = f"look at the receiver's log at {site.organisation or site.name}; it catches up by itself once it is back"
+    step = f"check the receiver's log at {site.organisation or site.name}; it catches up by itself when it reconnects"
     if standing.state is SiteState.NEVER_ENROLLED:
         step = f"enrol its receiver: downburst sites token {site.name}"
     elif standing.state is SiteState.NEVER_CONNECTED:
@@ -79,10 +79,10 @@ def _upstreams_away(live: LiveState, upstreams: list[Upstream], now: datetime) -
         link = live.upstreams.get(upstream.name)
         if link is None or not link.connected:
             reason = f": {link.reason}" if link and link.reason else ""
-            sentence = f"nothing comes from the upstream {upstream.name} at {upstream.address}{reason}"
+            sentence = f"no connection to the upstream {upstream.name} at {upstream.address}{reason}"
             step = (
-                f"ask the operator of {upstream.name} whether that hub runs and still has this one as a site; "
-                "it is called again by itself, and what was missed comes then"
+                f"ask the operator of {upstream.name} whether that hub runs and still has this one as a "
+                "site; this hub reconnects by itself and then gets the missed products"
             )
             yield Fault(link.since if link else upstream.created_at or now, sentence, next_step=step)
 
@@ -108,9 +108,9 @@ def _ldm_sources_away(live: LiveState, sources: list[LdmSource], now: datetime) 
         for name, link in links.items():
             if link is None or not link.connections:
                 reason = f": {link.reason}" if link and link.reason else ""
-                rest = f"{left} other upstreams go on" if left else f"nothing comes of {source.feeds} by this source"
+                rest = f"{left} other upstreams work" if left else f"this source brings no {source.feeds}"
                 sentence = f"the LDM at {name} sends nothing to source {source.name}{reason}; {rest}"
-                step = "it is asked again by itself; is LDM running there, with an ALLOW line for this host?"
+                step = "this hub retries by itself; check that LDM runs there, with an ALLOW line for this host"
                 fault = Fault(link.since if link else source.created_at or now, sentence, next_step=step)
                 yield Wrong(fault, Severity.WARNING if left else Severity.CRITICAL)
 

@@ -9,7 +9,7 @@ from downburst.alarms import AlarmKind, ReceiverKind, Severity
 from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
 from downburst.settings import DEFAULT_HUB
 
-app = typer.Typer(help="List alarms, silence them, and say whom to tell.", no_args_is_help=True)
+app = typer.Typer(help="List and silence alarms, and manage alarm receivers.", no_args_is_help=True)
 Kind = Annotated[AlarmKind | None, typer.Option(help="Only alarms of this kind.")]
 FeedOption = Annotated[str | None, typer.Option(help="Only this feed.")]
 SiteOption = Annotated[str | None, typer.Option(help="Only this site.")]
@@ -21,11 +21,11 @@ def list_alarms(
     *,
     feed: FeedOption = None,
     site: SiteOption = None,
-    ended: Annotated[bool, typer.Option("--ended", help="Ended ones too, newest first.")] = False,
+    ended: Annotated[bool, typer.Option("--ended", help="Include ended alarms, newest first.")] = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """List what is wrong, the worst first.
+    """List open alarms, the most severe first.
 
     Example: downburst alarms list --site unl.edu
     """
@@ -42,15 +42,15 @@ def list_alarms(
             [a["alarm"], a["severity"], a["kind"], a["since"][:19], a["sentence"], a["next_step"], _state(a)]
             for a in (found if ended else silenced_last(found))
         ),
-        empty="nothing is wrong",
+        empty="no open alarms",
     )
 
 
 @app.command("silence")
 def silence(  # noqa: PLR0913
     *,
-    minutes: Annotated[float, typer.Option(min=0.01, help="How long.")] = 60,
-    reason: Annotated[str, typer.Option(help="Why, for the others.")] = "",
+    minutes: Annotated[float, typer.Option(min=0.01, help="Duration in minutes.")] = 60,
+    reason: Annotated[str, typer.Option(help="Reason, for other operators.")] = "",
     alarm: Annotated[int | None, typer.Option(min=1, help="Only this alarm, by its number.")] = None,
     kind: Kind = None,
     feed: FeedOption = None,
@@ -71,7 +71,7 @@ def silence(  # noqa: PLR0913
 
 @app.command("silences")
 def list_silences(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List what nobody is told of at the moment.
+    """List active silences.
 
     Example: downburst alarms silences
     """
@@ -83,7 +83,7 @@ def list_silences(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> 
         "Silences",
         ("number", "until", "kind", "feed", "site", "by", "why"),
         ([s["number"], s["until"][:16], s["kind"], s["feed"], s["site"], s["by"], s["reason"]] for s in found),
-        empty="nothing is silenced",
+        empty="no active silences",
     )
 
 
@@ -104,7 +104,7 @@ def unsilence(
 
 @app.command("receivers")
 def list_receivers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List whom alarms are told.
+    """List alarm receivers.
 
     Example: downburst alarms receivers
     """
@@ -114,7 +114,7 @@ def list_receivers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) ->
         return
     table(
         "Receivers",
-        ("receiver", "kind", "address", "of what"),
+        ("receiver", "kind", "address", "alarms"),
         ([r["receiver"], r["kind"], r["address"], _of_what(r)] for r in found),
         empty="no alarm recipients; add one: downburst alarms tell ops --mail ops@example.edu",
     )
@@ -124,7 +124,7 @@ def list_receivers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) ->
 def add_receiver(  # noqa: PLR0913
     receiver: ReceiverName,
     *,
-    mail: Annotated[str | None, typer.Option(help="Address of a mail-box (settings alarms.smtp_url).")] = None,
+    mail: Annotated[str | None, typer.Option(help="Mail address (needs the setting alarms.smtp_url).")] = None,
     webhook: Annotated[str | None, typer.Option(help="URL that gets a JSON document.")] = None,
     alertmanager: Annotated[str | None, typer.Option(help="URL of an Alertmanager.")] = None,
     kind: Annotated[list[AlarmKind] | None, typer.Option(help="Only of this; repeat for more.")] = None,
@@ -137,7 +137,7 @@ def add_receiver(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Tell somebody of alarms, once when they begin and once when they end.
+    """Add an alarm receiver. It is notified once when an alarm begins and once when it ends.
 
     Example: downburst alarms tell ops --mail ops@example.edu
 
@@ -153,27 +153,27 @@ def add_receiver(  # noqa: PLR0913
         kinds=kind or None, feeds=feed or None, sites=site or None, severities=severity or None
     )
     made = HubClient(hub).ask("POST", "v1", "alarm-receivers", json=wanted)
-    show(made) if as_json else print(f"{receiver} is told; try it: downburst alarms test {receiver}")
+    show(made) if as_json else print(f"{receiver} added; test it: downburst alarms test {receiver}")
 
 
 @app.command("forget")
 def remove_receiver(receiver: ReceiverName, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Tell somebody no more.
+    """Remove an alarm receiver.
 
     Example: downburst alarms forget chat
     """
     HubClient(hub).ask("DELETE", "v1", "alarm-receivers", receiver)
-    show({"removed": receiver}) if as_json else print(f"{receiver} is told no more")
+    show({"removed": receiver}) if as_json else print(f"{receiver} removed")
 
 
 @app.command("test")
 def try_receiver(receiver: ReceiverName, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Tell a receiver that this is a test, and say why it can't be reached if so.
+    """Send a test notification to a receiver, and report the error if that fails.
 
     Example: downburst alarms test ops
     """
     HubClient(hub).ask("POST", "v1", "alarm-receivers", receiver, "test")
-    show({"told": receiver}) if as_json else print(f"{receiver} was told")
+    show({"told": receiver}) if as_json else print(f"{receiver} notified")
 
 
 def counted(wrong: list[dict[str, Any]]) -> str:
@@ -196,7 +196,7 @@ def silenced(wrong: dict[str, Any]) -> str:
 
 
 def _state(alarm: dict[str, Any]) -> str:
-    return f"ended {alarm['ended_at'][:19]}" if alarm["ended_at"] else silenced(alarm) or "goes on"
+    return f"ended {alarm['ended_at'][:19]}" if alarm["ended_at"] else silenced(alarm) or "open"
 
 
 def _of_what(receiver: dict[str, Any]) -> str:

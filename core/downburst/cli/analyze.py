@@ -35,32 +35,34 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
     file: Annotated[Path, typer.Argument(help="Trace, CSV or rtstats lines, plain or packed by gzip.")],
     *,
     sites: Annotated[int, typer.Option(min=1, max=100_000, help="Sites that take the feed.")] = 5,
-    egress: Annotated[str, typer.Option(help="What the hub can send: 1G, 100M.")] = "1G",
-    objective: Annotated[str, typer.Option(help="Percentile and the latency it may have.")] = "p99=5s",
+    egress: Annotated[str, typer.Option(help="Egress capacity of the hub: 1G, 100M.")] = "1G",
+    objective: Annotated[str, typer.Option(help="Objective: a percentile and its maximum latency.")] = "p99=5s",
     rtt: Annotated[str, typer.Option(help="Round trip to the sites.")] = "20ms",
     floor: Annotated[
-        str, typer.Option(help="Time of hub's and sites' machines in each latency; `plans show` has a hub's: 70ms.")
+        str, typer.Option(help="Processing time of hub and sites in each latency; `plans show` has a hub's: 70ms.")
     ] = "0",
-    loss: Annotated[str, typer.Option(help="Loss on the way to the sites: 0.5%.")] = "0",
+    loss: Annotated[str, typer.Option(help="Packet loss on the path to the sites: 0.5%.")] = "0",
     access: Annotated[str, typer.Option(help="Rate of the sites' lines: 100M, or 10M*3,100M*20.")] = "",
     congestion: Annotated[
-        CongestionControl, typer.Option(help="Of the hub's connections.")
+        CongestionControl, typer.Option(help="Congestion control of the hub's connections.")
     ] = CongestionControl.CUBIC,
     connections: Annotated[int, typer.Option(min=1, max=64, help="Connections per site.")] = 1,
     order: Annotated[
-        Order, typer.Option(help="In which unicast serves products; this hub as they come.")
+        Order, typer.Option(help="Order in which unicast serves products; this hub uses the order of arrival.")
     ] = Order.FIRST_COME,
-    multicast: Annotated[bool, typer.Option(help="Whether the network carries groups.")] = True,
+    multicast: Annotated[bool, typer.Option(help="Whether the network supports multicast.")] = True,
     multicast_rate: Annotated[str, typer.Option(help="The fastest pace of a group.")] = "400M",
     repair: Annotated[Repair, typer.Option(help="How a group's losses are repaired.")] = Repair.CODED,
-    circuits: Annotated[str, typer.Option(help="On offer: none, point-to-point, multipoint, both.")] = "none",
-    setup_delay: Annotated[str, typer.Option(help="Until a circuit that was asked for is there.")] = "60s",
+    circuits: Annotated[
+        str, typer.Option(help="Circuits on offer: none, point-to-point, multipoint, both.")
+    ] = "none",
+    setup_delay: Annotated[str, typer.Option(help="Set-up time of a circuit.")] = "60s",
     hold: Annotated[str, typer.Option(help="Silence after which a dynamic circuit is given back.")] = "60s",
     gap: Annotated[str, typer.Option(help="Longest silence inside a session.")] = "60s",
     counters_file: Annotated[
         Path | None, typer.Option("--counters", help="CSV of a host's counters, beside a log of transfers.")
     ] = None,
-    sort: Annotated[bool, typer.Option("--sort", help="Put the file in order of time first.")] = False,
+    sort: Annotated[bool, typer.Option("--sort", help="Sort the file by time first.")] = False,
     columns: Annotated[str, typer.Option(help="Columns of a CSV file without a header: size,time_ms.")] = "",
     html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
@@ -72,8 +74,8 @@ def analyze(  # noqa: PLR0913 (every option of the command is a parameter)
 
     Example: downburst analyze ngrid-20150615T00-1h.txt --sites 8
 
-    Of a log of transfers it also tells what their throughput depends on: each factor with the share of the variance
-    that it explains, those of `--counters` as well (time, then columns of numbers; net_... are of the network).
+    For a log of transfers it also reports the factors of their throughput, each with its share of the variance.
+    `--counters` adds factors (time, then columns of numbers; net_... are of the network).
 
     Example: downburst analyze gridftp.csv --counters host.csv
 
@@ -156,9 +158,7 @@ class _View:
         seen.take(sorted(transfers, key=lambda one: one.start_us) if self._options.sort else transfers)
         figures = seen.figures(sorted({self._situation.circuits.setup_s, 60.0, 1.0, 0.05}, reverse=True))
         if figures.transfers == 0:
-            raise BadInput(
-                f"{self._file.name}, line 1: the log holds no transfer; give one with at least one", line=1
-            )
+            raise BadInput(f"{self._file.name}, line 1: the log has no transfers; give one with at least one", line=1)
         depends = varying.figures(beside)
 
         def tables() -> None:
@@ -174,7 +174,7 @@ class _View:
 
 def _offers(circuits: str, setup_delay: str, hold: str) -> CircuitOffers:
     if circuits not in OFFERS:
-        raise BadInput(f"{circuits!r} is no offer of circuits; write one of {', '.join(OFFERS)}")
+        raise BadInput(f"{circuits!r} is not an offer of circuits; write one of {', '.join(OFFERS)}")
     point_to_point, multipoint = OFFERS[circuits]
     return CircuitOffers(point_to_point, multipoint, quantities.duration_s(setup_delay), quantities.duration_s(hold))
 

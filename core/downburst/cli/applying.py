@@ -15,7 +15,7 @@ from downburst.settings import DEFAULT_HUB
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The declaration, YAML or JSON; - for standard input.")]
 Prune = Annotated[
-    bool, typer.Option("--prune", help="Remove what parts of the file don't name, of parts that it has.")
+    bool, typer.Option("--prune", help="Remove objects that the file does not name, in the parts that it has.")
 ]
 
 
@@ -24,15 +24,15 @@ def apply(
     file: File,
     prune: Prune = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a hub to what a declaration says: feeds, sites, subscriptions, LDM, upstreams, ports, pins, receivers,
+    """Apply a declaration to a hub: feeds, sites, subscriptions, LDM, upstreams, ports, pins, receivers,
     objectives of single sites and windows of maintenance.
 
-    What the hub has beyond it stays, unless --prune is given; parts that are left out stay in any case. The
-    changes are shown first; a second run finds nothing to do.
+    Objects that the file does not name stay, unless --prune is given. Parts that the file leaves out always stay.
+    The changes are shown first; a second run changes nothing.
 
     Example: downburst import ldm --ldmd-conf etc/ldmd.conf > site.yaml; downburst apply -f site.yaml
     """
@@ -91,12 +91,12 @@ def _read(file: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise BadInput(f"{file} can't be read: {error.strerror}; check the path") from error
     except yaml.YAMLError as error:
-        raise BadInput(f"{file} is no YAML: {str(error).splitlines()[0]}; correct it") from error
+        raise BadInput(f"{file} is not YAML: {str(error).splitlines()[0]}; correct it") from error
     if not isinstance(wanted, dict):
-        raise BadInput(f"{file} holds no declaration; see `downburst import ldm`")
+        raise BadInput(f"{file} contains no declaration; see `downburst import ldm`")
     unknown = sorted(set(wanted) - APPLIED - PASSED_OVER)
     if unknown:
-        raise BadInput(f"{file} says {unknown[0]}, which nobody knows; parts are {', '.join(sorted(APPLIED))}")
+        raise BadInput(f"{file} says {unknown[0]}, which is unknown; known parts: {', '.join(sorted(APPLIED))}")
     return wanted
 
 
@@ -107,9 +107,9 @@ def _show(wanted: Mapping[str, Any], found: list[Step], *, as_json: bool) -> Non
     for step in found:
         print(step.what)
     if not found:
-        print("the hub has all of it; nothing to change")
+        print("the hub matches the file; nothing to change")
     for name, value in (wanted.get("settings") or {}).items():
-        print(f"not applied: setting {name} = {value}; it belongs into the hub's settings file", file=sys.stderr)
+        print(f"not applied: setting {name} = {value}; it belongs in the hub's settings file", file=sys.stderr)
     if wanted.get("actions"):
         count = len(wanted["actions"])
         print(f"not applied: {count} actions of pqact; a site runs them (site guide, Actions)", file=sys.stderr)

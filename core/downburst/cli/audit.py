@@ -14,14 +14,14 @@ def audit(  # noqa: PLR0913
     *,
     who: Annotated[str | None, typer.Option(help="Only changes by this user or token.")] = None,
     kind: Annotated[str | None, typer.Option(help="Only of this kind: feed, site, subscription, pin ...")] = None,
-    subject: Annotated[str | None, typer.Option(help="Only of what has this name.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only changes of objects with this name.")] = None,
     begin: Annotated[str | None, typer.Option("--from", help="Since: RFC 3339, or how long ago: 2h.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="... until then.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Changes at most.")] = 50,
+    end: Annotated[str | None, typer.Option("--to", help="End of the range, likewise; now if left out.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of changes.")] = 50,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Show who changed what, newest first, and what it was before.
+    """Show changes, newest first, with their author and the former values.
 
     Example: downburst audit --kind site --from 7d
     """
@@ -34,7 +34,7 @@ def audit(  # noqa: PLR0913
         "Changes",
         ("at", "who", "what", "change"),
         ([it["at"][:19], f"{it['who']} {it['peer']}".rstrip(), _what(it), _difference(it)] for it in items),
-        empty="nothing was changed",
+        empty="no changes",
     )
 
 

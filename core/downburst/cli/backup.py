@@ -18,16 +18,18 @@ BackupFile = Annotated[Path, typer.Argument(help="The backup.")]
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="File to write; an older one is replaced when the new one is whole.")],
+    file: Annotated[
+        Path, typer.Argument(help="File to write; an existing one is replaced when the new one is complete.")
+    ],
     *,
     data_dir: DataDir = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write all that can't be made again into one file: ledger, certificate authority, epochs and sequences.
+    """Write everything that can't be recreated into one file: ledger, certificate authority, epochs and sequences.
 
-    The hub may run meanwhile. The file holds the authority's private key, so it is readable by you alone. No product
-    bytes are in it.
+    The hub may keep running. The file holds the authority's private key, so it is readable only by you. It contains
+    no products.
 
     Example: downburst backup /backups/hub.dbb --data-dir /var/lib/downburst
     """
@@ -41,13 +43,14 @@ def restore(
     *,
     data_dir: DataDir = None,
     settings: SettingsFile = None,
-    check: Annotated[bool, typer.Option("--check", help="Read and check the whole file, and write nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only read and check the whole file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a hub of a backup, in a data directory that is empty; start it with `downburst hub` afterwards.
+    """Restore a hub from a backup into an empty data directory; start it with `downburst hub` afterwards.
 
-    Enrolled sites come back by themselves, without a new token. They keep their places: sequences go on beyond all
-    that were given. What the old hub stored and no site got is lost, unless its sources send it again.
+    Enrolled sites reconnect by themselves, without a new token. They keep their positions: sequences continue above
+    all that were assigned. Products that the old hub stored and no site received are lost, unless their sources
+    send them again.
 
     Example: downburst restore /backups/hub.dbb --data-dir /var/lib/downburst
 

@@ -11,20 +11,20 @@ from downburst.errors import BadInput
 from downburst.rates import parse_rate_bps, rate_text
 from downburst.settings import DEFAULT_HUB
 
-app = typer.Typer(help="Reserve, change, watch and give back circuits.", no_args_is_help=True)
+app = typer.Typer(help="Reserve, change, measure and cancel circuits.", no_args_is_help=True)
 Number = Annotated[int, typer.Argument(help="Number of the circuit.", min=1)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
-By = Annotated[str, typer.Option(help="Who asks; kept with the circuit.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Dry run: only show the result.")]
+By = Annotated[str, typer.Option(help="Name of the requester; stored with the circuit.")]
 Out = "To each site, in Ethernet-frame bits per second: 500M, 1G."
-Back = "From each site, likewise."
+Back = "From each site, in the same units."
 Begin = Annotated[str, typer.Option(help="now, +2h (from now), or RFC 3339 with an offset.")]
 End = Annotated[
-    str | None, typer.Option(help="RFC 3339, or +2h: so long after the begin. Left out: until it is cancelled.")
+    str | None, typer.Option(help="RFC 3339, or +2h (counted from the begin). Left out: until it is cancelled.")
 ]
 RequestId = Annotated[
-    str | None, typer.Option(help="Your name for this request; asked again with it, you get the same circuit.")
+    str | None, typer.Option(help="Request id of your own; a repeated request with it returns the same circuit.")
 ]
-Burst = Annotated[int | None, typer.Option(help="Bytes that may go back to back; left out: by the rate.")]
+Burst = Annotated[int | None, typer.Option(help="Burst in bytes; left out: derived from the rate.")]
 
 
 @app.command("list")
@@ -33,8 +33,8 @@ def list_circuits(  # noqa: PLR0913
     state: Annotated[list[CircuitState] | None, typer.Option(help="Only these states; repeat for more.")] = None,
     site: Annotated[str | None, typer.Option(help="Only those to this site.")] = None,
     port: Annotated[str | None, typer.Option(help="Only those on this port.")] = None,
-    finished: Annotated[bool, typer.Option("--finished", help="Ended and cancelled ones too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 100,
+    finished: Annotated[bool, typer.Option("--finished", help="Include ended and cancelled circuits.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of circuits.")] = 100,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -51,7 +51,7 @@ def list_circuits(  # noqa: PLR0913
         "Circuits (Mb/s of Ethernet frames to each site; windows in UTC)",
         ("", "sites", "state", "reserved", "measured", "used", "window"),
         (_row(circuit) for circuit in found),
-        empty="there is no circuit; reserve one: downburst circuits add --to unl.edu --rate 500M --end +2h",
+        empty="there are no circuits; reserve one: downburst circuits add --to unl.edu --rate 500M --end +2h",
     )
     for circuit in found:
         if circuit["reason"] and circuit["state"] != CircuitState.ADMITTED:
@@ -67,20 +67,20 @@ def add_circuit(  # noqa: PLR0913
     begin: Begin = "now",
     end: End = None,
     port: Annotated[str | None, typer.Option(help="The hub's port; left out: its only one.")] = None,
-    vlan: Annotated[str | None, typer.Option(help="Tags that would do at the hub's port: 100-199.")] = None,
-    driver: Annotated[CircuitDriver, typer.Option(help="Who makes it.")] = CircuitDriver.LINUX,
+    vlan: Annotated[str | None, typer.Option(help="Acceptable tags at the hub's port: 100-199.")] = None,
+    driver: Annotated[CircuitDriver, typer.Option(help="Driver that sets it up.")] = CircuitDriver.LINUX,
     address: Annotated[
         list[str] | None, typer.Option(help="Declared circuits: addresses of the ends, the hub's first.")
     ] = None,
-    ticket: Annotated[str | None, typer.Option(help="Under which somebody else made it.")] = None,
-    replication: Annotated[Replication, typer.Option(help="Who makes the copies for several sites.")] = (
-        Replication.HEAD_END
-    ),
+    ticket: Annotated[str | None, typer.Option(help="Reference of the provider that set it up.")] = None,
+    replication: Annotated[Replication, typer.Option(help="Replication for several sites.")] = (Replication.HEAD_END),
     group: Annotated[str | None, typer.Option(help="Group of the underlay, where that replicates.")] = None,
-    cap: Annotated[Cap, typer.Option(help="Whether bytes beyond the rate wait, or go as best effort.")] = Cap.HARD,
+    cap: Annotated[
+        Cap, typer.Option(help="Whether traffic above the rate waits, or goes as best effort.")
+    ] = Cap.HARD,
     shaped_share: Annotated[float, typer.Option(help="Share of the rate that is sent at most.")] = 0.9,
     burst_bytes: Burst = None,
-    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    description: Annotated[str | None, typer.Option(help="Purpose.")] = None,
     request_id: RequestId = None,
     by: By = "operator",
     dry_run: DryRun = False,
@@ -121,7 +121,7 @@ def add_circuit(  # noqa: PLR0913
 
 @app.command("show")
 def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Show a circuit with what happened to it.
+    """Show a circuit with its history and measurements.
 
     Example: downburst circuits show 17
     """
@@ -132,14 +132,14 @@ def show_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJs
     print(_sentence(found))
     for end in found["ends"]:
         tag = "untagged" if end["vlan"] is None else f"tag {end['vlan']}"
-        address = end["address"] or "given at the begin"
+        address = end["address"] or "assigned at the begin"
         print(f"  {end['site'] or 'hub'}: port {end['port']}, {tag}, address {address}")
     for row in found["measurements"]:
         cause = f": {row['sentence']}; {row['remedy']}" if row["sentence"] else ""
         print(f"  measured {row['direction']} {row['site']}: {rate_text(row['rate_bps'])} at {row['at']}{cause}")
     columns = ("at", "state", "sentence", "step", "hop", "remedy")
     rows = ([_second(event["at"]), *(event[name] for name in columns[1:])] for event in found["events"])
-    table("What happened", columns, rows, empty="nothing happened to it yet")
+    table("History", columns, rows, empty="no events yet")
 
 
 @app.command("modify")
@@ -149,7 +149,7 @@ def modify_circuit(  # noqa: PLR0913
     rate: Annotated[str | None, typer.Option(help=Out)] = None,
     rate_back: Annotated[str | None, typer.Option(help=Back)] = None,
     end: Annotated[
-        str | None, typer.Option(help="RFC 3339, +2h: so long from now, or never: until it is cancelled.")
+        str | None, typer.Option(help="RFC 3339, +2h (counted from now), or never (until it is cancelled).")
     ] = None,
     burst_bytes: Burst = None,
     by: By = "operator",
@@ -157,7 +157,7 @@ def modify_circuit(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Change rate, end or burst, all or nothing; a refusal leaves the circuit and its traffic as they were.
+    """Change rate, end or burst, together or not at all; a refusal leaves the circuit and its traffic unchanged.
 
     Example: downburst circuits modify 17 --rate 900M --end 2026-07-01T18:00:00Z
     """
@@ -185,7 +185,7 @@ def cancel_circuit(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Give a circuit back; feeds on it go by the routed path.
+    """Cancel a circuit; its feeds use the routed path.
 
     Example: downburst circuits cancel 17
     """
@@ -222,7 +222,9 @@ def measure_circuit(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: A
     Example: downburst circuits measure 17
     """
     found = HubClient(hub).ask("POST", "v1", "circuits", str(number), "measure")
-    show(found) if as_json else print(f"circuit {number} is measured; look: downburst circuits show {number}")
+    show(found) if as_json else print(
+        f"circuit {number} is being measured; see the result: downburst circuits show {number}"
+    )
 
 
 def _far_ends(client: HubClient, to: list[str]) -> list[dict[str, Any]]:
@@ -253,7 +255,7 @@ def _say(circuit: dict[str, Any], as_json: bool, dry_run: bool) -> None:  # noqa
     if as_json:
         show(circuit)
     else:
-        print(f"nothing was done; it would be: {_sentence(circuit)}" if dry_run else _sentence(circuit))
+        print(f"dry run, nothing was reserved: {_sentence(circuit)}" if dry_run else _sentence(circuit))
 
 
 def _sentence(circuit: dict[str, Any]) -> str:
@@ -289,7 +291,7 @@ def _short(moment: str) -> str:
 
 
 def _window(circuit: dict[str, Any]) -> str:
-    return f"{_second(circuit['begin'])} to {_second(circuit['end']) if circuit['end'] else 'its cancelling'}"
+    return f"{_second(circuit['begin'])} to {_second(circuit['end']) if circuit['end'] else 'cancellation'}"
 
 
 def _second(moment: str) -> str:

@@ -17,7 +17,7 @@ from downburst.settings import DEFAULT_HUB, HUB_VARIABLE
 
 HubAddress = Annotated[str, typer.Option("--hub", envvar=HUB_VARIABLE, help="The hub's address.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 class Answered(DownburstError):
@@ -65,7 +65,9 @@ class HubClient:
             ) from None
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
-            raise Failure(f"the hub at {self._address} broke off: {reason}; look at its log and try again") from error
+            raise Failure(
+                f"the hub at {self._address} closed the connection: {reason}; check its log and try again"
+            ) from error
         if answer.is_success:
             return answer
         raise _refusal(answer)
@@ -77,7 +79,8 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise BadInput(
-            f"nothing was changed: {question} There is no terminal to ask on; repeat the command with --yes"
+            f"nothing was changed: {question} There is no terminal for the confirmation; repeat the command "
+            "with --yes"
         )
     if not typer.confirm(question, err=True):
         raise BadInput("nothing was changed")
@@ -129,7 +132,7 @@ def _encoded(part: str) -> str:
 
 
 def _bad_address(address: str) -> DownburstError:
-    return BadRequest(f"{address!r} is no address of a hub; write for example {DEFAULT_HUB}")
+    return BadRequest(f"{address!r} is not the address of a hub; write for example {DEFAULT_HUB}")
 
 
 def _refusal(answer: httpx.Response) -> DownburstError:

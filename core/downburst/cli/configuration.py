@@ -196,11 +196,9 @@ def _receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
         if before is not None and all(before.get(key) == value for key, value in hidden.items()):
             continue
         if receiver["address"].endswith(f"/{HIDDEN}"):
-            raise BadInput(
-                f"the address of alarm receiver {name} was hidden when it was exported; write it down whole"
-            )
+            raise BadInput(f"the address of alarm receiver {name} was masked by the export; write the whole address")
         if before is not None:
-            yield Step(f"remove alarm receiver {name}, to make it anew", "DELETE", ("alarm-receivers", name))
+            yield Step(f"remove alarm receiver {name}, to recreate it", "DELETE", ("alarm-receivers", name))
         yield Step(f"add alarm receiver {name}{_said(hidden, 'receiver')}", "POST", ("alarm-receivers",), receiver)
 
 
@@ -213,11 +211,11 @@ def _site_receivers(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
             continue
         if receiver["address"].endswith(f"/{HIDDEN}"):
             raise BadInput(
-                f"the address of alarm receiver {name} of {site} was hidden when it was exported; write it down whole"
+                f"the address of alarm receiver {name} of {site} was masked by the export; write the whole address"
             )
         path = ("sites", site, "alarm-receivers")
         if before is not None:
-            yield Step(f"remove alarm receiver {name} of {site}, to make it anew", "DELETE", (*path, name))
+            yield Step(f"remove alarm receiver {name} of {site}, to recreate it", "DELETE", (*path, name))
         body = {key: value for key, value in receiver.items() if key != "site"}
         yield Step(f"add alarm receiver {name} of {site}: {receiver['kind']} {hidden['address']}", "POST", path, body)
 
@@ -228,7 +226,8 @@ def _objectives(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
             feed, site = _key(objective, FEED_AND_SITE)
             body = {key: value for key, value in objective.items() if key not in FEED_AND_SITE}
             what = (
-                f"{feed} has to come to {site} within {objective['objective_ms']:g} ms{_said(body, 'objective_ms')}"
+                f"set the objective of {feed} at {site} to {objective['objective_ms']:g} "
+                f"ms{_said(body, 'objective_ms')}"
             )
             yield Step(what, "PUT", ("feeds", feed, "objectives", site), body)
 
@@ -238,7 +237,7 @@ def _maintenance(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
         window = _declared_window(entry)
         is_over = _instant(window["begins"]) + timedelta(minutes=window["minutes"]) <= known.now
         if not is_over and window not in known.maintenance:
-            yield Step(f"tell nobody of alarms{_said(window, '')}", "POST", ("silences",), window)
+            yield Step(f"add maintenance window{_said(window, '')}", "POST", ("silences",), window)
 
 
 def _declared_window(entry: Entry) -> Entry:
@@ -258,7 +257,7 @@ def _instant(text: object) -> datetime:
     try:
         instant = text if isinstance(text, datetime) else datetime.fromisoformat(str(text))
     except ValueError:
-        raise BadInput(f"{text!r} is no instant; write for example 2026-03-01T06:00:00+00:00") from None
+        raise BadInput(f"{text!r} is not a time; write for example 2026-03-01T06:00:00+00:00") from None
     if instant.tzinfo is None:
         raise BadInput(f"{text!r} has no offset from UTC; write for example 2026-03-01T06:00:00+00:00")
     return instant.astimezone(UTC)

@@ -18,12 +18,14 @@ def trace(  # noqa: PLR0913
     *,
     feed: Annotated[str | None, typer.Option(help="Look in this feed only.")] = None,
     site: Annotated[str | None, typer.Option(help="Show this site only.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Products of the same id at most.")] = 1,
-    before: Annotated[int | None, typer.Option(min=1, help="Older ones than this sequence (with --feed).")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of products with the same id.")] = 1,
+    before: Annotated[
+        int | None, typer.Option(min=1, help="Only products older than this sequence (with --feed).")
+    ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Show where a product is, who has it and why not, and where its time went.
+    """Show the state of a product at each site, with the reason, and its latency by stage.
 
     Example: downburst trace nam.t06z.awip1284.grib2
 
@@ -41,7 +43,7 @@ def trace(  # noqa: PLR0913
     for note in found["notes"]:
         print(f"note: {note}")
     if found["next_before"] is not None:
-        print(f"there may be older ones of this name: --before {found['next_before']}")
+        print(f"older products may have this name: --before {found['next_before']}")
 
 
 def why(
@@ -69,24 +71,23 @@ def why(
 
 def deliveries(  # noqa: PLR0913
     *,
-    missing: Annotated[bool, typer.Option("--missing", help="What sites did not get and will not get.")] = False,
+    missing: Annotated[bool, typer.Option("--missing", help="List products that sites will not get.")] = False,
     site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
     feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
     state: Annotated[str | None, typer.Option(help="Only `expired`, or only `rejected`.")] = None,
     begin: Annotated[str | None, typer.Option("--from", help="Since: RFC 3339, or how long ago: 2h.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="... until then.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Products at most.")] = 1000,
+    end: Annotated[str | None, typer.Option("--to", help="End of the range, likewise; now if left out.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of products.")] = 1000,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """List what sites lost: rejected there, or gone from the hub's log before they took it.
+    """List products that sites lost: rejected there, or expired from the hub's log before delivery.
 
     Example: downburst deliveries --missing --site unl.edu --from 1d
     """
     if not missing:
         raise BadInput(
-            "a hub keeps no row per delivery; ask for what was lost with --missing, "
-            "or for one product with `downburst trace`"
+            "a hub keeps no row per delivery; list losses with --missing, or show one product with `downburst trace`"
         )
     wanted = given(site=site, feed=feed, state=state, limit=min(limit, PAGE)) | given(**{"from": begin, "to": end})
     items = list(_items(HubClient(hub), wanted, limit))
@@ -97,7 +98,7 @@ def deliveries(  # noqa: PLR0913
         "Lost",
         ("site", "feed", "sequence", "state", "at", "product", "size"),
         (_lost(item) for item in items),
-        empty="nothing was lost",
+        empty="no losses",
     )
 
 
@@ -114,7 +115,7 @@ def _items(client: HubClient, wanted: dict[str, Any], limit: int) -> Iterator[di
 
 
 def _lost(item: dict[str, Any]) -> list[object]:
-    product = item["product_id"] or "not known any more"
+    product = item["product_id"] or "no longer known"
     return [item["site"], item["feed"], item["sequence"], item["state"], item["at"][:19], product, item["size"]]
 
 
@@ -122,9 +123,9 @@ def _print_product(one: dict[str, Any]) -> None:
     print(f"{one['product_id']}  {one['feed']}:{one['sequence']}")
     print(f"  {one['size']} bytes, class {one['class']}, digest {one['digest'][:16]}, log epoch {one['epoch']}")
     print(f"  created   {one['created_at']} by {one['origin']}")
-    print(f"  at hub    {one['stored_at']}" + ("" if one["kept"] else ", bytes gone from the log since"))
+    print(f"  at hub    {one['stored_at']}" + ("" if one["kept"] else ", bytes no longer in the log"))
     states = ", ".join(f"{count} {state}" for state, count in sorted(one["states"].items()))
-    print(f"  sites     {states or 'none wants this feed'}")
+    print(f"  sites     {states or 'no site subscribes to this feed'}")
     table(
         "",
         ("site", "state", *_STAGES.values(), "in all", "why"),

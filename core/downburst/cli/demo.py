@@ -18,22 +18,22 @@ from downburst.errors import BadInput
 def demo(  # noqa: PLR0913
     *,
     sites: Annotated[int, typer.Option(min=1, max=64, help="Receiving sites.")] = 5,
-    data: Annotated[Path | None, typer.Option(help="Deliver every file below this directory, once.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Deliver every file below this directory once.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Play products after this arrival trace.")] = None,
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="So many minutes of the trace's time.")] = None,
-    speed: Annotated[float, typer.Option(min=0.01, help="How many times as fast as the trace.")] = 1.0,
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Minutes of the trace's time.")] = None,
+    speed: Annotated[float, typer.Option(min=0.01, help="Speed, as a multiple of the trace's.")] = 1.0,
     seconds: Annotated[float | None, typer.Option(min=1, help="Real seconds to play (not with --trace).")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything that is made up.")] = 7,
+    seed: Annotated[int, typer.Option(help="Seed of all random values.")] = 7,
     leave: Annotated[bool, typer.Option("--exit", help="End after the last receipt, with a check.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Keep everything in this directory.")] = None,
     http: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: a free one.")] = 0,
-    concurrency: Annotated[int, typer.Option(min=1, max=512, help="Products sent at once.")] = 32,
+    concurrency: Annotated[int, typer.Option(min=1, max=512, help="Products sent concurrently.")] = 32,
 ) -> None:
-    """Show the whole path: a hub, its sites, feeds that flow, and a plan that the scheduler changes by itself.
+    """Run a complete demonstration: a hub, its sites, live feeds, and a plan that the scheduler changes by itself.
 
-    Without --data and --trace it plays built-in feeds, for ever or (with --exit) for a minute. With --exit it
-    ends with 0 only if every site holds every product it subscribed, once, with equal bytes. With --keep DIR,
+    Without --data and --trace it plays built-in feeds, until interrupted or, with --exit, for a minute. With --exit
+    it exits with 0 only if every site holds every product it subscribed, once, with equal bytes. With --keep DIR,
     DIR/sites/SITE/received holds what each site got and DIR/played.jsonl what was sent, with SHA-256.
 
     Example: downburst demo --data ../shared/data --exit --report report.json

@@ -42,9 +42,9 @@ def doctor(
     settings: Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at this machine (system, clock, multicast, buffers, rights, disk, ports, versions) and at a running hub.
+    """Check this machine (system, clock, multicast, buffers, rights, disk, ports, versions) and a running hub.
 
-    Ends with 0 if nothing is bad, with 1 otherwise.
+    Exits with 0 if no check fails, with 1 otherwise.
 
     Example: downburst doctor --data-dir /var/lib/downburst
     """
@@ -63,7 +63,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         try:
             yield from (Finding(about, *found) for found in look(settings))
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            yield Finding(about, WEAK, f"can't be looked at: {error}")
+            yield Finding(about, WEAK, f"can't be checked: {error}")
 
 
 Found = tuple[str, str, str] | tuple[str, str]
@@ -73,7 +73,7 @@ Found = tuple[str, str, str] | tuple[str, str]
 def _system(_: Settings) -> Iterator[Found]:
     release = platform.release()
     if platform.system() != "Linux":
-        yield BAD, f"{platform.system()} is no Linux", "run it on Linux, or in a container"
+        yield BAD, f"{platform.system()} is not Linux", "run it on Linux, or in a container"
         return
     number = tuple(int(part) for part in release.split("-")[0].split(".")[:2])
     if number < OLDEST_KERNEL:
@@ -93,7 +93,7 @@ def _clock(_: Settings) -> Iterator[Found]:
         yield (
             WEAK,
             f"the clock may be off by {error_us / 1000:.1f} ms",
-            "look at `chronyc tracking`; use nearer servers",
+            "check `chronyc tracking`; use nearer servers",
         )
     else:
         yield OK, f"synchronised, off by at most {error_us / 1000:.1f} ms"
@@ -107,9 +107,9 @@ def _multicast(_: Settings) -> Iterator[Found]:
         yield WEAK, f"no multicast leaves this machine ({error.strerror}): unicast is used", remedy
         return
     if heard:
-        yield OK, "a group is joined and heard here; what the network does, legs find out by themselves"
+        yield OK, "a group can be joined and received here; legs test the network themselves"
     else:
-        yield WEAK, "what is sent to a group is not heard here", "let the firewall pass UDP to 239.0.0.0/8"
+        yield WEAK, "packets to a group are not received here", "let the firewall pass UDP to 239.0.0.0/8"
 
 
 def _buffers(_: Settings) -> Iterator[Found]:
@@ -118,7 +118,7 @@ def _buffers(_: Settings) -> Iterator[Found]:
         if found >= needed or _has(CAP_NET_ADMIN):
             yield (
                 OK,
-                f"net.core.{name} is {found}" + ("" if found >= needed else ", and CAP_NET_ADMIN goes beyond it"),
+                f"net.core.{name} is {found}" + ("" if found >= needed else ", and CAP_NET_ADMIN overrides it"),
             )
         else:
             sentence = f"net.core.{name} is {found}: a leg that {why} fast loses packets"
@@ -130,10 +130,10 @@ def _privileges(settings: Settings) -> Iterator[Found]:
         yield OK, "CAP_NET_ADMIN: circuits, marks and large buffers"
     else:
         remedy = "AmbientCapabilities=CAP_NET_ADMIN in the unit, if circuits are wanted"
-        yield WEAK, "no CAP_NET_ADMIN: no circuits of its own; all else works", remedy
+        yield WEAK, "no CAP_NET_ADMIN: no circuits of its own; everything else works", remedy
     low = [port for port in (_port(settings.http), _port(settings.sites)) if 0 < port < LOWEST_FREE]
     if low and not _has(CAP_NET_BIND_SERVICE):
-        yield BAD, f"port {low[0]} needs CAP_NET_BIND_SERVICE", "give it, or choose a port from 1024 on"
+        yield BAD, f"port {low[0]} needs CAP_NET_BIND_SERVICE", "grant it, or choose a port above 1023"
 
 
 def _disk(settings: Settings) -> Iterator[Found]:
@@ -181,18 +181,18 @@ def _versions(settings: Settings) -> Iterator[Found]:
         yield (
             WEAK,
             f"the ledger has schema {found.found}, older than this release",
-            "the hub upgrades it as it starts",
+            "the hub upgrades it when it starts",
         )
     else:
-        yield OK, f"the ledger's schema is {found.found or 'made as the hub starts'}"
+        yield OK, f"the ledger's schema is {found.found or 'created when the hub starts'}"
 
 
 def _probes(settings: Settings) -> Iterator[Found]:
     answer = _health_of(settings.http)
     if answer is None:
-        yield OK, f"no hub answers at {settings.http}; the probes of one that runs are shown here"
+        yield OK, f"no hub answers at {settings.http}; the probes of a running hub are shown here"
     elif answer.get("code") == "node-away":
-        yield BAD, str(answer.get("detail", "")), "downburst status shows the node's last words"
+        yield BAD, str(answer.get("detail", "")), "downburst status shows the node's last lines"
     else:
         for name, found in answer.get("probes", {}).items():
             if found == "ok":
@@ -280,10 +280,10 @@ _LOOKS: dict[str, Callable[[Settings], Iterator[Found]]] = {
     "probes": _probes,
 }
 _REMEDIES = {
-    "event-loop": "wait some seconds and ask again; if it stays, read the hub's log and restart the hub",
-    "ledger": "look at the disk, at the ledger's server, and for another program that locks the ledger",
-    "node": "downburst status shows the node's last words; the hub starts it again by itself",
-    "store": "look at disk and rights of the data directory, or at the brokers",
+    "event-loop": "wait some seconds and check again; if it persists, read the hub's log and restart the hub",
+    "ledger": "check the disk and the ledger's server, and look for another program that locks the ledger",
+    "node": "downburst status shows the node's last lines; the hub starts it again by itself",
+    "store": "check the disk and permissions of the data directory, or the brokers",
     "alarms": "read the hub's log: alarms are late or missing until this passes",
     "rounds": "the hub is overloaded or hangs: read its log, and restart it",
 }

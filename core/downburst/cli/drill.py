@@ -19,15 +19,15 @@ def drill(
     *,
     settings: SettingsFile = None,
     keep: Annotated[
-        Path | None, typer.Option(help="Restore there, and keep it; it holds the authority's key.")
+        Path | None, typer.Option(help="Restore into this directory and keep it; it contains the authority's key.")
     ] = None,
-    patience: Annotated[float, typer.Option(min=1, help="Seconds to wait for each thing that takes time.")] = 60.0,
+    patience: Annotated[float, typer.Option(min=1, help="Time-out of each step, in seconds.")] = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Try a backup: restore it aside, compare every row and file, start a hub on it, have a new site served.
+    """Test a backup: restore it elsewhere, compare every row and file, start a hub on it, and serve a new site.
 
-    The hub that runs is not touched, and the copy calls nobody: it listens on loopback addresses alone, without
-    receivers of alarms, other hubs, LDMs and circuits. Ends with 0 only if everything was as it should be.
+    The running hub is not affected. The copy contacts no other machine: it listens on loopback addresses only,
+    without alarm receivers, other hubs, LDMs and circuits. Exits with 0 only if every check passes.
 
     Example: downburst drill /backups/hub.dbb
     """
@@ -42,5 +42,5 @@ def drill(
 def _tell(report: Report) -> None:
     for finding in report.findings:
         print(f"{'good' if finding.good else 'BAD':4} {finding.about:24} {finding.sentence}")
-    verdict = "makes a hub" if report.good else "does NOT make a hub as it should"
+    verdict = "restores to a working hub" if report.good else "does NOT restore to a working hub"
     print(f"{report.backup} (hub {report.hub!r} as of {report.made_at}) {verdict}; {report.seconds} s")

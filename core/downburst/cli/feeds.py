@@ -14,11 +14,13 @@ Name = Annotated[str, typer.Argument(help="Name of the feed, for example NGRID."
 Class = Annotated[FeedClass | None, typer.Option("--class", help="Priority of the feed.")]
 Hours = Annotated[float | None, typer.Option(help="Hours that products are kept at the hub.")]
 Size = Annotated[int | None, typer.Option(help="Bytes that products may take at the hub.")]
-Objective = Annotated[float | None, typer.Option(help="Latency that deliveries shall meet, in ms (p99).")]
-Rule = Annotated[DuplicateRule | None, typer.Option(help="What makes two products the same.")]
-Survives = Annotated[Durability | None, typer.Option(help="What an acknowledged product survives.")]
+Objective = Annotated[float | None, typer.Option(help="Latency objective of deliveries, in ms (p99).")]
+Rule = Annotated[DuplicateRule | None, typer.Option(help="Key by which two products are duplicates.")]
+Survives = Annotated[Durability | None, typer.Option(help="Failures that an acknowledged product survives.")]
 LdmType = Annotated[str | None, typer.Option(help="LDM's feed types of its products, such as NGRID.")]
-LdmPattern = Annotated[str | None, typer.Option(help="Of these types, identifiers that belong to it.")]
+LdmPattern = Annotated[
+    str | None, typer.Option(help="Regular expression on the identifiers of these types; all if left out.")
+]
 Largest = Annotated[int | None, typer.Option(help="Largest product, in bytes.")]
 
 
@@ -34,7 +36,7 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         return
     table(
         "Feeds",
-        ("feed", "class", "kept", "objective", "same if", "LDM"),
+        ("feed", "class", "kept", "objective", "duplicate key", "LDM"),
         (
             [
                 f["feed"],
@@ -46,7 +48,7 @@ def list_feeds(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
             ]
             for f in found
         ),
-        empty="there is no feed yet; make one: downburst feeds add NGRID --class grid",
+        empty="there are no feeds yet; create one: downburst feeds add NGRID --class grid",
     )
 
 
@@ -66,7 +68,7 @@ def add_feed(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Make a feed.
+    """Create a feed.
 
     Example: downburst feeds add NGRID --class grid --retention-hours 2
     """
@@ -82,7 +84,7 @@ def add_feed(  # noqa: PLR0913
         ldm_pattern=ldm_pattern,
     )
     made = HubClient(hub).ask("POST", "v1", "feeds", json={"feed": feed} | wanted)
-    show(made) if as_json else print(f"feed {made['feed']} made: {made['class']}, kept {_kept(made)}")
+    show(made) if as_json else print(f"feed {made['feed']} created: {made['class']}, kept {_kept(made)}")
 
 
 @app.command("set")
@@ -101,7 +103,7 @@ def set_feed(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Change properties of a feed; what is left out stays.
+    """Change properties of a feed; others stay.
 
     Example: downburst feeds set NGRID --objective-ms 3000
     """

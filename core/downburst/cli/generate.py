@@ -15,11 +15,11 @@ from downburst_ingest.profiles import profiles
 def generate(
     profile: Annotated[str, typer.Argument(help=f"One of {', '.join(profiles())}.")],
     *,
-    hours: Annotated[float, typer.Option(min=0.001, max=24 * 366, help="How long the trace is.")] = 1.0,
+    hours: Annotated[float, typer.Option(min=0.001, max=24 * 366, help="Length of the trace in hours.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same trace.")] = 1,
     out: Annotated[Path | None, typer.Option(help="File to write; standard output by default.")] = None,
 ) -> None:
-    """Writes a trace, one product a line: size in bytes and its moment on 1 January 2024, UTC.
+    """Write a trace, one product per line: size in bytes and time on 1 January 2024, UTC.
 
     Example: downburst generate conduit --hours 24 --out conduit.txt
     """
@@ -38,7 +38,7 @@ def generate(
 def _profile(name: str) -> GeneratedFeed:
     found = profiles().get(name)
     if found is None:
-        raise BadInput(f"{name!r} is no profile; choose one of {', '.join(profiles())}")
+        raise BadInput(f"{name!r} is not a profile; choose one of {', '.join(profiles())}")
     return found
 
 

@@ -19,12 +19,10 @@ from downburst.wiring_apart import serve_latency, serve_scheduler
 from downburst.wiring_fleet import serve_fleet
 from downburst.wiring_sender import serve_sender
 
-DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The one directory that holds everything.")]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Data directory.")]
 LedgerUrl = Annotated[
     str | None,
-    typer.Option(
-        "--ledger", help="Where the ledger lies: postgresql://ROLE@HOST/DATABASE; none: in the data directory."
-    ),
+    typer.Option("--ledger", help="URL of the ledger: postgresql://ROLE@HOST/DATABASE; none: in the data directory."),
 ]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")]
 
@@ -36,7 +34,7 @@ def hub(
     http: Annotated[str | None, typer.Option(help="HOST:PORT of the api and the page.")] = None,
     sites: Annotated[str | None, typer.Option(help="HOST:PORT where sites connect.")] = None,
     ledger: LedgerUrl = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the node's own words too.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also log the node's own lines.")] = False,
 ) -> None:
     """Run a hub: api, scheduler, ingest, latency service and a node, until SIGTERM or Ctrl-C.
 
@@ -50,7 +48,7 @@ def hub(
 
 
 def scheduler(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
-    """Run the scheduler of a hub as a process of its own; start two, and one stands by.
+    """Run the scheduler of a hub as a separate process. A second one is a standby.
 
     Takes the hub's settings, with scheduler.apart = true in both.
 
@@ -62,7 +60,8 @@ def scheduler(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> Non
 
 
 def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
-    """Bring the receipts of a hub into its ledger, as a process of its own; start two, and one stands by.
+    """Run the latency service of a hub as a separate process: it stores receipts in the ledger. A second one is a
+    standby.
 
     Takes the hub's settings, with latency_apart = true in both.
 
@@ -74,9 +73,10 @@ def latency_service(*, settings: SettingsFile = None, ledger: LedgerUrl = None) 
 
 
 def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
-    """Send for a hub from another machine; start several, and feeds and sites are shared out among them.
+    """Send for a hub from another machine. Several senders share its feeds and sites.
 
-    Takes the hub's settings for ledger and Kafka; `sites` is where it listens, `sender.public` what sites are told.
+    Takes the hub's settings for ledger and Kafka; `sites` is the address that it listens on, `sender.public` the
+    address for sites.
 
     Example: DOWNBURST_SENDER__PUBLIC=sender1.example.edu:7370 downburst sender --settings /etc/downburst/hub.toml
     """
@@ -87,7 +87,7 @@ def sender(*, data_dir: DataDir = None, settings: SettingsFile = None, ledger: L
 
 
 def fleet(*, settings: SettingsFile = None, ledger: LedgerUrl = None) -> None:
-    """Run the senders of a hub, as many as what is sent needs: here as processes, or in Kubernetes as pods.
+    """Run as many senders for a hub as its traffic needs: as processes on this machine, or as pods in Kubernetes.
 
     Takes the hub's settings, with fleet.kind = children or kubernetes.
 
@@ -105,11 +105,11 @@ def migrate(
     settings: SettingsFile = None,
     ledger: LedgerUrl = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Only look: change nothing, and end with 1 if it would.")
+        bool, typer.Option("--check", help="Check only: exit with 1 if the schema would change.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the ledger's schema up to date; a starting hub does this too, and two at once do it once.
+    """Bring the ledger's schema up to date; a starting hub does this too, and concurrent runs are safe.
 
     Examples: downburst migrate --data-dir /var/lib/downburst;
     downburst migrate --check --ledger postgresql://downburst@db.example.edu/downburst
@@ -127,7 +127,7 @@ def migrate(
     elif before == now:
         print(f"the ledger is up to date (schema {now})")
     else:
-        print(f"the ledger has schema {now} now (before: {before or 'none'})")
+        print(f"the ledger was upgraded from schema {before or 'none'} to {now}")
 
 
 def _check_schema(chosen: Settings, *, as_json: bool) -> None:

@@ -20,12 +20,12 @@ from downburst.ldm.registry import read_registry
 from downburst.ldm.server_file import read_server_file
 from downburst.yaml_text import yaml_text
 
-app = typer.Typer(help="Read what another system is configured to do; nothing is changed.", no_args_is_help=True)
+app = typer.Typer(help="Import the configuration of another system; the hub is not changed.", no_args_is_help=True)
 
 
 @app.callback()
 def _import() -> None:
-    """Read what another system is configured to do; nothing is changed."""
+    """Import the configuration of another system; the hub is not changed."""
 
 
 @app.command("ldm")
@@ -39,7 +39,7 @@ def import_ldm(
     settings: Annotated[Path | None, typer.Option(help="A new file for the hub's settings, in TOML.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what LDM's files say as a declaration, and what has no equivalent. Nothing is changed.
+    """Convert LDM's files into a declaration, and list statements without an equivalent. The hub is not changed.
 
     Example: downburst import ldm --ldmd-conf etc/ldmd.conf --registry etc/registry.xml --settings hub.toml
     """
@@ -56,7 +56,7 @@ def import_ldm(
     print(HEAD + yaml_text(document) if document else f"# {ldmd_conf} holds no statement\n", end="")
     count = len(made.no_equivalent)
     what = (
-        "all of it has an equivalent"
+        "every statement has an equivalent"
         if not count
         else f"{count} lines have no equivalent: see no_equivalent, each with its reason"
     )
@@ -68,7 +68,7 @@ def _write(file: Path, text: str) -> None:
         with file.open("x") as new:
             new.write(text)
     except FileExistsError:
-        raise BadInput(f"{file} is there already; name a new file for the settings") from None
+        raise BadInput(f"{file} already exists; name a new file for the settings") from None
     except OSError as error:
         raise BadInput(f"{file} can't be written ({error.strerror}); name another file") from None
 

@@ -8,13 +8,13 @@ import typer
 from downburst.cli.client import AsJson, HubAddress, HubClient, milliseconds, show, table
 from downburst.settings import DEFAULT_HUB
 
-app = typer.Typer(help="Ask LDMs for products, let hosts push, see who is connected.", no_args_is_help=True)
+app = typer.Typer(help="Request products from LDMs, let hosts push, and list connected LDMs.", no_args_is_help=True)
 Feeds = Annotated[str, typer.Argument(help="LDM's feed types, for example NGRID or 'IDS|DDPLUS'.")]
 
 
 @app.command("sources")
 def list_sources(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List what is asked of which LDMs, and how it stands with each.
+    """List LDM sources, with the state of each LDM.
 
     Example: downburst ldm sources
     """
@@ -24,31 +24,33 @@ def list_sources(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> N
         return
     table(
         "LDM sources",
-        ("source", "asks for", "upstream", "state", "stored", "known", "passed over"),
+        ("source", "requests", "upstream", "state", "stored", "known", "skipped"),
         ([*_who(one), *_upstream(link)] for one in found for link in one["state"]),
-        empty="no LDM is asked for products: downburst ldm ask NAME FEEDS HOST",
+        empty="no LDM sources: downburst ldm ask NAME FEEDS HOST",
     )
     for one in (one for one in found if not one["has_feeds"]):
         print(
             f"{one['source']}: not all of {one['feeds']} has a feed here; "
-            "its products are passed over: downburst feeds add NAME --ldm-feed-type TYPE"
+            "its products are skipped: downburst feeds add NAME --ldm-feed-type TYPE"
         )
 
 
 @app.command("ask")
 def ask(  # noqa: PLR0913
-    source: Annotated[str, typer.Argument(help="What the source is called here.")],
+    source: Annotated[str, typer.Argument(help="Name of the source here.")],
     feeds: Feeds,
     upstreams: Annotated[
-        list[str], typer.Argument(help="HOST[:PORT] of LDMs that have them, the one that is to be first first.")
+        list[str], typer.Argument(help="HOST[:PORT] of LDMs that have them, the preferred one first.")
     ],
     *,
-    pattern: Annotated[str, typer.Option(help="Identifiers that are wanted.")] = ".*",
-    max_age_s: Annotated[int, typer.Option(help="Older products are not taken, nor asked for.")] = 3600,
+    pattern: Annotated[str, typer.Option(help="Regular expression on identifiers to request.")] = ".*",
+    max_age_s: Annotated[
+        int, typer.Option(help="Maximum age in seconds; older products are neither requested nor accepted.")
+    ] = 3600,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Ask LDMs for products. They go into the feeds that have their feed types; several LDMs never double them.
+    """Request products from LDMs, into the feeds that have their feed types. Several LDMs cause no duplicates.
 
     Example: downburst ldm ask unidata NGRID idd.unidata.ucar.edu idd.unl.edu
     """
@@ -60,17 +62,17 @@ def ask(  # noqa: PLR0913
         "max_age_s": max_age_s,
     }
     made = HubClient(hub).ask("POST", "v1", "ldm", "sources", json=wanted)
-    show(made) if as_json else print(f"LDM source {source} added; see how it goes: downburst ldm sources")
+    show(made) if as_json else print(f"LDM source {source} added; see its state: downburst ldm sources")
 
 
 @app.command("forget")
 def forget(
-    source: Annotated[str, typer.Argument(help="What the source is called here.")],
+    source: Annotated[str, typer.Argument(help="Name of the source here.")],
     *,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Ask no more; what the source brought stays.
+    """Remove an LDM source; its products stay.
 
     Example: downburst ldm forget unidata
     """
@@ -80,9 +82,9 @@ def forget(
 
 @app.command("peers")
 def peers(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List the LDMs that are connected to this hub, and how far they came.
+    """List the LDMs that are connected to this hub, and their progress.
 
-    LDM has no receipts: "answered" counts what a peer had dealt with when it answered last.
+    LDM has no receipts: "answered" counts the products that a peer had processed at its last answer.
 
     Example: downburst ldm peers
     """
@@ -105,7 +107,7 @@ def accept(
     feeds: Feeds,
     host: Annotated[str, typer.Argument(help="Matches the host's name in lower case, or its address.")],
     *,
-    pattern: Annotated[str, typer.Option(help="Identifiers that are taken.")] = ".*",
+    pattern: Annotated[str, typer.Option(help="Regular expression on identifiers to accept.")] = ".*",
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -120,7 +122,7 @@ def accept(
 
 @app.command("accepts")
 def list_accepts(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List who may push what.
+    """List hosts that may push, with their feed types.
 
     Example: downburst ldm accepts
     """
@@ -129,7 +131,7 @@ def list_accepts(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> N
         show(found)
         return
     rows = ([one["id"], one["feeds"], one["pattern"], one["host"]] for one in found)
-    table("Accepted", ("number", "feeds", "pattern", "host"), rows, empty="nobody may push: downburst ldm accept")
+    table("Accepted", ("number", "feeds", "pattern", "host"), rows, empty="no host may push: downburst ldm accept")
 
 
 @app.command("refuse")
@@ -139,19 +141,19 @@ def refuse(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Let hosts push no more.
+    """Withdraw the permission to push.
 
     Example: downburst ldm refuse 1
     """
     HubClient(hub).ask("DELETE", "v1", "ldm", "accepts", str(number))
-    show({"removed": number}) if as_json else print(f"number {number} is accepted no more")
+    show({"removed": number}) if as_json else print(f"accept {number} removed")
 
 
 @app.command("reports")
 def reports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List how late products are at hosts that this hub does not run, as their rtstats lines told last.
+    """List latencies at hosts that this hub does not run, from their latest rtstats lines.
 
-    Latencies are by the clocks of those hosts and of the products' origins; nobody compared them.
+    They depend on the clocks of those hosts and of the products' origins, which are not compared.
 
     Example: downburst ldm reports
     """
@@ -170,7 +172,7 @@ def reports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
             ]
             for one in found
         ),
-        empty="nobody pushes rtstats lines: downburst ldm accept EXP HOST --pattern '^rtstats'",
+        empty="no host pushes rtstats lines: downburst ldm accept EXP HOST --pattern '^rtstats'",
     )
 
 
@@ -180,7 +182,7 @@ def _who(one: dict[str, Any]) -> list[str]:
 
 
 def _upstream(link: dict[str, Any]) -> list[Any]:
-    state = f"connected, {link['mode']}" if link["connected"] else f"away: {link.get('reason') or 'not said yet'}"
+    state = f"connected, {link['mode']}" if link["connected"] else f"away: {link.get('reason') or 'not reported yet'}"
     return [link["upstream"], state, *(link.get(name, "") for name in ("stored", "duplicates", "passed_over"))]
 
 

@@ -18,12 +18,12 @@ from downburst.errors import BadInput, Failure
 from downburst.settings import load_settings
 from downburst_worker.binary import find_node
 
-Host = Annotated[str, typer.Option("-h", help="Whom to ask: HOST[:PORT].")]
+Host = Annotated[str, typer.Option("-h", help="Servers: HOST[:PORT].")]
 Feed = Annotated[str, typer.Option("-f", help="LDM's feed types, for example NGRID or 'IDS|DDPLUS'.")]
 Pattern = Annotated[str, typer.Option("-p", help="Identifiers that match this extended regular expression.")]
-Offset = Annotated[int, typer.Option("-o", help="Begin with products made so many seconds ago.")]
-Total = Annotated[float | None, typer.Option("-T", help="End after so many seconds.")]
-Count = Annotated[int | None, typer.Option("-n", help="End after so many products.")]
+Offset = Annotated[int, typer.Option("-o", help="Start with products created this many seconds ago.")]
+Total = Annotated[float | None, typer.Option("-T", help="End after this many seconds.")]
+Count = Annotated[int | None, typer.Option("-n", help="End after this many products.")]
 
 
 def notifyme(  # noqa: PLR0913
@@ -34,9 +34,11 @@ def notifyme(  # noqa: PLR0913
     offset: Offset = 0,
     total_s: Total = None,
     count: Count = None,
-    verbose: Annotated[bool, typer.Option("-v", help="As LDM's: each product is told in any case.")] = False,
-    logfile: Annotated[str, typer.Option("-l", help="Where to; - is standard output.")] = "-",
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", help="For compatibility with LDM; each product is always reported.")
+    ] = False,
+    logfile: Annotated[str, typer.Option("-l", help="Log file; - is standard output.")] = "-",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Print a line for each product that an LDM gets: time, size, creation time, feed type, number, identifier.
 
@@ -58,9 +60,9 @@ def feedme(  # noqa: PLR0913
     offset: Offset = 0,
     total_s: Total = None,
     count: Count = None,
-    verbose: Annotated[bool, typer.Option("-v", help="Tell of each product on standard error.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", help="Report each product on standard error.")] = False,
 ) -> None:
-    """Write the products that an LDM has, one behind the other, to standard output.
+    """Write the products that an LDM has to standard output, one after the other.
 
     Example: downburst feedme -v -h idd.unidata.ucar.edu -f NEXRAD3 -p /pN0RFTG -n 1 > volume
     """
@@ -74,14 +76,17 @@ def feedme(  # noqa: PLR0913
 
 
 def ldmping(
-    servers: Annotated[list[str] | None, typer.Argument(help="Whom to ask: HOST[:PORT].")] = None,
+    servers: Annotated[list[str] | None, typer.Argument(help="Servers: HOST[:PORT].")] = None,
     *,
-    host: Annotated[str | None, typer.Option("-h", help="The same as an argument.")] = None,
-    interval_s: Annotated[int, typer.Option("-i", help="Ask again so many seconds later; 0: once.")] = 0,
+    host: Annotated[str | None, typer.Option("-h", help="Server, as in the arguments.")] = None,
+    interval_s: Annotated[int, typer.Option("-i", help="Seconds between two requests; 0: one request.")] = 0,
     timeout_s: Annotated[float, typer.Option("-t", help="How long to wait for an answer, in seconds.")] = 10.0,
-    verbose: Annotated[bool, typer.Option("-v", help="As LDM's: each answer is told in any case.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", help="For compatibility with LDM; each answer is always reported.")
+    ] = False,
 ) -> None:
-    """Ask whether LDMs answer, and print state, time, port and host of each; ends with 0 if the last ones all did.
+    """Ask whether LDMs answer, and print state, time, port and host of each; exits with 0 if all of the last
+    answers came.
 
     Example: downburst ldmping -i 0 -h idd.unidata.ucar.edu
     """
@@ -182,7 +187,7 @@ def _split(server: str) -> tuple[str, str]:
 
 def sentence_of(errors: str) -> str:
     """The sentence with which the node ended."""
-    said = errors.strip().splitlines() or ["the tool said nothing"]
+    said = errors.strip().splitlines() or ["the tool printed nothing"]
     told = next((line for line in said if line.startswith(("downburst-node: ", "error: "))), said[-1])
     return told.removeprefix("downburst-node: ").removeprefix("error: ")
 

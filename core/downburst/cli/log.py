@@ -35,7 +35,7 @@ def stat(*, data_dir: DataDir = None, settings: SettingsFile = None, as_json: As
 
 @app.command("verify")
 def verify(*, data_dir: DataDir = None, settings: SettingsFile = None) -> None:
-    """Read every record and check it; ends with 0 if all is intact, with 1 if anything is damaged.
+    """Read every record and check it; exits with 0 if all is intact, with 1 if anything is damaged.
 
     Example: downburst log verify --data-dir /var/lib/downburst
     """
@@ -45,8 +45,8 @@ def verify(*, data_dir: DataDir = None, settings: SettingsFile = None) -> None:
 @app.command("tail")
 def tail(
     *,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many products to begin with.")] = 10,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of products to start with.")] = 10,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow until interrupted.")] = False,
     data_dir: DataDir = None,
     settings: SettingsFile = None,
 ) -> None:
@@ -60,8 +60,8 @@ def tail(
 @app.command("cat")
 def cat(
     *,
-    sequence: Annotated[int | None, typer.Option(min=1, help="Its sequence in this log.")] = None,
-    product_id: Annotated[str | None, typer.Option("--id", help="Its id; the newest product with it.")] = None,
+    sequence: Annotated[int | None, typer.Option(min=1, help="Sequence of the product in this log.")] = None,
+    product_id: Annotated[str | None, typer.Option("--id", help="Id of the product; the newest one with it.")] = None,
     feed: Feed = None,
     data_dir: DataDir = None,
     settings: SettingsFile = None,
@@ -71,14 +71,14 @@ def cat(
     Example: downburst log cat --feed NGRID --sequence 4711 > product
     """
     if (sequence is None) == (product_id is None):
-        raise BadInput("which product? say either --sequence or --id; `downburst log tail` lists the newest")
+        raise BadInput("name the product by either --sequence or --id; `downburst log tail` lists the newest")
     _run("cat", _settings(settings, data_dir), *_options(sequence=sequence, id=product_id, feed=feed))
 
 
 @app.command("export")
 def export(  # noqa: PLR0913
     *,
-    to: Annotated[Path, typer.Option(help="Directory for the files; made if it is not there.")],
+    to: Annotated[Path, typer.Option(help="Directory for the files; created if it does not exist.")],
     pattern: Annotated[str | None, typer.Option(help="Regular expression that ids match anywhere.")] = None,
     since: Annotated[str | None, typer.Option("--from", help="Stored at this moment (RFC 3339) or later.")] = None,
     until: Annotated[str | None, typer.Option(help="Stored before this moment.")] = None,
@@ -99,7 +99,7 @@ def advise_retention(
     *,
     hub: Annotated[
         str | None,
-        typer.Option("--hub", envvar=HUB_VARIABLE, help="Ask this hub about its last minutes, not the ledger."),
+        typer.Option("--hub", envvar=HUB_VARIABLE, help="Ask this hub for its last minutes instead of the ledger."),
     ] = None,
     outage_hours: Annotated[
         float | None,
@@ -108,7 +108,7 @@ def advise_retention(
             "--outage-hours",
             min=0.001,
             max=24 * 366,
-            help="Hours that a site may be away and lose nothing; the hub's setting outage_hours if not said.",
+            help="Hours that a site may be offline without loss; default: the hub's setting outage_hours.",
         ),
     ] = None,
     feed: Feed = None,
@@ -116,9 +116,9 @@ def advise_retention(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how many hours of each feed the log holds, and what an outage of so many hours needs.
+    """Show how many hours of each feed the log holds, and the log size that an outage needs.
 
-    The ledger knows every minute of the last weeks; a hub asked over HTTP knows two minutes, and no worst hour.
+    The ledger has every minute of the last weeks; a hub asked over HTTP has two minutes, and no worst hour.
 
     Example: downburst log advise --outage 12
     """
@@ -187,7 +187,7 @@ def _print(advices: list[Advice]) -> None:
     asked = next((advice.outage_hours for advice in advices), None)
     columns = ("feed", "measured", "mean hour", "worst hour", "kept", "holds, mean", "holds, worst")
     needs = () if asked is None else (f"{asked:g} h need, mean", f"{asked:g} h need, worst")
-    table("Retention", columns + needs, (_row(advice) for advice in advices), empty="there is no feed yet")
+    table("Retention", columns + needs, (_row(advice) for advice in advices), empty="there are no feeds yet")
     for advice in advices:
         if advice.warning:
             print(advice.warning)

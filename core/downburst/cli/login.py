@@ -11,7 +11,7 @@ from downburst.settings import DEFAULT_HUB
 
 
 def login(
-    user: Annotated[str | None, typer.Argument(help="Name of the user; asked for if left out.")] = None,
+    user: Annotated[str | None, typer.Argument(help="Name of the user; prompted for if left out.")] = None,
     *,
     link: Annotated[bool, typer.Option("--link", help="Print a link that signs in a browser, once.")] = False,
     with_token: Annotated[
@@ -42,7 +42,7 @@ def login(
 def _given_token() -> str:
     token = typer.get_text_stream("stdin").readline().strip()
     if not token:
-        raise BadInput("no token came on standard input; pipe it in: downburst login --with-token < file")
+        raise BadInput("no token on standard input; pipe it in: downburst login --with-token < file")
     return token
 
 
@@ -53,7 +53,7 @@ def _new_session(client: HubClient, user: str | None) -> str:
 
 
 def logout(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """End the session that `downburst login` began, and forget it.
+    """End the session of `downburst login`, and delete it here.
 
     Example: downburst logout --hub https://hub.example
     """

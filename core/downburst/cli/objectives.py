@@ -8,7 +8,7 @@ from downburst.cli.client import AsJson, HubAddress, HubClient, given, milliseco
 from downburst.errors import BadInput
 from downburst.settings import DEFAULT_HUB
 
-app = typer.Typer(help="List and set what latencies feeds have to meet.", no_args_is_help=True)
+app = typer.Typer(help="List and set latency objectives of feeds.", no_args_is_help=True)
 FeedName = Annotated[str, typer.Argument(help="Name of the feed.")]
 SiteName = Annotated[str | None, typer.Option("--site", help="At this site, in place of the feed's own.")]
 
@@ -17,7 +17,7 @@ SiteName = Annotated[str | None, typer.Option("--site", help="At this site, in p
 def list_objectives(
     *,
     feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
-    site: Annotated[str | None, typer.Option(help="Only what is said of this site.")] = None,
+    site: Annotated[str | None, typer.Option(help="Only objectives at this site.")] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -40,7 +40,7 @@ def list_objectives(
             [one["feed"], one["site"] or "all", milliseconds(one["objective_ms"]), _share(one), _span(one)]
             for one in found
         ),
-        empty="nothing has an objective; set one: downburst objectives set NGRID 500",
+        empty="no objectives; set one: downburst objectives set NGRID 500",
     )
 
 
@@ -55,11 +55,13 @@ def set_objective(  # noqa: PLR0913
     quantile: Annotated[
         float | None, typer.Option(min=0.0001, max=0.9999, help="Share of deliveries that has to meet it (--site).")
     ] = None,
-    minutes: Annotated[float | None, typer.Option(min=0.01, max=1440, help="Judged over so many (--site).")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, max=1440, help="Minutes over which it is judged (--site).")
+    ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Set the latency that a feed has to meet, at all sites or at one; the scheduler and alarms go by it.
+    """Set the latency objective of a feed, at all sites or at one, for the scheduler and alarms.
 
     Example: downburst objectives set NGRID 500
 
@@ -73,28 +75,28 @@ def set_objective(  # noqa: PLR0913
         kept = _of_feed(client.ask("PATCH", "v1", "feeds", feed, json={"objective_ms": objective_ms}))
     else:
         raise BadInput(
-            "--quantile and --minutes are of objectives of single sites; name one with --site, or set "
+            "--quantile and --minutes belong to objectives of single sites; name one with --site, or set "
             "alarms.objective_quantile and alarms.objective_minutes for all"
         )
     where = f" at {site}" if site is not None else ""
-    show(kept) if as_json else print(f"{feed}{where} has to come within {milliseconds(objective_ms)}")
+    show(kept) if as_json else print(f"{feed}{where} has an objective of {milliseconds(objective_ms)}")
 
 
 @app.command("remove")
 def remove_objective(
     feed: FeedName,
     *,
-    site: Annotated[str, typer.Option("--site", help="The site whose objective goes.")],
+    site: Annotated[str, typer.Option("--site", help="Site of the objective.")],
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the objective of a feed at a site: the feed's own holds there again.
+    """Remove the objective of a feed at a site: the feed's own applies there again.
 
     Example: downburst objectives remove NGRID --site unl.edu
     """
     HubClient(hub).ask("DELETE", "v1", "feeds", feed, "objectives", site)
     removed = {"removed": f"{feed}/{site}"}
-    show(removed) if as_json else print(f"{feed} has no objective of its own at {site} any more")
+    show(removed) if as_json else print(f"{feed} at {site}: objective removed; the feed's own applies")
 
 
 def _of_feed(feed: dict[str, Any]) -> dict[str, Any]:

@@ -20,12 +20,12 @@ def list_plans(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
     Example: downburst plans list
     """
     found = HubClient(hub).ask("GET", "v1", "plans")
-    show(found) if as_json else _print("Plans", found, empty="there is no plan yet; plans follow feeds")
+    show(found) if as_json else _print("Plans", found, empty="there are no plans yet; each feed gets one")
 
 
 @app.command("show")
 def show_plan(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Show the plan of a feed: every transport that was compared, and what would flip the choice.
+    """Show the plan of a feed: every transport that was compared, and changes that would flip the choice.
 
     Example: downburst plans show NGRID
     """
@@ -40,7 +40,7 @@ def show_plan(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
 
 @app.command("history")
 def history(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List the plans a feed had, newest first.
+    """List all plans of a feed, newest first.
 
     Example: downburst plans history NGRID
     """
@@ -53,11 +53,11 @@ def pin(
     feed: Feed,
     transport: Annotated[Transport, typer.Argument(help="Transport to use.")],
     *,
-    by: Annotated[str, typer.Option(help="Who orders it.")] = "operator",
+    by: Annotated[str, typer.Option(help="Name of the operator; stored with the pin.")] = "operator",
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Order one transport for a feed; refused if the feed can't go by it.
+    """Pin a feed to one transport; refused if the feed can't use it.
 
     Example: downburst plans pin NGRID unicast --by anna
     """
@@ -72,7 +72,7 @@ def unpin(feed: Feed, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False)
     Example: downburst plans unpin NGRID
     """
     HubClient(hub).ask("DELETE", "v1", "feeds", feed, "pin")
-    show({"unpinned": feed}) if as_json else print(f"the scheduler chooses for {feed} again")
+    show({"unpinned": feed}) if as_json else print(f"the scheduler chooses the transport of {feed} again")
 
 
 def _print(title: str, plans: Iterable[dict[str, Any]], *, empty: str) -> None:
@@ -94,9 +94,10 @@ def _print_plan(plan: dict[str, Any]) -> None:
 def _floor(floor: dict[str, Any] | None) -> str:
     """The machines' own time, which is the same for every transport."""
     if floor is None:
-        return "the time of the machines themselves is not measured yet; predictions are without it"
+        return "the machines' processing time is not measured yet; predictions exclude it"
     said = (
-        f"of each prediction the machines themselves take p50 {floor['p50_ms']:.3g} ms, p99 {floor['p99_ms']:.3g} ms"
+        f"the machines' processing time in each prediction: p50 {floor['p50_ms']:.3g} ms, p99 "
+        f"{floor['p99_ms']:.3g} ms"
     )
     hub_ms, site = floor["hub_p50_ms"], floor["slowest_site"]
     said += "" if hub_ms is None else f", the hub of that p50 {hub_ms:.3g} ms"

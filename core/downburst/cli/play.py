@@ -34,31 +34,29 @@ def play(  # noqa: PLR0913
         Path | None, typer.Argument(help="Arrival trace: `size YYYYMMDDhhmmss.mmm` a line, in time order.")
     ] = None,
     *,
-    feed: Annotated[str | None, typer.Option(help="Feed that a trace's products go to.")] = None,
+    feed: Annotated[str | None, typer.Option(help="Feed for the products of a trace.")] = None,
     mix: Annotated[
         Mix | None, typer.Option(help="Instead of a trace: the ten feeds of the IDD's busiest host, 109 products/s.")
     ] = None,
     rate: Annotated[float, typer.Option(min=0.0001, help="Multiplies the mix's products per second.")] = 1.0,
     size: Annotated[float, typer.Option(min=0.0001, help="Multiplies the sizes of the mix's products.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same mix.")] = 1,
-    create_feeds: Annotated[
-        bool, typer.Option("--create-feeds", help="Make the mix's feeds that are missing.")
-    ] = False,
+    create_feeds: Annotated[bool, typer.Option("--create-feeds", help="Create missing feeds of the mix.")] = False,
     speed: Annotated[float, typer.Option(min=0.001, help="How many times as fast as the trace.")] = 1.0,
     minutes: Annotated[
-        float | None, typer.Option(min=0, help="Play so many minutes of the trace or mix (a mix has no end).")
+        float | None, typer.Option(min=0, help="Minutes of the trace or mix to play (a mix has no end).")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="Take the bytes of the files below this directory in turn.")
+        Path | None, typer.Option(help="Use the bytes of the files below this directory in turn.")
     ] = None,
     hub: Annotated[str, typer.Option(envvar=HUB_VARIABLE, help="The hub's address.")] = DEFAULT_HUB,
-    concurrency: Annotated[int, typer.Option(min=1, max=512, help="Products sent at once.")] = 32,
+    concurrency: Annotated[int, typer.Option(min=1, max=512, help="Products sent concurrently.")] = 32,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Make new, live products after an arrival trace, or after the mix of a busy hub.
+    """Send new, live products as an arrival trace has them, or the mix of a busy hub.
 
-    Sizes and times are those of the trace or mix, the creation time is the moment of play, the bytes are random, or
-    those of real files with --data. The summary says how late the play ran.
+    Sizes and times are those of the trace or mix, the creation time is the time of the play, the bytes are random, or
+    those of real files with --data. The summary reports its delays.
 
     Example: downburst play traces/ngrid-20150615T00-1h.txt --feed NGRID --minutes 10 --speed 10
 
@@ -109,15 +107,15 @@ def _look_for_feeds(hub: HubClient, *, create: bool) -> None:
     missing = [feed for feed in IDD_2024 if feed.name not in known]
     if missing and not create:
         names = ", ".join(feed.name for feed in missing)
-        raise BadInput(f"the hub has no feed {names}; add --create-feeds to have the mix's feeds made")
+        raise BadInput(f"the hub has no feed {names}; add --create-feeds to create the mix's feeds")
     for feed in missing:
         hub.ask("POST", "v1", "feeds", json={"feed": feed.name, "class": feed.feed_class})
-        print(f"feed {feed.name} made: {feed.feed_class}", file=sys.stderr)
+        print(f"feed {feed.name} created: {feed.feed_class}", file=sys.stderr)
 
 
 def _files(data: Path) -> list[Path]:
     if not data.is_dir():
-        raise BadInput(f"{data} is no directory; name one that holds the files to send")
+        raise BadInput(f"{data} is not a directory; name one that holds the files to send")
     return sorted(path for path in data.rglob("*") if path.is_file())
 
 
@@ -149,6 +147,6 @@ async def _tell(summary: PlaySummary) -> None:
 PATIENCE_S = 60.0
 """How long a hub that is away is asked again: it restarts within seconds."""
 WAYS = (
-    "a play is that of a trace (TRACE --feed FEED, with --speed) or that of a mix (--mix idd-2024, with --rate, "
-    "--size, --seed and --create-feeds); give one of the two"
+    "play either a trace (TRACE --feed FEED, with --speed) or a mix (--mix idd-2024, with --rate, "
+    "--size, --seed and --create-feeds)"
 )

@@ -12,15 +12,16 @@ from downburst.settings import DEFAULT_HUB
 app = typer.Typer(help="List, add, change and remove the ports where circuits end.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Name of the port, for example hub-eth0.")]
 Rate = Annotated[
-    str | None, typer.Option(help="What circuits may reserve each way: 1G, 500M (Ethernet-frame bits per second).")
+    str | None,
+    typer.Option(help="Rate that circuits may reserve each way: 1G, 500M (Ethernet-frame bits per second)."),
 ]
 PortRate = Annotated[
     str | None,
-    typer.Option(help="How fast the port itself is, if circuits may not have all of it: 10G; none: not known."),
+    typer.Option(help="Rate of the port itself, if circuits may not use all of it: 10G; none: unknown."),
 ]
 Vlan = Annotated[str | None, typer.Option(help="Tags that circuits may have, such as 100-199; none: untagged.")]
 Interface = Annotated[str | None, typer.Option(help="Its name on the host, such as eth0.")]
-Underlay = Annotated[str | None, typer.Option(help="The address on it between which tunnels are laid.")]
+Underlay = Annotated[str | None, typer.Option(help="Address for the ends of tunnels.")]
 Stp = Annotated[str | None, typer.Option(help="Its name in the network's topology, urn:ogf:network:...")]
 
 
@@ -49,7 +50,7 @@ def list_ports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
             ]
             for p in found
         ),
-        empty="there is no port yet; make one: downburst ports add hub-eth0 --rate 1G --interface eth0",
+        empty="there are no ports yet; create one: downburst ports add hub-eth0 --rate 1G --interface eth0",
     )
 
 
@@ -57,9 +58,11 @@ def list_ports(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
 def add_port(  # noqa: PLR0913
     port: Name,
     *,
-    rate: Annotated[str, typer.Option(help="What circuits may reserve each way: 1G, 500M (frame bits per second).")],
+    rate: Annotated[
+        str, typer.Option(help="Rate that circuits may reserve each way: 1G, 500M (frame bits per second).")
+    ],
     port_rate: PortRate = None,
-    site: Annotated[str | None, typer.Option(help="Whose port it is; left out: this hub's.")] = None,
+    site: Annotated[str | None, typer.Option(help="Site of the port; left out: this hub.")] = None,
     vlan: Vlan = None,
     interface: Interface = None,
     underlay: Underlay = None,
@@ -67,7 +70,7 @@ def add_port(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Make a port.
+    """Create a port.
 
     Examples: downburst ports add hub-eth0 --rate 8G --port-rate 10G --vlan 100-199 --interface eth0
     --underlay 192.0.2.1;
@@ -76,7 +79,9 @@ def add_port(  # noqa: PLR0913
     wanted = given(site=site, interface=interface, underlay=underlay, stp=stp) | _range(vlan) | _speed(port_rate)
     body = {"port": port, "rate_bps": parse_rate_bps(rate)} | wanted
     made = HubClient(hub).ask("POST", "v1", "ports", json=body)
-    show(made) if as_json else print(f"port {port} made: {rate_text(made['rate_bps'])} each way, tags {_tags(made)}")
+    show(made) if as_json else print(
+        f"port {port} created: {rate_text(made['rate_bps'])} each way, tags {_tags(made)}"
+    )
 
 
 @app.command("set")
@@ -92,7 +97,7 @@ def set_port(  # noqa: PLR0913
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Change a port; what is left out stays.
+    """Change a port; other properties stay.
 
     Example: downburst ports set hub-eth0 --rate 10G
     """
@@ -119,10 +124,12 @@ def tag_range(text: str) -> tuple[int, int]:
     """First and last tag of `100-199` or `100`."""
     first, _, last = text.partition("-")
     if not first.isdecimal() or not (last or first).isdecimal():
-        raise BadInput(f"{text!r} is no range of tags; write 100-199, or one tag such as 100")
+        raise BadInput(f"{text!r} is not a range of tags; write 100-199, or one tag such as 100")
     tags = int(first), int(last or first)
     if not LOWEST_TAG <= tags[0] <= tags[1] <= HIGHEST_TAG:
-        raise BadInput(f"{text!r} is no range of tags; tags are {LOWEST_TAG} to {HIGHEST_TAG}, the lower one first")
+        raise BadInput(
+            f"{text!r} is not a range of tags; tags are {LOWEST_TAG} to {HIGHEST_TAG}, the lower one first"
+        )
     return tags
 
 

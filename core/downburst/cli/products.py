@@ -22,9 +22,9 @@ def put(  # noqa: PLR0913
     files: Annotated[list[Path], typer.Argument(help="Files to send.")],
     *,
     created: Annotated[
-        str | None, typer.Option(help="When it was made: RFC 3339, or microseconds since 1970.")
+        str | None, typer.Option(help="Time of creation: RFC 3339, or microseconds since 1970.")
     ] = None,
-    origin: Annotated[str | None, typer.Option(help="Host that first had it; the hub itself if left out.")] = None,
+    origin: Annotated[str | None, typer.Option(help="Host of origin; the hub itself if left out.")] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
@@ -47,7 +47,7 @@ def _named(product_id: str, files: list[Path]) -> list[tuple[Path, str]]:
     for path, name in named:
         check_product_id(name)
         if not path.is_file():
-            raise BadInput(f"{path} is no file; check the path")
+            raise BadInput(f"{path} is not a file; check the path")
     return named
 
 
@@ -75,4 +75,4 @@ def _sentence(answer: dict[str, Any]) -> str:
     what = f"{answer['product_id']} ({answer['size']} bytes)"
     if answer["stored"]:
         return f"{what} stored as {answer['feed']} {answer['sequence']}"
-    return f"{what} was there before, as {answer['feed']} {answer['duplicate_of']}"
+    return f"{what} was already stored, as {answer['feed']} {answer['duplicate_of']}"

@@ -7,18 +7,18 @@ import typer
 from downburst.cli.client import AsJson, HubAddress, HubClient, given, show, table
 from downburst.settings import DEFAULT_HUB
 
-app = typer.Typer(help="Answer sites that ask for access.", no_args_is_help=True)
+app = typer.Typer(help="Answer requests for access.", no_args_is_help=True)
 Number = Annotated[int, typer.Argument(help="Number of the request.")]
 
 
 @app.command("list")
 def list_requests(
     *,
-    decided: Annotated[bool, typer.Option("--decided", help="Those that were answered as well.")] = False,
+    decided: Annotated[bool, typer.Option("--decided", help="Include answered requests.")] = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """List the sites that wait for an answer.
+    """List pending requests.
 
     Example: downburst requests list
     """
@@ -30,7 +30,7 @@ def list_requests(
         "Requests for access",
         (*_COLUMNS, "feeds", "asked"),
         ([*(r[name] for name in _COLUMNS), " ".join(r["feeds"]), r["asked_at"][:16]] for r in found),
-        empty="nobody waits for an answer",
+        empty="no pending requests",
     )
 
 
@@ -39,25 +39,27 @@ def approve(
     number: Number,
     *,
     allow: Annotated[
-        list[str] | None, typer.Option(help="Feed it may take; repeat for more; what it asked for if left out.")
+        list[str] | None, typer.Option(help="Feed that it may take; repeat for more; the requested ones if left out.")
     ] = None,
-    answer: Annotated[str, typer.Option(help="A word for the asker.")] = "",
+    answer: Annotated[str, typer.Option(help="Message for the requester.")] = "",
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Make the site that asks, and a user of its own, who is invited by the page of the request.
+    """Create the requesting site and its user. The page of the request shows the user's invitation.
 
     Example: downburst requests approve 3 --allow NGRID --allow NEXRAD2
     """
     wanted = given(allow=allow or None) | {"answer": answer}
     made = HubClient(hub).ask("POST", "v1", "access-requests", str(number), "approval", json=wanted)
-    show(made) if as_json else print(f"site {made['site']} made; its administrator signs in by the request's page")
+    show(made) if as_json else print(
+        f"site {made['site']} created; its administrator signs in through the page of the request"
+    )
 
 
 @app.command("refuse")
 def refuse(
     number: Number,
-    answer: Annotated[str, typer.Argument(help="Why not, for the asker to read.")],
+    answer: Annotated[str, typer.Argument(help="Reason, shown to the requester.")],
     *,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,

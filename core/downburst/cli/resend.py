@@ -10,7 +10,7 @@ from downburst.errors import Failure
 from downburst.settings import DEFAULT_HUB
 
 app = typer.Typer(help="List, follow and cancel resends.", no_args_is_help=True)
-Number = Annotated[int, typer.Argument(help="Its number, as listed.")]
+Number = Annotated[int, typer.Argument(help="Number of the resend, as listed.")]
 
 
 def resend(  # noqa: PLR0913
@@ -20,16 +20,16 @@ def resend(  # noqa: PLR0913
     from_at: Annotated[str, typer.Option("--from", help="Stored at the hub since: RFC 3339, or how long ago.")],
     to_at: Annotated[str | None, typer.Option("--to", help="... until then; now if left out.")] = None,
     pattern: Annotated[str | None, typer.Option(help="Regular expression on the product id; else all.")] = None,
-    not_pattern: Annotated[str | None, typer.Option(help="What matches this is left out.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Come back when the site has everything.")] = False,
+    not_pattern: Annotated[str | None, typer.Option(help="Exclude products that match this.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the site has everything.")] = False,
     limit_s: Annotated[float, typer.Option("--limit", min=0, help="Seconds to wait at most.")] = 3600.0,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Send products that the hub's log holds to a site again.
+    """Send products in the hub's log to a site again.
 
-    They travel beside live products and take only what these leave. Every product is delivered once, to the files and
-    programs there too, whether the site has it or not. If the site is away, the resend goes on when it is back.
+    They use only capacity that live products leave. Every product is delivered once, to the files and programs
+    there too, whether the site has it or not. If the site is offline, the resend continues when it reconnects.
 
     Example: downburst resend --site unl.edu --feed NGRID --from 2h --to 90m
 
@@ -65,7 +65,7 @@ def list_resends(
         "Resends",
         columns,
         ([one[name] for name in columns] for one in found),
-        empty="there was no resend yet: downburst resend --site SITE --feed FEED --from 2h",
+        empty="there are no resends yet: downburst resend --site SITE --feed FEED --from 2h",
     )
 
 
@@ -77,7 +77,7 @@ def wait_for(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Come back when a resend is finished.
+    """Wait until a resend is finished.
 
     Example: downburst resends wait 7
     """
@@ -87,7 +87,7 @@ def wait_for(
 
 @app.command("cancel")
 def cancel(number: Number, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """End a resend; what was delivered stays delivered.
+    """Cancel a resend; delivered products stay.
 
     Example: downburst resends cancel 7
     """
@@ -103,8 +103,8 @@ def _waited(client: HubClient, number: int, limit_s: float) -> dict[str, Any]:
             return found
         if time.monotonic() >= ends:
             raise Failure(
-                f"resend {number} to {found['site']} is not finished after {limit_s:g} s; it goes on by itself: "
-                f"downburst resends wait {number}"
+                f"resend {number} to {found['site']} is not finished after {limit_s:g} s; it continues by "
+                f"itself: downburst resends wait {number}"
             )
         time.sleep(LOOK_S)
 
@@ -112,7 +112,7 @@ def _waited(client: HubClient, number: int, limit_s: float) -> dict[str, Any]:
 def _sentence(resend: dict[str, Any]) -> str:
     what = f"resend {resend['id']}: {resend['feed']} from {resend['from']} to {resend['to']} to {resend['site']}"
     if resend["state"] == "waiting":
-        return f"{what} goes on by itself; follow it: downburst resends wait {resend['id']}"
+        return f"{what} continues by itself; follow it: downburst resends wait {resend['id']}"
     lost = f", {resend['expired']} had left the hub's log" if resend["expired"] else ""
     return f"{what} is {resend['state']}: {resend['products']} products, {resend['bytes']} bytes{lost}"
 

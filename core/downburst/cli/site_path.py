@@ -29,14 +29,17 @@ def path(
 def rows(found: dict[str, Any]) -> list[list[str]]:
     """The facts in words; what was not measured says so."""
     return [
-        ["last heard of", found["seen_at"] or "never since the hub started"],
+        ["last seen", found["seen_at"] or "never since the hub started"],
         ["round trip, the least", _measured(found["round_trip_ms"], "ms")],
         ["clock known to", _measured(found["clock_bound_ms"], "ms")],
         ["sent again", "not yet known" if found["loss"] is None else f"{found['loss']:.2%} of the segments"],
-        ["rate of late", _rate(found)],
+        ["recent rate", _rate(found)],
         ["by its congestion control", _modelled(found)],
         ["longest packet", _measured(found["path_mtu_bytes"], "bytes")],
-        ["access, as told", _megabits(found["access_rate_bps"]) if found["access_rate_bps"] else "not told"],
+        [
+            "access, as configured",
+            _megabits(found["access_rate_bps"]) if found["access_rate_bps"] else "not configured",
+        ],
         ["multicast", _multicast(found["multicast"])],
         *([f"circuit {one['circuit']}", _circuit(one)] for one in found["circuits"]),
     ]
@@ -45,7 +48,7 @@ def rows(found: dict[str, Any]) -> list[list[str]]:
 def _rate(found: dict[str, Any]) -> str:
     if found["rate_bps"] is None:
         return "not yet measured"
-    bound = " or more: there was nothing more to send" if found["rate_is_lower_bound"] else ""
+    bound = " or more: no more data to send" if found["rate_is_lower_bound"] else ""
     return f"{_megabits(found['rate_bps'])}{bound}"
 
 
@@ -62,7 +65,7 @@ def _modelled(found: dict[str, Any]) -> str:
 
 def _multicast(told: dict[str, Any]) -> str:
     why = f" ({told['reason']})" if told["reason"] else ""
-    tried = f", tried with {told['feed']} {told['at'][:19]}" if told["at"] else ""
+    tried = f", tested with {told['feed']} {told['at'][:19]}" if told["at"] else ""
     again = f", again at {told['again_at'][:19]}" if told["again_at"] else ""
     return f"{told['state']}{why}{tried}{again}"
 

@@ -33,7 +33,7 @@ def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
             [s["site"], s["organisation"], s["state_words"], behind(s), " ".join(s["allow"]), _yes(s["multicast"])]
             for s in found
         ),
-        empty="there is no site yet; make one: downburst sites add unl.edu",
+        empty="there are no sites yet; create one: downburst sites add unl.edu",
     )
 
 
@@ -41,24 +41,25 @@ def list_sites(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
 def add_site(  # noqa: PLR0913
     site: Name,
     *,
-    organisation: Annotated[str | None, typer.Option(help="Who runs it.")] = None,
-    contact: Annotated[str | None, typer.Option(help="Whom to write to.")] = None,
-    place: Annotated[str | None, typer.Option(help="Where it is, in words.")] = None,
+    organisation: Annotated[str | None, typer.Option(help="Organisation that runs it.")] = None,
+    contact: Annotated[str | None, typer.Option(help="Contact.")] = None,
+    place: Annotated[str | None, typer.Option(help="Location, in words.")] = None,
     latitude: Annotated[float | None, typer.Option(help="Degrees north.")] = None,
     longitude: Annotated[float | None, typer.Option(help="Degrees east.")] = None,
     multicast_interface: Annotated[str | None, typer.Option(help="Interface there that joins groups.")] = None,
-    access_rate_bps: Annotated[float | None, typer.Option(help="Bits per second of its access.")] = None,
+    access_rate_bps: Annotated[float | None, typer.Option(help="Access rate in bits per second.")] = None,
     allow: Annotated[
         list[str] | None, typer.Option(help="Feed it may take; repeat for more; all if left out.")
     ] = None,
     ldm_host: Annotated[
-        str | None, typer.Option(help="It keeps its LDM: a pattern of the host's name, in lower case, or address.")
+        str | None,
+        typer.Option(help="For a site that keeps its LDM: pattern of the host's name, in lower case, or address."),
     ] = None,
     no_multicast: Annotated[bool, typer.Option("--no-multicast", help="Never serve it by multicast.")] = False,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Make a site.
+    """Create a site.
 
     Example: downburst sites add unl.edu --organisation "University of Nebraska" --allow NGRID --allow NEXRAD2
     """
@@ -75,11 +76,11 @@ def add_site(  # noqa: PLR0913
     )
     made = HubClient(hub).ask("POST", "v1", "sites", json={"site": site} | wanted)
     then = (
-        f"say what its LDM may ask for: downburst subscriptions add {site} FEED"
+        f"define the products that its LDM may request: downburst subscriptions add {site} FEED"
         if ldm_host
         else f"enrol its receiver: downburst sites token {site}"
     )
-    show(made) if as_json else print(f"site {site} made; {then}")
+    show(made) if as_json else print(f"site {site} created; {then}")
 
 
 @app.command("set")
@@ -110,7 +111,7 @@ def allow_feeds(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Say which feeds a site may take: the whole list. What it takes beyond that ends at once.
+    """Set the feeds that a site may take: the whole list. Deliveries beyond it stop immediately.
 
     Examples: downburst sites allow unl.edu NGRID NEXRAD2; downburst sites allow unl.edu '*'
     """
@@ -121,14 +122,15 @@ def allow_feeds(
 @app.command("limit")
 def limit_feed(
     site: Name,
-    feed: Annotated[str, typer.Argument(help="A feed on its allow list.")],
+    feed: Annotated[str, typer.Argument(help="Feed on its allow list.")],
     *,
     ok: Annotated[list[str] | None, typer.Option("--ok", help="Only ids that match this; repeat for more.")] = None,
-    not_pattern: Annotated[str | None, typer.Option("--not", help="But none that match this.")] = None,
+    not_pattern: Annotated[str | None, typer.Option("--not", help="Exclude ids that match this.")] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Say what of a feed a site may take; without options all of it again. What it takes beyond that ends at once.
+    """Limit the ids of a feed that a site may take; without options the limit is removed. Deliveries beyond it stop
+    immediately.
 
     Examples: downburst sites limit unl.edu NGRID --ok '^YZ' --not TEST; downburst sites limit unl.edu NGRID
     """
@@ -157,7 +159,7 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
         "Subscriptions",
         ("id", "feed", "pattern", "not"),
         ([wish["id"], wish["feed"], wish["pattern"], wish["not_pattern"]] for wish in found["subscriptions"]),
-        empty=f"it subscribes nothing yet: downburst subscriptions add {site} FEED",
+        empty=f"it has no subscriptions yet: downburst subscriptions add {site} FEED",
     )
     table(
         "Credentials",
@@ -169,7 +171,7 @@ def show_site(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = Fa
 
 @app.command("remove")
 def remove_site(site: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Remove a site; its receiver is cut off at once.
+    """Remove a site; its receiver is disconnected immediately.
 
     Example: downburst sites remove unl.edu
     """
@@ -182,18 +184,18 @@ def remove_site(site: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, 
 def token(
     site: Name,
     *,
-    hours: Annotated[float | None, typer.Option(help="Hours that it lasts.")] = None,
+    hours: Annotated[float | None, typer.Option(help="Hours that the token lasts.")] = None,
     credential_days: Annotated[
         float | None,
-        typer.Option(help="Days that the receiver's credentials last; else what the hub's setting says."),
+        typer.Option(help="Days that the receiver's credentials last; default: the hub's setting."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write it there, readable by you alone.")
+        Path | None, typer.Option("--output", "-o", help="File to write the token to, readable only by you.")
     ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Make a one-time enrolment token, told once.
+    """Create a one-time enrolment token; it is shown once.
 
     Example: downburst sites token unl.edu -o unl.token
 
@@ -215,7 +217,7 @@ def token(
 
 @app.command("end-tokens")
 def end_tokens(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """End the enrolment tokens of a site that nobody has used. Receivers that are enrolled go on.
+    """End the unused enrolment tokens of a site. Enrolled receivers are not affected.
 
     Example: downburst sites end-tokens unl.edu
     """
@@ -228,7 +230,8 @@ def end_tokens(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = F
 
 @app.command("rotate")
 def rotate(site: Name, *, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Have a site's receiver replace its credential. Its session goes on; the former one ends once the new is shown.
+    """Have a site's receiver replace its credential. Its session continues; the old credential ends when the new
+    one is first used.
 
     Example: downburst sites rotate unl.edu
     """
@@ -247,11 +250,11 @@ def revoke(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke the credentials of a site; a connected receiver is cut off at once.
+    """Revoke the credentials of a site; a connected receiver is disconnected immediately.
 
     Example: downburst sites revoke unl.edu
     """
-    confirm(f"Cut {site} off? Its receivers need a new token to come back.", yes=yes)
+    confirm(f"Revoke the credentials of {site}? Its receivers need a new token to reconnect.", yes=yes)
     answer = HubClient(hub).ask("DELETE", "v1", "sites", site, "credentials", params=given(sha256=sha256))
     show(answer) if as_json else print(f"{answer['revoked']} credentials of {site} revoked")
 
@@ -284,13 +287,13 @@ def _streams_now(session: dict[str, Any]) -> str:
 
 def _rotation(site: str, answer: dict[str, Any]) -> str:
     if not answer["connected"]:
-        return f"site {site} is asked for another credential as soon as it is connected"
+        return f"site {site} replaces its credential when it connects"
     if not answer["renews"]:
         return (
-            f"the receiver of {site} is of a release that can't replace its credential; update it, "
+            f"the receiver of {site} has a release that can't replace its credential; update it, "
             f"or enrol it again: downburst sites token {site}"
         )
-    return f"site {site} is asked for another credential; see the state: downburst sites show {site}"
+    return f"site {site} is replacing its credential; see the state: downburst sites show {site}"
 
 
 def _state(credential: dict[str, Any]) -> str:

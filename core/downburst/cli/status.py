@@ -11,7 +11,7 @@ from downburst.settings import DEFAULT_HUB
 
 
 def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Show what is wrong, what flows, and who has it.
+    """Show problems, feeds, sites and plans.
 
     Example: downburst status
     """
@@ -27,13 +27,13 @@ def status(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
         "Feeds",
         ("feed", "rate", "sites", "transport", "why"),
         ([f["feed"], bits(f["rate_bps"]), f["fan_out"], *_plan(f["plan"])] for f in seen["feeds"]),
-        empty="there is no feed yet; make one: downburst feeds add NGRID --class grid",
+        empty="there are no feeds yet; create one: downburst feeds add NGRID --class grid",
     )
     table(
         "Sites",
         ("site", "state", "behind by", "stored", "clock"),
         ([s["site"], _state(s), behind(s), s["stored"], _clock(s)] for s in seen["sites"]),
-        empty="there is no site yet; make one: downburst sites add unl.edu",
+        empty="there are no sites yet; create one: downburst sites add unl.edu",
     )
 
 
@@ -42,11 +42,11 @@ def latency(
     feed: Annotated[str | None, typer.Option(help="Only this feed.")] = None,
     site: Annotated[str | None, typer.Option(help="Only this site.")] = None,
     transport: Annotated[Transport | None, typer.Option(help="Only this transport.")] = None,
-    minutes: Annotated[int, typer.Option(min=1, help="How far back to look.")] = 60,
+    minutes: Annotated[int, typer.Option(min=1, help="Length of the period.")] = 60,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Show how late products were, per feed, site and transport.
+    """Show latencies per feed, site and transport.
 
     Example: downburst latency --feed NGRID --minutes 10
     """
@@ -64,17 +64,17 @@ def latency(
             + [row["negative"] or ""]
             for row in found
         ),
-        empty="no delivery was reported in that time; look further back with --minutes",
+        empty="no deliveries were reported in this period; extend it with --minutes",
     )
 
 
 def volume(
     *,
-    hours: Annotated[float, typer.Option(min=0.1, max=8_760, help="How far back to look.")] = 24,
+    hours: Annotated[float, typer.Option(min=0.1, max=8_760, help="Length of the period.")] = 24,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Show what came into each feed: mean and greatest hour, share of all, products an hour.
+    """Show the volume of each feed: mean and greatest hour, share of all, products an hour.
 
     Example: downburst volume --hours 168
     """
@@ -86,7 +86,7 @@ def volume(
         f"Volume since {found['since'][:16]}, {found['hours_seen']:.1f} hours",
         ("feed", "MB/hour", "most MB/hour", "share", "products/hour"),
         ([row["feed"], *_volume(row)] for row in found["feeds"]),
-        empty="nothing came in in that time; look further back with --hours",
+        empty="no products came in this period; extend it with --hours",
     )
 
 

@@ -32,12 +32,12 @@ def list_subscriptions(
         (
             [
                 *(wish[name] for name in ("id", "site", "feed", "pattern", "not_pattern")),
-                f"holds {wish['hold_s']:g} s" if wish["in_order"] else "as it comes",
+                f"holds {wish['hold_s']:g} s" if wish["in_order"] else "order of arrival",
                 "-" if wish["max_age_s"] is None else f"{wish['max_age_s']:g} s old",
             ]
             for wish in found
         ),
-        empty="there is no subscription yet; make one: downburst subscriptions add SITE FEED",
+        empty="there are no subscriptions yet; create one: downburst subscriptions add SITE FEED",
     )
 
 
@@ -49,24 +49,25 @@ def add_subscription(  # noqa: PLR0913
     pattern: Annotated[
         str | None, typer.Option(help="Regular expression on the product id; all if left out.")
     ] = None,
-    not_pattern: Annotated[str | None, typer.Option(help="What matches this is left out.")] = None,
+    not_pattern: Annotated[str | None, typer.Option(help="Exclude products that match this.")] = None,
     in_order: Annotated[
         bool, typer.Option("--in-order", help="Show live products to local software in the order of their sequences.")
     ] = False,
     hold_s: Annotated[
         float | None,
-        typer.Option("--hold", help="Seconds that a missing product holds back later ones; else 2."),
+        typer.Option("--hold", help="Seconds that a missing product holds back later ones; 2 if left out."),
     ] = None,
     max_age_s: Annotated[
-        float | None, typer.Option("--max-age", help="Seconds in the hub after which a product is not sent any more.")
+        float | None,
+        typer.Option("--max-age", help="Maximum age in the hub, in seconds; older products are not sent."),
     ] = None,
     start: Annotated[
-        str | None, typer.Option(help="Bring what was stored since then, too: RFC 3339, or how long ago: 2h.")
+        str | None, typer.Option(help="Also deliver products stored since then: RFC 3339, or how long ago: 2h.")
     ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Subscribe a site to the products of a feed whose id matches.
+    """Subscribe a site to products of a feed.
 
     Example: downburst subscriptions add unl.edu 'IDS|DDPLUS' --pattern '^W[A-Z]US'
 

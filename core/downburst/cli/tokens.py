@@ -10,7 +10,7 @@ from downburst.cli.client import AsJson, HubAddress, HubClient, Yes, confirm, gi
 from downburst.local_token import write_private
 from downburst.settings import DEFAULT_HUB
 
-app = typer.Typer(help="Make, list and revoke access tokens of programs.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke access tokens of programs.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -30,13 +30,13 @@ def list_tokens(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> No
             [t["number"], t["name"], t["role"], t["site"], " ".join(t["scopes"]), t["created_by"], _state(t)]
             for t in found
         ),
-        empty="there is no access token; make one: downburst tokens add prometheus --scope metrics",
+        empty="there are no access tokens; create one: downburst tokens add prometheus --scope metrics",
     )
 
 
 @app.command("add")
 def add_token(  # noqa: PLR0913
-    name: Annotated[str, typer.Argument(help="What it is for, in your words.")],
+    name: Annotated[str, typer.Argument(help="Purpose, in your words.")],
     *,
     role: Annotated[Role, typer.Option(help="viewer, site, operator or admin.")] = Role.VIEWER,
     scope: Annotated[
@@ -44,11 +44,13 @@ def add_token(  # noqa: PLR0913
     ] = None,
     site: Annotated[str | None, typer.Option(help="The one site of a token with the role `site`.")] = None,
     days: Annotated[float, typer.Option(min=0.001, max=3_660, help="Days until it expires.")] = 365,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it here, for the owner alone.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write the token to, readable only by you.")
+    ] = None,
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token; it is told once. Programs send it as `Authorization: Bearer TOKEN`.
+    """Create a token; it is shown once. Programs send it as `Authorization: Bearer TOKEN`.
 
     Example: downburst tokens add prometheus --scope metrics -o /etc/prometheus/downburst.token
 
@@ -74,7 +76,7 @@ def revoke_token(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke a token at once.
+    """Revoke a token immediately.
 
     Example: downburst tokens revoke 3
     """

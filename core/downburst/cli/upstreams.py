@@ -10,12 +10,12 @@ from downburst.errors import BadInput
 from downburst.settings import DEFAULT_HUB
 
 app = typer.Typer(help="List, add and remove the hubs that this hub takes feeds from.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="What the upstream is called here.")]
+Name = Annotated[str, typer.Argument(help="Name of the upstream here.")]
 
 
 @app.command("list")
 def list_upstreams(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """List the upstreams and how it stands with each.
+    """List the upstreams with their state.
 
     Example: downburst upstreams list
     """
@@ -25,7 +25,7 @@ def list_upstreams(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) ->
         return
     table(
         "Upstreams",
-        ("upstream", "address", "feeds", "state", "stored", "passed over", "looped"),
+        ("upstream", "address", "feeds", "state", "stored", "skipped", "looped"),
         ([*_who(one), _state(one), *_counts(one)] for one in found),
         empty="this hub takes feeds from no other hub: downburst upstreams add NAME --from HOST:PORT --token-file F",
     )
@@ -44,22 +44,22 @@ def add_upstream(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Take feeds from another hub, as a site of it.
+    """Take feeds from another hub, as one of its sites.
 
-    What comes is what its operator lets this hub subscribe. The feeds must exist here.
+    Its operator decides which products this hub may take. The feeds must exist here.
 
     Example: downburst upstreams add unidata --from idd.example.edu:7370 --token-file unidata.token --feed NGRID
     """
     wanted = {"upstream": upstream, "address": address, "token": _token(token_file), "feeds": feeds or []}
     made = HubClient(hub).ask("POST", "v1", "upstreams", json=wanted)
-    show(made) if as_json else print(f"upstream {upstream} added; see how it goes: downburst upstreams list")
+    show(made) if as_json else print(f"upstream {upstream} added; see its state: downburst upstreams list")
 
 
 @app.command("remove")
 def remove_upstream(
     upstream: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False
 ) -> None:
-    """Take no more from an upstream; what it brought stays.
+    """Remove an upstream; its products stay.
 
     Example: downburst upstreams remove unidata
     """
@@ -80,7 +80,7 @@ def _who(one: dict[str, Any]) -> list[str]:
 
 
 def _state(one: dict[str, Any]) -> str:
-    return "connected" if one["connected"] else f"away: {one.get('reason') or 'the node has not said yet'}"
+    return "connected" if one["connected"] else f"away: {one.get('reason') or 'not reported yet'}"
 
 
 def _counts(one: dict[str, Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""`downburst users`: people who sign in at the hub."""
+"""`downburst users`: people who sign in to the hub."""
 
 from typing import Annotated, Any
 
@@ -29,7 +29,7 @@ def list_users(*, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> Non
         "Users",
         ("user", "role", "site", "state", "since"),
         ([u["user"], u["role"], u["site"], _state(u), u["created_at"][:19]] for u in found),
-        empty="there is no user yet; the hub's log tells the link that makes the first administrator",
+        empty="there are no users yet; the hub's log has the link for the first administrator",
     )
 
 
@@ -71,7 +71,7 @@ def set_user(
     hub: HubAddress = DEFAULT_HUB,
     as_json: AsJson = False,
 ) -> None:
-    """Change a user's rights; whoever loses some is signed out at once.
+    """Change a user's rights; a user who loses rights is signed out immediately.
 
     Example: downburst users set anna --inactive
     """
@@ -86,7 +86,7 @@ def set_user(
 
 @app.command("remove")
 def remove_user(user: Name, *, yes: Yes = False, hub: HubAddress = DEFAULT_HUB, as_json: AsJson = False) -> None:
-    """Remove a user, who is signed out at once.
+    """Remove a user, who is signed out immediately.
 
     Example: downburst users remove anna
     """

@@ -20,8 +20,8 @@ def watch(
         list[str] | None, typer.Option("--feed", "-f", help="Only this feed; several if repeated.")
     ] = None,
     pattern: Annotated[str, typer.Option("--pattern", "-p", help="Ids that match this regular expression.")] = ".*",
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many products to begin with.")] = 0,
-    count: Annotated[int | None, typer.Option("--count", "-c", min=1, help="End after so many products.")] = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of products to start with.")] = 0,
+    count: Annotated[int | None, typer.Option("--count", "-c", min=1, help="End after this many products.")] = None,
     data_dir: Annotated[Path | None, typer.Option("--data-dir", help="Data directory of a hub or site.")] = None,
     settings: Annotated[Path | None, typer.Option("--settings", help="Settings file (TOML).")] = None,
 ) -> None:

@@ -116,10 +116,10 @@ def _sentence(
     took = duration(ms)
     again = ", and parts of it had to be sent again" if receipt.repaired else ""
     sentences = {
-        "origin": f"it was {took} old when it reached the hub: look at its source, {product.origin}",
+        "origin": f"it was {took} old when it reached the hub: check its source, {product.origin}",
         "queue": f"it waited {took} in the hub's queue for this site{_behind(sent_before)}",
         "transfer": f"it was {took} on the line ({_rate(product, ms)}){again}",
-        "hub-to-last-byte": f"{took} went by in the hub's queue and on the line{again}",
+        "hub-to-last-byte": f"{took} passed in the hub's queue and on the line{again}",
         "store": f"the site took {took} to check it and write it to its disk",
         "action": f"it stood in the site's log for {took} before its file did",
     }

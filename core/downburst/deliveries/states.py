@@ -116,11 +116,11 @@ def _by_receipt(case: _Case) -> Delivery | None:
 def _stored(case: _Case, receipt: "ReceiptFacts") -> Delivery:
     timed = timing(case.product, receipt, objective_ms=case.known.objective_ms, sent_before=case.facts.sent_before)
     if receipt.outcome == "held":
-        reason = "the site had it already, by its duplicate key, and did not store it twice"
+        reason = "the site already had it, by its duplicate key, and did not store it twice"
         return Delivery(case.facts.site, DeliveryState.STORED, reason, NOTHING_TO_DO, receipt, timed)
     way = f"by {receipt.transport.value}" + ("" if receipt.lane == "live" else f", in the {receipt.lane} lane")
     if timed.distribution_ms is None:
-        reason = f"stored {way}; how long it took is not known, because the site's clock was not compared yet"
+        reason = f"stored {way}; how long it took is not known, because the site's clock is not compared yet"
     else:
         reason = f"stored {way} in {duration(timed.distribution_ms)}"
     if timed.sentence:
@@ -161,8 +161,8 @@ def _is_overdue(case: _Case, receipt: "ReceiptFacts") -> bool:
 
 
 def _rejected(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
-    reason = "its bytes did not match its digest at the site three times in a row, so the site passed it over"
-    action = f"look at the site's memory and network for what corrupts data; {case.again}"
+    reason = "its bytes did not match its digest at the site three times in a row, so the site skipped it"
+    action = f"check the site's memory and network for the cause of corruption; {case.again}"
     return Delivery(case.facts.site, DeliveryState.REJECTED, reason, action, receipt, cause=Cause.DIGEST)
 
 
@@ -174,8 +174,8 @@ def _expired(case: _Case, receipt: "ReceiptFacts | None" = None) -> Delivery:
         )
         action = f"if it is worth having later, raise the subscription's maximum age; {case.again}"
         return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt, cause=Cause.TOO_OLD)
-    reason = "its bytes had left the hub's log before the site got them"
-    action = f"keep more hours (downburst log advise says how many fit); {case.again}"
+    reason = "its bytes left the hub's log before the site got them"
+    action = f"keep more hours (downburst log advise shows how many fit); {case.again}"
     return Delivery(case.facts.site, DeliveryState.EXPIRED, reason, action, receipt, cause=Cause.LEFT_THE_LOG)
 
 
@@ -205,21 +205,21 @@ def _by_rights(case: _Case) -> Delivery | None:
         return case.is_(
             DeliveryState.DENIED,
             f"the allow list of the site ({', '.join(known.allow) or 'empty'}) does not cover {feed}",
-            f'if it may have it, extend the list: PATCH /v1/sites/{site} with {{"allow": [...]}}',
+            f'to allow it, extend the list: PATCH /v1/sites/{site} with {{"allow": [...]}}',
             Cause.DENIED,
         )
     if not case.facts.matching and is_beyond_limits(case.product.product_id, known.subscriptions, known.limits):
         granted = " or ".join(sorted({_granted(limit.pattern, limit.not_pattern) for limit in known.limits}))
         return case.is_(
             DeliveryState.DENIED,
-            f"the site asks for it, and may take of {feed} only {granted}",
-            f'if it may have it, widen the limit: PATCH /v1/sites/{site} with {{"limits": [...]}}',
+            f"the site subscribes to it, and may take of {feed} only {granted}",
+            f'to allow it, widen the limit: PATCH /v1/sites/{site} with {{"limits": [...]}}',
             Cause.DENIED,
         )
     if not case.facts.active:
         return case.is_(
             DeliveryState.DENIED,
-            "the site is switched off at this hub",
+            "the site is inactive at this hub",
             f'to serve it again: PATCH /v1/sites/{site} with {{"active": true}}',
             Cause.DENIED,
         )
@@ -241,7 +241,7 @@ def _by_subscription(case: _Case) -> Delivery | None:
         why = why_unwanted(case.product.product_id, case.known.subscriptions)
         return case.is_(
             DeliveryState.NOT_SUBSCRIBED,
-            f"{wishes} not want this id of {feed}{f': {why}' if why else ''}",
+            f"{wishes} not include this id of {feed}{f': {why}' if why else ''}",
             f"compare the patterns with the id: downburst sites show {site}",
             Cause.FILTERED,
         )
@@ -279,17 +279,15 @@ def _by_session(case: _Case) -> Delivery | None:
         return case.is_(
             DeliveryState.WAITING,
             f"the site can't store {case.product.feed}: {case.known.trouble}",
-            "free or mend the disk at the site; it goes on by itself, and nothing is lost while the hub keeps it",
+            "free or repair the disk at the site; it then continues by itself, and no product is lost while the "
+            "hub keeps it",
             Cause.DISK,
         )
     return _BY_STANDING.get(session.standing, _without_answer)(case, session)
 
 
 def _settled(case: _Case, _session: "SessionFacts") -> Delivery:
-    reason = (
-        "the site said that it is done with it; no receipt is kept any more, or it is on its way, "
-        "so that the time it took is not known"
-    )
+    reason = "the site confirmed it; its receipt is no longer kept, or not stored yet, so its latency is not known"
     failed = _failed_action(case)
     if failed is not None:
         return case.is_(DeliveryState.STORED, f"{reason}; {failed}", MEND_THE_RULE, Cause.ACTION)
@@ -298,14 +296,16 @@ def _settled(case: _Case, _session: "SessionFacts") -> Delivery:
 
 def _before_the_line(case: _Case, session: "SessionFacts") -> Delivery:
     if session.asked:
-        reason = "the site asked for it, because what should have brought it did not; it goes from the log by unicast"
+        reason = (
+            "the site requested it, because its group or session did not deliver it; it goes from the log by unicast"
+        )
         return case.is_(DeliveryState.REPAIRING, reason + _behind(session), WAIT_OR_LINE)
     if session.first_byte_at is not None:
         since = duration(_ms(case.now - session.first_byte_at))
         reason = f"its first byte left {since} ago by unicast, {size_text(case.product.size_bytes)} in all"
         return case.is_(DeliveryState.SENDING, reason, WAIT_OR_LINE)
     if session.lane == "backfill":
-        reason = f"the site catches up; {session.numbers_before or 0} numbers of the log come before it"
+        reason = f"the site is catching up; {session.numbers_before or 0} sequences of the log come before it"
         return case.is_(DeliveryState.WAITING, reason, LOOK_AGAIN, Cause.QUEUED)
     waited = duration(_ms(case.now - case.product.stored_at))
     reason = f"it has waited {waited} in the hub's queue for this site{_behind(session)}"
@@ -325,7 +325,7 @@ def _on_a_leg(case: _Case, session: "SessionFacts") -> Delivery:
     return case.is_(
         DeliveryState.REPAIRING,
         f"{reason}, and the site still lacks parts of it",
-        "if this lasts, the way of the group to the site loses packets: compare its repair with that of other sites",
+        "if this lasts, the group's path to the site loses packets: compare its repair with that of other sites",
     )
 
 
@@ -338,26 +338,26 @@ def _on_the_line(case: _Case, session: "SessionFacts") -> Delivery:
     return case.is_(
         DeliveryState.SENDING,
         reason,
-        "the line is slow, or the site can't store it: look at the site's log for a full or read-only disk",
+        "the line is slow, or the site can't store it: check the site's log for a full or read-only disk",
     )
 
 
 def _not_yet_served(case: _Case, _session: "SessionFacts") -> Delivery:
-    reason = "the site connected a moment ago, and the hub looks for the place where it goes on"
+    reason = "the site connected a moment ago, and the hub is finding the position where it continues"
     return case.is_(DeliveryState.WAITING, reason, LOOK_AGAIN)
 
 
 def _without_answer(case: _Case, _session: "SessionFacts") -> Delivery:
-    reason = "the site is connected, but its session was too busy to say more"
+    reason = "the site is connected, but its session was too busy for details"
     return case.is_(DeliveryState.WAITING, reason, LOOK_AGAIN)
 
 
 def _while_away(case: _Case) -> Delivery:
     known, product = case.known, case.product
     if known.settled_to is not None and known.settled_to >= product.sequence:
-        seen = "" if known.last_seen_at is None else f" (last heard {_moment(known.last_seen_at)})"
+        seen = "" if known.last_seen_at is None else f" (last seen {_moment(known.last_seen_at)})"
         return case.is_(
-            DeliveryState.STORED, f"the site had everything up to {known.settled_to} before it went away{seen}"
+            DeliveryState.STORED, f"the site had everything up to {known.settled_to} before it disconnected{seen}"
         )
     if not product.kept or _age_limit_s(case) is not None:
         return _expired(case)
@@ -365,7 +365,7 @@ def _while_away(case: _Case) -> Delivery:
         return case.is_(
             DeliveryState.WAITING,
             "no receiver of the site has ever enrolled",
-            f"make a token and send it to the site: downburst sites token {case.facts.site}",
+            f"create a token and send it to the site: downburst sites token {case.facts.site}",
             Cause.SITE_DOWN,
         )
     since = "" if known.last_seen_at is None else f" since {_moment(known.last_seen_at)}"
@@ -375,14 +375,14 @@ def _while_away(case: _Case) -> Delivery:
         ends = f"; the log keeps it until {_moment(product.stored_at + timedelta(hours=known.retention_hours))}"
     return case.is_(
         DeliveryState.WAITING,
-        f"the site is away{since}{why}",
-        f"start its receiver; it gets the product when it is back{ends}",
+        f"the site is offline{since}{why}",
+        f"start its receiver; it gets the product when it reconnects{ends}",
         Cause.SITE_DOWN,
     )
 
 
 def _granted(pattern: str, not_pattern: str | None) -> str:
-    return f"what matches {pattern!r}" + ("" if not_pattern is None else f" and not {not_pattern!r}")
+    return f"products that match {pattern!r}" + ("" if not_pattern is None else f" and not {not_pattern!r}")
 
 
 def _behind(session: "SessionFacts") -> str:
@@ -403,22 +403,22 @@ def _ms(length: timedelta) -> float:
 
 NOTHING_TO_DO = "nothing to do"
 LOOK_AGAIN = "nothing to do; look again in some seconds"
-MEND_THE_RULE = "mend what the reason says at the site, then there: downburst-node actions retry"
+MEND_THE_RULE = "fix the cause at the site, then run there: downburst-node actions retry"
 LOOK_AT_RECEIVED = (
-    "look at the site whether the file stands in received/, and at the receiver's log; a product in the site's log "
+    "check at the site whether the file is in received/, and read the receiver's log; a product in the site's log "
     "is written as soon as that disk works, and a receiver with --no-files reports no file"
 )
-WAIT_OR_LINE = "nothing to do unless it stays: then the site's line is slower than what it subscribes"
-WAIT_OR_RATE = "nothing to do unless it stays: then the leg's rate is lower than the feed"
+WAIT_OR_LINE = "nothing to do unless it persists: then the site's line is slower than its subscriptions"
+WAIT_OR_RATE = "nothing to do unless it persists: then the leg's rate is lower than the feed's"
 
 _NEXT_OF_STAGE: dict[str | None, str] = {
     None: NOTHING_TO_DO,
-    "origin": "look at the source, and at the clock of the origin",
-    "queue": "if this is common: subscribe less, widen the site's line, or raise the class of what must not wait",
-    "transfer": "if this is common: look at the line between hub and site for loss and rate",
-    "hub-to-last-byte": "if this is common: look at the line between hub and site for loss and rate",
-    "store": "look at the load and the disk of the site",
-    "action": "look at the disk that holds received/ at the site, and at what reads from it",
+    "origin": "check the source, and the clock of the origin",
+    "queue": "if this is common: subscribe less, widen the site's line, or raise the class of urgent feeds",
+    "transfer": "if this is common: check the line between hub and site for loss and rate",
+    "hub-to-last-byte": "if this is common: check the line between hub and site for loss and rate",
+    "store": "check the load and the disk of the site",
+    "action": "check the disk with received/ at the site, and the programs that read from it",
 }
 _BY_STANDING = {
     "settled": _settled,

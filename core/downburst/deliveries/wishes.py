@@ -17,7 +17,7 @@ def why_unwanted(product_id: str, wishes: Sequence[Subscription]) -> str | None:
     excluding = [wish for wish in wishes if _fits(wish.pattern, product_id) and _fits(wish.not_pattern, product_id)]
     if excluding:
         patterns = " and ".join(sorted({repr(wish.not_pattern) for wish in excluding}))
-        return f"the NOT pattern {patterns} takes it out"
+        return f"the NOT pattern {patterns} excludes it"
     if wishes and all(_fits(wish.pattern, product_id) is False for wish in wishes):
         return f"it does not match {' or '.join(sorted({repr(wish.pattern) for wish in wishes}))}"
     return None

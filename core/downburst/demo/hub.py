@@ -145,7 +145,7 @@ async def until_true(
     give_up_s = time.monotonic() + limit_s
     while not await condition():
         if time.monotonic() > give_up_s:
-            raise Failure(f"{what} within {limit_s:g} s; look at the logs, or run with --keep DIR and look there")
+            raise Failure(f"{what} within {limit_s:g} s; see the logs, or run with --keep DIR and see the logs there")
         await asyncio.sleep(every_s)
 
 
@@ -159,7 +159,7 @@ node = "{node}"
 time_scale = {time_scale}
 
 [access]
-# Everything here is made up, and only this machine can look.
+# All data here is made up, and only this machine can connect.
 without_login = "page"
 
 [multicast]

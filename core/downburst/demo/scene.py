@@ -151,7 +151,7 @@ def _wishes(
 
 def _files(data: Path) -> Mapping[str, FileBody]:
     if not data.is_dir():
-        raise BadInput(f"{data} is no directory; name one that holds the files to deliver")
+        raise BadInput(f"{data} is not a directory; name one that holds the files to deliver")
     files = {}
     for path in sorted(path for path in data.rglob("*") if path.is_file()):
         relative = path.relative_to(data).as_posix()

@@ -107,7 +107,7 @@ class Stage:
     async def _perform(self) -> Outcome:
         self._say(f"[bold]Downburst demonstration[/bold]: {self._scene.title}, {len(self._scene.sites)} sites")
         await self._start()
-        self._say(f"the page is at [bold]{self._place.url}[/bold]; everything lies in {self._home}")
+        self._say(f"the page is at [bold]{self._place.url}[/bold]; all files are in {self._home}")
         with View(self._console, address=self._place.url) as view:
             showing = asyncio.create_task(self._show(view))
             try:
@@ -137,7 +137,7 @@ class Stage:
             token.write_text(await self._api.add_site(site) + "\n", encoding="utf-8")
             where = ("--hub", self._place.sites, "--token-file", str(token), "--dir", str(self._directory(site)))
             await self._children.start(site.name, [str(self._node), "receive", *where])
-        await until_true(self._all_connected, limit_s=START_LIMIT_S, what="not every site was connected")
+        await until_true(self._all_connected, limit_s=START_LIMIT_S, what="not all sites connected")
 
     async def _all_connected(self) -> bool:
         """Every site has a session that knows each feed it subscribed."""

@@ -16,7 +16,7 @@ from downburst_ingest.player import Sent
 
 @dataclass(slots=True)
 class Patience:
-    """Runs out when nothing moved for so many seconds."""
+    """Runs out when no progress for so many seconds."""
 
     limit_s: float
     _seen: object = None
@@ -49,7 +49,7 @@ async def last_receipts(
         if not behind and not short:
             return
         if not patience.lasts((settled, files)):
-            raise Failure(f"nothing moved for {patience_s:g} s: {_lacking(behind, short, files, expected)}")
+            raise Failure(f"no progress for {patience_s:g} s: {_lacking(behind, short, files, expected)}")
         await asyncio.sleep(LOOK_EVERY_S if behind else COUNT_EVERY_S)
 
 

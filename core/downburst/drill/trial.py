@@ -137,7 +137,7 @@ class Trial:
         try:
             _, writer = await asyncio.open_connection(host, port, ssl=context)
         except (OSError, ssl.SSLError) as error:
-            return Finding("node", good=False, sentence=f"sites would not trust the node: {error}")
+            return Finding("node", good=False, sentence=f"sites would reject the node: {error}")
         writer.close()
         return Finding("node", good=True, sentence=f"sites trust it by the authority of SHA-256 {digest[:16]}...")
 
@@ -157,10 +157,12 @@ class Trial:
         async def all_received() -> bool:
             return await asyncio.to_thread(_digests, received) >= {product.sha256 for product in products}
 
-        await self._until(all_received, f"not every product came to site {site}")
+        await self._until(all_received, f"products are missing at site {site}")
         given = {row["feed"]: row["sequence"] for _, row in rows(backup, {"heads"})}
         again = [product for product in products if product.sequence <= given.get(product.feed, 0)]
-        sentence = f"a new site received a product of each of {len(products)} feeds, with numbers never given before"
+        sentence = (
+            f"a new site received a product of each of {len(products)} feeds, with sequences never assigned before"
+        )
         if again:
             sentence = f"feed {again[0].feed} gave the number {again[0].sequence} a second time"
         return Finding("site", good=not again, sentence=sentence)
@@ -206,7 +208,7 @@ class Trial:
         try:
             answer = await self._client.request(method, path, **request)
         except httpx.TransportError as error:
-            raise Failure(f"the restored hub does not answer {method} {path} ({error!r}); look at its log") from error
+            raise Failure(f"the restored hub does not answer {method} {path} ({error!r}); check its log") from error
         if not answer.is_success:
             raise Failure(f"the restored hub refused {method} {path}: {answer.text}")
         return answer

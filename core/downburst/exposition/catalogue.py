@@ -205,9 +205,7 @@ SENDER_EGRESS = _gauge(
     "downburst_sender_egress_bytes_per_second", "bytes", "Payload sent to sites over the last seconds"
 )
 SENDER_RESTARTS = _counter("downburst_sender_node_restarts_total", "restarts", "Restarts of the sender's node")
-SENDER_BEAT = _gauge(
-    "downburst_sender_beat_age_seconds", "seconds", "Since the sender last told the ledger that it is at work"
-)
+SENDER_BEAT = _gauge("downburst_sender_beat_age_seconds", "seconds", "Since the sender last reported to the ledger")
 
 CATALOGUE: dict[str, tuple[Metric, ...]] = {
     "Every process with a page": (BUILD_INFO, INTERNAL_FAULTS),

@@ -104,7 +104,7 @@ class _Child:
                 env=dict(os.environ) | dict(self._command.environment),
             )
         except OSError as error:
-            raise FleetAway(f"this machine starts no more processes ({error.strerror})") from error
+            raise FleetAway(f"this machine can't start more processes ({error.strerror})") from error
 
     async def is_ready(self, probes: httpx.AsyncClient) -> bool:
         if self._process is None or self._process.returncode is not None:

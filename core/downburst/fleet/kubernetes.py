@@ -129,7 +129,7 @@ def client_here() -> tuple[ApiClient, str]:
         _, active = configuration.list_kube_config_contexts()
     except (configuration.ConfigException, OSError) as error:
         raise BadSettings(
-            "fleet.kind is kubernetes, and this process neither is a pod with an account nor finds a KUBECONFIG; "
+            "fleet.kind is kubernetes, and this process is neither a pod with an account nor has a KUBECONFIG; "
             "run it by the chart, or set fleet.kind = children"
         ) from error
     return ApiClient(told), active["context"].get("namespace", "default")
@@ -157,7 +157,7 @@ def _standing_of(found: V1StatefulSet, *, mine: bool) -> Standing:
 def _explained(error: ApiException, namespace: str) -> Failure:
     if error.status == FORBIDDEN:
         return Failure(
-            f"this process may not look after senders in namespace {namespace}; give its account the chart's role "
+            f"this process may not manage senders in namespace {namespace}; give its account the chart's role "
             f"({_reason(error)})"
         )
     if error.status in (UNAUTHORIZED, CONFLICT, TOO_MANY) or error.status is None or error.status >= SERVER_ERROR:

@@ -49,11 +49,11 @@ class FleetLoop:
         except FleetAway as error:
             if self._away_since_s is None:
                 self._away_since_s = self._clock.monotonic_s()
-                await self._say(error.sentence, "senders go on as they are; it is tried again by itself")
+                await self._say(error.sentence, "running senders are not affected; the fleet retries by itself")
             return
         if self._away_since_s is not None:
             away_s, self._away_since_s = self._clock.monotonic_s() - self._away_since_s, None
-            await self._say(f"the fleet is looked after again, after {away_s:.0f} s", "")
+            await self._say(f"the fleet is managed again, after {away_s:.0f} s", "")
         self._tell(standing)
 
     def count(self, event: TrafficSeen) -> None:
@@ -63,7 +63,7 @@ class FleetLoop:
     def _tell(self, standing: Standing) -> None:
         if standing != self._told:
             self._told = standing
-            whose = "" if standing.mine else "; another process decides"
+            whose = "" if standing.mine else "; another process is in charge"
             _LOG.info("%d senders are wanted, %d are ready%s", standing.wanted, standing.ready, whose)
 
     async def _count(self, events: AsyncIterable[Event]) -> None:

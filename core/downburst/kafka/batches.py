@@ -57,7 +57,7 @@ class BatchSender:
         taken = [self._send(part_id, record) for part_id, record in parts_of(text)]
         failed = [error for error in await asyncio.gather(*taken) if error is not None]
         if failed:
-            raise BrokersAway(f"Kafka at {self._servers} does not take receipts: {failed[0].str()}; start it again")
+            raise BrokersAway(f"Kafka at {self._servers} does not accept receipts: {failed[0].str()}; start it again")
 
     def close(self) -> None:
         """Lets the brokers go; what they have not taken is handed over again at the next start."""
@@ -154,7 +154,7 @@ class BatchReader:
             except Exception as error:  # noqa: BLE001
                 where = f"a batch of receipts at offset {message.offset()} of topic {message.topic()}"
                 FAULTS.caught("kafka.batch", error, where)
-                await say(f"{where} can't be understood ({error}); it was passed over", "")
+                await say(f"{where} can't be understood ({error}); it was skipped", "")
             return
 
     def _is_record(self, message: "Message") -> bool:

@@ -86,7 +86,7 @@ class Cluster:
                 return Failure(f"{where} {sentence}")
         if isinstance(reason, KafkaError) and reason.code() in _NO_ANSWER:
             return Failure(
-                f"{where} does not answer; start it, correct kafka.servers, or set kafka.security as it wants"
+                f"{where} does not answer; start it, correct kafka.servers, or set kafka.security as it requires"
             )
         text = reason.str() if isinstance(reason, KafkaError) else str(reason)
         return Failure(f"{where} can't be used: {said or text}")
@@ -143,8 +143,8 @@ class Cluster:
 def _check_partitions(topic: Topic, partitions: int) -> None:
     if partitions != 1:
         raise Failure(
-            f"the topic {topic.name} has {partitions} partitions, and its records need one order; remove it, so that "
-            "it is made anew with one, or name another prefix (kafka.prefix)"
+            f"the topic {topic.name} has {partitions} partitions, and its records need one order; remove it, so "
+            "that it is recreated with one, or name another prefix (kafka.prefix)"
         )
 
 
@@ -158,9 +158,9 @@ _MEANINGS = (
     ("Authentication failed", "refused user or password; correct kafka.sasl_user and kafka.sasl_password_file"),
     (
         "certificate verify failed",
-        "shows a certificate of an authority that is not known here; correct kafka.ca_file",
+        "has a certificate from an unknown authority; correct kafka.ca_file",
     ),
-    ("SSL handshake", "does not speak TLS as asked; correct kafka.security or the port"),
-    ("Failed to resolve", "is at a host whose name is not known; correct kafka.servers"),
-    ("Connection refused", "is not reached: nobody listens there; start it, or correct kafka.servers"),
+    ("SSL handshake", "does not use TLS as configured; correct kafka.security or the port"),
+    ("Failed to resolve", "has an unknown host name; correct kafka.servers"),
+    ("Connection refused", "can't be reached: nothing listens there; start it, or correct kafka.servers"),
 )

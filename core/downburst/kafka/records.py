@@ -37,7 +37,7 @@ def decode(record: bytes) -> Event | None:
         envelope = json.loads(record)
         kind, schema, content = envelope["kind"], envelope["schema"], envelope["event"]
     except (ValueError, KeyError, TypeError):
-        raise ForeignRecord(f"{record[:60]!r} is no record of Downburst's") from None
+        raise ForeignRecord(f"{record[:60]!r} is not a record of Downburst") from None
     if kind not in _ADAPTERS:
         return None
     if not isinstance(schema, int) or schema > SCHEMAS.get(kind, 1):

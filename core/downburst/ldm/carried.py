@@ -50,7 +50,7 @@ def max_age_s(registry: Mapping[str, str]) -> int | None:
 def reason(key: str) -> str:
     """Why a key of the registry means nothing to a hub."""
     found = (why for begin, why in REASONS.items() if key == begin or key.startswith(f"{begin}/"))
-    return next(found, "no setting of a hub is like it, or its value can't be used there")
+    return next(found, "no setting of a hub corresponds to it, or its value can't be used there")
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
@@ -83,9 +83,9 @@ AGES = ("/server/max-latency", "/server/time-offset")
 REASONS = {
     "/queue/path": "each feed has its log under the hub's data directory",
     "/queue/slots": "logs have no slots",
-    "/server/enable-anti-DOS": "older connections from an address are not ended by newer ones",
+    "/server/enable-anti-DOS": "newer connections from an address do not end older ones",
     "/server/config-path": "name the file with --ldmd-conf",
-    "/reconciliation-mode": "retention is kept by hours and bytes; what was still due is told as expired",
+    "/reconciliation-mode": "retention is by hours and bytes; undelivered products are reported as expired",
     "/pqact/config-path": "name the file with --pqact-conf",
     "/pqact": "a site runs actions, where its own command line says: downburst-node receive --actions-dir",
     "/pqsurf": "bulletins are not split; keep pqsurf beside a site that needs it",
@@ -93,10 +93,10 @@ REASONS = {
     "/scour": "a site removes old files by the same file: downburst-node receive --scour scour.conf",
     "/log": "a hub logs to its standard error, which systemd keeps; the journal has its own limits",
     "/metrics": "a hub keeps its figures itself: the page, downburst status, /metrics for Prometheus",
-    "/check-time": "sites measure the offset of their clocks from the hub's; an alarm tells a bad one",
-    "/insertion-check-interval": "an alarm tells a feed that is silent",
-    "/delete-info-files": "where a source goes on is kept in the data directory, and not removed",
-    "/fmtp-retx-timeout": "LDM-7 is not spoken; multicast has its own rules of repair",
-    "/oess-pathname": "circuits are asked for by downburst circuits, not by OESS",
+    "/check-time": "sites measure the offset of their clocks from the hub's; an alarm reports a large one",
+    "/insertion-check-interval": "an alarm reports a silent feed",
+    "/delete-info-files": "the position of a source is kept in the data directory, and not removed",
+    "/fmtp-retx-timeout": "LDM-7 is not supported; multicast has its own repair",
+    "/oess-pathname": "circuits are requested with downburst circuits, not through OESS",
 }
 """Keys of the registry, or what they begin with, that mean nothing to a hub, and why."""

@@ -150,7 +150,7 @@ def _site(made: Declaration, host: str, lines: Sequence[Allow], *, is_named: boo
 def _why_unused(made: Declaration, line: Allow) -> str:
     if any(parse_feed_type(feed["ldm_feed_type"]) & line.feeds for feed in made.feeds):
         return "lines before it decide for all hosts and feeds that it names, as in LDM"
-    return "no REQUEST asks for these feeds, so there is none here; add the feeds that the hub gets otherwise"
+    return "no REQUEST asks for these feeds, so there is none here; add feeds that the hub gets from elsewhere"
 
 
 def _free_name(text: str, taken: Collection[str]) -> str:
@@ -179,7 +179,7 @@ def _others(made: Declaration, one: Statement) -> None:
             why = PROGRAMS.get(found, "a hub starts no programs; have systemd start it beside the hub")
             made.without(one.spot, f"EXEC {one.command}", why)
         case Multicast():
-            why = "legs are planned, not configured: the scheduler takes multicast where it is the better way"
+            why = "legs are planned, not configured: the scheduler takes multicast where it is better"
             made.without(one.spot, one.words, why)
 
 
@@ -188,7 +188,7 @@ def _feeds(made: Declaration, statements: Sequence[Statement]) -> None:
     bits = 0
     for one in statements:
         if isinstance(one, Request) and one.feeds & ANY == ANY:
-            why = "ANY names no feeds; write down those that come (notifyme shows them): each has a log and a plan"
+            why = "ANY names no feeds; list the ones that come (notifyme shows them): each has a log and a plan"
             made.without(one.spot, f"REQUEST ANY {one.pattern} {one.host}", why)
         elif isinstance(one, Request):
             bits |= one.feeds
@@ -209,16 +209,17 @@ def _logs(made: Declaration, registry: dict[str, str]) -> None:
     size = size_bytes(text)
     if size is None or not made.feeds:
         if text:
-            why = "it is no size, or there are no feeds: their logs keep what they keep by themselves"
+            why = "it is not a size, or there are no feeds: each log has a limit of its own"
             made.without("registry", f"/queue/size = {text}", why)
         return
     sizes = shares(size, [feed["feed"] for feed in made.feeds])
     for feed in made.feeds:
         feed["retention_bytes"] = sizes[feed["feed"]]
     how = (
-        "retention_bytes of each feed: LDM's queue is one for all feeds, a log is for one; it is divided by what "
-        f"feeds usually bring, each at least {SMALLEST_LOG_BYTES / 1e6:g} MB, {sum(sizes.values()) / 1e9:.1f} GB "
-        "in all; when they have run for some days, downburst log advise tells what each needs"
+        "retention_bytes of each feed: LDM's queue is one for all feeds, a log belongs to one feed; it is "
+        "divided by the "
+        f"usual volume of feeds, each at least {SMALLEST_LOG_BYTES / 1e6:g} MB, {sum(sizes.values()) / 1e9:.1f} GB "
+        "in all; when they have run for some days, downburst log advise shows the need of each"
     )
     made.remark("registry", f"/queue/size = {text}", how)
 
@@ -251,7 +252,7 @@ def _registry(made: Declaration, registry: dict[str, str]) -> None:
             made.settings[found[0]] = found[1]
             made.remark("registry", line, f"setting {found[0]}")
         elif key in AGES and max_age_s(registry) is not None:
-            how = "max_age_s of each source, which is both: how far back it begins, and how old a product may be"
+            how = "max_age_s of each source, which is both: the start and the maximum age of a product"
             made.remark("registry", line, how)
         elif key != "/queue/size":
             made.without("registry", line, reason(key))
@@ -276,13 +277,13 @@ def _allow_text(line: Allow) -> str:
 
 
 LOOPBACK = (
-    "LDM's own programs come from this host; downburst's need no line. To let LDM's tools here ask the hub, add a "
-    "site with --ldm-host '^(localhost|127\\.0\\.0\\.1)$' and its subscriptions"
+    "LDM's own programs come from this host; downburst's need no line. To let LDM's tools here query the "
+    "hub, add a site with --ldm-host '^(localhost|127\\.0\\.0\\.1)$' and its subscriptions"
 )
 
 PROGRAMS = {
     "pqact": "a hub runs no actions; a site does, by the same file: downburst-node receive --actions pqact.conf",
-    "rtstats": "one collector is told, and it has to be named by -h: the setting ldm.rtstats",
+    "rtstats": "there is one collector, and -h has to name it: the setting ldm.rtstats",
     "pqsurf": "bulletins are not split; keep pqsurf beside a site that needs it",
     "noaaportIngester": "have it write files, and watch their directory (settings: watch)",
     "dvbs_multicast": "have its products written as files, and watch their directory (settings: watch)",

@@ -10,7 +10,7 @@ def parse_feed_type(text: str) -> int:
     expression = _Expression(text)
     bits = expression.sum(depth=0)
     if expression.peek():
-        raise expression.wrong("something that is no operator")
+        raise expression.wrong("something other than an operator")
     return bits
 
 
@@ -46,7 +46,7 @@ class _Expression:
 
     def term(self, depth: int) -> int:
         if depth > _DEEPEST:
-            raise self.wrong("too many complements and parentheses in each other")
+            raise self.wrong("too many nested complements and parentheses")
         if self.skip("~"):
             return ANY & ~self.term(depth + 1)
         if not self.skip("("):

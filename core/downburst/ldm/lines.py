@@ -39,7 +39,7 @@ def included(spot: Spot, name: str, way: tuple[Path, ...]) -> Path:
     """The file that an INCLUDE names, beside the one it stands in unless it is absolute."""
     path = spot.file.parent / name
     if path.resolve() in way or len(way) >= MOST_FILES:
-        raise spot.wrong(f"INCLUDE of {name} never ends: the file is being read already; take one of the two out")
+        raise spot.wrong(f"INCLUDE of {name} never ends: it includes itself; remove one INCLUDE")
     return path
 
 

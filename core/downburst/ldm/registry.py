@@ -13,11 +13,11 @@ def read_registry(path: Path) -> dict[str, str]:
     except OSError as error:
         raise BadInput(f"{path} can't be read ({error.strerror}); name a file that can") from None
     if b"<!ENTITY" in content:
-        raise BadInput(f"{path} defines entities, as no registry does; name LDM's registry.xml")
+        raise BadInput(f"{path} defines entities, which a registry never does; name LDM's registry.xml")
     try:
         root = ElementTree.fromstring(content)  # noqa: S314
     except ElementTree.ParseError as error:
-        raise BadInput(f"{path} is no XML ({error}); name LDM's registry.xml") from None
+        raise BadInput(f"{path} is not XML ({error}); name LDM's registry.xml") from None
     values: dict[str, str] = {}
     _collect(root, "", values)
     return values

@@ -98,7 +98,7 @@ def _statement(words: "_Words", keyword: str) -> Statement:
             return Multicast(words.spot, f"{keyword} {words.rest()}")
         case _:
             raise words.spot.wrong(
-                f"{keyword} is no keyword; there are REQUEST, ALLOW, ACCEPT, EXEC, INCLUDE, MULTICAST and RECEIVE"
+                f"{keyword} is not a keyword; there are REQUEST, ALLOW, ACCEPT, EXEC, INCLUDE, MULTICAST and RECEIVE"
             )
     words.end()
     return made
@@ -107,7 +107,7 @@ def _statement(words: "_Words", keyword: str) -> Statement:
 def _address(words: "_Words", text: str) -> tuple[str, int]:
     host, _, port = text.partition(":")
     if not host or (port and not (port.isdecimal() and 0 < int(port) < 65536)):
-        raise words.spot.wrong(f"{text!r} is no host or host:port")
+        raise words.spot.wrong(f"{text!r} is not host or host:port")
     return host, int(port) if port else LDM_PORT
 
 
@@ -153,7 +153,7 @@ class _Words:
     def end(self) -> None:
         more = self.next()
         if more is not None:
-            raise self.spot.wrong(f"{more!r} is more than the line takes; put words with blanks in double quotes")
+            raise self.spot.wrong(f"{more!r} is too many words for this line; put words with blanks in double quotes")
 
 
 LDM_PORT = 388

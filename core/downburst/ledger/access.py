@@ -49,7 +49,7 @@ class Users:
     def add(self, user: User) -> User:
         """Keeps a user under a name that is free."""
         if self.find(user.name) is not None:
-            raise AlreadyThere(f"there is a user {user.name!r} already; choose another name, or change that one")
+            raise AlreadyThere(f"user {user.name!r} already exists; choose another name, or change that one")
         self._check_site(user)
         limits.USERS.check(self._connection, users, holder="this hub")
         kept = replace(user, created_at=self._clock.now())
@@ -96,7 +96,7 @@ class Users:
         stays = after is not None and after.role is Role.ADMIN and after.active
         is_one = before.role is Role.ADMIN and before.active and before.password_hash is not None
         if is_one and not stays and self._admins() == 1:
-            raise Refused(f"{before.name} is the only administrator; make another one first")
+            raise Refused(f"{before.name} is the only administrator; create another one first")
 
     def _check_site(self, user: User) -> None:
         if user.site is None:
@@ -216,7 +216,7 @@ class Links:
         """A link that can still be used; the refusal says why it can't."""
         row = self._connection.execute(select(login_links).where(login_links.c.sha256 == sha256)).one_or_none()
         if row is None:
-            raise Refused("this link is not known here; ask for another one: downburst login --link")
+            raise Refused("this link is unknown here; ask for another one: downburst login --link")
         link = Link(**dict(row._mapping) | {"kind": LinkKind(row.kind)})
         if link.used_at is not None:
             raise Refused("this link was used already; ask for another one: downburst login --link")

@@ -38,7 +38,7 @@ class AccessRequests:
         query = select(access_requests).where(access_requests.c.number == number)
         row = self._connection.execute(query).one_or_none()
         if row is None:
-            raise NotFound(f"there is no request {number}; `downburst requests list` shows those that wait")
+            raise NotFound(f"there is no request {number}; `downburst requests list` shows pending ones")
         return _request(row)
 
     def by_secret(self, sha256: str) -> AccessRequest:
@@ -46,7 +46,7 @@ class AccessRequests:
         query = select(access_requests).where(access_requests.c.secret_sha256 == sha256)
         row = self._connection.execute(query).one_or_none()
         if row is None:
-            raise Refused("this request is not known here; ask for access again")
+            raise Refused("this request is unknown here; request access again")
         return _request(row)
 
     def add(self, wanted: AccessRequest) -> AccessRequest:
@@ -68,7 +68,8 @@ class AccessRequests:
         sites = Sites(self._connection, self._clock)
         if sites.find(request.site) is not None:
             raise AlreadyThere(
-                f"there is a site {request.site!r} already; refuse this request and say so, or invite a user of that "
+                f"site {request.site!r} already exists; refuse this request with that reason, or invite a "
+                "user of that "
                 f"site: downburst users add NAME --role site --site {request.site}"
             )
         sites.add(

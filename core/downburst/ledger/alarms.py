@@ -47,7 +47,7 @@ class Alarms:
         for alarm in self.open():
             if alarm.number == number:
                 return alarm
-        raise NotFound(f"no alarm {number} goes on; `downburst alarms list` shows those that do")
+        raise NotFound(f"no open alarm {number}; `downburst alarms list` shows open ones")
 
     def to_tell(self) -> list[Alarm]:
         """Those of which receivers were not told, and those of whose end they were not."""
@@ -164,7 +164,7 @@ class Receivers:
     def add(self, receiver: Receiver) -> Receiver:
         """Keeps a receiver under a name that is free."""
         if any(known.name == receiver.name for known in self.all()):
-            raise AlreadyThere(f"there is a receiver {receiver.name!r} already; remove it first")
+            raise AlreadyThere(f"receiver {receiver.name!r} already exists; remove it first")
         limits.RECEIVERS.check(self._connection, alarm_receivers, holder="this hub")
         lists = ("kinds", "feeds", "sites", "severities")
         row = asdict(receiver) | {name: list(getattr(receiver, name)) for name in lists}
@@ -207,7 +207,7 @@ class SiteReceivers:
         """Keeps a receiver under a name that is free at its site."""
         known = self.of(receiver.owner or "")
         if any(one.name == receiver.name for one in known):
-            raise AlreadyThere(f"there is a receiver {receiver.name!r} already; remove it first")
+            raise AlreadyThere(f"receiver {receiver.name!r} already exists; remove it first")
         limits.RECEIVERS_OF_SITE.check(
             self._connection,
             site_receivers,

@@ -45,16 +45,14 @@ class Ports:
         """The port; a name nobody gave is refused."""
         row = self._connection.execute(select(circuit_ports).where(circuit_ports.c.name == name)).one_or_none()
         if row is None:
-            raise NotFound(f"there is no port {name!r}; `downburst ports list` shows all, `ports add` makes one")
+            raise NotFound(f"there is no port {name!r}; `downburst ports list` shows all, `ports add` creates one")
         return Port(**row._mapping)
 
     def add(self, port: Port) -> Port:
         """Keeps a port under a name that is free."""
         taken = select(circuit_ports.c.name).where(circuit_ports.c.name == port.name)
         if self._connection.scalar(taken) is not None:
-            raise AlreadyThere(
-                f"there is a port {port.name!r} already; change it with `downburst ports set {port.name}`"
-            )
+            raise AlreadyThere(f"port {port.name!r} already exists; change it with `downburst ports set {port.name}`")
         limits.PORTS.check(self._connection, circuit_ports, holder="this hub")
         row = asdict(port) | {"created_at": self._clock.now()}
         self._connection.execute(insert(circuit_ports).values(row))

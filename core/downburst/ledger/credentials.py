@@ -69,12 +69,12 @@ class Credentials:
         self.taken(site, sha256)
         now, current = self._clock.now(), self._one(sha256)
         if current is None or current.site != site or not current.usable_at(now):
-            raise Refused(f"the credential that a receiver of {site} shows is not good any more, and is not replaced")
+            raise Refused(f"the credential that a receiver of {site} uses is no longer valid, and is not replaced")
         known = self._one(offered)
         if known is not None:
             if known.replaces != sha256 or not known.usable_at(now):
                 raise Refused(
-                    f"a receiver of {site} offered a credential that was known before; it has to make another"
+                    f"a receiver of {site} offered a credential that is already known; it has to create another"
                 )
             return known
         self._make_room(site, now)
@@ -169,7 +169,7 @@ class Tokens:
         """Turns the token into a credential, once; the same receiver asking again is told the same."""
         row = self._connection.execute(select(tokens).where(tokens.c.secret_sha256 == secret_sha256)).one_or_none()
         if row is None:
-            raise Refused("this token is not known at the hub; ask the operator for a new one", code="token")
+            raise Refused("this token is unknown to the hub; ask the operator for a new one", code="token")
         token = _token(row)
         if token.used_by is None:
             self._use(token, credential_sha256, peer=peer)
@@ -187,7 +187,7 @@ class Tokens:
             )
         known = select(credentials.c.sha256).where(credentials.c.sha256 == credential_sha256)
         if self._connection.scalar(known) is not None:
-            raise Refused("this receiver is enrolled already; remove its state directory to enrol it afresh")
+            raise Refused("this receiver is enrolled already; remove its state directory to enrol it again")
         limits.CREDENTIALS_OF_SITE.check(
             self._connection,
             credentials,

@@ -56,7 +56,7 @@ def parse(url: str) -> URL:
     if kind in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     if kind != "sqlite":
-        raise BadInput(f"the ledger can't lie in {kind!r}; {WRITE_IT_SO}")
+        raise BadInput(f"the ledger can't be in {kind!r}; {WRITE_IT_SO}")
     return parsed
 
 
@@ -112,7 +112,7 @@ def explained(error: DBAPIError, url: URL | str) -> Failure:
             "GRANT CREATE, USAGE ON SCHEMA public to it"
         )
     if state == _READ_ONLY:
-        return NotWritable(f"{where} is on a server that only reads (a stand-by); name the one that writes")
+        return NotWritable(f"{where} is on a read-only server (a standby); name the primary")
     for part, sentence in _MEANINGS:
         if part in reason:
             return LedgerAway(f"{where} {sentence}")
@@ -191,16 +191,16 @@ _DISK_FULL, _NO_RIGHT, _READ_ONLY = "53100", "42501", "25006"
 _NOT_NOW = frozenset({"57P01", "57P02", "57P03", "53300"})
 _MEANINGS = (
     ("password authentication failed", "refused the password; correct it in the URL or in the file of PGPASSFILE"),
-    ("no password supplied", "wants a password; give it in the URL or in the file of PGPASSFILE"),
-    ("no pg_hba.conf entry", "does not take this role from this host; allow it in the server's pg_hba.conf"),
-    ('role "', "does not know the role; CREATE ROLE it with LOGIN, or correct the URL"),
-    ('database "', "does not have this database; make it with createdb, or correct the URL"),
-    ("resolve host", "is at a host whose name is not known; correct it, or the name service"),
-    ("translate host name", "is at a host whose name is not known; correct it, or the name service"),
-    ("Connection refused", "is not reached: nobody listens there; start the server, or correct host and port"),
-    ("timeout", "is not reached: its host does not answer; correct host and port, or let a firewall pass them"),
+    ("no password supplied", "requires a password; give it in the URL or in the file of PGPASSFILE"),
+    ("no pg_hba.conf entry", "does not accept this role from this host; allow it in the server's pg_hba.conf"),
+    ('role "', "does not have the role; create it with CREATE ROLE ... LOGIN, or correct the URL"),
+    ('database "', "does not have this database; create it with createdb, or correct the URL"),
+    ("resolve host", "has an unknown host name; correct it, or the name service"),
+    ("translate host name", "has an unknown host name; correct it, or the name service"),
+    ("Connection refused", "can't be reached: nothing listens there; start the server, or correct host and port"),
+    ("timeout", "can't be reached: its host does not answer; correct host and port, or let a firewall pass them"),
     ("starting up", "is starting; try again in a moment"),
     ("recovery mode", "is recovering from a crash; try again in a moment"),
     ("shutting down", "is shutting down; start it again"),
-    ("too many", "has no connection left; raise max_connections there, or end what holds them"),
+    ("too many", "has no connection left; raise max_connections there, or close other clients' connections"),
 )

@@ -75,8 +75,8 @@ def fill(url: str, revision: str, tables: Tables, counters: Mapping[str, int], *
             raise explained(error, url) from error
         reason = str(error.orig if isinstance(error, DBAPIError) else error).splitlines()[0]
         raise Failure(
-            f"the backup's rows do not fit together ({reason}): it was changed since, or made of a damaged ledger; "
-            "take another backup"
+            f"the backup's rows do not fit together ({reason}): it was changed since, or made from a damaged "
+            "ledger; make another backup"
         ) from error
     finally:
         engine.dispose()
@@ -118,7 +118,7 @@ def _insert(connection: Connection, tables: Tables, counters: Mapping[str, int])
     found = _reflected(connection)
     for name, rows in tables:
         if name not in found.tables:
-            raise Failure(f"the backup names a table {name!r} that its own schema does not have; take another backup")
+            raise Failure(f"the backup names a table {name!r} that its own schema does not have; make another backup")
         table, chunk = found.tables[name], []
         for row in rows:
             chunk.append(dict(row))

@@ -113,4 +113,4 @@ def _cursor(text: str) -> tuple[datetime, str, str, int, str]:
         at, epoch, sequence, site, feed = text.split("/", 4)
         return from_us(int(at)), feed, epoch, int(sequence), site
     except (ValueError, OverflowError):
-        raise BadInput("`after` is no end of a page; take `next` from the page before as it is") from None
+        raise BadInput("`after` is not the end of a page; copy `next` from the previous page") from None

@@ -47,7 +47,7 @@ class Feeds:
     def add(self, feed: Feed) -> Feed:
         """Keeps a feed under a name that is free, and gives it a unicast leg."""
         if self.find(feed.name) is not None:
-            raise AlreadyThere(f"there is a feed {feed.name!r} already; change it instead, or choose another name")
+            raise AlreadyThere(f"feed {feed.name!r} already exists; change it instead, or choose another name")
         limits.FEEDS.check(self._connection, feeds, holder="this hub")
         kept = replace(feed, unicast_leg=Legs(self._connection).allocate(feed.name), created_at=self._clock.now())
         self._connection.execute(insert(feeds).values(asdict(kept)))
@@ -73,7 +73,9 @@ def unknown_feed(name: str, known: list[str]) -> UnknownFeed:
     """The refusal of a feed that nobody made, with names that look alike."""
     upper = {candidate.upper(): candidate for candidate in known}
     near = [upper[match] for match in get_close_matches(name.upper(), upper, n=3, cutoff=0.6)]
-    hint = f"did you mean {' or '.join(near)}?" if near else "`downburst feeds list` shows all, `feeds add` makes one"
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else "`downburst feeds list` shows all, `feeds add` creates one"
+    )
     return UnknownFeed(f"there is no feed {name!r}; {hint}", near=near)
 
 

@@ -85,12 +85,12 @@ GROWTH: Mapping[str, Growth] = {
         (Kept("one open alarm for each kind, feed, site and subject, and the newest 10,000 ended ones"),),
     ),
     "answers": Growth(
-        "anybody who sends an `Idempotency-Key`",
+        "clients that send an `Idempotency-Key`",
         (limits.KEYS_OF_TENANT, limits.KEYS_OF_STRANGER, limits.KEYS_OF_STRANGERS, Kept("kept for a day")),
     ),
     "assignments": Growth("the hub", (Unique(("feed", "site"), "feed and site"),)),
     "audit": Growth(
-        "anybody who changes something; operators and administrators have no limit",
+        "users who change something; operators and administrators have no limit",
         (limits.CHANGES_OF_TENANT, Kept("kept for", AUDIT_DAYS)),
     ),
     "batches": Growth("the hub", (Kept("the newest 200,000"),)),

@@ -63,7 +63,7 @@ class EarlierLatency:
         return [row for day in taken for row in _unpacked(day, day.day * DAY)], len(taken)
 
     def forget_before(self, minute: int) -> int:
-        """Removes what is older; says how many rows went one by one."""
+        """Deletes older rows; returns their number."""
         rows = 0
         for table, time, bound in (
             (sketches, "minute", minute),
@@ -95,7 +95,7 @@ def _unpacked(row: Row[Any], begin: int) -> Iterator[SketchRow]:
     try:
         unpacked = unpack(row.packed)
     except ValueError as error:
-        _LOG.warning("latencies of feed %s at site %s are passed over: %s", row.feed, row.site, error)
+        _LOG.warning("latencies of feed %s at site %s are skipped: %s", row.feed, row.site, error)
         return
     for place, sketch in unpacked.items():
         yield _named(row, begin + place, sketch)

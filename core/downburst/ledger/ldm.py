@@ -41,9 +41,7 @@ class LdmSources:
     def add(self, source: LdmSource) -> LdmSource:
         """Keeps a source under a name that is free."""
         if self.find(source.name) is not None:
-            raise AlreadyThere(
-                f"there is an LDM source {source.name!r} already; remove it first, or choose another name"
-            )
+            raise AlreadyThere(f"LDM source {source.name!r} already exists; remove it first, or choose another name")
         limits.LDM_SOURCES.check(self._connection, ldm_sources, holder="this hub")
         self._connection.execute(insert(ldm_sources).values(_row(source) | {"created_at": self._clock.now()}))
         kept = self.one(source.name)

@@ -101,7 +101,7 @@ FEEDS = RowLimit(
     "feeds",
     "hub",
     "remove one that is not needed: downburst feeds remove NAME",
-    "LDM has 32 types; each feed has a log on disk and is planned alone",
+    "LDM has 32 types; each feed has a log on disk and a plan",
 )
 SITES = RowLimit(
     "sites",
@@ -155,7 +155,7 @@ REPLACEMENTS_OF_SITE = RowLimit(
     1_000,
     "replacements of credentials within a day",
     "site",
-    "a receiver offers one when a third of its time is left; look at the site's receivers",
+    "a receiver offers one when a third of its time is left; check the site's receivers",
     "ten for each receiver that a site can have",
 )
 ENDED_CREDENTIALS_OF_SITE = Newest(
@@ -170,7 +170,7 @@ RESENDS_OF_SITE = RowLimit(
     50,
     "waiting resends and backfills",
     "site",
-    "wait for one, or end one: downburst resends cancel NUMBER",
+    "wait until one ends, or cancel one: downburst resends cancel NUMBER",
     "each reads the log from disk; one covers any range of a feed",
 )
 WINDOWS_OF_SITE = RowLimit(
@@ -203,7 +203,7 @@ RECEIVERS = RowLimit(
     "alarm receivers",
     "hub",
     "remove one first: downburst alarms receivers lists them",
-    "each is told of every alarm, one after the other",
+    "each gets every alarm, one after the other",
 )
 RECEIVERS_OF_SITE = RowLimit(
     "alarm-receivers-of-site",
@@ -211,7 +211,7 @@ RECEIVERS_OF_SITE = RowLimit(
     "alarm receivers",
     "site",
     "remove one first: its page lists them",
-    "whoever administers a site makes the hub speak to these",
+    "administrators of sites make the hub connect to these",
 )
 USERS = RowLimit(
     "users", 10_000, "users", "hub", "remove one: downburst users list shows them", "one for each site and more"
@@ -251,7 +251,7 @@ REQUESTS = RowLimit(
     "waiting requests for access",
     "hub",
     "ask its operator by mail",
-    "what operators can read",
+    "as many as operators can read",
 )
 REQUESTS_OF_ADDRESS = RowLimit(
     "access-requests-of-address",
@@ -259,7 +259,7 @@ REQUESTS_OF_ADDRESS = RowLimit(
     "waiting requests for access",
     "address",
     "wait for an answer, or ask the operator by mail",
-    "an institute with many sites; one stranger does not fill the queue",
+    "an institute with many sites; one client does not fill the queue",
 )
 KEYS_OF_TENANT = RowLimit(
     "idempotency-keys-of-tenant",
@@ -340,6 +340,6 @@ PLANS_OF_FEED = Newest(
     5_000,
     "plans",
     "feed",
-    "months of changes; what older plans sent is summed up",
+    "months of changes; totals of older plans are kept",
 )
 LEGS = Newest("legs", 10_000, "numbers of legs", "hub", "the database remembers the last; rows are for people")

@@ -112,7 +112,5 @@ class Outages:
 BETWEEN_TRIES_S = 0.5
 PATIENCE_S = 10.0
 """A restart of the server is sat out; who asks is not kept for longer."""
-MEANWHILE = (
-    "products are taken in and sent meanwhile, receipts wait in the data directory, and settings can't be changed"
-)
-LEDGER_STEP = "bring the server back; the hub goes on by itself"
+MEANWHILE = "products are still received and sent, receipts wait in the data directory, and settings can't be changed"
+LEDGER_STEP = "restore the server; the hub continues by itself"

@@ -75,7 +75,8 @@ class Partitions:
         for division in DIVISIONS if self._divided else ():
             if not self._connection.scalar(text("SELECT to_regclass(:name)"), {"name": division.rest}):
                 continue
-            query = f"SELECT DISTINCT {division.column} / {division.step} FROM {division.rest} LIMIT {MOST_PARTS}"  # noqa: S608
+            column = f"{division.column} / {division.step}"
+            query = f"SELECT DISTINCT {column} FROM {division.rest} LIMIT {MOST_PARTS}"  # noqa: S608
             made = {part.begin for part in self.parts(division)}
             for (place,) in self._connection.execute(text(query)).all():
                 if place * division.step not in made:
@@ -103,9 +104,10 @@ class Partitions:
         """Makes a part beside the table, moves what the rest holds of it, and puts it in."""
         name, table, column = division.name(place), division.table, division.column
         begin, end = place * division.step, (place + 1) * division.step
+        within = f"{column} >= {begin} AND {column} < {end}"
         for statement in (
             f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING STORAGE)",
-            f"WITH moved AS (DELETE FROM {division.rest} WHERE {column} >= {begin} AND {column} < {end} RETURNING *) "  # noqa: S608
+            f"WITH moved AS (DELETE FROM {division.rest} WHERE {within} RETURNING *) "  # noqa: S608
             f"INSERT INTO {name} SELECT * FROM moved",
             f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({begin}) TO ({end})",
         ):

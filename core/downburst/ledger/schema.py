@@ -56,8 +56,8 @@ def standing(connection: Connection) -> Standing:
     found = MigrationContext.configure(connection).get_current_revision()
     if found is not None and found not in known:
         raise Failure(
-            f"the ledger has schema {found}, and this release knows none beyond {known[-1]}: "
-            "a newer release wrote it; use that one, or restore a backup of before"
+            f"the ledger has schema {found}, and this release supports none above {known[-1]}: "
+            "a newer release wrote it; use that one, or restore an earlier backup"
         )
     return Standing(found, known[-1], tuple(known[known.index(found) + 1 :] if found else known))
 
@@ -68,7 +68,7 @@ def check_current(connection: Connection) -> None:
     if found.pending:
         raise Failure(
             f"the ledger has schema {found.found or 'none'}, and this release reads {found.wanted}; "
-            "start the hub of this release on it once, which brings it up to date, or use the release that wrote it"
+            "start the hub of this release on it once to upgrade it, or use the release that wrote it"
         )
 
 

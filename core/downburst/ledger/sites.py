@@ -36,13 +36,13 @@ class Sites:
         """The site; a name nobody made is refused."""
         site = self.find(name)
         if site is None:
-            raise NotFound(f"there is no site {name!r}; `downburst sites list` shows all, `sites add` makes one")
+            raise NotFound(f"there is no site {name!r}; `downburst sites list` shows all, `sites add` creates one")
         return site
 
     def add(self, site: Site) -> Site:
         """Keeps a site under a name that is free."""
         if self.find(site.name) is not None:
-            raise AlreadyThere(f"there is a site {site.name!r} already; change it instead, or choose another name")
+            raise AlreadyThere(f"site {site.name!r} already exists; change it instead, or choose another name")
         limits.SITES.check(self._connection, sites, holder="this hub")
         self._connection.execute(insert(sites).values(_site_row(site) | {"created_at": self._clock.now()}))
         kept = self.one(site.name)
@@ -109,7 +109,7 @@ class Subscriptions:
         key = self._connection.execute(insert(subscriptions).values(row)).inserted_primary_key
         kept = None if key is None else self.find(int(key[0]))
         if kept is None:
-            raise NotFound("the subscription vanished while it was made; try again")
+            raise NotFound("the subscription was removed while it was created; try again")
         self._audit.record("subscription", f"{kept.id} of {kept.site}", "added", after=kept)
         return kept
 

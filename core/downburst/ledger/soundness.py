@@ -26,8 +26,8 @@ def examine(ledger: Path, *, is_expected: bool) -> list[str]:
         if is_expected:
             missing = "missing" if not ledger.exists() else "empty"
             raise Failure(
-                f"the ledger {ledger} is {missing}, and a hub worked here before; {RESTORE}: without it no site "
-                "and no feed is known"
+                f"the ledger {ledger} is {missing}, but a hub has run here before; {RESTORE}: without it no "
+                "sites and no feeds are known"
             )
         return []
     sealed, seal = _read(seal_of(ledger)), None
@@ -39,8 +39,9 @@ def examine(ledger: Path, *, is_expected: bool) -> list[str]:
     _look_through(ledger, EXAMINE_S)
     if seal is not None:
         lost.append(
-            f"the ledger {ledger} is not as the hub left it when it stopped ({seal_of(ledger)} has another hash); "
-            f"its pages can be read: a value may have changed; unless somebody changed it, {RESTORE}"
+            f"the ledger {ledger} differs from the state in which the hub stopped ({seal_of(ledger)} has "
+            "another hash); "
+            f"its pages can be read: a value may have changed; unless the change was deliberate, {RESTORE}"
         )
     return lost
 
@@ -127,7 +128,7 @@ def _lost_transactions(ledger: Path) -> list[str]:
         return []
     return [
         f"{committed - max(found, copied)} of {committed} pages in {wal} are lost, and with them what was changed "
-        f"in the ledger shortly before the hub ended; see the audit for what is missing, or {RESTORE}"
+        f"in the ledger shortly before the hub ended; see the audit for the missing changes, or {RESTORE}"
     ]
 
 

@@ -35,9 +35,7 @@ class Upstreams:
     def add(self, upstream: Upstream) -> Upstream:
         """Keeps an upstream under a name that is free."""
         if any(known.name == upstream.name for known in self.all()):
-            raise AlreadyThere(
-                f"there is an upstream {upstream.name!r} already; remove it first, or choose another name"
-            )
+            raise AlreadyThere(f"upstream {upstream.name!r} already exists; remove it first, or choose another name")
         limits.UPSTREAMS.check(self._connection, upstreams, holder="this hub")
         row = asdict(upstream) | {"feeds": list(upstream.feeds), "created_at": self._clock.now()}
         self._connection.execute(insert(upstreams).values(row))

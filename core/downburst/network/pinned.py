@@ -99,7 +99,7 @@ class _Pinned(httpcore.AsyncNetworkBackend):
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(str(error)) from None
         if not all(map(self._allowed, found)):
-            raise NotPublic(f"{host} leads to an address that is not public")
+            raise NotPublic(f"{host} resolves to an address that is not public")
         return found[:MOST_TRIED]
 
 

@@ -27,7 +27,7 @@ def web_address(text: str, *, what: str = "`address`") -> WebAddress:
         parts, known = urlsplit(text), httpx.URL(text)
         port, host = parts.port, known.raw_host.decode("ascii")
     except (ValueError, httpx.InvalidURL) as error:
-        raise BadInput(f"{what} is no URL ({error}); {_EXAMPLE}") from None
+        raise BadInput(f"{what} is not a URL ({error}); {_EXAMPLE}") from None
     if parts.scheme not in _PORTS:
         raise BadInput(f"{what} needs http:// or https:// in front; {_EXAMPLE}")
     # Where two readers differ over the host, one host is checked and another one is connected to.
@@ -48,7 +48,9 @@ def check_address(kind: ReceiverKind, address: str) -> None:
 def check_mail_address(text: str) -> None:
     """Refuses what is no single address such as ops@example.edu."""
     if _MAIL.fullmatch(text) is None or len(text) > LONGEST_MAIL:
-        raise BadInput("`address` is no single mail address such as ops@example.edu in plain characters; correct it")
+        raise BadInput(
+            "`address` is not a single mail address such as ops@example.edu in plain characters; correct it"
+        )
 
 
 _EXAMPLE = "write it as https://host.example.edu/path"

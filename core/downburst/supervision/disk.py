@@ -56,7 +56,7 @@ def prove_room(directory: Path) -> None:
     except OSError as error:
         kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else NotWritable
         raise kind(
-            f"nothing can be stored in {directory} ({error.strerror}); free some space or mend the disk"
+            f"nothing can be stored in {directory} ({error.strerror}); free some space or repair the disk"
         ) from None
     finally:
         with suppress(OSError):

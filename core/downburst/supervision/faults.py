@@ -34,7 +34,7 @@ class HandlerFault:
         about = f" ({self.what})" if self.what else ""
         times = "once" if self.count == 1 else f"{self.count} times"
         return (
-            f"{self.place} met an error that it does not know, {times} since the start, "
+            f"{self.place} met an unexpected error, {times} since the start, "
             f"last {self.last_at:%H:%M:%S} UTC{about}: {self.error}"
         )
 

@@ -19,7 +19,7 @@ def tell_systemd(state: str) -> None:
             # A place that begins with @ has no file.
             sending.sendto(state.encode(), "\0" + place[1:] if place.startswith("@") else place)
     except OSError as error:
-        _LOG.warning("systemd can't be told %s: %s", state, error.strerror)
+        _LOG.warning("systemd can't be notified of %s: %s", state, error.strerror)
 
 
 class DeadMan:

@@ -51,7 +51,7 @@ class Probes:
         """One round: every probe at the same time."""
         late_s = 0.0 if self._round_s is None else self._now_s() - self._round_s - EVERY_S - LIMIT_S
         found = await asyncio.gather(*(self._one(name) for name in self._probes))
-        loop_fault = None if late_s < LOOP_LATE_S else f"nothing was done for {late_s:.1f} s"
+        loop_fault = None if late_s < LOOP_LATE_S else f"no progress for {late_s:.1f} s"
         for probed in (*found, Probed("event-loop", loop_fault, 0.0)):
             self._found[probed.name] = probed
             if probed.fault is None:
@@ -68,7 +68,7 @@ class Probes:
             return [Probed("event-loop", "the first round of probes has not ended yet", 0.0)]
         age_s = self._now_s() - self._round_s
         if age_s > STALE_S:
-            return [*self._found.values(), Probed("rounds", f"no round of probes ended for {age_s:.0f} s", 0.0)]
+            return [*self._found.values(), Probed("rounds", f"no probes finished for {age_s:.0f} s", 0.0)]
         return list(self._found.values())
 
     def failing(self, *names: str) -> list[Probed]:

@@ -39,7 +39,7 @@ def step(name: str, *, limit_s: float | None, leave: Leave = leave) -> Iterator[
 
 def leave_after(seconds: float) -> None:
     """Ends the process so many seconds from now, with code 0, unless it has ended by itself: a stop was asked for."""
-    watch = partial(_watch, "what was begun", Event(), limit_s=seconds, leave=lambda _: os._exit(0))
+    watch = partial(_watch, "steps in progress", Event(), limit_s=seconds, leave=lambda _: os._exit(0))
     start_thread(HANDLER, watch)
 
 
@@ -52,8 +52,8 @@ def _watch(name: str, done: Event, *, limit_s: float | None, leave: Leave) -> No
         waited_s += wait_s
         if limit_s is not None and waited_s >= limit_s:
             leave(
-                f"the start waited {limit_s:g} s for one step ({name}) and ends; see that it can be done, and start "
-                "again; start_step_s in the settings is how long a step may take"
+                f"the start waited {limit_s:g} s for one step ({name}) and ends; remove the obstacle and start "
+                "again; the setting start_step_s limits the time of a step"
             )
             return
         _LOG.warning("the start has waited %g s for one step (%s)", waited_s, name)

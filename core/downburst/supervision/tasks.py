@@ -145,7 +145,7 @@ def _log(handler: str) -> Refused:
     async def log(error: DownburstError) -> None:
         # An outage of the ledger is told once for all, by the one that watches it.
         level = logging.INFO if isinstance(error, LedgerAway) else logging.WARNING
-        _LOG.log(level, "%s is tried again: %s", handler, error.sentence)
+        _LOG.log(level, "%s is retried: %s", handler, error.sentence)
 
     return log
 

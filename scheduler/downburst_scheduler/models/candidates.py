@@ -168,7 +168,7 @@ def _of_network(asked: Asked, unicast: Evaluated) -> Evaluated:
     if situation.no_multicast is not None:
         return _refused(Transport.MULTICAST, situation.no_multicast)
     if circuit and not situation.circuits.multipoint:
-        return _refused(Transport.MULTICAST, "no network carries groups and no multipoint circuit is offered")
+        return _refused(Transport.MULTICAST, "no network supports multicast and no multipoint circuit is offered")
     able = [one for one in asked.served if one.facts.no_multicast is None]
     if count_of(able) < SMALLEST_GROUP:
         return _refused(Transport.MULTICAST, _too_few(asked, able))
@@ -181,7 +181,7 @@ def _of_network(asked: Asked, unicast: Evaluated) -> Evaluated:
         return next((one for one in found if one.feasible), found[-1])
     # Those who want little would throw away most of what a group brings them, so nobody gains by their joining.
     why = some([reason for one in able if (reason := asked.why_alone(one)) is not None])
-    gaining = f"only {count_of(wanting):g} of {sites_of(count_of(able))} would gain by a group"
+    gaining = f"only {count_of(wanting):g} of {sites_of(count_of(able))} would benefit from a group"
     return _refused(Transport.MULTICAST, f"{gaining} ({why})")
 
 
@@ -213,7 +213,7 @@ def _of_groups(asked: Asked, groups: Sequence[Part], limit_bps: float | None) ->
     refusal = None
     if narrow is not None and narrow.outcome is not None:
         pace = megabits(narrow.rate_bps or 0.0)
-        refusal = f"it carries {megabits(narrow.outcome.egress_bps)} on average and can go no faster than {pace}"
+        refusal = f"it carries {megabits(narrow.outcome.egress_bps)} on average and can't go faster than {pace}"
     elif limit_bps is None:
         refusal = _overload(whole, situation)
     members = [one for one in asked.served if inside.issuperset(one.names)]
@@ -281,7 +281,7 @@ def _dynamic(asked: Asked) -> Evaluated:
     if freed.releases == 0:
         refusal = f"no silence is longer than {freed.hold_s:g} s, so a circuit would never be given back"
     elif freed.share_of_time < LEAST_RELEASED:
-        refusal = f"silences over {freed.hold_s:g} s would give back {freed.share_of_time:.1%} of the time only"
+        refusal = f"silences over {freed.hold_s:g} s would give back only {freed.share_of_time:.1%} of the time"
     reason = f"{freed.releases} releases give back {freed.share_of_time:.0%} of the time"
     part = Part(Transport.DYNAMIC_CIRCUIT, names_of(asked.served), outcome, rate_bps)
     price_bps = outcome.reserved_bps * asked.situation.costs.circuit
@@ -364,7 +364,7 @@ def _unheard(asked: Asked, groups: Sequence[Part]) -> str:
     unheard = [site.name for site in members_of(asked.served) if site.unheard and site.name in inside]
     if not unheard:
         return ""
-    return f", copies go on until those that never heard one do ({some(unheard)})"
+    return f", with copies until sites new to multicast receive it ({some(unheard)})"
 
 
 def _circuits(asked: Asked, served: Sequence[Alike], rest: Sequence[Alike]) -> str:
@@ -389,7 +389,7 @@ def _sentence(found: Sequence[Evaluated], best: Evaluated, situation: Situation)
     late_s = best.quantile_ms(objective.share) / 1e3
     kept = "within" if late_s <= objective.latency_s else "over"
     figures = f"p{100 * objective.share:g} {late_s:.3g} s, {kept} the objective of {objective.latency_s:g} s"
-    chosen = best.reason if best.feasible else f"nothing is feasible and it asks for least ({best.reason})"
+    chosen = best.reason if best.feasible else f"nothing is feasible and it needs least ({best.reason})"
     others = [f"{one.transport}: {against(one, best, objective)}" for one in found if one is not best]
     return f"{best.transport}: {chosen}, {figures}; not {'; not '.join(others)}"
 

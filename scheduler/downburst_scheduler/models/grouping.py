@@ -94,13 +94,13 @@ def partition(receivers: Sequence[Receiver], size_bytes: float, rules: GroupingR
 def why_alone(one: Receiver, rules: GroupingRules) -> str | None:
     """Why a site is better served by a copy of its own; None where it may be in a group."""
     if not one.entitled:
-        return f"{one.site} may not have all that a group would carry"
+        return f"{one.site} is not allowed all products of a group"
     if not one.reachable:
-        return f"{one.site} hears no group"
+        return f"{one.site} receives no multicast"
     if one.share < (1 - one.share) * rules.unwanted_byte_cost:
-        return f"{one.site} wants {one.share:.0%} of the feed and would throw the rest away"
+        return f"{one.site} wants {one.share:.0%} of the feed and would discard the rest"
     if one.rate_bps < rules.mean_bps * ROOM:
-        return f"{one.site} can take its part of {_mega(rules.mean_bps)} only"
+        return f"{one.site} can receive its part of {_mega(rules.mean_bps)} only"
     return None
 
 

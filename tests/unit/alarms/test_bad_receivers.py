@@ -47,7 +47,7 @@ async def test_finding_03_a_broken_address_of_a_site_stops_no_alarm_and_repeats_
         await story.after(10)
     await story.after(10)
     assert teller.asked == ["ops"] * len(await story.alarms())
-    assert any("broken can't" in said or "`address` is no URL" in said for said in story.said)
+    assert any("broken can't" in said or "`address` is not a URL" in said for said in story.said)
     assert len(story.said) == 2
 
 

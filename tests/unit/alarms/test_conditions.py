@@ -109,7 +109,7 @@ def test_a_feed_whose_source_stops_is_noticed_within_twice_its_p99_silence() -> 
     assert wrong(replace(situation, now=NOW + timedelta(seconds=50))) == []
     (found,) = wrong(replace(situation, now=NOW + timedelta(seconds=58)))
     assert (found.kind, found.feed) == (AlarmKind.SILENCE, "NGRID")
-    assert "for 58 s; 999 of 1000 of its pauses are not longer than 30 s" in found.sentence
+    assert "for 58 s; 999 of 1000 of its pauses were at most 30 s" in found.sentence
 
 
 def test_a_feed_of_new_habits_is_noticed_within_three_times_its_silence() -> None:
@@ -310,7 +310,7 @@ def test_a_heartbeat_that_does_not_come_out_is_noticed_within_a_minute() -> None
     assert wrong(beat(SETTINGS.heartbeat_late_s - 1)) == wrong(beat(None)) == []
     (found,) = wrong(beat(SETTINGS.heartbeat_late_s))
     assert (found.kind, found.feed, found.site) == (AlarmKind.HEARTBEAT, "NGRID", "unl.edu")
-    assert "for 30 s, though it is connected and it acknowledges what it gets" in found.sentence
+    assert "for 30 s, though it is connected and it acknowledges the products that it gets" in found.sentence
     assert "received files" in found.next_step
 
 
@@ -350,10 +350,10 @@ def test_the_warning_of_a_credential_says_what_keeps_it_from_being_replaced() ->
         (found,) = wrong(replace(situation, sessions={"unl.edu": session}))
         return f"{found.sentence}; {found.next_step}"
 
-    assert "ends in 9 days, and was not replaced; look at the receiver's log" in said(replace(session, renews=True))
+    assert "ends in 9 days, and was not replaced; check in the receiver's log" in said(replace(session, renews=True))
     assert "its receiver can't replace it by itself; update downburst-node" in said(session)
     away = replace(session, connected=False, since=NOW)
-    assert "it is away" in said(away)
+    assert "the site is offline" in said(away)
     over = replace(ending, credentials=(ending_in(timedelta(days=-1)),))
     ended = "ended 2026-01-30 12:00 UTC: it can't connect; enrol its receiver again: downburst sites token"
     assert ended in said(away, over)

@@ -6,7 +6,7 @@ from downburst.alarms import AlarmKind, Condition
 from factories import Told
 from unit.api.conftest import Asked
 
-SILENT = Condition(AlarmKind.SILENCE, "nothing has come into NGRID for 58 s", "look at the source", "NGRID")
+SILENT = Condition(AlarmKind.SILENCE, "no product has come into NGRID for 58 s", "look at the source", "NGRID")
 AWAY = Condition(AlarmKind.SITE_DOWN, "unl.edu is away", "look there", site="unl.edu")
 
 

@@ -66,7 +66,7 @@ async def test_nobody_takes_over_a_site_by_asking_for_its_name(hub: Asked) -> No
     await hub.ask("POST", "/v1/sites", 201, json={"site": "unl.edu"})
     asked = await hub.ask("POST", "/v1/access-requests", 201, json=WANTED | {"feeds": []})
     problem = await hub.problem("POST", f"/v1/access-requests/{asked['number']}/approval", 409, "already-there")
-    assert "there is a site 'unl.edu' already" in problem["detail"]
+    assert "site 'unl.edu' already exists" in problem["detail"]
     assert await hub.ask("GET", "/v1/users") == []
 
 

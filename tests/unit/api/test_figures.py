@@ -164,8 +164,7 @@ async def test_what_a_site_lacks_is_the_same_on_every_page_and_in_the_metrics(to
     assert [one["known"] for one in alone["backlog"]] == [True, False, True]
     (fault,) = [one for one in overview["faults"] if one["site"] == "b.edu"]
     assert fault["sentence"].endswith(
-        "it lacks 4,300 products (1.0 MB), the oldest 12 min old; "
-        "17 products (5.0 kB) left the log before it had them"
+        "it lacks 4,300 products (1.0 MB), the oldest 12 min old; 17 products (5.0 kB) left the log before delivery"
     )
     metrics = (await told.client.get("/metrics")).text
     for name, value in (
@@ -241,7 +240,7 @@ async def test_a_site_that_can_not_store_is_wrong_though_it_is_connected(told: A
     fault = next(fault for fault in faults if fault["site"] == "a.edu")
     assert fault["sentence"] == "a.edu can't store NGRID: No space left on device"
     assert fault["feed"] == "NGRID"
-    assert "mend the disk" in fault["next"]
+    assert "repair the disk" in fault["next"]
     listed = {site["site"]: site["troubles"] for site in await told.ask("GET", "/v1/sites")}
     assert listed == {"a.edu": {"NGRID": "No space left on device"}, "b.edu": {}}
     assert (await told.ask("GET", "/v1/sites/a.edu"))["troubles"] == listed["a.edu"]

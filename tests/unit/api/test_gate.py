@@ -25,7 +25,7 @@ class Away:
     async def read(self, _work: Callable[[Book], Any], *, patience_s: float) -> Caller | None:
         self.patience_s.append(patience_s)
         if self.away:
-            raise LedgerAway("nobody listens there")
+            raise LedgerAway("nothing listens there")
         return self.knows
 
 

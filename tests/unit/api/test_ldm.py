@@ -81,7 +81,7 @@ async def test_an_upstream_that_is_away_is_said_with_what_goes_on(hub: Asked, cl
     await hub.ask("POST", "/v1/ldm/sources", 201, json=SOURCE)
     hub.runtime.live.apply(LdmSourceChanged("idd", "idd.example.edu", "connected", clock.now(), "primary"))
     (fault,) = [one for one in await _faults(hub) if "idd" in one["sentence"]]
-    assert "[2001:db8::7]:3880 sends nothing to source idd; 1 other upstreams go on" in fault["sentence"]
+    assert "[2001:db8::7]:3880 sends nothing to source idd; 1 other upstreams work" in fault["sentence"]
     (seen,) = (await hub.ask("GET", "/v1/overview"))["ldm_sources"]
     assert [one["connected"] for one in seen["upstreams"]] == [True, False]
 

@@ -89,7 +89,7 @@ async def test_the_first_administrator_is_made_once(clients: Any, ledger: Ledger
     problem = await asked(second, "POST", "/v1/session/link", 403, json=wanted | {"user": "thief"})
     assert "used already" in problem["detail"]
     problem = await asked(second, "POST", "/v1/session/link", 403, json=wanted | {"link": "dbl_guessed"})
-    assert "not known" in problem["detail"]
+    assert "unknown" in problem["detail"]
 
 
 async def test_a_cookie_is_kept_from_pages_and_from_other_hosts(clients: Any) -> None:

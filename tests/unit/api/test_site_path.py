@@ -15,7 +15,7 @@ async def test_what_nobody_measured_is_null_and_never_a_guess(hub: Asked) -> Non
         "feed": None,
         "at": None,
         "again_at": None,
-        "reason": "no feed of it had a group yet",
+        "reason": "no feed of this site has used multicast yet",
     }
     assert (told.pop("site"), told.pop("access_rate_bps"), told.pop("circuits")) == ("a.edu", 5e7, [])
     assert set(told.values()) == {None}

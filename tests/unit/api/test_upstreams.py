@@ -55,7 +55,7 @@ async def test_the_overview_tells_how_it_stands_with_an_upstream(hub: Asked, clo
     (seen,) = await _upstreams(hub)
     assert (seen["connected"], seen["since"], seen["hub"]) == (False, written(away_at), "idd")
     (fault,) = await _faults(hub)
-    assert fault["sentence"] == "nothing comes from the upstream unidata at idd.example.edu:7370: no answer"
+    assert fault["sentence"] == "no connection to the upstream unidata at idd.example.edu:7370: no answer"
     assert "ask the operator of unidata" in fault["next"]
     await hub.ask("DELETE", "/v1/upstreams/unidata", 204)
     assert (await _upstreams(hub), await _faults(hub)) == ([], [])
@@ -67,7 +67,7 @@ async def test_without_a_node_no_upstream_is_connected(hub: Asked, clock: FakeCl
     hub.runtime.live.apply(UpstreamChanged("unidata", "connected", clock.now(), "idd"))
     hub.runtime.live.apply(NodeChanged(clock.now(), running=False, restarts=0))
     (seen,) = await _upstreams(hub)
-    assert (seen["connected"], seen["reason"]) == (False, "this hub's node is away")
+    assert (seen["connected"], seen["reason"]) == (False, "this hub's node is not running")
 
 
 @pytest.mark.parametrize(

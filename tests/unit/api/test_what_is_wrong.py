@@ -17,7 +17,7 @@ from downburst.supervision.probes import Probes
 from downburst_api.overview.wrong import Wrong, in_order
 from unit.api.conftest import Asked
 
-KILLED = "the node ended by signal 9: somebody killed it"
+KILLED = "the node ended by signal 9: a user killed it"
 
 
 @pytest.fixture
@@ -80,13 +80,13 @@ async def test_a_node_that_ended_is_first_until_it_is_back_and_its_sites_are(sit
     await site.runtime.ledger.write(lambda book: book.faults.add(Fault(at, f"{KILLED}; restarted", next_step="none")))
     clock.advance(2)
     first, site_away = await wrong(site)
-    assert first == ("critical", f"{KILLED}, so nothing is taken in or sent")
-    assert (site_away[0], "the hub's node is away" in site_away[1]) == ("information", True)
+    assert first == ("critical", f"{KILLED}, so no products are received or sent")
+    assert (site_away[0], "the hub's node is not running" in site_away[1]) == ("information", True)
     site.node.running = True
     site.runtime.live.apply(NodeChanged(clock.now(), running=True, restarts=1))
     site.runtime.live.apply(SessionChanged("a.edu", "connected", clock.now(), "192.0.2.1:5"))
     ((severity, sentence),) = await wrong(site)
-    assert (severity, sentence.startswith(f"{KILLED}; it is back since")) == ("warning", True)
+    assert (severity, sentence.startswith(f"{KILLED}; it is running again since")) == ("warning", True)
     clock.advance(10)
     assert await wrong(site) == []
 
@@ -122,17 +122,17 @@ async def test_an_overview_goes_on_without_the_ledger_and_names_it_first(
 
     async def away(_ledger: Ledger, _work: Callable[[Book], Any], *, patience_s: float = 10.0) -> Any:
         patiences.append(patience_s)
-        raise LedgerAway("nobody listens there; start the server")
+        raise LedgerAway("nothing listens there; start the server")
 
-    monkeypatch.setattr(Ledger, "outage", property(lambda _: Outage(12.0, "nobody listens there; start the server")))
+    monkeypatch.setattr(Ledger, "outage", property(lambda _: Outage(12.0, "nothing listens there; start the server")))
     with monkeypatch.context() as broken:
         broken.setattr(Ledger, "read", away)
         during = await site.ask("GET", "/v1/overview")
     assert [one["site"] for one in during["sites"]] == [one["site"] for one in before["sites"]]
     (fault,) = during["faults"]
-    assert (fault["severity"], fault["next"]) == ("critical", "bring the server back; the hub goes on by itself")
-    assert "nobody listens there" in fault["sentence"]
-    assert "products are taken in and sent meanwhile" in fault["sentence"]
+    assert (fault["severity"], fault["next"]) == ("critical", "restore the server; the hub continues by itself")
+    assert "nothing listens there" in fault["sentence"]
+    assert "products are still received and sent" in fault["sentence"]
     assert set(patiences) == {0.0}, "a page that is open waits for nothing"
     monkeypatch.undo()
     assert await wrong(site) == []
@@ -154,5 +154,5 @@ async def test_a_probe_that_goes_on_failing_is_wrong_unless_its_cause_is_named(
     assert (severity, "the disk is full" in sentence) == ("critical", True)
     site.node.running = False
     assert [sentence for _, sentence in await wrong(site)] == [
-        "the node is not running, so nothing is taken in or sent"
+        "the node is not running, so no products are received or sent"
     ]

@@ -49,4 +49,5 @@ def test_every_question_is_timed() -> None:
 
 def _rows(ledger: Ledger, table: object) -> list[tuple[object, ...]]:
     with ledger.transaction(writes=False) as book:
-        return sorted(tuple(row) for row in book.latency._connection.execute(table.select()))  # type: ignore[attr-defined]
+        found = book.latency._connection.execute(table.select())  # type: ignore[attr-defined]
+        return sorted(tuple(row) for row in found)

@@ -69,7 +69,7 @@ async def test_a_rate_above_the_port_is_refused(stage: Stage) -> None:
     assert "give at least 64 kb/s" in await refused(stage, rate=0)
     port = replace(stage.register.ports["hub-eth0"], port_rate_bps=10_000 * M)
     await stage.desk.change_port(port)
-    assert "or let them have more of the port" in await refused(stage, rate=1001)
+    assert "or allow them more of the port" in await refused(stage, rate=1001)
     assert "port hub-eth0 is one of 10 Gb/s and the circuit would need" in await refused(stage, rate=10_001)
     with pytest.raises(BadInput, match=r"is one of 10 Gb/s and circuits can't reserve 11 Gb/s of it"):
         await stage.desk.change_port(replace(port, rate_bps=11_000 * M))
@@ -105,7 +105,7 @@ async def test_a_port_that_no_node_can_use_is_refused_with_what_is_missing(stage
     assert "10.10.200.10/24" in await refused(stage, ends=ends, driver=CircuitDriver.DECLARED)
     bare = pair(replace(ends[0], address="10.0.0.1"), replace(ends[1], address="10.0.0.2/24"))
     assert "'10.0.0.1' was given for port hub-eth1" in await refused(stage, ends=bare, driver=CircuitDriver.DECLARED)
-    assert "the ports hub-eth0, hub-eth1; say which" in await refused(stage)
+    assert "the ports hub-eth0, hub-eth1; name one" in await refused(stage)
 
 
 async def test_a_site_with_several_ports_ends_at_the_one_it_is_attached_by(stage: Stage) -> None:
@@ -284,7 +284,7 @@ async def test_a_port_keeps_what_its_circuits_were_promised(stage: Stage) -> Non
 
 async def test_only_what_stands_is_measured(stage: Stage) -> None:
     waiting = await stage.reserve(start=1, rate=100)
-    with pytest.raises(BadInput, match="nothing to measure"):
+    with pytest.raises(BadInput, match="when it is up"):
         await stage.desk.measure(waiting.number)
     standing = await stage.active(rate=100)
     before = len(stage.node.done)

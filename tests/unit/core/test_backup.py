@@ -120,7 +120,7 @@ def test_every_flipped_byte_is_found(hub: Settings, tmp_path: Path, clock: FakeC
         found += 1
     assert found > len(whole) / 37 * 0.8
     (tmp_path / "b").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DownburstError, match="take another backup"):
+    with pytest.raises(DownburstError, match="make another backup"):
         inspect(tmp_path / "b")
 
 
@@ -164,7 +164,7 @@ def test_rows_that_do_not_fit_together_are_refused_in_a_sentence(
         return content.replace(before, after) if name == f"ledger/{table}.jsonl" else content
 
     repack(None, tmp_path / "b", lambda name: name, edit)
-    with pytest.raises(DownburstError, match=r"rows do not fit together .*; take another backup") as refused:
+    with pytest.raises(DownburstError, match=r"rows do not fit together .*; make another backup") as refused:
         restore(load_settings(None, data_dir=tmp_path / "fresh"), tmp_path / "b")
     assert "\n" not in refused.value.sentence
 

@@ -86,11 +86,11 @@ def test_no_hub_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     [
         (("put", "NGRID", "../x", __file__), "'..'"),
         (("put", "two words", "x", __file__), "letters, digits and"),
-        (("put", "NGRID", "x", "/none"), "is no file"),
+        (("put", "NGRID", "x", "/none"), "is not a file"),
         (("put", "NGRID", "x", __file__, __file__), "{name}"),
         (("feeds", "set", "NGRID"), "nothing to change"),
         (("hub", "--settings", "/none.toml"), "does not exist"),
-        (("hub", "--http", "here"), "no HOST:PORT"),
+        (("hub", "--http", "here"), "not HOST:PORT"),
         (("hub", "--data-dir", __file__), "is a file"),
         (("node-path", "--settings", "/none.toml"), "does not exist"),
     ],

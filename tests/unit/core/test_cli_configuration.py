@@ -176,9 +176,9 @@ def test_objectives_receivers_of_sites_and_windows_are_changed_and_pruned(
     over = {"begins": "2020-01-01T00:00:00Z", "minutes": 60, "site": "a.edu"}
     wanted["maintenance"].append(over)
     assert carry_out(hub, wanted) == [
-        "remove alarm receiver duty of a.edu, to make it anew",
+        "remove alarm receiver duty of a.edu, to recreate it",
         "add alarm receiver duty of a.edu: mail night@a.edu",
-        "NGRID has to come to a.edu within 500 ms: quantile 0.9",
+        "set the objective of NGRID at a.edu to 500 ms: quantile 0.9",
     ]
     assert carry_out(hub, wanted, prune=True) == [], "a window that is over is no difference"
     told = carry_out(hub, {part: [] for part in parts}, prune=True)
@@ -192,7 +192,7 @@ def test_objectives_receivers_of_sites_and_windows_are_changed_and_pruned(
 
 
 @pytest.mark.parametrize(
-    ("begins", "said"), [("tomorrow", "is no instant"), ("2030-01-01T00:00:00", "has no offset from UTC")]
+    ("begins", "said"), [("tomorrow", "is not a time"), ("2030-01-01T00:00:00", "has no offset from UTC")]
 )
 def test_an_instant_of_a_window_is_whole(hubs: list[tuple[Ledger, HubInMemory]], begins: str, said: str) -> None:
     (_, hub), _ = hubs
@@ -213,7 +213,7 @@ def test_a_subscription_with_other_options_takes_the_place_of_the_one_before(
 def test_what_was_hidden_has_to_be_written_down_before_it_is_made(hubs: list[tuple[Ledger, HubInMemory]]) -> None:
     (_, hub), (_, empty) = hubs
     document = Known(hub).document()
-    with pytest.raises(BadInput, match="chat was hidden"):
+    with pytest.raises(BadInput, match="chat was masked"):
         carry_out(empty, {"alarm_receivers": document["alarm_receivers"]})
     with pytest.raises(BadInput, match="national is not there yet and needs a token"):
         carry_out(empty, {"upstreams": document["upstreams"]})
@@ -242,7 +242,7 @@ def test_a_difference_is_told_by_the_exit_code(
     run = CliRunner()
     file.write_text(run.invoke(app, ["export"]).stdout)
     same = run.invoke(app, ["diff", "-f", str(file), "--prune"])
-    assert (same.exit_code, same.stdout) == (0, "the hub has all of it; nothing to change\n")
+    assert (same.exit_code, same.stdout) == (0, "the hub matches the file; nothing to change\n")
     file.write_text("feeds: [{feed: NGRID, objective_ms: 9}]")
     other = run.invoke(app, ["diff", "-f", str(file)])
     assert (other.exit_code, other.stdout) == (1, "change feed NGRID: objective_ms 9\n")
@@ -262,9 +262,9 @@ def test_objectives_are_listed_set_and_removed(
     before = listed()
     assert (before["NGRID", None], before["NGRID", "a.edu"]) == (1500.0, 4000.0)
     wide = run.invoke(app, ["objectives", "set", "NGRID", "700"])
-    assert wide.stdout == "NGRID has to come within 700.0 ms\n"
+    assert wide.stdout == "NGRID has an objective of 700.0 ms\n"
     narrow = ["objectives", "set", "NGRID", "2000", "--site", "b.edu", "--quantile", "0.95", "--minutes", "30"]
-    assert run.invoke(app, narrow).stdout == "NGRID at b.edu has to come within 2.00 s\n"
+    assert run.invoke(app, narrow).stdout == "NGRID at b.edu has an objective of 2.00 s\n"
     table = run.invoke(app, ["objectives", "list", "--feed", "NGRID"]).stdout
     assert all(word in table for word in ("700.0 ms", "b.edu", "95.00%", "30 min"))
     assert run.invoke(app, ["objectives", "remove", "NGRID", "--site", "a.edu"]).exit_code == 0

@@ -102,13 +102,13 @@ def test_the_time_of_the_machines_is_shown_or_said_to_be_unknown(
     hub: Hub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("plans", "show", "NGRID") == 0
-    assert "the time of the machines themselves is not measured yet" in capsys.readouterr().out
+    assert "the machines' processing time is not measured yet" in capsys.readouterr().out
     floor = Floor(71.0, 110.0, 240.0, 30.0, "unl.edu", 75.0, 1_500)
     hub.plans[0] = json.loads(json.dumps(jsonable_encoder(plan_out(replace(PLAN, figures=floor.figures()), []))))
     assert hub.plans[0]["floor"]["p99_ms"] == 240.0
     assert run("plans", "show", "NGRID") == 0
     assert (
-        "of each prediction the machines themselves take p50 71 ms, p99 240 ms, the hub of that p50 30 ms; slowest "
+        "the machines' processing time in each prediction: p50 71 ms, p99 240 ms, the hub of that p50 30 ms; slowest "
         "is unl.edu, p50 75 ms (measured at 1500 small deliveries)"
     ) in capsys.readouterr().out
 

@@ -54,7 +54,7 @@ def test_a_look_that_fails_is_told(settings: Settings, monkeypatch: pytest.Monke
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(doctor, "clock_state", broken)
-    assert found("clock", settings) == [("weak", "can't be looked at: [Errno 1] Operation not permitted")]
+    assert found("clock", settings) == [("weak", "can't be checked: [Errno 1] Operation not permitted")]
 
 
 def test_a_port_of_another_program_is_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_a_port_of_another_program_is_bad(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_network_without_multicast_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "multicast_is_heard", lambda: False)
-    assert found("multicast", settings) == [("weak", "what is sent to a group is not heard here")]
+    assert found("multicast", settings) == [("weak", "packets to a group are not received here")]
 
 
 def test_findings_are_json_and_something_bad_is_the_exit_code(

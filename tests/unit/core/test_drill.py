@@ -76,7 +76,7 @@ def test_a_damaged_backup_ends_the_drill_with_a_sentence(backup: Path, tmp_path:
     content = bytearray(backup.read_bytes())
     content[len(content) // 2] ^= 1
     backup.write_bytes(content)
-    with pytest.raises(Failure, match=r"is damaged: .* is not as it was written; take another backup"):
+    with pytest.raises(Failure, match=r"is damaged: .* is not as it was written; make another backup"):
         asyncio.run(drill(backup, node=tmp_path / "no-node"))
 
 

@@ -22,7 +22,7 @@ class Server:
     async def read(self, _work: Callable[[Book], object], *, patience_s: float) -> None:
         assert patience_s == 0
         before = self.outage.seconds if self.outage else 0.0
-        self.outage = Outage(before + 2, "nobody listens there") if self.away else None
+        self.outage = Outage(before + 2, "nothing listens there") if self.away else None
         if self.outage:
             raise LedgerAway(self.outage.sentence)
 
@@ -38,9 +38,9 @@ async def test_an_outage_is_said_at_its_begin_and_at_its_end() -> None:
         server.away = away
         await watch.look()
     assert [sentence for sentence, _ in said] == [
-        "nobody listens there; products are taken in and sent meanwhile, receipts wait in the data directory, "
-        "and settings can't be changed",
-        "the ledger is back after 6 s; what was counted meanwhile is brought in",
+        "nothing listens there; products are still received and sent, receipts wait in the data directory, and "
+        "settings can't be changed",
+        "the ledger is back after 6 s; counts of that time are being stored",
     ]
-    assert said[0][1].startswith("bring the server back")
+    assert said[0][1].startswith("restore the server")
     assert server.renewed == 6

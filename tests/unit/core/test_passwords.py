@@ -11,7 +11,7 @@ def test_a_password_is_known_again_and_no_other() -> None:
     assert kept.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
     assert is_password("four words are long", kept)
     assert not is_password("four words are lonG", kept)
-    assert not is_password("nobody has this password", None)
+    assert not is_password("no user has this password", None)
 
 
 @pytest.mark.parametrize("password", ["123456789", "x" * 1025])

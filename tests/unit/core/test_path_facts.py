@@ -65,7 +65,7 @@ def test_a_session_that_says_nothing_of_its_path_leaves_what_is_known() -> None:
     [
         ("joined", None, True, ""),
         ("never-heard", "no querier on this network", False, "no querier on this network"),
-        ("never-heard", None, False, "nothing of the group came"),
+        ("never-heard", None, False, "no packets of the group arrived"),
         ("too-slow", None, False, "it could not keep up"),
     ],
 )
@@ -112,10 +112,10 @@ def test_people_are_told_what_was_measured_and_what_was_not() -> None:
         measured | {"congestion_control": "bbr"}
     )
     idle = measured | {"rate_bps": 12_000_000, "rate_is_lower_bound": True}
-    assert ["rate of late", "12 Mb/s or more: there was nothing more to send"] in rows(idle)
+    assert ["recent rate", "12 Mb/s or more: no more data to send"] in rows(idle)
     at = {"at": "2026-01-01T12:00:00+00:00", "again_at": "2026-01-01T12:30:00+00:00"}
     deaf = nothing["multicast"] | at | {"state": "not-heard", "feed": "NGRID", "reason": "no querier"}
-    said = "not-heard (no querier), tried with NGRID 2026-01-01T12:00:00, again at 2026-01-01T12:30:00"
+    said = "not-heard (no querier), tested with NGRID 2026-01-01T12:00:00, again at 2026-01-01T12:30:00"
     assert ["multicast", said] in rows(nothing | {"multicast": deaf})
     circuit = {"circuit": 3, "state": "degraded", "rate_bps": 5e8, "measured_bps": 3e8, "enough": False}
     assert ["circuit 3", "degraded, 500 Mb/s, measured 300 Mb/s, too little"] in rows(

@@ -90,7 +90,7 @@ REPORT = "20160929125247 20160929125248 ingest1 NEXRAD2 rpga1_v_140.172.24.16 18
         (" 0.596 ", " nan ", "nan can't be a newest"),
         (" 1.16 ", " inf ", "inf can't be a latency"),
         (" 22151151 ", " -7 ", "-7 can't be a size"),
-        (" 11@0022 ", " x@0022 ", "'x@0022' is no worst latency"),
+        (" 11@0022 ", " x@0022 ", "'x@0022' is not a worst latency"),
     ],
 )
 def test_a_report_without_its_numbers_is_refused(file: Path, given: str, wrong: str, says: str) -> None:
@@ -121,22 +121,22 @@ BAD: list[tuple[bytes, int, str]] = [
     (b"", 1, "holds no product"),
     (b"\n \n", 1, "holds no product"),
     (gzip.compress(b"", mtime=0), 1, "holds no product"),
-    (TRACE + b"-5 20150615000001.000\n", 3, "is no arrival"),
-    (TRACE + b"nan 20150615000001.000\n", 3, "is no arrival"),
-    (TRACE + b"7,20150615000001\n", 3, "is no arrival"),
+    (TRACE + b"-5 20150615000001.000\n", 3, "is not an arrival"),
+    (TRACE + b"nan 20150615000001.000\n", 3, "is not an arrival"),
+    (TRACE + b"7,20150615000001\n", 3, "is not an arrival"),
     (TRACE + b"5 20150614000000.000\n", 3, "before that of the product above"),
     (b"size,time_s\n-1,0\n", 2, "not below zero"),
     (b"size,time_s\nnan,0\n", 2, "must be finite"),
     (b"size,time_s\n1,inf\n", 2, "must be finite"),
     (b"size,time_s\n1.5,0\n", 2, "whole number of bytes"),
     (b"size,time_s\n1\n", 2, "the row has 1 columns and should have 2"),
-    (b"size,time\n1,yesterday\n", 2, "is no time"),
+    (b"size,time\n1,yesterday\n", 2, "is not a time"),
     (b"size,time_s\n1,1e300\n", 2, "beyond the year 9999"),
-    (b"size,time\n1,20151340000000\n", 2, "is no time"),
-    (b"size,time_s\nmany,0\n", 2, "is no number"),
+    (b"size,time\n1,20151340000000\n", 2, "is not a time"),
+    (b"size,time_s\nmany,0\n", 2, "is not a number"),
     (b"size,time_s\n90654 20150615000000.009\n", 2, "should have 2"),
     (b"alpha,beta\n1,2\n", 1, "name the columns with --columns"),
-    (b"\x00\xff\x00\n", 1, "is no arrival"),
+    (b"\x00\xff\x00\n", 1, "is not an arrival"),
 ]
 
 

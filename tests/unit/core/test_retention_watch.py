@@ -42,7 +42,7 @@ async def test_a_ceiling_that_cuts_below_the_outage_is_said_once_and_shown_until
     await watch.look()
     assert len(said) == 1
     sentence, step = said[0]
-    assert sentence.startswith("NGRID is kept too briefly for an outage of 12 h: 4.0 GB hold 3.")
+    assert sentence.startswith("NGRID is kept too short for an outage of 12 h: 4.0 GB hold 3.")
     assert "downburst feeds set 'NGRID' --retention-bytes" in step
     assert [(feed, it.since) for feed, it in live.retention_warnings.items()] == [("NGRID", since)]
     with ledger.transaction() as book:

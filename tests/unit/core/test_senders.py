@@ -91,7 +91,7 @@ def test_a_sender_that_is_lost_says_no_farewell() -> None:
     assert live.sessions["oslo"].connected
     live.only_senders({"two"}, NOW)
     assert not live.sessions["oslo"].connected
-    assert live.sessions["oslo"].reason == "its sender is away"
+    assert live.sessions["oslo"].reason == "its sender is unavailable"
 
 
 def test_a_stranger_is_no_site_in_the_present_and_its_refusal_reaches_other_processes() -> None:

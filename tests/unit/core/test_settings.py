@@ -47,11 +47,11 @@ def test_directories_follow_the_data_directory(tmp_path: Path) -> None:
     ("text", "part"),
     [
         ("tpyo = 1", "no setting 'tpyo'"),
-        ("[multicast]\nnetwork = '10.0.0.0/8'", "no multicast network"),
-        ("[multicast.feeds.NGRID]\nnetwork = '2001:db8::/32'", "no multicast network"),
+        ("[multicast]\nnetwork = '10.0.0.0/8'", "not a multicast network"),
+        ("[multicast.feeds.NGRID]\nnetwork = '2001:db8::/32'", "not a multicast network"),
         ("[multicast]\nhops = 0", "greater than or equal to 1"),
         ("time_scale = 0", "greater than 0"),
-        ("http = 'here'", "no HOST:PORT"),
+        ("http = 'here'", "not HOST:PORT"),
         ("[watch]\nafter = 'burn'", "'remove' or 'move'"),
         ("not toml", "can't be read"),
     ],
@@ -73,5 +73,5 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 def test_addresses_are_split_from_the_right() -> None:
     assert split_address("[::1]:7371") == ("::1", 7371)
     for bad in ("7371", ":7371", "host:", "host:65536", "host:-1"):
-        with pytest.raises(ValueError, match="no HOST:PORT"):
+        with pytest.raises(ValueError, match="not HOST:PORT"):
             split_address(bad)

@@ -59,5 +59,5 @@ def test_the_words_of_a_backlog() -> None:
     assert lacks(4_300, 1_200_000_000, 720) == "lacks 4,300 products (1.2 GB), the oldest 12 min old"
     assert lacks(1, 10, 3) == "lacks 1 product (10 bytes), the oldest 3 s old"
     assert lacks(5, 2_000, 7_300, counting=True) == "lacks at least 5 products (2.0 kB), the oldest 2 h old"
-    assert lacks(0, 0, 0, 2) == "lacks 0 products; 2 products (20 bytes) left the log before it had them"
+    assert lacks(0, 0, 0, 2) == "lacks 0 products; 2 products (20 bytes) left the log before delivery"
     assert Backlog.of([FeedBacklog("F", False)]) is None

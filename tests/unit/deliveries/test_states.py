@@ -77,7 +77,7 @@ def test_who_did_not_ask_for_it_is_not_subscribed() -> None:
     unmatched = judged(replace(SITE, subscriptions=3, matching=()))
     assert (unmatched.state, unmatched.reason) == (
         S.NOT_SUBSCRIBED,
-        "its 3 subscriptions do not want this id of NGRID",
+        "its 3 subscriptions do not include this id of NGRID",
     )
 
 
@@ -139,7 +139,7 @@ def test_a_site_that_is_away_waits_for_it_or_has_it() -> None:
     found = judged(known=away)
     assert (found.state, found.reason) == (
         S.WAITING,
-        "the site is away since 2026-01-31T11:00:00Z (the connection failed)",
+        "the site is offline since 2026-01-31T11:00:00Z (the connection failed)",
     )
     assert "the log keeps it until 2026-01-31T13:59:30Z" in found.next_action
     assert judged(known=replace(away, settled_to=42)).state is S.STORED
@@ -175,8 +175,8 @@ def test_every_case_has_a_state_a_reason_and_a_next_action() -> None:
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [
-        ([("^nam", "grib2$")], "the NOT pattern 'grib2$' takes it out"),
-        ([("^nam", "grib2$"), ("^gfs", None)], "the NOT pattern 'grib2$' takes it out"),
+        ([("^nam", "grib2$")], "the NOT pattern 'grib2$' excludes it"),
+        ([("^nam", "grib2$"), ("^gfs", None)], "the NOT pattern 'grib2$' excludes it"),
         ([("^gfs", None), ("^rap", "x")], "it does not match '^gfs' or '^rap'"),
         ([("(?R)", None)], ""),
     ],
@@ -200,11 +200,11 @@ def test_too_old_and_gone_from_the_log_are_told_apart() -> None:
     lost = ProductException("NGRID", "7", 42, "unl.edu", "expired", NOW)
     aged = Known(subscriptions=(replace(WISH, max_age_s=20.0),), exception=lost, retention_hours=2.0)
     assert "older than the 20.0 s that the subscription allows" in judged(facts, aged).reason
-    assert "had left the hub's log" in judged(facts, replace(aged, subscriptions=(WISH,))).reason
+    assert "left the hub's log" in judged(facts, replace(aged, subscriptions=(WISH,))).reason
     patient = replace(aged, subscriptions=(replace(WISH, max_age_s=86_400.0),))
-    assert "had left the hub's log" in judged(facts, patient, GONE).reason
+    assert "left the hub's log" in judged(facts, patient, GONE).reason
     both = replace(aged, subscriptions=(replace(WISH, max_age_s=20.0), WISH))
-    assert "had left the hub's log" in judged(facts, both).reason
+    assert "left the hub's log" in judged(facts, both).reason
 
 
 def test_a_site_whose_disk_is_full_says_so() -> None:
@@ -212,7 +212,7 @@ def test_a_site_whose_disk_is_full_says_so() -> None:
     for standing in ("queued", "said", "owed", "left-to-leg"):
         found = judged(replace(SITE, session=session(standing)), trouble)
         assert (found.state, "the site can't store NGRID: its disk is full" in found.reason) == (S.WAITING, True)
-        assert "free or mend the disk" in found.next_action
+        assert "free or repair the disk" in found.next_action
     assert judged(replace(SITE, session=session("settled")), trouble).state is S.STORED
 
 
@@ -262,7 +262,7 @@ def test_a_file_of_which_nothing_was_said_is_not_yet_reported_and_never_missing(
     long_ago = STORED - timedelta(minutes=2)
     early = replace(SITE, receipts=(receipt(action_done_at=None, site_stored_at=long_ago),))
     old = judged(early, product=replace(PRODUCT, stored_at=long_ago))
-    for found, step in ((young, "nothing to do; look again"), (old, "look at the site whether the file stands")):
+    for found, step in ((young, "nothing to do; look again"), (old, "check at the site whether the file is in")):
         assert found.state is S.STORED
         assert found.reason.endswith("its file is not yet reported (normally within 2.0 s)")
         assert found.next_action.startswith(step)

@@ -19,15 +19,15 @@ def run(*arguments: str) -> BaseException | None:
     [
         (("demo", "--data", "x", "--trace", "y"), "exclude each other"),
         (("demo", "--minutes", "1"), "give --trace"),
-        (("demo", "--data", "/nonexistent/x"), "no directory"),
+        (("demo", "--data", "/nonexistent/x"), "not a directory"),
         (("demo", "--trace", "/nonexistent/x"), "can't be read"),
         (("demo", "--exit", "--report", "/proc/nothing/report.json"), "can't be written"),
         (("play", "/nonexistent/x", "--feed", "NGRID"), "can't be read"),
-        (("play",), "give one of the two"),
-        (("play", "/nonexistent/x"), "give one of the two"),
-        (("play", "/nonexistent/x", "--feed", "NGRID", "--mix", "idd-2024"), "give one of the two"),
-        (("play", "/nonexistent/x", "--feed", "NGRID", "--rate", "2"), "give one of the two"),
-        (("play", "--mix", "idd-2024", "--speed", "2"), "give one of the two"),
+        (("play",), "play either a trace"),
+        (("play", "/nonexistent/x"), "play either a trace"),
+        (("play", "/nonexistent/x", "--feed", "NGRID", "--mix", "idd-2024"), "play either a trace"),
+        (("play", "/nonexistent/x", "--feed", "NGRID", "--rate", "2"), "play either a trace"),
+        (("play", "--mix", "idd-2024", "--speed", "2"), "play either a trace"),
     ],
 )
 def test_what_can_not_be_used_is_said(arguments: tuple[str, ...], part: str) -> None:

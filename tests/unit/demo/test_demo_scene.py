@@ -80,7 +80,7 @@ def test_a_single_site_takes_everything(tmp_path: Path) -> None:
 
 
 def test_directories_without_files_and_names_without_an_id_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no directory"):
+    with pytest.raises(BadInput, match="not a directory"):
         data_scene(tmp_path / "nothing", sites=1, seconds=40, seed=1)
     with pytest.raises(BadInput, match="no file below"):
         data_scene(tmp_path, sites=1, seconds=40, seed=1)

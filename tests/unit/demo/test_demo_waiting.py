@@ -83,7 +83,7 @@ async def test_it_ends_when_all_is_settled_and_all_files_are_there(tmp_path: Pat
 
 
 async def test_a_site_that_stays_behind_is_named_with_its_position(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match=r"nothing moved for 0\.01 s: site-1 has settled TEXT up to 2 of 3; site-2"):
+    with pytest.raises(Failure, match=r"no progress for 0\.01 s: site-1 has settled TEXT up to 2 of 3; site-2"):
         await last_receipts(Script(2).api(), SITES, received(tmp_path), SENT, patience_s=0.01)
 
 

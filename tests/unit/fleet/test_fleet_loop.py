@@ -64,8 +64,8 @@ async def test_an_outage_is_said_once_and_its_end_as_well() -> None:
     await looked.loop.look()
     await looked.loop.look()
     assert looked.said == [
-        "nobody answers; senders go on as they are; it is tried again by itself",
-        "the fleet is looked after again, after 60 s; ",
+        "nobody answers; running senders are not affected; the fleet retries by itself",
+        "the fleet is managed again, after 60 s; ",
     ]
     assert looked.fleet.wanted == [1, 1], "what is wanted is asked for at each look"
 

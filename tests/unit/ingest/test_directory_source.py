@@ -161,7 +161,7 @@ async def test_files_without_a_product_land_in_failed_with_the_reason(tmp_path: 
     os.close(os.open(os.fsencode(tmp_path / "TEXT") + b"/\xff", os.O_CREAT | os.O_WRONLY))
     async with watching(tmp_path, node) as (source, faults):
         await until(lambda: source.counts.failed == 4)
-    assert "names its feed" in (tmp_path / "failed/stray.txt.reason.txt").read_text()
+    assert "the name of a feed" in (tmp_path / "failed/stray.txt.reason.txt").read_text()
     assert "add it first" in (tmp_path / "failed/NOPE/x.reason.txt").read_text()
     assert "U+000A" in (tmp_path / "failed/TEXT/line\nbreak.reason.txt").read_text()
     assert (tmp_path / "failed/NOPE/x").read_bytes() == b"kept"

@@ -166,7 +166,7 @@ async def test_patience_ends_with_the_reason(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(player_module, "FIRST_RETRY_S", 0.001)
     hub = Hub()
     hub.refuses = True
-    with pytest.raises(Failure, match=r"does not answer \(refused\); given up after 0\.01 s"):
+    with pytest.raises(Failure, match=r"does not answer \(refused\); gave up after 0\.01 s"):
         await player_of(hub, patience_s=0.01).play(planned(2))
 
 
@@ -178,7 +178,7 @@ async def test_a_refusal_ends_the_play_with_the_hubs_sentence() -> None:
 
 
 async def test_an_answer_of_something_else_is_named() -> None:
-    with pytest.raises(BadInput, match="is it a Downburst hub"):
+    with pytest.raises(BadInput, match="check that it is a Downburst hub"):
         await player_of(Hub((404, "nginx"))).play(planned(1))
 
 
@@ -194,7 +194,7 @@ async def test_connections_are_used_again_unless_the_hub_closed_them() -> None:
 
 @pytest.mark.parametrize("address", ["hub:7371", "ftp://hub", "http://"])
 def test_addresses_of_no_hub_are_refused(address: str) -> None:
-    with pytest.raises(BadInput, match="is no address of a hub"):
+    with pytest.raises(BadInput, match="is not the address of a hub"):
         Player(address)
 
 

@@ -98,4 +98,4 @@ def test_the_command_writes_a_trace_that_is_read_again(tmp_path: Path) -> None:
 def test_an_unknown_profile_is_one_sentence() -> None:
     done = CliRunner().invoke(APP, ["none"])
     assert done.exit_code == 2
-    assert done.stderr.startswith("'none' is no profile; choose one of ngrid")
+    assert done.stderr.startswith("'none' is not a profile; choose one of ngrid")

@@ -25,7 +25,12 @@ def test_the_first_rule_that_matches_decides() -> None:
 
 @pytest.mark.parametrize(
     ("path", "part"),
-    [("x", "names its feed"), ("a b/x", "letters, digits and"), ("F/" + "x" * 256, "256 bytes"), ("/x", "1 to 64")],
+    [
+        ("x", "the name of a feed"),
+        ("a b/x", "letters, digits and"),
+        ("F/" + "x" * 256, "256 bytes"),
+        ("/x", "1 to 64"),
+    ],
 )
 def test_paths_without_a_product_are_refused_with_the_reason(path: str, part: str) -> None:
     with pytest.raises(BadName, match=part):

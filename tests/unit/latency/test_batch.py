@@ -30,20 +30,20 @@ NO_ENTRIES = [
     (("sketches", 0, "buckets"), {"18": 2, "018": 2}, "the buckets hold 2 values, the sketch counts 4"),
     (("sketches", 0, "transport"), "pigeon", "not a valid Transport"),
     (("sketches", 0, "kind"), 5, "not a valid LatencyKind"),
-    (("sketches", 0, "sum_ms"), "1", "is no number"),
+    (("sketches", 0, "sum_ms"), "1", "is not a number"),
     (("sketches", 0, "max_ms"), 10**16, "is beyond 1000000000000000"),
     (("sketches", 0, "min_ms"), 3.0, "above its largest"),
     (("sketches", 0, "minute"), -1, "is not between 0 and 120968639"),
     (("sketches", 0, "site"), "No Site", "can't be a site's name"),
-    (("sketches", 0), [1], "is no object"),
-    (("exceptions", 0, "at_us"), True, "is no whole number"),
+    (("sketches", 0), [1], "is not an object"),
+    (("exceptions", 0, "at_us"), True, "is not a whole number"),
     (("exceptions", 0, "at_us"), 10**30, "is not between 0 and 7258118399999999"),
-    (("exceptions", 0, "epoch"), "7 or 8", "is no life of a log"),
+    (("exceptions", 0, "epoch"), "7 or 8", "is not the epoch of a log"),
     (("exceptions", 0, "sequence"), 2**63, "is not between 0 and 9223372036854775807"),
-    (("exceptions", 0, "outcome"), "lost\0", "is no name"),
-    (("settled", 0, "stored"), 1.5, "is no count"),
+    (("exceptions", 0, "outcome"), "lost\0", "is not a name"),
+    (("settled", 0, "stored"), 1.5, "is not a count"),
     (("settled", 0, "settled_to"), 2**64 - 1, "is not between 0 and 9223372036854775807"),
-    (("settled", 0), 5, "is no object"),
+    (("settled", 0), 5, "is not an object"),
 ]
 
 
@@ -80,7 +80,7 @@ def test_an_entry_without_a_field_is_set_aside_with_its_name() -> None:
 
 @pytest.mark.parametrize(
     ("where", "value", "says"),
-    [(("batch",), "", "is no name"), (("settled",), None, "is no list")],
+    [(("batch",), "", "is not a name"), (("settled",), None, "is not a list")],
 )
 def test_a_file_that_is_no_batch_is_refused_whole(where: tuple[Any, ...], value: object, says: str) -> None:
     with pytest.raises(ValueError, match=says):

@@ -95,7 +95,8 @@ async def test_finding_02_a_stamp_of_no_clock_costs_no_other_site_its_figures(
         assert [row.site for row in book.exceptions.recent()] == ["unl.edu"]
         (fault,) = book.faults.recent()
     assert (
-        "3 entries of the batch of receipts b1 can't be and were set aside; the first of site liar" in fault.sentence
+        "3 entries of the batch of receipts b1 are impossible and were set aside; the first of site liar"
+        in fault.sentence
     )
 
 
@@ -218,7 +219,7 @@ def test_negative_values_are_shown_and_flagged() -> None:
     figures = figures_of([sketch_row([-250.0, 3.0, 4.0])])
     assert figures is not None
     assert (figures.min_ms, figures.negative) == (-250.0, 1)
-    assert figures.flag == "1 value is negative: a clock is wrong by at least 250 ms"
+    assert figures.flag == "1 value is negative: a clock is off by at least 250 ms"
 
 
 def test_a_bound_that_hides_the_median_is_flagged() -> None:

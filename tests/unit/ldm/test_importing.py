@@ -109,7 +109,7 @@ def test_finding_20_every_key_of_the_registry_is_carried_over_or_named(tmp_path:
     named = [one["line"] for part in ("remarks", "no_equivalent") for one in document[part]]
     assert sorted(line for line in named if " = " in line) == sorted(f"{k} = {v}" for k, v in REGISTRY.items())
     reasons = {one["line"]: one["why"] for one in document["no_equivalent"]}
-    assert all("no setting of a hub is like it" not in why for why in reasons.values()), reasons
+    assert all("no setting of a hub corresponds to it" not in why for why in reasons.values()), reasons
     file = tmp_path / "hub.toml"
     file.write_text(settings_text(document["settings"]))
     settings = load_settings(file, data_dir=tmp_path)
@@ -148,7 +148,7 @@ def test_finding_20_a_queue_is_divided_by_what_feeds_bring(tmp_path: Path) -> No
     assert logs["IDS"] == SMALLEST_LOG_BYTES
     assert sum(logs.values()) == pytest.approx(50e9, rel=0.01)
     (remark,) = document["remarks"]
-    assert "divided by what feeds usually bring" in remark["as"]
+    assert "divided by the usual volume of feeds" in remark["as"]
 
 
 def test_finding_20_volumes_are_those_of_the_mix() -> None:
@@ -164,7 +164,7 @@ def test_settings_go_into_a_new_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert load_settings(file).ldm.listen == ("0.0.0.0:388",)
     capsys.readouterr()
     assert ended(*ALL, "--settings", str(file)) == 2
-    assert "is there already; name a new file" in capsys.readouterr().err
+    assert "already exists; name a new file" in capsys.readouterr().err
 
 
 def _spots(entry: dict[str, Any]) -> list[str]:
@@ -185,7 +185,7 @@ def test_a_file_that_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert ended("import", "ldm", "--ldmd-conf", str(tmp_path / "ldmd.conf")) == 0
     shown = capsys.readouterr()
     assert shown.out.endswith("holds no statement\n")
-    assert "all of it has an equivalent" in shown.err
+    assert "every statement has an equivalent" in shown.err
 
 
 def test_json_holds_the_same(capsys: pytest.CaptureFixture[str]) -> None:

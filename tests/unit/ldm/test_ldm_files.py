@@ -28,12 +28,12 @@ def test_a_server_file_is_read_with_what_it_includes() -> None:
 @pytest.mark.parametrize(
     ("line", "part"),
     [
-        ("REQEST WMO .* host", "REQEST is no keyword"),
+        ("REQEST WMO .* host", "REQEST is not a keyword"),
         ("REQUEST WMO .*", "the upstream's host is missing"),
         ("REQUEST WOM .* host", "no feed is called WOM"),
-        ("REQUEST WMO .* host:99999", "is no host or host:port"),
+        ("REQUEST WMO .* host:99999", "is not host or host:port"),
         ('REQUEST WMO ".* host', "a quotation mark is not closed"),
-        ("REQUEST WMO .* host PRIMARY more", "more than the line takes"),
+        ("REQUEST WMO .* host PRIMARY more", "too many words for this line"),
         ("EXEC pqact -f etc/pqact.conf", "put words with blanks in double quotes"),
         ('INCLUDE "ldmd.conf"', "never ends"),
         ('INCLUDE "absent.conf"', "can't be read"),
@@ -50,7 +50,7 @@ def test_a_registry_is_read_by_its_keys(tmp_path: Path) -> None:
     found = read_registry(SITE / "registry.xml")
     assert found["/hostname"] == "ldm.example.edu"
     assert found["/queue/size"] == "2G"
-    for content, part in ((b"<registry>", "is no XML"), (b"<!DOCTYPE a [<!ENTITY b 'c'>]><a/>", "defines entities")):
+    for content, part in ((b"<registry>", "is not XML"), (b"<!DOCTYPE a [<!ENTITY b 'c'>]><a/>", "defines entities")):
         (tmp_path / "registry.xml").write_bytes(content)
         with pytest.raises(BadInput, match=part):
             read_registry(tmp_path / "registry.xml")

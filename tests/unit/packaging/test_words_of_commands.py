@@ -160,8 +160,8 @@ def test_every_command_has_an_example() -> None:
 def test_the_end_of_a_circuit_is_documented_as_it_is_counted() -> None:
     circuits = inside(inside(typer.main.get_command(app))["circuits"])
     ends = {name: _help_of(circuits[name], "end") for name in ("add", "modify")}
-    assert "so long after the begin" in ends["add"]
-    assert "so long from now" in ends["modify"]
+    assert "counted from the begin" in ends["add"]
+    assert "counted from now" in ends["modify"]
     guide = " ".join((ROOT / "docs/operator-guide.md").read_text().split())
     assert "`--end +2h` counts from the begin" in guide
 

@@ -83,10 +83,10 @@ def test_a_value_that_changed_while_the_hub_was_down_is_noticed_by_the_seal(ledg
         connection.execute("PRAGMA user_version = 7")
     assert flaw(ledger) is None, "SQLite itself finds nothing"
     (said,) = examine(ledger, is_expected=True)
-    assert "not as the hub left it" in said
+    assert "differs from the state" in said
     seal_of(ledger).write_text("{")
     (said,) = examine(ledger, is_expected=True)
-    assert "not as the hub left it" in said, "and so it is where the seal is damaged"
+    assert "differs from the state" in said, "and so it is where the seal is damaged"
 
 
 def test_the_seal_is_of_a_ledger_that_nobody_has_open(ledger: Path) -> None:

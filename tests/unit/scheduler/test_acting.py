@@ -39,7 +39,7 @@ def test_when_the_days_budget_is_spent_the_feed_stays_and_says_so() -> None:
     question = asked(rules=replace(AT_ONCE, changes_per_day=4), memory=replace(CHOSEN, changed_at_s=(-50.0, -40.0)))
     decision = decide(question)
     assert (decision.transport, decision.because) == (Transport.UNICAST, Because.SPENT)
-    assert "multicast is favoured, but 2 of 4 changes of the day are made" in reason(question, decision)
+    assert "multicast is preferred, but 2 of 4 changes of the day are used" in reason(question, decision)
 
 
 def test_two_changes_a_day_are_kept_for_missed_objectives() -> None:
@@ -69,7 +69,7 @@ def test_an_overload_that_no_other_transport_is_better_in_moves_nobody() -> None
     decision = decide(question)
     assert not decision.option(Transport.UNICAST).feasible
     assert (decision.transport, decision.because) == (Transport.UNICAST, Because.LEAST_BAD)
-    assert "nothing that is possible is better by enough (it needs 4.23 Mb/s" in reason(question, decision)
+    assert "no possible transport is better by enough (it needs 4.23 Mb/s" in reason(question, decision)
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing() -> None:

@@ -187,7 +187,7 @@ def test_a_log_of_transfers_tells_what_throughput_depends_on(tmp_path: Path) -> 
     assert found["factors"][0]["name"] == "iowait"
     assert found["factors"][0]["explained"] > 0.95
     out = run(log, "--counters", host)[1]
-    assert out.rstrip().endswith("so nothing says that a circuit would help.")
+    assert out.rstrip().endswith("so there is no evidence that a circuit would help.")
     assert run(log, "--counters", tmp_path / "none.csv")[0] == 2
 
 
@@ -206,12 +206,12 @@ def test_reports_give_latencies_by_feed() -> None:
     [
         ("", "feed.txt, line 1: the file holds no product"),
         ("5 20150615000000.000\n", "feed.txt, line 1: the file ends after 1 product"),
-        ("5 20150615000000.000\noops\n", "feed.txt, line 2: 'oops' is no arrival"),
+        ("5 20150615000000.000\noops\n", "feed.txt, line 2: 'oops' is not an arrival"),
         ("5 20150615000001.000\n5 20150615000000.000\n", "feed.txt, line 2: its time is before"),
         ("-5 20150615000001.000\n", "feed.txt, line 1: '-5 2015"),
         ("nan 20150615000001.000\n", "feed.txt, line 1: 'nan 2015"),
         ("5 20150615000000.000\n5,20150615000000\n", "feed.txt, line 2: '5,2015"),
-        ("start,duration_s,size_bytes,peer\n", "feed.txt, line 1: the log holds no transfer"),
+        ("start,duration_s,size_bytes,peer\n", "feed.txt, line 1: the log has no transfers"),
         ("0 20150615000000.000\n0 20150615000001.000\n", "feed.txt: all products are empty"),
     ],
 )
@@ -261,11 +261,11 @@ SHAPES = [
         (["--egress", "much"], "'much' is not a rate"),
         (["--egress", "0"], "'0' is not a rate"),
         (["--rtt", "-1s"], "'-1s' is not a duration"),
-        (["--loss", "120%"], "'120%' is no share"),
-        (["--objective", "soon"], "'soon' is no objective"),
+        (["--loss", "120%"], "'120%' is not a share"),
+        (["--objective", "soon"], "'soon' is not an objective"),
         (["--objective", "p99=0"], "must be above zero"),
-        (["--circuits", "some"], "'some' is no offer"),
-        (["--access", "10M*0"], "'10M*0' names no number of sites"),
+        (["--circuits", "some"], "'some' is not an offer"),
+        (["--access", "10M*0"], "'10M*0' has no number of sites"),
         (["--access", "1M*9", "--sites", 3], "names 9 sites and there are 3"),
         (["--html", "/proc/none/x.html"], "can't be written"),
     ],

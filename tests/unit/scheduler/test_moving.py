@@ -31,7 +31,7 @@ def test_sites_that_keep_ldm_cost_a_copy_each_until_they_move() -> None:
     assert moving.saved_bps == pytest.approx(decision.chosen.outcome.egress_bps - everybody.egress_bps)
     assert moving.saved_bps > 30e6, "three copies of 13 Mb/s"
     assert moving.sentence.startswith(
-        "3 of 8 sites keep LDM and can't join a group; as nodes all would go by multicast"
+        "3 of 8 sites keep LDM and can't join a group; as nodes all would use multicast"
     )
     assert moving.figures["ldm_sites"] == 3
 

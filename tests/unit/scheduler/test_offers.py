@@ -136,7 +136,7 @@ def test_a_circuit_that_dies_is_left_at_once_and_no_change_is_counted() -> None:
     asked = replace(question(gone, memory=RIDING), rules=patient, look=False, mistrust="its predictions are wrong")
     left = decide(asked)
     assert (left.transport, left.because, left.memory.changed_at_s) == (Transport.UNICAST, Because.FALLBACK, ())
-    why = "fallback, static-circuit is not possible any more (no circuit can be used (a: circuit 17 is down: cut))"
+    why = "fallback, static-circuit is no longer possible (no circuit can be used (a: circuit 17 is down: cut))"
     assert why in reason(asked, left)
 
 

@@ -79,7 +79,7 @@ def test_a_site_that_heard_no_group_is_tried_again_after_the_retry_time() -> Non
     paths.leg_changed(leg("joined"))
     assert known(paths).no_multicast is None
     paths.leg_changed(leg("never-heard"))
-    assert known(paths).no_multicast == "unl.edu heard no group and is tried again at 12:30 UTC"
+    assert known(paths).no_multicast == "unl.edu received no multicast and is tested again at 12:30 UTC"
     assert known(paths, Site("psu.edu")).no_multicast is None
     assert known(paths, at=NOON + timedelta(minutes=31)).no_multicast is None
 
@@ -97,17 +97,19 @@ def test_that_a_site_hears_groups_is_known_by_its_joining_one() -> None:
 def test_a_site_that_could_not_keep_up_or_knows_why_it_hears_nothing_is_quoted() -> None:
     paths = SitePaths(timedelta(minutes=30))
     paths.leg_changed(leg("too-slow", reason="it lost 48 % of the leg"))
-    sentence = "unl.edu could not keep up with its group (it lost 48 % of the leg) and is tried again at 12:30 UTC"
+    sentence = "unl.edu could not keep up with its group (it lost 48 % of the leg) and is tested again at 12:30 UTC"
     assert known(paths).no_multicast == sentence
     paths.leg_changed(leg("never-heard", "psu.edu", "a firewall is likely"))
-    sentence = "psu.edu heard no group (a firewall is likely) and is tried again at 12:30 UTC"
+    sentence = "psu.edu received no multicast (a firewall is likely) and is tested again at 12:30 UTC"
     assert known(paths, Site("psu.edu")).no_multicast == sentence
     assert known(paths, at=NOON + timedelta(minutes=31)).no_multicast is None
 
 
 def test_a_site_may_be_kept_from_multicast() -> None:
     site = Site("unl.edu", multicast=False)
-    assert known(SitePaths(timedelta(minutes=30)), site).no_multicast == "unl.edu is not to be served by multicast"
+    assert (
+        known(SitePaths(timedelta(minutes=30)), site).no_multicast == "unl.edu is set to be served without multicast"
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ def question(
     given_ = {"now_s": 0.0, "rules": AT_ONCE} | of_planner
     objective = Objective(0.99, objective_ms / 1e3)
     situation = live(*sites(fan_out, round_trip_s=0.02), objective=objective, **other)
-    return Question(arrivals=steady() if played is None else played, situation=situation, **given_)  # type: ignore[arg-type]
+    arrivals = steady() if played is None else played
+    return Question(arrivals=arrivals, situation=situation, **given_)  # type: ignore[arg-type]
 
 
 def pin(transport: Transport) -> Pin:
@@ -89,7 +90,7 @@ def test_a_quiet_feed_keeps_its_transport() -> None:
     asked = question(5, quiet, memory=memory)
     decision = decide(asked)
     assert (decision.transport, decision.because) == (Transport.MULTICAST, Because.QUIET)
-    assert reason(asked, decision).startswith("multicast: no product came in the last 60 s, so it stays")
+    assert reason(asked, decision).startswith("multicast: no product came in the last 60 s, so the choice stays")
 
 
 def test_if_nothing_meets_the_objective_the_fastest_is_taken() -> None:
@@ -188,7 +189,7 @@ def test_a_pin_that_can_not_be_followed_leaves_the_plan_and_says_why(
     asked = question(fan_out, pin=pin(wanted))
     decision = decide(asked)
     assert (decision.transport, decision.because) == (Transport.UNICAST, Because.PIN_INFEASIBLE)
-    assert f"pinned to {wanted} by alice, which is not possible ({why}), so it stays as it was" in reason(
+    assert f"pinned to {wanted} by alice, which is not possible ({why}), so the choice stays" in reason(
         asked, decision
     )
 
@@ -323,11 +324,11 @@ def test_the_machines_floor_is_in_every_prediction_and_flips_no_choice(fan_out: 
     ("floor_ms", "words"),
     [
         (71.0, "within the objective of 5 s; "),
-        (410.0, "within the objective of 5 s (0.41 s of it the time of hub's and sites' machines); "),
+        (410.0, "within the objective of 5 s (0.41 s of it processing at hub and sites); "),
         (
             9_000.0,
-            "over the objective of 5 s (9 s of it the time of hub's and sites' machines, more than any transport can "
-            "make good); ",
+            "over the objective of 5 s (9 s of it processing at hub and sites, more than any transport can "
+            "compensate); ",
         ),
     ],
 )

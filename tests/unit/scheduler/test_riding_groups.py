@@ -18,9 +18,9 @@ M = 1_000_000
 
 
 def joined(name: str, *, replicated: bool = True, **other: object) -> SiteFacts:
-    """A site that hears no group of the network, on circuit 17 with two others."""
+    """A site that receives no multicast of the network, on circuit 17 with two others."""
     offer = CircuitOffer(17, 50 * M, sites=3, replicated=replicated, group_bps=50 * M)
-    facts = {"circuit": offer, "no_multicast": f"{name} heard no group"} | other
+    facts = {"circuit": offer, "no_multicast": f"{name} received no multicast"} | other
     return SiteFacts(name=name, **facts)  # type: ignore[arg-type]
 
 
@@ -48,10 +48,10 @@ def test_where_the_hub_makes_the_copies_a_group_saves_nothing_and_costs_its_rese
 
 
 def test_who_is_not_on_the_circuit_gets_copies() -> None:
-    group = candidates(joined("a"), joined("b"), SiteFacts(name="d", no_multicast="d heard no group"))
+    group = candidates(joined("a"), joined("b"), SiteFacts(name="d", no_multicast="d received no multicast"))
     assert group[Transport.MULTICAST].unicast_sites == ("d",)
     assert group[Transport.MULTICAST].reason.endswith(", 1 site by unicast")
-    out = joined("b", no_circuit_group="b heard no group")
+    out = joined("b", no_circuit_group="b received no multicast")
     assert "a group needs at least 2 sites" in candidates(joined("a"), out)[Transport.MULTICAST].reason
 
 

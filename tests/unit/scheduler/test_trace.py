@@ -37,16 +37,16 @@ def test_products_of_one_instant_are_in_order() -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b"hello", "'hello' is no arrival"),
-        (b"-5 20150615000000.009", "is no arrival"),
-        (b"12 2015061500000.009", "is no arrival"),
-        (b"12 20150615000000", "is no arrival"),
-        (b"1234567890123456 20150615000000.0", "is no arrival"),
+        (b"hello", "'hello' is not an arrival"),
+        (b"-5 20150615000000.009", "is not an arrival"),
+        (b"12 2015061500000.009", "is not an arrival"),
+        (b"12 20150615000000", "is not an arrival"),
+        (b"1234567890123456 20150615000000.0", "is not an arrival"),
         (b"12 20150631000000.0", "20150631000000 does not exist"),
         (b"12 20150615250000.0", "20150615250000 does not exist"),
         (b"12 00000615250000.0", "does not exist"),
         (b"12 20150614235959.999", "before that of the product above it"),
-        (b"\xff\x00 20150615000001.0", "is no arrival"),
+        (b"\xff\x00 20150615000001.0", "is not an arrival"),
     ],
 )
 def test_a_bad_line_is_named_in_one_sentence(line: bytes, says: str) -> None:

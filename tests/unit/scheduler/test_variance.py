@@ -68,8 +68,8 @@ def test_where_the_disk_counts_concurrency_does_not_and_no_circuit_is_advised() 
     by_name = {one.name: one for one in found.factors}
     assert abs(by_name["net_eth0"].pearson or 0) < 0.2
     assert found.network_share < 0.25
-    assert "iowait explains most of what varies" in found.sentence
-    assert found.sentence.endswith("so nothing says that a circuit would help")
+    assert "iowait explains most of the variance" in found.sentence
+    assert found.sentence.endswith("so there is no evidence that a circuit would help")
 
 
 def test_noise_explains_nothing_and_constant_values_neither() -> None:
@@ -78,7 +78,7 @@ def test_noise_explains_nothing_and_constant_values_neither() -> None:
     found = studied(start_s, random.uniform(1.0, 2.0, 1_000), np.full(1_000, 1e8))
     assert max(one.explained for one in found.factors) < 0.1
     assert {one.name: one.pearson for one in found.factors}["size"] is None
-    assert found.sentence.startswith("nothing that is known explains more than")
+    assert found.sentence.startswith("no known factor explains more than")
 
 
 def test_a_peer_that_is_slow_is_found() -> None:
@@ -115,7 +115,7 @@ def test_counters_are_read_and_totals_turned_into_rates(tmp_path: Path) -> None:
         ("start,load\n1,1\n2,2\n", "host.csv, line 1: no column is called time"),
         ("time,load\n1,1\n", "host.csv: counters need at least 2 rows"),
         ("time,load\n1,1\n1,2\n", "host.csv, line 3: its time is not after"),
-        ("time,load\n1,1\n2,nan\n", "host.csv, line 3: 'nan' is no number"),
+        ("time,load\n1,1\n2,nan\n", "host.csv, line 3: 'nan' is not a number"),
         ("time,load\n1,1\n2\n", "host.csv, line 3: the row has 1 columns and the first line 2"),
     ],
 )

@@ -80,7 +80,7 @@ async def test_the_alarm_names_process_and_handler(ledger: Ledger, tmp_path: Pat
     (alarm,) = alarms
     assert (alarm.kind, alarm.subject) == (AlarmKind.INTERNAL_FAULT, "fleet.look of the fleet on a")
     assert "KeyError: 'x'" in alarm.sentence
-    assert alarm.next_step.startswith("the fleet on a goes on without it")
+    assert alarm.next_step.startswith("the fleet on a continues without it")
 
 
 def _failed(*, process: str, handler: str) -> HandlerFailed:

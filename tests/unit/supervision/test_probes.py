@@ -86,7 +86,7 @@ async def test_the_outside_is_told_only_while_all_is_well(monkeypatch: pytest.Mo
 
 
 def test_a_dead_mans_address_that_can_not_be_used_is_refused() -> None:
-    with pytest.raises(ValueError, match="it is no URL"):
+    with pytest.raises(ValueError, match="it is not a URL"):
         AlarmSettings(dead_man_url="http://[")
 
 

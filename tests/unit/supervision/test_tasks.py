@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -32,7 +33,7 @@ async def test_an_unknown_error_sets_one_item_aside_and_is_counted() -> None:
     async def work(number: int) -> int:
         return 12 // number
 
-    done = [await attempt("test.item", lambda one=one: work(one), what=f"item {one}") for one in (3, 0, 4)]  # type: ignore[misc]
+    done = [await attempt("test.item", partial(work, one), what=f"item {one}") for one in (3, 0, 4)]
     assert done == [4, None, 3]
     (fault,) = FAULTS.all()
     assert (fault.handler, fault.count, fault.what) == ("test.item", 1, "item 0")

@@ -120,7 +120,7 @@ async def test_what_a_refused_request_began_is_undone(crowd: Crowd, monkeypatch:
     problem = await crowd.hub.problem("POST", f"{SITE}/subscriptions", 409, "limit-reached", json=wish)
     assert problem["detail"] == (
         "site 'unl.edu' has 1 waiting resends and backfills, and the limit is 1; "
-        "wait for one, or end one: downburst resends cancel NUMBER"
+        "wait until one ends, or cancel one: downburst resends cancel NUMBER"
     )
     assert (problem["limit"], problem["most"], problem["count"]) == ("resends-of-site", 1, 1)
     assert len(await crowd.hub.ask("GET", f"{SITE}/subscriptions")) == 1

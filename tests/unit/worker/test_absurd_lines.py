@@ -200,12 +200,12 @@ async def test_what_is_set_aside_is_laid_to_its_site_once_a_minute(clock: FakeCl
         await desk.set_aside([SetAside("liar", "first"), SetAside("liar", "second"), SetAside(None, "whose")])
     assert [event.sentence for event in said if isinstance(event, SiteViolated)] == ["first"] * 3
     assert written == [
-        ("what the node tells does not count: whose", None),
-        ("what the node tells of site liar does not count: first", "liar"),
+        ("a report of the node was ignored: whose", None),
+        ("a report of the node of site liar was ignored: first", "liar"),
     ]
     clock.advance(61)
     await desk.hear({"event": "violation", "site": "liar", "sentence": "again"})
-    assert written[-1] == ("site liar says what can't be: again", "liar")
+    assert written[-1] == ("site liar reports impossible values: again", "liar")
 
 
 async def test_an_ldm_peer_s_violation_is_told_each_time_and_written_down_once_a_minute(clock: FakeClock) -> None:
@@ -220,7 +220,7 @@ async def test_an_ldm_peer_s_violation_is_told_each_time_and_written_down_once_a
     for _ in range(3):
         await desk.hear(line)
     assert said == [LdmViolated("192.0.2.9", clock.now(), "no clock", source="idd")] * 3
-    assert written == [("the LDM 192.0.2.9 says what can't be: no clock", None)]
+    assert written == [("the LDM 192.0.2.9 reports impossible values: no clock", None)]
     for name in line.keys() - {"event"}:
         for value in ABSURD:
             with suppress(ValueError, TypeError):

@@ -332,7 +332,7 @@ async def test_a_receiver_has_its_credential_replaced_once_the_node_knows_the_ne
     await stage.last_job("sites", lambda job: list(_told_credentials(job)) == [new])
     await stage.says(**offer, ask=9, credential_sha256=old, offered_sha256="e" * 64)
     refusal = await stage.last_job("enrol-answer", lambda job: job["ask"] == 9)
-    assert (refusal["ok"], "not good any more" in refusal["sentence"]) == (False, True)
+    assert (refusal["ok"], "no longer valid" in refusal["sentence"]) == (False, True)
 
 
 def _told_credentials(job: dict[str, Any]) -> dict[str, str | None]:

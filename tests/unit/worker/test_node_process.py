@@ -169,7 +169,7 @@ async def test_a_start_that_no_handler_expects_is_refused_with_a_sentence(monkey
         raise OverflowError
 
     monkeypatch.setattr(told, "on_ready", overflow)
-    with pytest.raises(Failure, match=r"could not be told its feeds, sites and plans \(OverflowError\)"):
+    with pytest.raises(Failure, match=r"could not be given its feeds, sites and plans \(OverflowError\)"):
         async with running(told):
             pass
     assert [fault.handler for fault in FAULTS.all()] == ["node.ready"]
@@ -188,7 +188,7 @@ async def test_a_killed_node_has_no_last_words() -> None:
         os.kill(node.pid, signal.SIGKILL)
         await told.until(lambda: bool(told.deaths))
     (reason,) = told.deaths
-    assert reason.startswith("the node ended by signal 9: somebody killed it, or the system did for lack of memory")
+    assert reason.startswith("the node ended by signal 9: a user killed it, or the system did for lack of memory")
 
 
 async def test_a_node_that_dies_is_started_again_and_made_ready_again() -> None:

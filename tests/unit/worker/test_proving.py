@@ -65,7 +65,7 @@ async def test_the_step_at_which_it_got_no_further_is_named(tmp_path: Path, erro
 
 @pytest.mark.parametrize("changed", [{"digest": "0" * 64}, {"size": 1}, {"digest": None}])
 async def test_other_bytes_than_were_told_are_no_proof(tmp_path: Path, changed: dict[str, object]) -> None:
-    with pytest.raises(Failure, match=r"read-back: the log of .* gives other bytes back"):
+    with pytest.raises(Failure, match=r"read-back: the log of .* returns other bytes"):
         await proven(Node(None, **changed), tmp_path)
 
 

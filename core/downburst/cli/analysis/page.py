@@ -58,7 +58,7 @@ def _transports(candidates: Sequence[Evaluated]) -> str:
         late = [duration(one.quantile_ms(at)) for at in (0.5, 0.99)] if seen else ["-", "-"]
         rates = [megabits(seen.egress_bps), megabits(seen.peak_egress_bps)] if seen else ["-", "-"]
         rows.append((one.transport, *late, *rates, ("" if one.feasible else "no: ") + one.reason))
-    return _table(("transport", "p50", "p99", "mean egress", "busiest minute", "why, or why not"), rows)
+    return _table(("transport", "p50", "p99", "mean egress", "busiest minute", "reason"), rows)
 
 
 def _rate(arrivals: Arrivals) -> str:
@@ -123,7 +123,7 @@ def _paces(groups: Partition | None, situation: Situation) -> Iterable[str]:
     every = max(len(paces) // DRAWN_SITES, 1)
     numbered = list(enumerate(sorted(paces), start=1))[::every]
     lines = [
-        Line("its line takes", [(number, line_bps) for number, (line_bps, _) in numbered], dashed=True),
+        Line("access rate", [(number, line_bps) for number, (line_bps, _) in numbered], dashed=True),
         Line("pace of its group", [(number, pace_bps) for number, (_, pace_bps) in numbered]),
     ]
     yield _plotted("Groups: sites in order of their lines", lines, "sites", "bit/s", log_up=True)

@@ -23,7 +23,7 @@ def share(text: str) -> float:
     number = text.removesuffix("%")
     value = _number(number) / (100 if number != text else 1)
     if not 0 <= value < 1:
-        raise BadInput(f"{text!r} is no share; write 0.5% or 0.005")
+        raise BadInput(f"{text!r} is not a share; write 0.5% or 0.005")
     return value
 
 
@@ -31,10 +31,10 @@ def objective(text: str) -> Objective:
     """An objective for latencies: p99=30s."""
     match = re.fullmatch(r"p(\d{1,2}(?:\.\d{1,3})?)=(.+)", text.strip())
     if match is None:
-        raise BadInput(f"{text!r} is no objective; write p99=30s: which percentile, and the duration it may have")
+        raise BadInput(f"{text!r} is not an objective; write a percentile and its maximum duration, such as p99=30s")
     latency_s = duration_s(match[2])
     if latency_s == 0 or float(match[1]) == 0:
-        raise BadInput(f"{text!r} is no objective; percentile and duration must be above zero")
+        raise BadInput(f"{text!r} is not an objective; percentile and duration must be above zero")
     return Objective(float(match[1]) / 100, latency_s)
 
 
@@ -46,7 +46,7 @@ def rates_of_sites(text: str, sites: int) -> list[float | None]:
     for part in text.split(","):
         rate, star, count = part.partition("*")
         if star and not (count.strip().isdecimal() and int(count)):
-            raise BadInput(f"{part!r} names no number of sites; write 10M*3 for three sites of 10 Mb/s")
+            raise BadInput(f"{part!r} has no number of sites; write 10M*3 for three sites of 10 Mb/s")
         rates += [rate_bps(rate)] * (int(count) if star else 1)
     if len(rates) > sites:
         raise BadInput(f"{text!r} names {len(rates)} sites and there are {sites}; correct it, or --sites")
