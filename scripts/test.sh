@@ -187,8 +187,8 @@ long_tests_of_crates() {
     fi
 }
 
-# run_marked PART MARK ARGUMENT...: runs pytest on the files with a mark, a folder at a time, because modules of two folders
-# may have the same name.
+# run_marked PART MARK ARGUMENT...: runs pytest on the files with a mark, a folder at a time, because modules of two
+# folders may have the same name.
 run_marked() {
     local part=$1 mark=$2 folder files
     shift 2

@@ -143,9 +143,9 @@ GROWTH: Mapping[str, Growth] = {
     ),
     "site_receivers": Growth("sites", (limits.RECEIVERS_OF_SITE,)),
     "sites": Growth("operators", (limits.SITES,)),
-    "sketch_days": Growth("nobody", (DRAINED,)),
-    "sketch_hours": Growth("nobody", (DRAINED,)),
-    "sketches": Growth("nobody", (DRAINED,)),
+    "sketch_days": Growth("none", (DRAINED,)),
+    "sketch_hours": Growth("none", (DRAINED,)),
+    "sketches": Growth("none", (DRAINED,)),
     "subscriptions": Growth("sites and operators", (limits.SUBSCRIPTIONS_OF_SITE,)),
     "tokens": Growth(
         "sites and operators", (limits.PENDING_TOKENS_OF_SITE, limits.PENDING_TOKENS, limits.ENDED_TOKENS_OF_SITE)

@@ -30,7 +30,7 @@ def rows(heading: str, end: str) -> list[list[str]]:
 
 
 def test_every_threat_has_a_measure_a_place_and_tests_that_exist() -> None:
-    threats = rows("## Threats", "## What is not defended")
+    threats = rows("## Threats", "## Not defended")
     assert len(threats) >= 30
     for threat in threats:
         assert len(threat) == 4, threat
@@ -41,20 +41,20 @@ def test_every_threat_has_a_measure_a_place_and_tests_that_exist() -> None:
 
 
 def test_every_place_that_is_named_exists() -> None:
-    for threat in rows("## Threats", "## What is not defended"):
+    for threat in rows("## Threats", "## Not defended"):
         for place in re.findall(r"`([^`]+)`", threat[2]):
             assert any(list(root.glob(place)) for root in ROOTS), f"{threat[0]}: there is no {place}"
 
 
 @pytest.mark.parametrize("number", range(1, 28))
 def test_every_number_that_was_found_has_a_test_of_its_name(number: int) -> None:
-    listed = {row[0]: row[-1] for row in rows("## Found and mended", "\n## ")}
+    listed = {row[0]: row[-1] for row in rows("## Fixed findings", "\n## ")}
     assert listed[str(number)]
     assert exists(f"finding_{number:02}"), f"no test is named after number {number}"
 
 
 def test_no_test_is_named_after_a_number_that_is_not_listed() -> None:
-    listed = {int(row[0]) for row in rows("## Found and mended", "\n## ")}
+    listed = {int(row[0]) for row in rows("## Fixed findings", "\n## ")}
     named = {int(found[1]) for name in names_of_tests() if (found := re.match(r"(?:test_)?finding_(\d+)", name))}
     assert named <= listed
 

@@ -60,7 +60,7 @@ async def test_a_sender_has_the_feeds_that_it_serves_and_tells_of_the_others(led
 async def test_a_version_says_the_same_while_a_sender_is_not_heard_and_when_it_is(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A site takes a version once: told of nobody first, it would be served by nobody from then on."""
+    """A site takes a version once: a version without a sender would leave it unserved until the next one."""
     version = assign(ledger, ("A", "oslo", "one"))
     hub = await looked(ledger, None)
     now_s = time.monotonic()
@@ -123,7 +123,7 @@ async def test_versions_rise_with_each_change_and_not_without(ledger: Ledger) ->
         gone = book.assignments.version()
         book.senders.remove("two")
     hub = await looked(ledger, None)
-    assert hub.placement.is_empty, "a sender that is not there serves nobody"
+    assert hub.placement.is_empty, "an absent sender serves no site"
     assert hub.placement.version == gone
 
 

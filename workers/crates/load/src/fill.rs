@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::content::Content;
 
-/// What to append, and where.
+/// The log, and the products to append to it.
 #[derive(clap::Args)]
 pub(crate) struct Fill {
     /// The feed's own directory of log files.

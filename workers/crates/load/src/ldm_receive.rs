@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::Outcome;
 
-/// Whom to ask, and for how much.
+/// The server, and the amount to request from it.
 #[derive(clap::Args)]
 pub(crate) struct LdmReceive {
     /// HOST:PORT of the server.
@@ -33,7 +33,7 @@ pub(crate) struct LdmReceive {
     products: usize,
 }
 
-/// What came to one connection.
+/// The products of one connection.
 #[derive(Serialize)]
 struct Received {
     products: usize,

@@ -166,7 +166,7 @@ impl FeedLog {
     pub(crate) fn commit(&self, writer: &Writer, group: &Group, options: &LogOptions) -> Result<(), Failure> {
         let Some(active) = writer.active().filter(|_| !group.members.is_empty()) else { return Ok(()) };
         if let Err(error) = group.write(active) {
-            tracing::warn!(feed = %self.identity.feed, %error, "a group of products could not be written at once");
+            tracing::warn!(feed = %self.identity.feed, %error, "a group of products could not be written");
             return Err(active.wipe_tail().map_or_else(Failure::Doubtful, |()| Failure::NothingWritten));
         }
         match options.durability {

@@ -161,7 +161,7 @@ struct ControlArguments {
 enum ControlRequest {
     /// List the site's hubs, and the one that serves it.
     Status,
-    /// Prefer a hub, by address or name, until the site is started again: it serves at once if it is well.
+    /// Prefer a hub, by address or name, until the site restarts: it serves immediately if it is well.
     Prefer {
         /// Its address or name.
         hub: String,

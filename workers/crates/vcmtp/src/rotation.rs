@@ -29,7 +29,7 @@ pub struct Rotation {
     sealed: u64,
     /// Sites that were told the key.
     holders: BTreeSet<SiteName>,
-    /// Sites that are to be shut out soon, and know the key until then: it may have to be sooner.
+    /// Sites that are to be excluded soon, and know the key until then: it may have to be sooner.
     leaving: BTreeSet<SiteName>,
     next: Option<Next>,
     owed: Option<(Micros, Urgency)>,
@@ -68,7 +68,7 @@ pub enum RotationInput {
     Barred {
         /// Which site.
         site: SiteName,
-        /// How soon it has to be shut out.
+        /// How soon it has to be excluded.
         urgency: Urgency,
     },
     /// Packets that the sender sealed since it started.
@@ -82,7 +82,7 @@ pub enum RotationInput {
     },
 }
 
-/// How soon a barred site is shut out.
+/// How soon a barred site is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
     /// Its right ended (revoked, expired, taken off the allow list): within a second.
@@ -263,10 +263,10 @@ impl Machine for Rotation {
     }
 }
 
-/// Sites that leave of their own will are shut out together: each key costs a message to every site.
+/// Sites that leave of their own will are excluded together: each key costs a message to every site.
 const MERGE: Micros = Micros::from_secs(10);
 
-/// The time for sites to confirm a key when a site has to be shut out: twice this, plus the session's own
+/// The time for sites to confirm a key when a site has to be excluded: twice this, plus the session's own
 /// time, is within the second that a revocation may last.
 const HURRIED: Micros = Micros::from_millis(400);
 

@@ -49,10 +49,10 @@ struct Arguments {
     /// Name of the right device.
     #[arg(long, default_value = "wire0")]
     right_device: String,
-    /// What happens to frames from left to right.
+    /// Treatment of frames from left to right.
     #[arg(long, default_value = "")]
     to_right: Spec,
-    /// What happens to frames from right to left.
+    /// Treatment of frames from right to left.
     #[arg(long, default_value = "")]
     to_left: Spec,
     /// Seed of the random loss.
@@ -89,7 +89,7 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     say(&serde_json::to_value(wire.report(real_time)).map_err(io::Error::other)?)
 }
 
-/// What can end a run: SIGTERM or SIGINT, and the end of standard input.
+/// Events that end a run: SIGTERM or SIGINT, and the end of standard input.
 struct Stop {
     signals: SignalFd,
     input: OwnedFd,

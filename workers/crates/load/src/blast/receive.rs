@@ -15,7 +15,7 @@ use super::packet::Packets;
 use crate::Outcome;
 use crate::fill::now;
 
-/// What to expect, and what to do with it.
+/// Arguments of the receiver: the file that is expected, and its use.
 #[derive(clap::Args)]
 pub(crate) struct Receive {
     /// The group and its port.
@@ -71,7 +71,7 @@ impl Receive {
     }
 }
 
-/// What has come so far.
+/// The part that has arrived so far.
 struct Copy {
     packets: Packets,
     file: Option<File>,
@@ -170,7 +170,7 @@ fn waits(socket: &UdpSocket, patience_ms: u16) -> io::Result<bool> {
 
 /// Several times the widest instructions' sixteen chunks of 1 KiB.
 const HASHED_BYTES: usize = 64 << 10;
-/// What one receive can carry.
+/// The most that one receive can carry.
 const GRO_BYTES: usize = 65_536;
 const SMALLEST_BUFFER_BYTES: usize = 16 << 20;
 /// Half of what a socket option can say; the kernel doubles it.

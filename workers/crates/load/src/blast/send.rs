@@ -13,7 +13,7 @@ use super::packet::{DATAGRAM_BYTES, Packets};
 use crate::Outcome;
 use crate::fill::now;
 
-/// What to send, and how.
+/// Arguments of the sender: the file and its rate.
 #[derive(clap::Args)]
 pub(crate) struct Send {
     /// The group and its port.

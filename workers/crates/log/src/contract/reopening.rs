@@ -85,7 +85,7 @@ fn check_evicted(log: &dyn ProductLog, sequences: &[Sequence]) -> Result<(), Fai
 
 fn check_forgotten(log: &dyn ProductLog, sequences: &[Sequence]) -> Result<(), Failure> {
     let batch = log.read(Sequence(0), EVERYTHING, usize::MAX, usize::MAX)?;
-    let forgotten = batch.forgotten.ok_or("a reader is told what it misses")?;
+    let forgotten = batch.forgotten.ok_or("the read reports no forgotten products")?;
     for sequence in sequences {
         assert!((forgotten.from..=forgotten.to).contains(sequence), "{forgotten:?}");
         assert_eq!(log.entry(*sequence)?, None);

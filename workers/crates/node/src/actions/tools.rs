@@ -17,7 +17,7 @@ use downburst_model::FeedName;
 use super::book;
 use super::scour::{Places, Scoured, clear, now, read_all};
 
-/// What to do with rules.
+/// The tools for rules.
 #[derive(Debug, Subcommand)]
 pub enum ActionsTool {
     /// Read files of rules, LDM's pqact.conf or YAML, as a receiver does, and report their faults. Ends with
@@ -128,14 +128,14 @@ pub fn run_scour(arguments: &ScourArguments) -> ExitCode {
     told(scour(arguments))
 }
 
-/// What an option `FEED=TYPE` says.
+/// The feed and the type of an option `FEED=TYPE`.
 pub fn feed_type(text: &str) -> Result<(FeedName, FeedType), String> {
     let (feed, types) = text.split_once('=').ok_or("write FEED=TYPE, for example radar=NEXRAD3")?;
     let feed = FeedName::parse(feed).map_err(|error| error.to_string())?;
     Ok((feed, types.parse().map_err(|error: downburst_ldm6::FeedTypeError| error.to_string())?))
 }
 
-/// True: all is well. False: something is wrong, and was said.
+/// True: all is well. False: something is wrong, and was reported.
 type Outcome = Result<bool, String>;
 
 fn told(outcome: Outcome) -> ExitCode {
@@ -154,7 +154,7 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// The rules of files. What is set aside is said on standard error.
+/// The rules of files. Those set aside are reported on standard error.
 fn rules_of(files: &[PathBuf]) -> Result<Vec<Rules>, String> {
     let book = book::Book::read(files)?;
     book.set_aside.iter().for_each(|problem| eprintln!("downburst-node: {problem} (set aside)"));

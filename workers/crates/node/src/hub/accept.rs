@@ -84,7 +84,7 @@ async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut stranger: Str
         }
         Ok(Ok(_)) => drop(stranger.ended("it did not begin as a site does")),
         Ok(Err(error)) => drop(stranger.ended(&crate::tls::broken(&error))),
-        Err(_) => drop(stranger.ended("it said nothing")),
+        Err(_) => drop(stranger.ended("it sent nothing")),
     }
 }
 

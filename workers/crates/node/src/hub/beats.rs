@@ -48,8 +48,8 @@ impl Beats {
         self.waiting.front().map(|oldest| oldest.stored)
     }
 
-    /// How long this node has waited for the oldest one that did not, on its own clock: neither another clock nor a late
-    /// report, nor a copy of the log that lags, counts as the site's delay.
+    /// How long this node has waited for the oldest one that did not, on its own clock: neither another clock nor a
+    /// late report, nor a copy of the log that lags, counts as the site's delay.
     pub(super) fn waited(&self, now: Micros) -> Option<Micros> {
         self.waiting.front().map(|oldest| now.since(oldest.seen))
     }

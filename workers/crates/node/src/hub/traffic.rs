@@ -194,8 +194,8 @@ impl Hub {
         self.roster.look_at_sessions(look)
     }
 
-    /// The positions of the sessions that changed since the last report or have an overdue heartbeat, and of a few others
-    /// in turn.
+    /// The positions of the sessions that changed since the last report or have an overdue heartbeat, and of a few
+    /// others in turn.
     fn session_news(&self) -> Vec<SessionTraffic> {
         let feeds = self.feeds.all();
         let turn = self.counters.tellings.fetch_add(1, Ordering::Relaxed) % TURNS;

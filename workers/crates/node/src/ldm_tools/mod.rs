@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use downburst_ldm6::{ClassError, FeedType, ProductInfo, TextError};
 use downburst_model::WallMicros;
 
-/// What to ask an LDM server.
+/// The requests to an LDM server.
 #[derive(Debug, Subcommand)]
 pub enum LdmTool {
     /// Check whether a server answers, and how fast: ends with 0 if it does, else with 1.
@@ -28,7 +28,7 @@ pub enum LdmTool {
     Fetch(FetchArguments),
 }
 
-/// Whom to ask.
+/// The server to check.
 #[derive(Args, Debug)]
 pub struct PingArguments {
     /// The server; port 388 if none is given.
@@ -42,7 +42,7 @@ pub struct PingArguments {
     json: bool,
 }
 
-/// What to be told.
+/// The products to list.
 #[derive(Args, Debug)]
 pub struct NotifyArguments {
     /// The server; port 388 if none is given.
@@ -65,7 +65,7 @@ pub struct NotifyArguments {
     json: bool,
 }
 
-/// What to fetch, and where to.
+/// The products to fetch, and the directory for them.
 #[derive(Args, Debug)]
 pub struct FetchArguments {
     /// The server; port 388 if none is given.

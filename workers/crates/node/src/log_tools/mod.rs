@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{ArgGroup, Args, Subcommand};
 use downburst_log::{LogError, LogReader};
 
-/// What to do with a product log.
+/// The tools for product logs.
 #[derive(Debug, Subcommand)]
 pub enum LogTool {
     /// Print one line per feed: epoch, sequences, products, bytes, ages.
@@ -34,7 +34,7 @@ pub enum LogTool {
     Export(ExportArguments),
 }
 
-/// What to count.
+/// The logs to count.
 #[derive(Args, Debug)]
 pub struct StatArguments {
     /// Logs of feeds, or data directories of hubs or sites with several.
@@ -45,7 +45,7 @@ pub struct StatArguments {
     json: bool,
 }
 
-/// What to check.
+/// The logs to check.
 #[derive(Args, Debug)]
 pub struct VerifyArguments {
     /// The log of a feed, or a data directory with several.
@@ -53,7 +53,7 @@ pub struct VerifyArguments {
     dir: PathBuf,
 }
 
-/// What to list.
+/// The products to list.
 #[derive(Args, Debug)]
 pub struct TailArguments {
     /// The log of a feed, or a data directory with several.
@@ -132,7 +132,7 @@ enum Stop {
     Failed(String),
     /// The reader of the output went, as `head` does.
     NobodyReads,
-    /// What failed has been said already.
+    /// The failure has been reported already.
     Told,
 }
 

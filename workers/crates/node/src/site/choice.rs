@@ -60,7 +60,7 @@ impl Choice {
         self.set(hub, Standing::Refused);
     }
 
-    /// A person prefers this hub from now on. If it is well it serves at once.
+    /// A person prefers this hub from now on. It serves immediately if it is well.
     pub(super) fn prefer(&mut self, now: Micros, hub: usize) -> Option<usize> {
         self.preferred = hub;
         (self.is_standing_by(hub)).then(|| self.switch(now, hub)).flatten()
