@@ -1,4 +1,4 @@
-"""Who may not read a multicast leg any more is shut out by another key; the others lose nothing."""
+"""A receiver that may no longer read a multicast leg is excluded by a new key; the others lose nothing."""
 
 import socket
 import struct
@@ -100,7 +100,7 @@ def test_a_revoked_site_can_not_read_on_a_second_later(node: HubNode, subscribe:
 def test_a_site_that_leaves_and_is_revoked_a_moment_later_can_not_read_on_a_second_later(
     node: HubNode, subscribe: Subscribe
 ) -> None:
-    """Who leaves is shut out with others of the next ten seconds, unless there is more haste."""
+    """A receiver that leaves is excluded with others of the next ten seconds, unless it is urgent."""
     names = ["one", "leaving"]
     node.feed("NGRID")
     sites = [subscribe(name, "NGRID") for name in names]

@@ -60,7 +60,7 @@ async def test_a_sender_has_the_feeds_that_it_serves_and_tells_of_the_others(led
 async def test_a_version_says_the_same_while_a_sender_is_not_heard_and_when_it_is(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A site takes a version once: told of nobody first, it would be served by nobody from then on."""
+    """A site takes a version once: placed before it is reported, it would stay unserved."""
     version = assign(ledger, ("A", "oslo", "one"))
     hub = await looked(ledger, None)
     now_s = time.monotonic()
