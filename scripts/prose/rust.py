@@ -30,15 +30,15 @@ class _Reader:
 
     def strings(self) -> Iterator[tuple[str, str]]:
         text = _without_tests(self.text)
-        clap = _CLAP.search(text) is not None
+        helping = [range(*span) for span in _items(text, _CLAP)]
         for match in _TOKEN.finditer(text):
             kind, token = match.lastgroup, match[0]
             if kind == "string" and not self._is_hidden():
                 yield self._area(), _unescaped(token)
             elif kind == "raw" and not self._is_hidden():
                 yield self._area(), token[token.index('"') + 1 : token.rindex('"')]
-            elif kind == "help" and clap:
-                yield "help of the node", token.lstrip("/ ")
+            elif kind == "help" and any(match.start() in span for span in helping):
+                yield "help of the node", " ".join(line.lstrip("/ ") for line in token.splitlines())
             elif kind == "word":
                 self.word = token
                 continue
@@ -57,17 +57,24 @@ class _Reader:
 
 
 def _without_tests(text: str) -> str:
-    """Blanks out each item below `#[cfg(test)]`, up to its semicolon or the end of its braces."""
-    while (found := _CFG_TEST.search(text)) is not None:
-        end = found.end()
-        depth = 0
+    for start, end in reversed(list(_items(text, _CFG_TEST))):
+        text = text[:start] + text[end:]
+    return text
+
+
+def _items(text: str, attribute: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Where items with an attribute lie: from it to their semicolon or the end of their braces."""
+    done = 0
+    for found in attribute.finditer(text):
+        if found.start() < done:
+            continue
+        depth, done = 0, found.end()
         for match in _TOKEN.finditer(text, found.end()):
-            end = match.end()
+            done = match.end()
             depth += {"{": 1, "}": -1}.get(match[0], 0)
             if depth == 0 and match[0] in (";", "}"):
                 break
-        text = text[: found.start()] + text[end:]
-    return text
+        yield found.start(), done
 
 
 def _test_modules(name: str, text: str) -> Iterator[str]:
@@ -84,9 +91,10 @@ def _unescaped(token: str) -> str:
 
 _HOLES = re.compile(r"(?<!\{)\{[\w.]*(:[^{}]*)?\}(?!\})")
 _CFG_TEST = re.compile(r"#\[cfg\((?:test|all\(test[^\]]*)\)\]")
-_CLAP = re.compile(r"derive\([^)]*\b(Parser|Args|Subcommand|ValueEnum)\b")
+_CLAP = re.compile(r"#\[derive\([^)]*\b(?:Parser|Args|Subcommand|ValueEnum)\b[^)]*\)\]")
 _TOKEN = re.compile(
-    r"""(?P<help>///[^\n]*)|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<raw>\bb?r(?P<hashes>\#*)".*?"(?P=hashes))
+    r"""(?P<help>///[^\n]*(?:\n[ \t]*///[^\n]*)*)
+    |(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<raw>\bb?r(?P<hashes>\#*)".*?"(?P=hashes))
     |(?P<string>b?"(?:\\.|[^"\\])*")|(?P<char>b?'(?:\\[^\n]{1,10}?|[^'\\\n])')|(?P<life>'\w+)
     |(?P<word>\w+)|(?P<bang>!)|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<blank>[ \t\n]+)|(?P<other>.)""",
     re.VERBOSE | re.DOTALL,

@@ -119,7 +119,7 @@ def test_finding_21_a_receiver_starts_beside_a_rule_that_it_does_not_understand(
         assert lines(site, "KWBC.txt") == ["METAR KDEN"], "by the longest alternative, without what stood before"
         assert f"{rules}:2: " in site.log()
         assert "(the rule is set aside, the others work)" in site.log()
-        assert f"{rules}:1: FILE has no option -shut, and it is passed over" in site.log()
+        assert f"{rules}:1: FILE has no option -shut, so it is ignored" in site.log()
     finally:
         site.stop()
 

@@ -85,9 +85,12 @@ def test_what_rust_shows_is_found(tmp_path: Path) -> None:
 //! Says nothing.
 #[derive(clap::Args)]
 struct Arguments {
-    /// Number of sites to serve.
+    /// Number of sites
+    /// to serve.
     sites: u32,
 }
+/// A note for developers.
+struct Other;
 #[error("the file {path:?} can't be read; \
          check it")]
 fn run() {

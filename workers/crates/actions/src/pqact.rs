@@ -483,7 +483,7 @@ ANY	^_ELSE_$	NOOP
             ("FILE\t-edex x", "EDEX is not notified"),
             ("FILE\ta b", "double quotes"),
             ("FILE\t\\2", "has 1 groups"),
-            ("FILE\t-nodata x", "FILE has no option -nodata, and it is passed over"),
+            ("FILE\t-nodata x", "FILE has no option -nodata, so it is ignored"),
             ("STDIOFILE\t-metadata x", "STDIOFILE has no option -metadata"),
         ] {
             let read = read_alone(&format!("ANY\t(.)\t{entry}"));
