@@ -323,7 +323,7 @@ scour:
             ("a: *b", 1, ""),
             ("a: &b x\nc: *b", 2, "aliases"),
             ("actions: []\nactions: []", 2, "twice"),
-            ("actions: [\n", 2, "no YAML"),
+            ("actions: [\n", 2, "not valid YAML"),
         ] {
             let read = read("r.yaml", text);
             let errors = [read.errors, read.set_aside].concat();

@@ -39,7 +39,7 @@ fn hear(bench: &mut Bench, datagram: &Bytes) {
 #[test]
 fn a_leg_that_is_not_heard_is_left_with_what_the_host_supposes() {
     for (foreign, expected) in [
-        (false, "nothing was heard of the leg's group: the interface is down"),
+        (false, "nothing was received from the leg's group: the interface is down"),
         (
             true,
             "nothing was received from the leg's group: 1 datagrams came, and none was of this leg; another sender \
