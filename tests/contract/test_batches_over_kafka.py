@@ -120,7 +120,7 @@ async def test_brokers_that_are_away_take_a_batch_later(
     sender = await BatchSender(chosen, check=parse_batch).open()
     await sender.hand_over(batch(tmp_path, "b1"))
     broker.kill()
-    with pytest.raises(BrokersAway, match="does not take receipts"):
+    with pytest.raises(BrokersAway, match="does not accept receipts"):
         await sender.hand_over(batch(tmp_path, "b2"))
     await asyncio.to_thread(broker.start)
     while True:

@@ -114,7 +114,7 @@ async def test_a_wrong_password_and_an_unknown_authority_are_one_sentence(
     monkeypatch.setattr("downburst.kafka.cluster.ANSWER_S", 3.0)
     await refused(secured(broker, tmp_path, password="wrong"), "refused user or password; correct kafka.sasl_user")
     await refused(
-        secured(broker, tmp_path, ca_file=None), "an authority that is not known here; correct kafka.ca_file"
+        secured(broker, tmp_path, ca_file=None), "a certificate from an unknown authority; correct kafka.ca_file"
     )
     await refused(secured(broker, tmp_path, sasl_password_file=None), "kafka.sasl_password_file names no file")
 

@@ -142,7 +142,7 @@ def test_what_a_site_had_goes_with_it(book: Book) -> None:
     book.sites.remove("unl.edu")
     assert book.subscriptions.all() == []
     assert book.credentials.usable() == []
-    with pytest.raises(Refused, match="not known"):
+    with pytest.raises(Refused, match="unknown to the hub"):
         book.tokens.consume("secret", "credential", peer="192.0.2.1:5")
 
 

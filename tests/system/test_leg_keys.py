@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """A site that may no longer read a multicast leg is excluded by a new key; the others lose nothing."""
-=======
-"""A receiver that may no longer read a multicast leg is excluded by a new key; the others lose nothing."""
->>>>>>> messages
 
 import socket
 import struct
@@ -104,11 +100,7 @@ def test_a_revoked_site_can_not_read_on_a_second_later(node: HubNode, subscribe:
 def test_a_site_that_leaves_and_is_revoked_a_moment_later_can_not_read_on_a_second_later(
     node: HubNode, subscribe: Subscribe
 ) -> None:
-<<<<<<< HEAD
     """A site that leaves is excluded together with others of the next ten seconds, unless one is urgent."""
-=======
-    """A receiver that leaves is excluded with others of the next ten seconds, unless it is urgent."""
->>>>>>> messages
     names = ["one", "leaving"]
     node.feed("NGRID")
     sites = [subscribe(name, "NGRID") for name in names]

@@ -13,6 +13,7 @@ import {
   newer,
   nextSteps,
   saving,
+  shortReason,
   sitesInOrder,
   siteState,
   toneOf,
@@ -192,6 +193,12 @@ test('a backlog is shown in products, bytes and age, with the lost products', ()
   expect(backlogs['unl.edu']).toBe('nothing')
   expect(backlogs['noaa.gov']).toMatch(/^4821 products, 241 MB, the oldest .+ old; lost 17 products$/)
   expect(backlogs['new.example']).toBe('–')
+})
+
+test('a plan has a short reason, which ends before the transports that were not chosen', () => {
+  const chosen = 'multicast: 5 sites would cost 37.2 Mb/s by unicast and 8.60 Mb/s by multicast (4.3 times less)'
+  expect(shortReason(`${chosen}; static-circuit is not available: no circuit is reserved to its sites`)).toBe(chosen)
+  expect(shortReason(chosen)).toBe(chosen)
 })
 
 test('sites that are away come before those that are behind, and these before the others', () => {

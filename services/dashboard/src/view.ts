@@ -22,6 +22,11 @@ export function feedsInOrder(feeds: Feed[]): Feed[] {
   return feeds.toSorted((one, other) => urgency(one) - urgency(other) || one.feed.localeCompare(other.feed))
 }
 
+/** The reason of a plan on one line: its first clause, which has the figures of the chosen transport. */
+export function shortReason(reason: string): string {
+  return reason.split('; ', 1)[0] ?? reason
+}
+
 /** Sites by name. */
 export function sitesInOrder(sites: Site[]): Site[] {
   return sites.toSorted((one, other) => one.site.localeCompare(other.site))
