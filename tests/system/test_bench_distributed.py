@@ -14,6 +14,7 @@ from kit.programs import with_kafka
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.nightly
 @pytest.mark.system
 def test_throughput_and_scale_out_are_measured_and_complete(tmp_path: Path) -> None:
     if with_kafka() is None:

@@ -54,7 +54,6 @@ def test_files_that_were_cut_are_said_or_made_anew(
     check([(largest, trial(snapshots, tmp_path / "one", largest))])
 
 
-@pytest.mark.all
 @pytest.mark.parametrize("injury", sorted(INJURIES))
 def test_no_damage_is_silent(snapshots: dict[str, Pair], chosen: list[Subject], tmp_path: Path, injury: str) -> None:
     wanted = list(rounds(chosen, [injury]))

@@ -60,7 +60,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(directory)], check=True)
 
 
-@pytest.mark.all
 @pytest.mark.root
 def test_each_fault_is_first_within_its_limit(tmp_path: Path, server: Postgres, small_disk: Path, page: Page) -> None:
     needs("chromium")
@@ -77,9 +76,7 @@ def test_each_fault_is_first_within_its_limit(tmp_path: Path, server: Postgres, 
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(
-    "to_its_end", [pytest.param(False, marks=pytest.mark.all), pytest.param(True, marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize("to_its_end", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_a_lossy_member_of_a_group_is_first_until_it_may_hear_the_group_again(
     to_its_end: bool, tmp_path: Path
 ) -> None:

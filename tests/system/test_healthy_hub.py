@@ -16,9 +16,7 @@ from kit.page_hub import Hub
 pytestmark = [pytest.mark.system, pytest.mark.beside]
 
 
-@pytest.mark.parametrize(
-    "seconds", [pytest.param(45, marks=pytest.mark.all), pytest.param(600, marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize("seconds", [45, pytest.param(600, marks=pytest.mark.nightly)])
 def test_a_healthy_hub_raises_no_warning(seconds: int, tmp_path: Path) -> None:
     """`DOWNBURST_HEALTHY_SECONDS` gives another duration.
 

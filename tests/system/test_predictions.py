@@ -21,6 +21,7 @@ from kit.whole_hub import WholeHub
 pytestmark = [pytest.mark.system]
 
 
+@pytest.mark.nightly
 @pytest.mark.root
 @pytest.mark.parametrize("transport", COMPARED)
 def test_latency_is_as_predicted(transport: Transport) -> None:
