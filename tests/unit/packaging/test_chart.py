@@ -120,6 +120,7 @@ def test_what_the_chart_ships_for_prometheus_is_that_of_monitoring() -> None:
         assert (CHART / "files" / name).resolve() == CHART.parents[1] / "monitoring" / name
 
 
+@pytest.mark.all
 def test_parts_beside_the_hub_render_with_its_settings() -> None:
     settings = {
         "ledger.existingSecret": "ledger",

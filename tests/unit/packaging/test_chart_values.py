@@ -9,6 +9,9 @@ import yaml  # type: ignore[import-untyped]
 
 from kit.charts import CHART, Object, leaves, one, pod_template, refusal, rendered
 
+# Rendered by Helm, which make test-all builds.
+pytestmark = pytest.mark.all
+
 HUB = ("StatefulSet", "wx-downburst")
 SCHEDULER = ("Deployment", "wx-downburst-scheduler")
 SITES = ("Service", "wx-downburst-sites")
