@@ -37,6 +37,14 @@ impl Feed {
         matches!(self, Self::Serving(serve) if serve.epoch == epoch)
     }
 
+    /// Where the site stands in the feed, as far as it reported.
+    fn position(&self) -> FeedPosition {
+        match self {
+            Self::Searching { position, .. } => position.clone(),
+            Self::Serving(serve) => serve.position(),
+        }
+    }
+
     fn epoch(&self) -> Epoch {
         match self {
             Self::Searching { epoch, .. } => *epoch,
@@ -146,11 +154,7 @@ impl HubSession {
     /// Ends a feed that is no longer subscribed. The site's position is kept: a subscription that comes back in this
     /// session goes on from it, as it does after a reconnection, instead of beginning at the head.
     pub(super) fn unsubscribe(&mut self, feed: &FeedName) {
-        let position = match self.feeds.get(feed) {
-            Some(Feed::Searching { position, .. }) => Some(position.clone()),
-            Some(Feed::Serving(serve)) => Some(serve.position()),
-            None => None,
-        };
+        let position = self.feeds.get(feed).map(Feed::position);
         self.drop_feed(feed);
         self.positions.extend(position.map(|position| (feed.clone(), position)));
     }
@@ -265,12 +269,8 @@ impl HubSession {
     /// Where the site stands: from its hello, or from where an earlier subscription of this session ended; if the log
     /// began anew, from what the site reported in this session.
     fn known_position(&mut self, feed: &FeedName) -> Option<FeedPosition> {
-        let said = self.positions.remove(feed);
-        match self.feeds.get(feed) {
-            Some(Feed::Searching { position, .. }) => Some(position.clone()),
-            Some(Feed::Serving(serve)) => Some(serve.position()),
-            None => said,
-        }
+        let kept = self.positions.remove(feed);
+        self.feeds.get(feed).map(Feed::position).or(kept)
     }
 
     fn serve_feed(
