@@ -1,0 +1,1 @@
+"""Readers of source code for scripts/shape.py: what a file holds, by language."""
