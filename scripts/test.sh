@@ -166,10 +166,10 @@ part_cluster() {
     grep '^SKIPPED' "$LOGS/test-cluster-Kubernetes.log" >>"$RESULTS/skipped"
 }
 
-# part_system MARKS: tests that judge what happens, and not when, share the machine; the others have it to themselves.
+# part_system MARKS: tests share the machine, but for those that judge how much or how fast.
 part_system() {
-    run_pytest beside tests/system -n 2 --dist loadfile -m "beside and ($1)"
-    run_pytest alone tests/system -m "not beside and ($1)"
+    run_pytest beside tests/system -n 2 --dist loadfile -m "not alone and ($1)"
+    run_pytest alone tests/system -m "alone and ($1)"
 }
 
 # Tests of the crates that read one of the counts.

@@ -13,7 +13,7 @@ from kit.namespaces import Lab
 from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 ACCESS_BPS = 8_000_000
 PRODUCTS, PRODUCT_BYTES = 40, 100_000

@@ -18,7 +18,7 @@ from kit.axe import no_serious_finding
 from kit.node import node_binary
 from kit.page_hub import Hub
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 
 
 @pytest.fixture

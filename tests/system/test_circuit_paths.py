@@ -18,7 +18,7 @@ from kit.circuit_trials import (
 )
 from kit.wire import Lane
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 LINE_BPS, RATE_BPS = 50_000_000, 30_000_000
 

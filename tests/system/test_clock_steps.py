@@ -8,7 +8,7 @@ import pytest
 from kit.node import HubNode, Play, SiteNode
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 HOUR_US = 3_600_000_000
 
 

@@ -10,7 +10,7 @@ from kit.crashes import CrashStory
 from kit.postgres import Postgres, postgres
 from kit.stored_files import unlisted
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 def test_twenty_kills(tmp_path: Path) -> None:

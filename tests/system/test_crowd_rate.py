@@ -12,7 +12,7 @@ from kit.namespaces import Lab
 from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.nightly]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.nightly, pytest.mark.alone]
 
 SITES = [f"site{number:02}" for number in range(36)]
 ASKED_BPS, CARRIED_BPS = 12_000_000, 6_000_000

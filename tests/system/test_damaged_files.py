@@ -14,7 +14,7 @@ from kit.damage.scene import Pair
 from kit.damage.trials import Verdict, tried
 from kit.stored_files import stored_files, unlisted
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 ELSEWHERE = {"hub:node/log/*/copy", "hub:node/ldm/cursors.json", "site:state/control.sock"}
 """First paths of entries that this scene can't have; the catalogue says why."""

@@ -10,7 +10,7 @@ import pytest
 from kit.node import HubNode, SiteNode, Subscribe, node_binary
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 GOOD, BAD = b"good" * 300, b"soon damaged" * 10_000
 
 

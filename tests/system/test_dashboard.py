@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from kit.capabilities import needs
 from kit.page_hub import PATIENCE_MS, Hub
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 
 
 @pytest.fixture

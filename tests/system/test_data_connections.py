@@ -16,7 +16,7 @@ from kit.node import HubNode, SiteNode
 from kit.patience import wait_for
 from kit.wire import Lane, Wire
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 PRODUCTS = 100
 PRODUCT_BYTES = 90_000

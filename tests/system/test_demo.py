@@ -14,7 +14,7 @@ from downburst.file_names import decode
 from kit.capabilities import skip
 from kit.node import node_binary
 
-pytestmark = [pytest.mark.system, pytest.mark.beside, pytest.mark.smoke]
+pytestmark = [pytest.mark.system, pytest.mark.smoke]
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -25,7 +25,7 @@ DISK_BYTES = 40_000_000
 PAUSES_KNOWN_S = 120.0
 """A hundred arrivals, which are told by the second, and some that the faults before it cost."""
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from kit.senders import nodes_of
 from kit.steady_source import Source, enrolled
 from kit.whole_hub import DOWNBURST, WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 class FleetOfTwo:

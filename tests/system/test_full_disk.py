@@ -13,7 +13,7 @@ from integration.conftest import DOWNBURST, RunningHub, Starter, until
 from kit.capabilities import needs
 from kit.node import HubNode, SiteNode
 
-pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.root]
 DISK_BYTES = 40_000_000
 PRODUCT_BYTES = 1_000_000
 

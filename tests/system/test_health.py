@@ -18,7 +18,7 @@ from integration.conftest import RunningHub, Starter, until
 from kit.capabilities import needs
 from kit.read_only import OWN_MOUNTS, read_only
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 @pytest.fixture

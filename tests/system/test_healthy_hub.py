@@ -13,7 +13,7 @@ import pytest
 
 from kit.page_hub import Hub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 @pytest.mark.parametrize("seconds", [45, pytest.param(600, marks=pytest.mark.nightly)])

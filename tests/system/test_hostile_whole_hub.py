@@ -10,7 +10,7 @@ from kit.patience import wait_for
 from kit.siege import HONEST, Siege
 from kit.siege.story import fresh_seed
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 FEW = 300
 BEYOND_A_TENTH_BYTES = {"the hub": 0, "its node": 32 << 20}
 """What 100,000 sessions leave in the node: 26 MB were seen, and 20 MB where its threads share two arenas."""

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from kit.page_hub import Hub
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 
 
 @pytest.fixture

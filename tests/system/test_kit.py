@@ -17,7 +17,7 @@ from kit.namespaces import Lab, delete_namespaces, namespaces, sweep_abandoned_l
 from kit.patience import wait_for
 from kit.wire import Lane, Wire, WireReport
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from kit.postgres import Postgres, postgres
 from kit.steady_source import Source, counted_once, enrolled
 from kit.whole_hub import WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from downburst.file_names import decode
 from kit.node import HubNode, Play, Subscribe, node_binary
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 def tool(*arguments: object, code: int = 0) -> str:

@@ -13,7 +13,7 @@ from kit.node import HubNode, Play
 from kit.patience import wait_for
 from kit.swarm import Swarm, enrol
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.alone]
 
 IDLE = 200
 IDLE_SECONDS = 5.0

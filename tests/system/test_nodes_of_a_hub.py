@@ -13,7 +13,7 @@ from kit.node import HubNode, Line, SiteNode, node_binary
 from kit.patience import wait_for
 from kit.senders import free_port, nodes_of
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 SITE, MOVED, KEPT = "unl.edu", "NGRID", "CONDUIT"
 

@@ -13,7 +13,7 @@ from kit.capabilities import needs
 from kit.namespaces import Lab
 from kit.node import HubNode, SiteNode
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 SITES = [f"site{number}" for number in range(7)]
 LOSSY = SITES[3]

@@ -12,7 +12,7 @@ from kit.axe import every_page_fits, no_serious_finding
 from kit.capabilities import needs
 from kit.page_hub import PATIENCE_MS, Hub
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 PRODUCTS = 12
 
 

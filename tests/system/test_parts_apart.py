@@ -15,7 +15,7 @@ from kit.postgres import Postgres
 from kit.steady_source import Source, counted_once, enrolled
 from kit.whole_hub import DOWNBURST, WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 class Apart:

@@ -14,7 +14,7 @@ from kit.capabilities import needs
 from kit.node import node_binary
 from kit.page_hub import ROOT
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 
 # A page without figures has some dozens: letters, lines and the shades between them.
 COLOURS = 300

@@ -18,7 +18,7 @@ from kit.patience import wait_for
 from kit.steady_source import Source, enrolled
 from kit.whole_hub import WholeHub
 
-pytestmark = [pytest.mark.system]
+pytestmark = [pytest.mark.system, pytest.mark.alone]
 
 
 @pytest.mark.nightly

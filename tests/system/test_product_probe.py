@@ -13,7 +13,7 @@ from kit.node import HubNode, Line, NodeError, node_binary
 from kit.patience import wait_for
 from kit.read_only import OWN_MOUNTS, read_only
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from kit.patience import wait_for
 from kit.prometheus import Prometheus, program
 from kit.whole_hub import WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 PRODUCTS = 40
 DELIVERED = 'sum(downburst_delivery_latency_seconds_count{feed="NGRID",site="here.edu"})'
 

@@ -10,7 +10,7 @@ from kit.namespaces import Lab
 from kit.page_hub import ROOT
 from kit.told import Reader
 
-pytestmark = [pytest.mark.system, pytest.mark.beside, pytest.mark.smoke]
+pytestmark = [pytest.mark.system, pytest.mark.smoke]
 DOCS = ROOT / "docs"
 
 

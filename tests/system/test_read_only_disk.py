@@ -16,7 +16,7 @@ from kit.node import HubNode, NodeError, SiteNode
 from kit.patience import wait_for
 from kit.read_only import OWN_MOUNTS, read_only
 
-pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.root]
 
 PRODUCT = b"x" * 100_000
 LIMITS = {"retention_bytes": 8_000_000}

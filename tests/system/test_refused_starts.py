@@ -15,7 +15,7 @@ from kit.node import node_binary
 from kit.postgres import Postgres
 from kit.whole_hub import DOWNBURST, WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 PARTS = ("hub", "scheduler", "latency-service", "sender", "fleet")
 BESIDE = PARTS[1:]

@@ -10,7 +10,7 @@ from downburst.file_names import decode
 from kit.node import HubNode, Play, SiteNode, Subscribe
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 def put(play: Play, products: int) -> None:

@@ -9,7 +9,7 @@ from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.whole_hub import WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 PLACES = {"CHECKPOINT": "positions/CHECKPOINT.cbor", "SHOWN": "files/SHOWN", "ACTED": "actions/*/ACTED"}
 
 

@@ -13,7 +13,7 @@ from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.whole_hub import WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 PASSWORD = "four words nobody guesses"
 WEBHOOK_KEY = "T0/B1/kept-from-everybody"
 

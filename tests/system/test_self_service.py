@@ -13,7 +13,7 @@ from kit.node import node_binary
 from kit.page_hub import PATIENCE_MS, Hub
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 PASSWORD = "four words are long"
 
 

@@ -28,7 +28,6 @@ def scene(tmp_path: Path, server: Postgres, broker: Kafka) -> Scene:
     return Scene(tmp_path, server, broker)
 
 
-@pytest.mark.beside
 def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -> None:
     """At sites; a killed node takes the figures of its last second with it, but no receipt counts twice."""
     one = scene.sender_of("NGRID")
@@ -52,7 +51,6 @@ def test_a_sender_killed_and_one_drained_lose_and_double_nothing(scene: Scene) -
     scene.end()
 
 
-@pytest.mark.beside
 def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene: Scene) -> None:
     scene.source.more(30)
     scene.hub.kill_api()
@@ -67,7 +65,6 @@ def test_a_hub_killed_loses_and_doubles_nothing_and_sites_start_without_it(scene
     scene.end()
 
 
-@pytest.mark.beside
 def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_is_shut_out(scene: Scene) -> None:
     site, name = scene.sites[0], scene.sites[0].directory.name
     wait_for("two senders serve the site", lambda: len(nodes_of(site)) == 2, 60)
@@ -90,7 +87,6 @@ def test_a_drain_and_another_credential_count_nothing_twice_and_a_revoked_site_i
     scene.end()
 
 
-@pytest.mark.beside
 def test_a_site_that_was_away_gets_what_a_short_copy_no_longer_has(
     tmp_path: Path, server: Postgres, broker: Kafka
 ) -> None:

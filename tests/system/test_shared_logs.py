@@ -17,7 +17,7 @@ from kit.patience import wait_for
 from kit.programs import with_kafka
 from kit.whole_hub import WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 FEED = "NGRID"
 # Than the 15 s that a transaction may take, and the 10 s between two looks of the broker.

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from kit.axe import no_serious_finding
 from kit.page_hub import Hub
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 PASSWORD = "four words are long"
 
 

@@ -16,7 +16,7 @@ import pytest
 from kit.node import HubNode, Line, SiteNode, node_binary
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 RULES = """\
 # feed	pattern	action

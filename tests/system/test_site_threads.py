@@ -7,7 +7,7 @@ import pytest
 from kit.node import HubNode, SiteNode, Subscribe
 from kit.patience import wait_for
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.alone]
 
 
 def test_a_site_has_no_thread_of_a_pool(node: HubNode, subscribe: Subscribe) -> None:

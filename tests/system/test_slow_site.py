@@ -10,7 +10,7 @@ from kit.capabilities import needs
 from kit.namespaces import Lab
 from kit.node import HubNode, SiteNode
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 SITES = ["site0", "site1", "site2"]
 SLOW = SITES[1]

@@ -17,7 +17,7 @@ from kit.patience import wait_for
 from kit.soak import MIB, Series, Watch
 from kit.whole_hub import WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 SITES = ["one", "two", "three", "four"]
 RETENTION_BYTES = 100_000_000
 SAMPLE_S = 1.0

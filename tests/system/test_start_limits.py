@@ -14,7 +14,7 @@ from kit.patience import wait_for
 from kit.postgres import Postgres
 from kit.whole_hub import DOWNBURST, WholeHub
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 @pytest.mark.parametrize(("table", "step"), [("alembic_version", "a check of the ledger"), ("feeds", "the ledger")])

@@ -13,7 +13,7 @@ from kit.parts_apart import BY_INPUT, COMMANDS, Part, Parts, show, subject
 from kit.patience import wait_for
 from kit.postgres import Postgres
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from kit.node import SiteNode, node_binary
 from kit.page_hub import Hub
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 
 FEED, SHORT = "NGRID", "WARN"
 PRODUCTS = 19

@@ -9,7 +9,7 @@ import pytest
 from kit.node import HubNode, Play, SiteNode
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 
 OLDER: dict[str, Any] = {"session_versions": [1]}
 

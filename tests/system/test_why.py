@@ -21,7 +21,7 @@ from integration.conftest import RunningHub, Starter, until
 from kit.capabilities import needs
 from kit.slow_line import SlowLine
 
-pytestmark = [pytest.mark.system, pytest.mark.beside]
+pytestmark = [pytest.mark.system]
 MEGABYTE = 1_000_000
 GONE_FROM_THE_LOG_HOURS = 0.0003
 """About a second."""

@@ -11,7 +11,7 @@ from kit.capabilities import needs
 from kit.page_hub import PATIENCE_MS, Hub
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.browser, pytest.mark.beside]
+pytestmark = [pytest.mark.system, pytest.mark.browser]
 
 
 @pytest.fixture
