@@ -267,11 +267,9 @@ fn copy(
 /// senders needs its brokers for ingest alone.
 fn of_a_copy(cluster: &Cluster, options: LogOptions) -> LogOptions {
     let Settings { role, copy_mb, .. } = cluster.settings;
-    let mut retention = options.retention;
-    if role == Role::Sender && copy_mb > 0 {
-        retention.bytes = retention.bytes.min(copy_mb.saturating_mul(1_000_000));
-    }
-    LogOptions { durability: Durability::Process, retention, ..options }
+    let is_short = role == Role::Sender && copy_mb > 0;
+    let copy_bytes = is_short.then(|| copy_mb.saturating_mul(1_000_000));
+    LogOptions { durability: Durability::Process, copy_bytes, ..options }
 }
 
 /// Brokers that have just started know some seconds later who of them is in charge of a transactional id.

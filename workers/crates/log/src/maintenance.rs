@@ -57,15 +57,18 @@ impl FeedLog {
     }
 
     fn evict_by_ceiling(&self, options: &LogOptions, retained: &mut Retained) -> Result<(), LogError> {
-        let ceiling = options.retention.bytes;
+        let (ceiling, held_bytes) = (options.retention.bytes, options.held_bytes());
         let mut used = self.used_bytes();
+        let mut held = self.segments().values().map(|segment| segment.data_bytes()).sum::<u64>();
         for segment in self.evictable() {
-            if used <= ceiling {
+            if used <= ceiling && held <= held_bytes {
                 return Ok(());
             }
-            used = used.saturating_sub(segment.data_bytes());
+            let freed = segment.data_bytes();
+            (used, held) = (used.saturating_sub(freed), held.saturating_sub(freed));
             retained.products_cut_by_ceiling += self.evict(&segment, retained)?;
         }
+        // What is open stays, however large it is.
         let mut gone = Vec::new();
         for segment in self.without_bytes() {
             if used <= ceiling {

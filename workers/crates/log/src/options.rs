@@ -15,6 +15,9 @@ pub struct LogOptions {
     pub sequence_block: u64,
     /// Larger products are refused while they are copied.
     pub max_product_bytes: u64,
+    /// Of a copy: the bytes that it holds at most, while it remembers every product that its store keeps. Without
+    /// that memory, nobody would fetch the products from there.
+    pub copy_bytes: Option<u64>,
 }
 
 /// How long a product's bytes are kept. Whole segments are evicted, so a product may stay an eighth longer.
@@ -65,6 +68,7 @@ impl Default for LogOptions {
             memory_hours: 168.0,
             sequence_block: 10_000,
             max_product_bytes: 16 * GIB,
+            copy_bytes: None,
         }
     }
 }
@@ -73,7 +77,12 @@ impl LogOptions {
     /// The size at which the open segment is closed: several fit below the ceiling, so that eviction never
     /// takes everything.
     pub(crate) fn roll_bytes(&self) -> u64 {
-        self.segment_bytes.min(self.retention.bytes / 8).max(SMALLEST_SEGMENT_BYTES)
+        self.segment_bytes.min(self.held_bytes() / 8).max(SMALLEST_SEGMENT_BYTES)
+    }
+
+    /// The ceiling of what products' bytes take.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.copy_bytes.unwrap_or(u64::MAX).min(self.retention.bytes)
     }
 
     pub(crate) fn retention_micros(&self) -> i64 {
@@ -102,6 +111,7 @@ mod tests {
         let options =
             LogOptions { retention: Retention { hours: 1.0, bytes: 800_000 }, ..LogOptions::default() };
         assert_eq!(options.roll_bytes(), 100_000);
+        assert_eq!(LogOptions { copy_bytes: Some(80_000), ..options.clone() }.roll_bytes(), 10_000);
         assert_eq!(LogOptions { segment_bytes: 50_000, ..options }.roll_bytes(), 50_000);
     }
 

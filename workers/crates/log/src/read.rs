@@ -111,7 +111,7 @@ impl FeedLog {
             remembered: count(false),
             bytes: segments.iter().map(|segment| segment.data_bytes()).sum(),
             memory_bytes: segments.iter().map(|segment| segment.index_bytes()).sum(),
-            ceiling_bytes: self.options().retention.bytes,
+            ceiling_bytes: self.options().held_bytes(),
             first: self.first_with_bytes(),
             head: self.head(),
             segments: segments.iter().filter(|segment| segment.has_bytes()).count(),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use common::{all, ids, small};
-use downburst_log::{Appended, FeedLog, Given, LogError, NewProduct, ProductLog, contract};
+use downburst_log::{Appended, FeedLog, Given, LogError, LogOptions, NewProduct, ProductLog, contract};
 use downburst_model::{Epoch, FeedName, Sequence, WallMicros};
 
 /// Numbers as a store does in which every group costs a number more, and keeps what it numbered.
@@ -68,6 +68,24 @@ fn products_get_the_numbers_of_the_store_and_repeat_each_other_within_a_group() 
     assert!(
         matches!(&appended[1], Some(Appended::Stored { sequence: Sequence(14), info }) if info.id.as_str() == "c")
     );
+}
+
+#[test]
+fn a_short_copy_remembers_all_that_its_store_keeps() {
+    let (dir, feed) = (tempfile::tempdir().unwrap(), FeedName::parse("TEST").unwrap());
+    let options = LogOptions { copy_bytes: Some(6_000), ..small() };
+    let (copy, _) = FeedLog::open_copy(dir.path(), feed, options, Epoch(5), Sequence(0)).unwrap();
+    let mut store = Store::default();
+    // Their descriptions alone take more than the copy may hold of their bytes.
+    for n in 0..40 {
+        store.append(&copy, vec![(contract::product(&n.to_string()).unwrap(), Bytes::from(vec![n; 2_000]))]);
+    }
+    let retained = copy.retain(WallMicros(8)).unwrap();
+    assert_eq!(retained.forgotten_to, None);
+    let batch = copy.read(Sequence(0), copy.head(), usize::MAX, usize::MAX).unwrap();
+    assert_eq!((batch.entries.len(), batch.forgotten), (40, None), "each can be fetched from the store");
+    let held = batch.entries.iter().filter(|entry| entry.bytes.is_some()).count();
+    assert!(held <= 3, "{held} products of 2 kB are held");
 }
 
 #[test]
