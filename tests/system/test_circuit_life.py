@@ -18,7 +18,7 @@ from kit.node import SiteNode
 from kit.patience import wait_for
 from kit.provider import Line
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 M = 1_000_000
 NEAR = "near.example"

@@ -17,7 +17,7 @@ from kit.namespaces import Lab
 from kit.node import NodeError
 from kit.patience import wait_for
 
-pytestmark = [pytest.mark.system, pytest.mark.root]
+pytestmark = [pytest.mark.system, pytest.mark.root, pytest.mark.alone]
 
 RATE_BPS = 60_000_000
 SHAPED_BPS = 0.9 * RATE_BPS
