@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import insert
 
 from downburst.ledger import Book, Ledger
-from downburst.ledger.latency import DAY, HOUR, LONGEST, SHORT_STEPS
+from downburst.ledger.latency import DAY, HOUR, STEPS
 from downburst.model import Feed, LatencyKind, LegCounters, Site, Subscription, TrafficMinute, Transport
 from downburst.sheet import BESIDE_ZERO, Path, Sheet
 from downburst.sheet_codec import pack_sheet
@@ -85,7 +85,7 @@ def _of_kind(book: Book, case: Case, number: int, kind: LatencyKind, now: int, r
     packed = [packed_once[hour // 4] for hour in range(24)]
     first, open_from = (now // DAY - case.days) * DAY, now // HOUR * HOUR
     rows = [_row(case.feed(number), kind, 1, at, packed[at // HOUR % 24]) for at in range(first, open_from, HOUR)]
-    for step in (*SHORT_STEPS[1:], DAY, LONGEST):
+    for step in STEPS[1:]:
         rows += _merged(case.feed(number), kind, step, hours, first, open_from)
     book.latency._connection.execute(insert(latency_sheets), rows)
     begun = _moved(hours[now // HOUR % 24], open_from).between(open_from, now + 1)

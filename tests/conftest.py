@@ -11,6 +11,8 @@ from downburst.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.supervision import FAULTS
 from kit import running
+from kit.kafka import Kafka, kafka
+from kit.postgres import Postgres, postgres
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +27,27 @@ def nothing_left_running() -> Iterator[None]:
 def no_faults_of_others() -> None:
     """What handlers of an earlier test met is no news in this one."""
     FAULTS.forget()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Postgres]:
+    """The PostgreSQL of this test process; each test makes databases of its own."""
+    with postgres() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def broker_of_process() -> Iterator[Kafka]:
+    """The Kafka of this test process, which takes seconds to start."""
+    with kafka() as started:
+        yield started
+
+
+@pytest.fixture
+def broker(broker_of_process: Kafka) -> Iterator[Kafka]:
+    """A Kafka that other tests use before and after: each has a prefix of its own. One that is killed comes back."""
+    yield broker_of_process
+    broker_of_process.revive()
 
 
 @pytest.fixture

@@ -173,10 +173,6 @@ class Circuit:
         """What is reserved in a direction, for each site."""
         return self.rate_out_bps if direction is Direction.OUT else self.rate_in_bps
 
-    def lasts_at(self, instant: datetime) -> bool:
-        """Whether the instant lies in the window."""
-        return self.begin <= instant and not self.over_at(instant)
-
     def over_at(self, instant: datetime) -> bool:
         """Whether the window has passed."""
         return self.end is not None and self.end <= instant

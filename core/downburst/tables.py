@@ -272,49 +272,6 @@ latency_sheets = Table(
     Index(None, "step", "minute"),
 )
 
-# Of a ledger of before; what they hold is brought into the two above.
-sketches = Table(
-    "sketches",
-    metadata,
-    Column("feed", String(64), primary_key=True),
-    Column("minute", Integer, primary_key=True, autoincrement=False),
-    Column("site", String(63), primary_key=True),
-    Column("transport", String(32), primary_key=True),
-    Column("kind", String(16), primary_key=True),
-    Column("count", BigInteger, nullable=False),
-    Column("sum_ms", Float, nullable=False),
-    Column("min_ms", Float, nullable=False),
-    Column("max_ms", Float, nullable=False),
-    Column("negative", BigInteger, nullable=False),
-    Column("bound_ms", Float),
-    Column("buckets", JSON, nullable=False),
-    Index(None, "minute"),
-)
-
-sketch_hours = Table(
-    "sketch_hours",
-    metadata,
-    Column("feed", String(64), primary_key=True),
-    Column("hour", Integer, primary_key=True, autoincrement=False),
-    Column("site", String(63), primary_key=True),
-    Column("transport", String(32), primary_key=True),
-    Column("kind", String(16), primary_key=True),
-    Column("packed", LargeBinary, nullable=False),
-    Index(None, "hour"),
-)
-
-sketch_days = Table(
-    "sketch_days",
-    metadata,
-    Column("feed", String(64), primary_key=True),
-    Column("day", Integer, primary_key=True, autoincrement=False),
-    Column("site", String(63), primary_key=True),
-    Column("transport", String(32), primary_key=True),
-    Column("kind", String(16), primary_key=True),
-    Column("packed", LargeBinary, nullable=False),
-    Index(None, "day"),
-)
-
 heads = Table(
     "heads",
     metadata,

@@ -55,14 +55,6 @@ class LogHistogram:
         """The value that `share` of the values do not exceed; the mean of the bin in which it lies."""
         return quantile_of(self.counts, self.sums, share, largest=self.largest)
 
-    def share_above(self, value: float) -> tuple[float, float]:
-        """What share of the values, and of their sum, belongs to values above `value`; its own bin is left out."""
-        if not self.count:
-            return 0.0, 0.0
-        first = int(places(np.array([value]))[0]) + 1
-        total = float(self.sums.sum())
-        return float(self.counts[first:].sum()) / self.count, float(self.sums[first:].sum()) / total if total else 0.0
-
     def share_of_largest(self, share: float) -> float:
         """What share of the sum the largest `share` of the values hold."""
         total = float(self.sums.sum())

@@ -131,23 +131,6 @@ class FeedWindow:
         return Arrivals(np.concatenate(times), np.concatenate(sizes), float(starts_s[-1]))
 
 
-def statistics_of(arrivals: Arrivals) -> TrafficStatistics:
-    """The figures of arrivals whose times are known exactly."""
-    second = arrivals.at_s.astype(np.int64)
-    products: Floats = np.bincount(second).astype(np.float64)
-    volume: Floats = np.bincount(second, weights=arrivals.size_bytes).astype(np.float64)
-    return TrafficStatistics(
-        products=len(arrivals.at_s),
-        bytes=int(arrivals.size_bytes.sum()),
-        span_s=arrivals.span_s,
-        mean_bps=arrivals.mean_bps,
-        silent_share=_empty_share(products),
-        widths=_widths(_padded(products), _padded(volume), arrivals.span_s),
-        silence=_silence_of_gaps(np.diff(arrivals.at_s)),
-        size_quantiles_bytes=_size_quantiles(arrivals.size_bytes),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Bin:
     seconds: float
@@ -189,14 +172,6 @@ def _empty_share(products: Floats) -> float:
     return float((products == 0).mean()) if len(products) else 0.0
 
 
-def _padded(values: Floats) -> dict[int, Floats]:
-    """Bins of each width from the first second on; the last one may be cut short by the end."""
-    return {
-        width: np.concatenate([values, np.zeros(-len(values) % width)]).reshape(-1, width).sum(axis=1)
-        for width in WIDTHS_S
-    }
-
-
 def _trimmed(values: Floats) -> dict[int, Floats]:
     """Whole bins of each width up to the last second."""
     return {width: values[len(values) % width :].reshape(-1, width).sum(axis=1) for width in WIDTHS_S}
@@ -213,18 +188,6 @@ def _widths(products: dict[int, Floats], volume: dict[int, Floats], span_s: floa
         dispersion = float(counts.var() / counts.mean()) if counts.mean() else 0.0
         found[width] = WidthStatistics(peak_bps, peak_bps / mean_bps, dispersion)
     return found
-
-
-def _silence_of_gaps(gaps_s: Floats) -> tuple[Silence, ...]:
-    total_s = gaps_s.sum()
-    return tuple(
-        Silence(
-            longer_than_s,
-            share_of_gaps=float((gaps_s > longer_than_s).mean()) if len(gaps_s) else 0.0,
-            share_of_time=float(gaps_s[gaps_s > longer_than_s].sum() / total_s) if total_s else 0.0,
-        )
-        for longer_than_s in SILENCES_S
-    )
 
 
 def _silence_of_bins(products: Floats) -> tuple[Silence, ...]:

@@ -92,10 +92,6 @@ class Calendar:
         """The reservations that claim a port."""
         return sorted(self._ports[port].reservations) if port in self._ports else []
 
-    def busiest_bps(self, port: str, direction: Direction, *, begin_us: int, end_us: int) -> int:
-        """The most that is reserved of a port at any moment of a window."""
-        return self._ports[port].levels[direction].peak(begin_us, end_us)
-
     def most_bps(self, port: str) -> int:
         """The most that is reserved of a port at any moment, in either direction."""
         levels = self._ports[port].levels.values()

@@ -103,8 +103,6 @@ class LatencyService:
         while True:
             while await self.roll_up():
                 pass
-            while await self.take_over():  # noqa: ASYNC110
-                await asyncio.sleep(BREATH_S)
             oldest = self._minute() - round(days * MINUTES_A_DAY)
             await self._ledger.write(partial(_keep_house, minute=oldest, now=self._clock.now()))
             await asyncio.sleep(ROLL_UP_S)
@@ -113,10 +111,6 @@ class LatencyService:
         """Packs some minutes of one feed, if they are due; says how many sketches that were."""
         before = self._minute() - OPEN_MINUTES
         return await self._ledger.write(lambda book: book.latency.roll_up(before_minute=before))
-
-    async def take_over(self) -> int:
-        """Brings some history of an earlier release's tables into today's; says how much, 0: there is none left."""
-        return await self._ledger.write(lambda book: book.latency.take_over())
 
     async def latency(self, selection: LatencySelection | None = None) -> LatencyFigures | None:
         """The figures of a selection; None if nothing was measured in it."""
@@ -212,6 +206,5 @@ ROLL_UP_S = 300.0
 """Ten minutes are packed together; looking much oftener would find nothing."""
 OPEN_MINUTES = 10
 """Sketches are of live products, whose receipts come within minutes; what comes later is merged into packed hours."""
-BREATH_S = 0.2
 """Between bites of an earlier release's history, so that receipts and people pass."""
 MINUTES_A_DAY = 1_440

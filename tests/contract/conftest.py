@@ -7,17 +7,15 @@ import pytest
 
 from downburst.clock import FakeClock
 from downburst.ledger import Book, Ledger, migrate_ledger
-from kit.postgres import Postgres, postgres
+from kit.postgres import Postgres
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Postgres]:
-    """A PostgreSQL of this test process, with a database whose schema was made once."""
-    with postgres() as started:
-        template = started.database()
-        migrate_ledger(started.url(template))
-        started.execute(f"ALTER DATABASE {template} RENAME TO {TEMPLATE}")
-        yield started
+def template(server: Postgres) -> str:
+    """A database whose schema was made once, to copy."""
+    name = server.database()
+    migrate_ledger(server.url(name))
+    return name
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -33,9 +31,9 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres_url(server: Postgres) -> Iterator[str]:
+def postgres_url(server: Postgres, template: str) -> Iterator[str]:
     """A ledger of the current schema on PostgreSQL."""
-    name = server.database(TEMPLATE)
+    name = server.database(template)
     yield server.url(name)
     server.drop(name)
 
@@ -55,6 +53,3 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> 
 def book(ledger: Ledger) -> Iterator[Book]:
     with ledger.transaction() as opened:
         yield opened
-
-
-TEMPLATE = "ledger_template"

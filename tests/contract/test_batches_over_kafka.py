@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -16,16 +15,10 @@ from downburst.kafka_settings import KafkaSettings
 from downburst.ledger import Ledger
 from downburst_latency.batch import parse_batch
 from downburst_latency.service import LatencyService
-from kit.kafka import Kafka, kafka
+from kit.kafka import Kafka
 from kit.patience import wait_for
 
 pytestmark = pytest.mark.all
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as started:
-        yield started
 
 
 @pytest.fixture

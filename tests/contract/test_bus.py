@@ -1,7 +1,7 @@
 """The bus, of one process and over Kafka: the same tests on both, the latter on a real broker."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from itertools import count
 
 import pytest
@@ -14,13 +14,7 @@ from downburst.model import Plan
 from downburst.supervision import FAULTS, start
 from downburst.supervision.elsewhere import tell_faults
 from factories import plan, unicast
-from kit.kafka import Kafka, kafka
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as started:
-        yield started
+from kit.kafka import Kafka
 
 
 class Pair:

@@ -1,7 +1,6 @@
 """What only brokers can do to a bus: be killed, hold foreign content, ask for passwords, be somewhere else."""
 
 import asyncio
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,10 @@ from downburst.errors import DownburstError
 from downburst.events import Event, EventsMissed, PinChanged, SitesChanged
 from downburst.kafka.bus import KafkaBus
 from downburst.kafka_settings import KafkaSettings
-from kit.kafka import PASSWORD, USER, Kafka, kafka
+from kit.kafka import PASSWORD, USER, Kafka
 from kit.patience import wait_for
 
 pytestmark = pytest.mark.all
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as started:
-        yield started
 
 
 def settings(broker: Kafka, **given: Any) -> KafkaSettings:

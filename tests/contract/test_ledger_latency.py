@@ -1,21 +1,18 @@
-"""Roll-ups answer what their minutes would, for any range and selection; also while old tables are brought over."""
+"""Roll-ups answer what their minutes would, for any range and selection."""
 
 import os
 import random
 from collections import defaultdict
-from dataclasses import asdict
 
 import pytest
-from sqlalchemy import insert
 
-from downburst.ledger import Book, Ledger
+from downburst.ledger import Book
 from downburst.ledger.latency import STEPS
 from downburst.ledger.latency_selection import Selection
 from downburst.model import LatencyKind, SketchRow, TrafficMinute, Transport
 from downburst.sheet import Path, path_of
 from downburst.sketch import LatencySketch
-from downburst.sketch_codec import pack
-from downburst.tables import latency_sheets, sketch_days, sketch_hours, sketches
+from downburst.tables import latency_sheets
 from factories import sketch_row
 
 DAY = 1440
@@ -107,62 +104,6 @@ def test_any_range_is_answered_as_by_its_minutes(book: Book, chance: random.Rand
             packed(book, LAST - 10)
         check(book, rows, any_selection(chance), chance.choice([None, 1, 60, DAY]))
     assert {path_of(row).feed for row in rows} == set(book.latency.feeds(Selection()))
-
-
-def test_rows_of_before_are_read_where_they_lie_and_brought_over(ledger: Ledger, chance: random.Random) -> None:
-    rows = made_up(chance, 150)
-    with ledger.transaction() as book:
-        lay_down_as_before(book, rows, young_from=LAST - 200)
-        for _ in range(6):
-            check(book, rows, any_selection(chance), chance.choice([None, 1, 60, DAY]))
-    fresh = made_up(chance, 30, first=LAST - 60)
-    with ledger.transaction() as book:
-        book.latency.add(*fresh)
-    rows += fresh
-    bites = 0
-    moved = True
-    while moved:
-        with ledger.transaction() as book:
-            moved = book.latency.take_over(limit=20) > 0
-            bites += moved
-            packed(book, LAST - 180)
-            check(book, rows, any_selection(chance), chance.choice([None, 1, 60, DAY]))
-    assert bites > 5
-    with ledger.transaction() as book:
-        for table in (sketches, sketch_hours, sketch_days):
-            assert book.latency._connection.execute(table.select()).first() is None
-        check(book, rows, Selection(), None)
-        packed(book, LAST + 60)
-        check(book, rows, Selection(), 1)
-
-
-def lay_down_as_before(book: Book, rows: list[SketchRow], *, young_from: int) -> None:
-    """As the release before wrote them: young minutes in rows, older ones packed by hour and merged by day."""
-    hours: defaultdict[tuple[object, ...], dict[int, LatencySketch]] = defaultdict(dict)
-    days: defaultdict[tuple[object, ...], LatencySketch] = defaultdict(LatencySketch)
-    connection = book.latency._connection
-    for row in rows:
-        if row.minute >= young_from:
-            connection.execute(insert(sketches).values(asdict(row)))
-            continue
-        hours[(*path_of(row), row.minute // 60)][row.minute % 60] = LatencySketch.of_rows([row])
-        days[(*path_of(row), row.minute // DAY)].merge(row)
-    names = ("feed", "site", "transport", "kind")
-    for key, minutes in hours.items():
-        values = dict(zip((*names, "hour"), key, strict=True))
-        connection.execute(insert(sketch_hours).values(packed=pack(minutes), **values))
-    for key, day in days.items():
-        values = dict(zip((*names, "day"), key, strict=True))
-        connection.execute(insert(sketch_days).values(packed=pack({0: day}), **values))
-
-
-def test_what_is_damaged_is_passed_over_when_it_is_brought_over(book: Book) -> None:
-    lay_down_as_before(book, [sketch_row([1.0], minute=5), sketch_row([2.0], minute=65)], young_from=10_000)
-    spoilt = sketch_hours.update().where(sketch_hours.c.hour == 0).values(packed=b"spoilt")
-    book.latency._connection.execute(spoilt)
-    while book.latency.take_over():
-        pass
-    assert [row.minute for row in book.latency.rows()] == [65]
 
 
 def test_long_spans_are_forgotten_once_all_of_them_is_older(book: Book) -> None:

@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, delete, func, select
 
-from contract.conftest import TEMPLATE
 from downburst.clock import FakeClock
 from downburst.errors import LimitReached
 from downburst.ledger import Book, Ledger, limits
@@ -28,7 +27,7 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     url = f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'ledger.sqlite'}"
     if request.param == "postgresql":
         server = request.getfixturevalue("server")
-        url = server.url(server.database(TEMPLATE))
+        url = server.url(server.database(request.getfixturevalue("template")))
     both = [Ledger.open(url, FakeClock()) for _ in range(2)]
     yield both
     for ledger in both:

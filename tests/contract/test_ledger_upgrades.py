@@ -1,4 +1,4 @@
-"""The schema of every earlier release, with data in it, comes up to date on both databases; and what is refused."""
+"""A schema with data in it is brought up to date by the next release, on both databases; and what is refused."""
 
 import json
 import subprocess
@@ -12,7 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import BigInteger, Boolean, Engine, Float, Integer, LargeBinary, MetaData, Table, insert, select, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    insert,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.types import JSON
 
 from downburst.alarms import TOLD_BY_DEFAULT, Objective, Receiver, ReceiverKind, Silence
@@ -26,17 +38,18 @@ from downburst.ledger.schema import Standing, migrate
 from downburst.model import Feed, Site, Subscription, TrafficMinute
 from downburst.rights import Limit
 from factories import sketch_row
+from kit.next_release import next_program, next_release
 
 pytestmark = pytest.mark.all
 
 DOWNBURST = str(Path(sys.executable).with_name("downburst"))
-EARLIER = Standing.nowhere().pending[:-1]
+HEAD = Standing.nowhere().wanted
+NEXT = f"{int(HEAD) + 1:04}"
 
 
-@pytest.mark.parametrize("revision", EARLIER)
-def test_an_earlier_schema_is_brought_up_to_date_with_all_its_rows(empty_url: str, revision: str) -> None:
+def test_the_next_release_brings_the_schema_up_to_date_with_all_rows(empty_url: str, tmp_path: Path) -> None:
     engine = connect(empty_url)
-    migrate(engine, to=revision)
+    migrate(engine)
     with engine.begin() as connection:
         before = _reflected(connection)
         for table in before.sorted_tables:
@@ -45,37 +58,30 @@ def test_an_earlier_schema_is_brought_up_to_date_with_all_its_rows(empty_url: st
     kept = _contents(empty_url, before)
     assert all(len(rows) == 3 for rows in kept.values()), kept
     engine.dispose()
-    assert standing_of(empty_url).found == revision
-    Ledger.open(empty_url).close()
-    assert standing_of(empty_url).pending == ()
+    with next_release(tmp_path) as revision:
+        assert standing_of(empty_url) == Standing(HEAD, revision, (revision,))
+        Ledger.open(empty_url).close()
+        assert standing_of(empty_url) == Standing(revision, revision, ())
     assert _contents(empty_url, before) == kept
+    with pytest.raises(Failure, match=rf"has schema {revision}.*a newer release wrote it; use that one"):
+        Ledger.open(empty_url)
 
 
-@pytest.mark.parametrize("revision", ["0013", "0014", "0015", "0016", "0017"])
-def test_what_an_earlier_release_kept_is_read_by_this_one(
-    empty_url: str, revision: str, tmp_path: Path, clock: FakeClock
-) -> None:
-    """Rows as that release wrote them: those of a ledger of today, in the tables and columns that it had."""
-    of_today = f"sqlite:///{tmp_path / 'today.sqlite'}"
-    with _opened(of_today, clock) as ledger, ledger.transaction() as book:
+def test_what_this_release_kept_is_read_by_the_next(empty_url: str, tmp_path: Path, clock: FakeClock) -> None:
+    with _opened(empty_url, clock) as ledger, ledger.transaction() as book:
         _fill(book, clock)
         hours = _hours(book)
         measured = book.latency.rows()
-    engine = connect(empty_url)
-    migrate(engine, to=revision)
-    _carry(of_today, engine)
-    engine.dispose()
-    with _opened(empty_url, clock) as ledger, ledger.transaction() as book:
+    with next_release(tmp_path), _opened(empty_url, clock) as ledger, ledger.transaction() as book:
         site = book.sites.one("a.edu")
-        knows_limits = revision >= "0016"
-        assert (site.organisation, site.limits) == ("A", (LIMIT,) if knows_limits else ())
+        assert (site.organisation, site.limits) == ("A", (LIMIT,))
         (window,) = book.silences.current()
-        assert (window.site, window.begins) == ("a.edu", clock.now() + HOUR if knows_limits else None)
-        assert book.objectives.all() == ([OBJECTIVE] if knows_limits else [])
-        assert book.site_receivers.of("a.edu") == ([RECEIVER] if knows_limits else [])
-        assert _hours(book) == hours, "added up from minutes where there were no hours"
-        assert book.latency.rows() == (measured if revision >= "0014" else [])
-        assert book.answers.begin(ANSWERED) == (ANSWERED if revision >= "0015" else None)
+        assert (window.site, window.begins) == ("a.edu", clock.now() + HOUR)
+        assert book.objectives.all() == [OBJECTIVE]
+        assert book.site_receivers.of("a.edu") == [RECEIVER]
+        assert _hours(book) == hours
+        assert book.latency.rows() == measured
+        assert book.answers.begin(ANSWERED) == ANSWERED
         book.sites.change(replace(site, limits=(LIMIT, replace(LIMIT, feed="TEXT"))))
         book.objectives.put(replace(OBJECTIVE, objective_ms=5.0))
         book.latency.add(sketch_row([3.0], site="a.edu", feed="NGRID", minute=MINUTE))
@@ -101,23 +107,6 @@ def _hours(book: Book) -> list[tuple[str, int, int, int]]:
     return sorted((one.feed, one.minute, one.products, one.bytes) for one in found)
 
 
-def _carry(source_url: str, target: Engine) -> None:
-    """Copies rows into tables that may know fewer columns."""
-    source = connect(source_url)
-    with source.connect() as found, target.begin() as made:
-        known = _reflected(found).tables
-        for table in _reflected(made).sorted_tables:
-            # Rows that number themselves would meet those of the copy.
-            if table.name in NOT_KEPT | {"audit"} or table.name not in known:
-                continue
-            there = known[table.name].c
-            columns = [there[column.name] for column in table.columns if column.name in there]
-            rows = [dict(row._mapping) for row in found.execute(select(*columns))]
-            if rows:
-                made.execute(insert(table), rows)
-    source.dispose()
-
-
 @contextmanager
 def _opened(url: str, clock: FakeClock) -> Iterator[Ledger]:
     ledger = Ledger.open(url, clock)
@@ -135,29 +124,41 @@ ANSWERED = Answered("key", "request")
 RECEIVER = Receiver("duty", ReceiverKind.MAIL, "duty@a.edu", severities=TOLD_BY_DEFAULT, owner="a.edu")
 
 
-def test_of_two_that_migrate_at_once_one_does_it(empty_url: str) -> None:
+@pytest.mark.parametrize("release", ["this", "next"])
+def test_of_two_that_migrate_at_once_one_does_it(empty_url: str, release: str, tmp_path: Path) -> None:
+    """From nothing, and from this release's schema."""
+    environment, before, head = None, "None", HEAD
+    if release == "next":
+        Ledger.open(empty_url).close()
+        environment, before, head = next_program(tmp_path / "next"), HEAD, NEXT
     argv = [DOWNBURST, "migrate", "--ledger", empty_url, "--json"]
-    running = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    pipe = subprocess.PIPE
+    running = [subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, env=environment) for _ in range(3)]
     ended = [process.communicate(timeout=120) for process in running]
     assert [process.returncode for process in running] == [0, 0, 0], ended
-    head = Standing.nowhere().wanted
     said = sorted(str(json.loads(out)["before"]) for out, _ in ended)
-    assert said == sorted([head, head, "None"])
-    assert standing_of(empty_url).found == head
+    assert said == sorted([head, head, before])
+    with next_release(tmp_path):
+        assert standing_of(empty_url).found == head
 
 
-def test_a_check_says_what_is_pending_and_changes_nothing(empty_url: str) -> None:
-    argv = [DOWNBURST, "migrate", "--check", "--ledger", empty_url]
-    first = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+def test_a_check_says_what_is_pending_and_changes_nothing(empty_url: str, tmp_path: Path) -> None:
+    first = _check(empty_url)
     assert (first.returncode, first.stderr) == (1, "")
-    assert first.stdout.startswith("the ledger has schema none; downburst migrate would bring 0001, 0002")
+    assert first.stdout == f"the ledger has schema none; downburst migrate would bring {HEAD}\n"
     assert standing_of(empty_url).found is None
     Ledger.open(empty_url).close()
-    second = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
-    assert (second.returncode, second.stdout) == (
-        0,
-        f"the ledger is up to date (schema {Standing.nowhere().wanted})\n",
-    )
+    second = _check(empty_url)
+    assert (second.returncode, second.stdout) == (0, f"the ledger is up to date (schema {HEAD})\n")
+    later = _check(empty_url, environment=next_program(tmp_path))
+    assert (later.returncode, later.stderr) == (1, "")
+    assert later.stdout == f"the ledger has schema {HEAD}; downburst migrate would bring {NEXT}\n"
+    assert standing_of(empty_url).found == HEAD
+
+
+def _check(url: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    argv = [DOWNBURST, "migrate", "--check", "--ledger", url]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, env=environment)
 
 
 def test_a_newer_schema_is_refused_in_one_sentence(empty_url: str) -> None:
@@ -171,21 +172,26 @@ def test_a_newer_schema_is_refused_in_one_sentence(empty_url: str) -> None:
             look(empty_url)
 
 
-def test_a_migration_that_fails_leaves_what_was_there(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_what_was_there(
+    empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Ledger.open(empty_url).close()
     engine = connect(empty_url)
-    migrate(engine, to=EARLIER[-2])
 
-    def broken(_: object) -> None:
+    def broken(*_: object) -> None:
         raise RuntimeError("no more")
 
-    with monkeypatch.context() as patched:
-        patched.setattr("alembic.op.create_table", broken)
-        patched.setattr("alembic.op.add_column", broken)
-        with pytest.raises((RuntimeError, TypeError)):
-            migrate(engine)
-    engine.dispose()
-    assert standing_of(empty_url).found == EARLIER[-2]
-    Ledger.open(empty_url).close()
+    with next_release(tmp_path) as revision:
+        with monkeypatch.context() as patched:
+            patched.setattr("alembic.op.create_table", broken)
+            with pytest.raises(RuntimeError, match="no more"):
+                migrate(engine)
+        assert standing_of(empty_url).found == HEAD
+        columns = {column["name"] for column in inspect(engine).get_columns("feeds")}
+        assert "made_up" not in columns, "what it did before it failed is undone"
+        engine.dispose()
+        Ledger.open(empty_url).close()
+        assert standing_of(empty_url).found == revision
 
 
 def _contents(url: str, shape: MetaData) -> dict[str, list[tuple[Any, ...]]]:

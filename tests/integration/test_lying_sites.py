@@ -11,7 +11,6 @@ import pytest
 from integration.conftest import RunningHub, Starter, until
 from kit.stranger import FEED_START, FRONTIER, RECEIPTS, REFUSED, Client, frame
 
-EPOCH_OF_NONE = 7
 LATE = 2**62
 
 

@@ -59,6 +59,11 @@ class Kafka:
         self._process.kill()
         self._process.wait(timeout=30)
 
+    def revive(self) -> None:
+        """Starts the broker again if it was killed."""
+        if self._process is None or self._process.poll() is not None:
+            self.start()
+
     def signal(self, number: int) -> None:
         """Sends the broker a signal, as to have it stand still."""
         assert self._process is not None

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from kit.capabilities import skip
 from kit.namespaces import Lab
@@ -138,10 +138,3 @@ def wire_binary() -> Path:
     """The built wire: ``DOWNBURST_WIRE``, else the workspace's."""
     named = os.environ.get("DOWNBURST_WIRE")
     return Path(named) if named else built("downburst-wire")
-
-
-def interface_counters(lab: Lab, host: str, *, device: str = "eth0") -> dict[str, Any]:
-    """Counters of a host's interface, as `ip -statistics` gives them."""
-    listed = json.loads(lab.output(host, ["ip", "-json", "-statistics", "link", "show", device]))
-    counters: dict[str, Any] = listed[0]["stats64"]
-    return counters

@@ -7,22 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from kit.capabilities import needs
-from kit.kafka import Kafka, kafka
 from kit.node import HubNode, SiteNode, Subscribe
 from kit.page_hub import PATIENCE_MS
-from kit.postgres import Postgres, postgres
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Kafka]:
-    with kafka() as started:
-        yield started
 
 
 @pytest.fixture

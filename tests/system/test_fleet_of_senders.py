@@ -55,7 +55,8 @@ class FleetOfTwo:
 
 def test_a_fleet_keeps_its_senders_and_takes_them_along(tmp_path: Path, server: Postgres, broker: Kafka) -> None:
     ports = four_free_ports()
-    kafka_section = f'[kafka]\nservers = "{broker.address}"\nproducts = "ingest"\nreplication = 1\n'
+    brokers = f'servers = "{broker.address}"\nprefix = "{tmp_path.name}"\n'
+    kafka_section = f'[kafka]\n{brokers}products = "ingest"\nreplication = 1\n'
     fleet_section = f'[fleet]\nkind = "children"\nat_least = 2\nfirst_port = {ports}\nstep_s = 0.5\n'
     url = server.url(server.database())
     hub = WholeHub(tmp_path / "hub", ledger_url=url, more=kafka_section + fleet_section).start()

@@ -2,20 +2,35 @@
 
 import subprocess
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kit import running
-from kit.kafka import Kafka
+from kit.kafka import Kafka, kafka
 from kit.node import SiteNode
 from kit.patience import wait_for
-from kit.postgres import Postgres
+from kit.postgres import Postgres, postgres
 from kit.steady_source import Source, counted_once, enrolled
 from kit.whole_hub import DOWNBURST, WholeHub
 
 pytestmark = [pytest.mark.system]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    """A server for these tests alone, which kill it and judge what happens until it is back."""
+    with postgres() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Kafka]:
+    """As the server."""
+    with kafka() as started:
+        yield started
 
 
 class Apart:

@@ -11,7 +11,7 @@ from signal import SIGCONT, SIGSTOP
 import pytest
 
 from kit.capabilities import skip
-from kit.kafka import PASSWORD, USER, Kafka
+from kit.kafka import PASSWORD, USER, Kafka, kafka
 from kit.node import HubNode, Line, NodeError, Play, SiteNode
 from kit.patience import wait_for
 from kit.programs import with_kafka
@@ -24,6 +24,13 @@ FEED = "NGRID"
 LONGER_S = 30
 
 OpenNode = Callable[..., HubNode]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Kafka]:
+    """A broker for these tests alone, which kill it and let it stand still."""
+    with kafka() as started:
+        yield started
 
 
 @pytest.fixture

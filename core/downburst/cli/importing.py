@@ -1,13 +1,15 @@
 """`downburst import`: what the configuration of another system says, as a declaration."""
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml  # type: ignore[import-untyped]
 
 from downburst.cli.client import AsJson, show
 from downburst.cli.ldm_tools import node_path, sentence_of
@@ -18,7 +20,6 @@ from downburst.ldm.declared import declare
 from downburst.ldm.judged import Judged, judgements, patterns_of
 from downburst.ldm.registry import read_registry
 from downburst.ldm.server_file import read_server_file
-from downburst.yaml_text import yaml_text
 
 app = typer.Typer(help="Import the configuration of another system; the hub is not changed.", no_args_is_help=True)
 
@@ -61,6 +62,21 @@ def import_ldm(
         else f"{count} lines have no equivalent: see no_equivalent, each with its reason"
     )
     print(f"nothing was changed; {what}", file=sys.stderr)
+
+
+def yaml_text(document: dict[str, Any]) -> str:
+    """The document for people to read and edit: a line for each text, however long."""
+    return str(yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=math.inf))
+
+
+class _Plain(yaml.SafeDumper):  # type: ignore[misc]
+    """Indents lists, and writes what occurs twice twice."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+    def increase_indent(self, **how: bool) -> None:
+        super().increase_indent(**how | {"indentless": False})
 
 
 def _write(file: Path, text: str) -> None:

@@ -97,7 +97,7 @@ NOUNS = {
     "credentials": ("credentials", "tokens"),
     "feeds": ("feeds", "objectives", "heads", "settled"),
     "plans": ("plans", "pins", "legs", "leg_counters"),
-    "latency history": ("latency_minutes", "latency_sheets", "sketches", "sketch_hours", "sketch_days"),
+    "latency history": ("latency_minutes", "latency_sheets"),
 }
 FILES = {
     "certificate authority": "node/tls/",

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, MetaData, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from downburst.errors import BadInput, Failure
 from downburst.ledger.databases import connect, explained, is_of_server, options
 from downburst.ledger.partitions import Partitions, parts_in
-from downburst.ledger.schema import MIGRATIONS, migrate
+from downburst.ledger.schema import known_revisions, migrate
 
 Row = Mapping[str, Any]
 Tables = Iterable[tuple[str, Iterable[Row]]]
@@ -97,8 +96,7 @@ def hush(url: str) -> None:
 
 def check_revision(revision: str) -> None:
     """Refuses a schema that this program does not know."""
-    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
-    if revision not in known:
+    if revision not in known_revisions():
         raise BadInput(
             f"the ledger was written by another version of Downburst (its schema is {revision or 'not named'!r}); "
             "use that version, or a newer one"

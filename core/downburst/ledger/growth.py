@@ -27,14 +27,7 @@ class Kept:
     setting: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Nobody:
-    """Nothing adds rows any more."""
-
-    words: str
-
-
-Bound = RowLimit | Newest | Unique | Kept | Nobody
+Bound = RowLimit | Newest | Unique | Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +50,6 @@ def in_words(bound: Bound) -> str:
             return f"one for each {bound.each}"
         case Kept():
             return bound.words if bound.setting is None else f"{bound.words} `{bound.setting}`"
-        case Nobody():
-            return bound.words
 
 
 def markdown() -> str:
@@ -71,7 +62,6 @@ def markdown() -> str:
 
 
 LATENCY_DAYS, HISTORY_DAYS, AUDIT_DAYS = "latency_days", "history_days", "access.audit_days"
-DRAINED = Nobody("nothing new: rows of an earlier release are moved elsewhere")
 GROWTH: Mapping[str, Growth] = {
     "access_requests": Growth(
         "anybody", (limits.REQUESTS, limits.REQUESTS_OF_ADDRESS, Kept("the newest 1,000 answered requests"))
@@ -143,9 +133,6 @@ GROWTH: Mapping[str, Growth] = {
     ),
     "site_receivers": Growth("sites", (limits.RECEIVERS_OF_SITE,)),
     "sites": Growth("operators", (limits.SITES,)),
-    "sketch_days": Growth("none", (DRAINED,)),
-    "sketch_hours": Growth("none", (DRAINED,)),
-    "sketches": Growth("none", (DRAINED,)),
     "subscriptions": Growth("sites and operators", (limits.SUBSCRIPTIONS_OF_SITE,)),
     "tokens": Growth(
         "sites and operators", (limits.PENDING_TOKENS_OF_SITE, limits.PENDING_TOKENS, limits.ENDED_TOKENS_OF_SITE)

@@ -13,7 +13,6 @@ from itertools import groupby
 
 from sqlalchemy import Connection, Table, delete, func, select
 
-from downburst.ledger.latency_before import EarlierLatency
 from downburst.ledger.latency_selection import Selection, narrowed
 from downburst.ledger.partitions import Partitions
 from downburst.ledger.rows import put, same_key
@@ -30,7 +29,6 @@ class Latency:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._earlier = EarlierLatency(connection)
 
     def add(self, *rows: SketchRow) -> None:
         """Merges sketches into those of the same feed, site, transport, kind and minute."""
@@ -49,7 +47,7 @@ class Latency:
         wanted = wanted or Selection()
         steps = [step for step in STEPS if step_minutes is None or step_minutes % step == 0]
         unpacking = Unpacking()
-        parts = [self._young(wanted, unpacking), *self._earlier.sheets(wanted, steps)]
+        parts = [self._young(wanted, unpacking)]
         for step, begin, end in cover(wanted.since_minute, wanted.until_minute, steps):
             found = self._packed(step, begin, end, wanted, unpacking)
             parts += found if step > 1 else (sheet.between(begin, end) for sheet in found)
@@ -90,8 +88,7 @@ class Latency:
             latency_sheets.c.step == LONGEST, latency_sheets.c.minute >= begin, latency_sheets.c.minute <= end
         )
         young = narrowed(select(latency_minutes.c.feed).distinct(), latency_minutes, wanted)
-        found = {*self._connection.scalars(query), *self._connection.scalars(young), *self._earlier.feeds(wanted)}
-        return sorted(found)
+        return sorted({*self._connection.scalars(query), *self._connection.scalars(young)})
 
     def roll_up(self, *, before_minute: int) -> int:
         """Packs the oldest minutes of one feed and kind that ended before one; how many sketches, 0: none is due."""
@@ -119,28 +116,13 @@ class Latency:
         at: Key = {"feed": feed, "kind": kind, "step": step, "minute": begin}
         self._merge(latency_sheets, at, minutes.merged(step), step=step, level=WELL)
 
-    def take_over(self, *, limit: int = 100) -> int:
-        """Brings rows of a ledger of before into sheets; says how many, 0: there is none left."""
-        if young := self._earlier.take_minutes(limit=limit):
-            self.add(*young)
-            return len(young)
-        for steps, taken in ((LONG_STEPS, self._earlier.take_days), (SHORT_STEPS, self._earlier.take_hours)):
-            rows, found = taken(limit=limit)
-            for key, some in groupby(rows, key=lambda row: (row.feed, row.kind.value, row.minute // HOUR)):
-                minutes = Sheet.of_rows(some)
-                for step in steps if len(minutes) else ():
-                    self.pack(key[0], key[1], step, minutes)
-            if found:
-                return found
-        return 0
-
     def forget_before(self, minute: int) -> int:
         """Removes sketches older than a minute, longer spans once all of them is older.
 
         Returns the number of rows deleted one by one; dropped partitions are not counted.
         """
         minutes = delete(latency_minutes).where(latency_minutes.c.minute < minute)
-        rows = self._connection.execute(minutes).rowcount + self._earlier.forget_before(minute)
+        rows = self._connection.execute(minutes).rowcount
         Partitions(self._connection).forget_before(latency_sheets.name, minute // LONGEST * LONGEST)
         for step in STEPS:
             span = max(step, HOUR)
@@ -151,7 +133,7 @@ class Latency:
     def packed_bytes(self) -> int:
         """What the packed sketches take, without the keys."""
         size = self._connection.scalar(select(func.sum(func.length(latency_sheets.c.packed))))
-        return int(size or 0) + self._earlier.packed_bytes()
+        return int(size or 0)
 
     def _merge(self, table: Table, at: Key, more: Sheet, *, step: int, level: int) -> None:
         before = self._connection.scalar(select(table.c.packed).where(same_key(table, at)))
@@ -195,9 +177,7 @@ def cover(begin: int, end: int, steps: Iterable[int]) -> list[tuple[int, int, in
 
 HOUR = 60
 DAY = 24 * HOUR
-SHORT_STEPS = (1, HOUR, 6 * HOUR)
-LONG_STEPS = (DAY, 6 * DAY)
-STEPS = SHORT_STEPS + LONG_STEPS
+STEPS = (1, HOUR, 6 * HOUR, DAY, 6 * DAY)
 """Each four to six times the one before, so that a range has at most a dozen spans at either end."""
 LONGEST = STEPS[-1]
 TOGETHER = 10

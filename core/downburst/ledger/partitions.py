@@ -24,10 +24,6 @@ class Division:
     """What the column counts, in microseconds."""
     step: int
     """How many of these units a part holds."""
-    drained: bool = False
-    """Whether rows move on by themselves, so that a part of the past that is empty may go."""
-    written: bool = True
-    """Whether rows still come, so that parts are made ahead for them."""
 
     @property
     def rest(self) -> str:
@@ -60,21 +56,17 @@ class Partitions:
         self._divided = speaks_postgresql(connection)
 
     def keep(self, now: datetime) -> None:
-        """Makes the parts of the near future, and removes those that were drained."""
+        """Makes the parts of the near future."""
         for division in DIVISIONS if self._divided else ():
-            parts = {part.begin: part for part in self.parts(division)}
+            made = {part.begin for part in self.parts(division)}
             here = division.place(now)
-            for place in range(here, here + PARTS_AHEAD + 1) if division.written else ():
-                if place * division.step not in parts:
+            for place in range(here, here + PARTS_AHEAD + 1):
+                if place * division.step not in made:
                     self._make(division, place)
-            if division.drained:
-                self._remove_empty([part for part in parts.values() if part.end <= (here - 1) * division.step])
 
     def spread(self) -> None:
         """Gives a part to every time of which there are rows among the rest: after a migration or a restore."""
         for division in DIVISIONS if self._divided else ():
-            if not self._connection.scalar(text("SELECT to_regclass(:name)"), {"name": division.rest}):
-                continue
             column = f"{division.column} / {division.step}"
             query = f"SELECT DISTINCT {column} FROM {division.rest} LIMIT {MOST_PARTS}"  # noqa: S608
             made = {part.begin for part in self.parts(division)}
@@ -113,11 +105,6 @@ class Partitions:
         ):
             self._connection.execute(text(statement))
 
-    def _remove_empty(self, parts: list[Part]) -> None:
-        for part in parts:
-            if not self._connection.scalar(text(f"SELECT EXISTS (SELECT 1 FROM {part.name})")):  # noqa: S608
-                self._connection.execute(text(f"DROP TABLE {part.name}"))
-
 
 def parts_in(connection: Connection) -> set[str]:
     """The tables that are parts of others; they are no tables of their own for a backup."""
@@ -129,10 +116,6 @@ def parts_in(connection: Connection) -> set[str]:
 _MINUTE_US = 60_000_000
 DIVISIONS = (
     Division("latency_sheets", "minute", _MINUTE_US, step=28 * 24 * 60),
-    # What a ledger of before holds is brought into the one above, so that these parts are drained and go.
-    Division("sketches", "minute", _MINUTE_US, step=60, drained=True, written=False),
-    Division("sketch_hours", "hour", 60 * _MINUTE_US, step=7 * 24, drained=True, written=False),
-    Division("sketch_days", "day", 24 * 60 * _MINUTE_US, step=28, drained=True, written=False),
     Division("exceptions", "at", 1, step=7 * 24 * 60 * _MINUTE_US),
 )
 PARTS_AHEAD = 2

@@ -28,7 +28,7 @@ class Standing:
     @classmethod
     def nowhere(cls) -> "Standing":
         """Of a database that is yet to be made."""
-        known = _known()
+        known = known_revisions()
         return cls(None, known[-1], tuple(known))
 
 
@@ -52,7 +52,7 @@ def migrate(engine: Engine, to: str = "head") -> Standing:
 
 def standing(connection: Connection) -> Standing:
     """Where the database is; refuses a schema that this release does not know."""
-    known = _known()
+    known = known_revisions()
     found = MigrationContext.configure(connection).get_current_revision()
     if found is not None and found not in known:
         raise Failure(
@@ -72,6 +72,11 @@ def check_current(connection: Connection) -> None:
         )
 
 
+def known_revisions() -> list[str]:
+    """The revisions of the chain, oldest first."""
+    return [script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()][::-1]
+
+
 def _check_server(connection: Connection) -> None:
     number = connection.scalar(text("SELECT current_setting('server_version_num')::int"))
     if number is not None and number < OLDEST_SERVER:
@@ -79,11 +84,6 @@ def _check_server(connection: Connection) -> None:
             f"the ledger's server is PostgreSQL {number // 10_000}, and partitions as used here need "
             f"{OLDEST_SERVER // 10_000} or later; upgrade it"
         )
-
-
-def _known() -> list[str]:
-    """The revisions of the chain, oldest first."""
-    return [script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()][::-1]
 
 
 def _config() -> Config:

@@ -67,39 +67,6 @@ def bbr_bps(capacity_bps: float, loss: float) -> float:
     return capacity_bps * (1 - loss) if loss < BBR_GIVES_WAY else capacity_bps * (1 - BBR_GIVES_WAY) * BBR_AFTER
 
 
-def bandwidth_delay_bytes(rate_bps: float, round_trip_s: float) -> float:
-    """What is on its way when a path is full."""
-    return rate_bps * round_trip_s / 8
-
-
-def needs_shaping(buffer_bytes: float, rate_bps: float, round_trip_s: float) -> bool:
-    """Whether a circuit's buffer is so small that its sender must stay below its rate."""
-    return buffer_bytes < SMALL_BUFFER * bandwidth_delay_bytes(rate_bps, round_trip_s)
-
-
-def paced_bps(packet_bytes: float, spacing_s: float) -> float:
-    """The rate of packets at even distances."""
-    return packet_bytes * 8 / spacing_s
-
-
-def catch_up_s(backlog_bytes: float, fast_bps: float, paced: float) -> float:
-    """How long a burst at the rate `fast_bps` is ahead of its pace until a backlog is gone."""
-    return backlog_bytes * 8 / (fast_bps - paced) if fast_bps > paced else math.inf
-
-
-def slow_start_rounds(size_bytes: float, *, first_window_bytes: float = 14_480.0) -> int:
-    """Windows, each twice the one before, that a connection after idleness needs for a product."""
-    return math.ceil(math.log2(1 + size_bytes / first_window_bytes)) if size_bytes > 0 else 0
-
-
-def short_product_s(
-    size_bytes: float, rate_bps: float, round_trip_s: float, *, connected: bool, first_window_bytes: float = 14_480.0
-) -> float:
-    """From the first byte to the acknowledgement of the last, for a product alone."""
-    rounds = slow_start_rounds(size_bytes, first_window_bytes=first_window_bytes) + (0 if connected else 1)
-    return rounds * round_trip_s + size_bytes * 8 / rate_bps
-
-
 @dataclass(frozen=True, slots=True)
 class RelayChoice:
     """A path in segments beside the direct one."""
@@ -138,7 +105,5 @@ def _by_loss(path: PathFacts) -> float:
 BBR_GIVES_WAY = 0.15
 BBR_AFTER = 0.1
 """Beyond 15 % of loss BBR collapses; a tenth stands for that."""
-SMALL_BUFFER = 0.14
-"""Measured: at 14 % of the bandwidth-delay product shaping gains 8 %, at 3 % it gains up to 5 times."""
 RELAYED_SHARE = 0.85
 """Measured on a three-segment path: 762 of 900 Mb/s."""

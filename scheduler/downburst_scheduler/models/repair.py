@@ -7,7 +7,6 @@ repairs a different loss at each receiver, so that the receiver who lost most se
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
@@ -21,37 +20,6 @@ class Repair(StrEnum):
 
     UNICAST = "unicast"
     CODED = "coded"
-
-
-@dataclass(frozen=True, slots=True)
-class LossCurve:
-    """Loss that was measured at some rates; between them it is taken as linear, beyond them as at the ends."""
-
-    rates_bps: tuple[float, ...]
-    losses: tuple[float, ...]
-
-    def at(self, rate_bps: float) -> float:
-        """The loss at a rate."""
-        return float(np.interp(rate_bps, self.rates_bps, self.losses))
-
-
-def group_seconds(
-    size_bytes: float, receivers: int, *, rate_bps: float, loss: float, repair_bps: float, repair: Repair
-) -> float:
-    """Closed form for one large product: at the rate, then what was lost at the repair's rate."""
-    return size_bytes * 8 / rate_bps + _repeated(receivers, loss, repair) * size_bytes * 8 / repair_bps
-
-
-def best_rate_bps(size_bytes: float, receivers: int, curve: LossCurve, *, repair_bps: float, repair: Repair) -> float:
-    """Of the rates that were measured, the one at which the group is done first."""
-
-    def seconds(rate_bps: float) -> float:
-        loss = curve.at(rate_bps)
-        return group_seconds(
-            size_bytes, receivers, rate_bps=rate_bps, loss=loss, repair_bps=repair_bps, repair=repair
-        )
-
-    return min(curve.rates_bps, key=lambda rate: (seconds(rate), rate))
 
 
 def repair_share(size_bytes: Floats, losses: Sequence[float], repair: Repair) -> Floats:
@@ -81,11 +49,6 @@ def missing_share(size_bytes: Floats, loss: float) -> Floats:
     blocks = np.maximum(np.ceil(size_bytes / BLOCK_BYTES), 1)
     result: Floats = 1 - (1 - min(loss, 0.99)) ** blocks
     return result
-
-
-def _repeated(receivers: int, loss: float, repair: Repair) -> float:
-    """Of a large product: every receiver's loss, or only one of them, since they differ little."""
-    return receivers * loss if repair is Repair.UNICAST else loss
 
 
 @lru_cache(maxsize=4096)

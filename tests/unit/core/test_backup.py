@@ -16,10 +16,11 @@ import pytest
 from downburst.backup import Manifest, back_up, inspect, restore
 from downburst.clock import FakeClock
 from downburst.errors import BadInput, DownburstError
-from downburst.ledger import Ledger
+from downburst.ledger import Ledger, standing_of
 from downburst.model import Feed, Resend, Site, Subscription
 from downburst.settings import Settings, load_settings
 from factories import plan, settings, sketch_row, unicast
+from kit.next_release import next_release
 
 
 @pytest.fixture
@@ -145,6 +146,22 @@ def test_a_newer_schema_is_refused(hub: Settings, tmp_path: Path, clock: FakeClo
     repack(manifest, tmp_path / "b", lambda name: name, revision="9999")
     with pytest.raises(BadInput, match="another version of Downburst"):
         inspect(tmp_path / "b")
+
+
+@pytest.mark.parametrize("migrated", [True, False])
+def test_the_next_release_restores_what_this_one_backed_up(
+    hub: Settings, tmp_path: Path, clock: FakeClock, migrated: bool
+) -> None:
+    written = back_up(hub, tmp_path / "b", clock)
+    fresh = load_settings(None, data_dir=tmp_path / "fresh")
+    with next_release(tmp_path) as revision:
+        restore(fresh, tmp_path / "b", migrated=migrated)
+        assert standing_of(fresh.url_of_ledger).found == (revision if migrated else written.revision)
+        assert everything(fresh, clock) == everything(hub, clock)
+        assert standing_of(fresh.url_of_ledger).found == revision
+        back_up(fresh, tmp_path / "later", clock)
+    with pytest.raises(BadInput, match="another version of Downburst"):
+        inspect(tmp_path / "later")
 
 
 @pytest.mark.parametrize(

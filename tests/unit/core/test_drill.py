@@ -123,7 +123,6 @@ INWARD = {
     *("access_requests", "access_tokens", "alarms", "answers", "audit", "batches", "circuit_ports", "credentials"),
     *("exceptions", "faults", "feeds", "latency_minutes", "latency_sheets", "leg_counters", "legs", "heads"),
     *("login_links", "login_sessions", "objectives", "pins", "plans", "resends", "settled", "silences", "sites"),
-    *("sketch_days", "sketch_hours", "sketches", "subscriptions", "tokens", "traffic_hours", "traffic_minutes"),
-    "users",
+    *("subscriptions", "tokens", "traffic_hours", "traffic_minutes", "users"),
 }
 """Tables of what a hub knows, by which it calls nobody."""

@@ -1,6 +1,8 @@
 """What the kernel tells of files: nothing half-written, nothing forgotten, not even when its queue overflows."""
 
 import asyncio
+import errno
+import os
 from contextlib import aclosing
 from pathlib import Path
 
@@ -52,10 +54,32 @@ async def test_a_directory_that_is_lost_before_it_is_watched_is_no_error(tmp_pat
     files.close()
 
 
+async def test_files_of_a_directory_that_moved_come_by_their_new_paths(tmp_path: Path) -> None:
+    """Whatever was queued when it moved, and whatever comes later."""
+    (tmp_path / "before").mkdir()
+    files = CompleteFiles(tmp_path, ignored=is_ignored)
+    (tmp_path / "first").touch()
+    seen: list[Path] = []
+    async with asyncio.timeout(60), aclosing(aiter(files)) as complete:  # type: ignore[type-var]
+        async for path in complete:
+            seen.append(path)
+            if path.name == "first":
+                (tmp_path / "before").rename(tmp_path / "after")
+                (tmp_path / "after" / "queued").touch()
+            if path == tmp_path / "after" / "queued" and seen.count(path) == 1:
+                (tmp_path / "after" / "later").touch()
+            if path == tmp_path / "after" / "later":
+                break
+    files.close()
+
+
 async def test_a_tree_that_can_not_be_watched_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = CompleteFiles(tmp_path, ignored=is_ignored)
-    monkeypatch.setattr("ctypes.get_errno", lambda: 28)
-    monkeypatch.setattr("downburst_ingest.inotify._libc", type("Full", (), {"inotify_add_watch": lambda *_: -1}))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("asyncinotify.Inotify.add_watch", full)
     with pytest.raises(Failure, match=r"raise fs\.inotify\.max_user_watches"):
         await anext(aiter(files))
     files.close()

@@ -10,7 +10,7 @@ from downburst_scheduler.models.situation import Calibration
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.planner import Because, Memory, Question, Rules, decide
 from downburst_scheduler.sentences import figures, reason
-from downburst_scheduler.traffic import statistics_of
+from unit.scheduler.exact import statistics_of
 from unit.scheduler.feeds import live, peaked, sites, steady
 
 CHOSEN = Memory(chosen_at_s=-1e9)

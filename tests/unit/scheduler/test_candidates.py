@@ -4,9 +4,9 @@ import pytest
 
 from downburst.model import Transport
 from downburst_scheduler.models.candidates import CircuitOffers, Comparison, Situation, compare
-from downburst_scheduler.models.closed_forms import day_mean_bps
 from downburst_scheduler.models.rates import CongestionControl, PathFacts
 from downburst_scheduler.models.sizing import Objective
+from unit.scheduler.closed_forms import day_mean_bps
 from unit.scheduler.feeds import arrivals, ngrid_hour, peaked, steady
 
 CONDUIT = peaked(day_mean_bps(60e9), 33.3e6)

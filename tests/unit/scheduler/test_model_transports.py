@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from downburst_scheduler.models.closed_forms import erlang_b
 from downburst_scheduler.models.queues import Order
 from downburst_scheduler.models.rates import CongestionControl, PathFacts, connection_bps, cubic_bps, reno_bps
 from downburst_scheduler.models.repair import Repair, expected_symbols, repair_share
@@ -20,6 +19,7 @@ from downburst_scheduler.models.transports import (
     static_circuit,
     unicast,
 )
+from unit.scheduler.closed_forms import erlang_b
 from unit.scheduler.feeds import arrivals, ngrid_hour, steady
 
 

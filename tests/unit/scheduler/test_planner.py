@@ -13,8 +13,9 @@ from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.models.sizing import Objective
 from downburst_scheduler.planner import Because, Decision, Memory, Question, Rules, decide
 from downburst_scheduler.sentences import figures, reason
-from downburst_scheduler.traffic import Arrivals, statistics_of
+from downburst_scheduler.traffic import Arrivals
 from downburst_scheduler.words import duration
+from unit.scheduler.exact import statistics_of
 from unit.scheduler.feeds import live, ngrid_hour, sites, steady
 
 NO_CIRCUITS = (

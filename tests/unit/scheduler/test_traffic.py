@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from downburst.trace import Arrival
-from downburst_scheduler.traffic import Arrivals, FeedWindow, TrafficStatistics, statistics_of
+from downburst_scheduler.traffic import Arrivals, FeedWindow, TrafficStatistics
+from unit.scheduler.exact import statistics_of
 from unit.scheduler.feeds import arrivals, ngrid_hour
 
 FIVE = arrivals((0.0, 1000), (0.5, 3000), (1.2, 2000), (4.0, 2000), (10.0, 2000))

@@ -9,22 +9,22 @@ import math
 import numpy as np
 import pytest
 
-from downburst_scheduler.models import closed_forms as formulas
-from downburst_scheduler.models.rates import (
-    CongestionControl,
-    PathFacts,
-    bandwidth_delay_bytes,
-    catch_up_s,
-    needs_shaping,
-    paced_bps,
-    relay_choice,
-    short_product_s,
-    split_gain,
-)
-from downburst_scheduler.models.repair import LossCurve, Repair, best_rate_bps, group_seconds
+from downburst_scheduler.models.rates import CongestionControl, PathFacts, relay_choice, split_gain
+from downburst_scheduler.models.repair import Repair
 from downburst_scheduler.models.transports import dynamic_circuit, multicast, peak_minute_bps, releases, unicast
 from downburst_scheduler.sessions import threshold_bytes
 from downburst_scheduler.traffic import Arrivals
+from unit.scheduler import closed_forms as formulas
+from unit.scheduler.closed_forms import (
+    LossCurve,
+    bandwidth_delay_bytes,
+    best_rate_bps,
+    catch_up_s,
+    group_seconds,
+    needs_shaping,
+    paced_bps,
+    short_product_s,
+)
 from unit.scheduler.feeds import arrivals, ngrid_hour, peaked
 
 ARITHMETIC, SIMULATION = 0.01, 0.05
