@@ -121,15 +121,16 @@ fn date(day: &str, part: &str, created: WallMicros) -> String {
         1..=31 => now.on_day(number),
         _ => return part.to_owned(),
     };
-    match part {
-        "yyyy" => date.year.to_string(),
-        "yy" => format!("{:02}", date.year.rem_euclid(100)),
-        "mmm" => date.short_month(),
-        "mm" => format!("{:02}", date.month),
-        "ddd" => format!("{:03}", date.day_of_year()),
-        "dd" => format!("{:02}", date.day),
-        _ => format!("{:02}", date.hour),
-    }
+    let conversion = match part {
+        "yyyy" => 'Y',
+        "yy" => 'y',
+        "mmm" => return date.short_month(),
+        "mm" => 'm',
+        "ddd" => 'j',
+        "dd" => 'd',
+        _ => 'H',
+    };
+    date.format(conversion).unwrap_or_default()
 }
 
 struct Reading {

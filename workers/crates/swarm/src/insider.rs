@@ -166,7 +166,7 @@ fn false_end(payload: &[u8]) -> Vec<u8> {
     [announced.to_be_bytes().as_slice(), &[HEAD, 0, 8], head.as_slice()].concat()
 }
 
-const MARK: u8 = 0xd2;
+const MARK: u8 = 0xd1;
 const HEADER_BYTES: usize = 14;
 const MANIFEST: u8 = 1;
 const HEAD: u8 = 3;

@@ -357,8 +357,8 @@ impl Block {
         }
     }
 
-    /// The number of the block's symbols that the asker had heard or lost. A member of an earlier release
-    /// does not report it; there only time tells.
+    /// How many of the block's symbols the requesting site had heard or lost, as far as the request reports it;
+    /// otherwise by time.
     fn settled(&self, now: Micros, first: u64, request: &Request) -> u16 {
         let passed = match request.heard {
             Some(heard) => heard >= self.passed_with,

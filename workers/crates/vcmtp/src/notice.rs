@@ -128,9 +128,9 @@ mod tests {
         assert!(sealed <= crate::sender::SMALLEST_DATAGRAM_BYTES, "{sealed}");
     }
 
-    /// Members of the first release of version 2 take every number with the highest bit for a symbol's.
+    /// Numbers with the highest bit are those of symbols and notices.
     #[test]
-    fn who_knows_no_notices_refuses_them() {
+    fn a_notice_is_not_read_as_a_symbol() {
         let notice = Notice { members: 500, promises: vec![promise(7, None, Some(20))] };
         for counter in [0, 1, MARK_LIMIT - 1] {
             let number = number(counter).unwrap();

@@ -9,7 +9,7 @@ use crate::patterns::Wish;
 use crate::spans::Spans;
 use crate::{
     Entry, HubEvent, HubOutput, Outcome, Purpose, ResendEnd, ResendLeft, ResendOrder, ResentEnded,
-    ResentFailed, VERSION_TRAINS,
+    ResentFailed,
 };
 
 /// The resends to one site.
@@ -178,11 +178,8 @@ impl HubSession {
     }
 
     pub(super) fn set_resends(&mut self, orders: Vec<ResendOrder>) {
-        // A site of version 1 would take a resend for something it has; the resend waits until it speaks version 2.
-        if self.version >= VERSION_TRAINS {
-            self.resends.set(orders);
-            self.take_back_resent();
-        }
+        self.resends.set(orders);
+        self.take_back_resent();
     }
 
     pub(super) fn take_resend_entries(

@@ -6,10 +6,7 @@ use super::assembly::Source;
 use super::leg::Leg;
 use super::{Link, SiteSession};
 use crate::bounds;
-use crate::{
-    Forged, KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput,
-    VERSION_TRAINS,
-};
+use crate::{Forged, KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput};
 
 impl SiteSession {
     /// Listens to a leg, or says why not: every `LegJoin` is answered by one `LegLeft`, in the end.
@@ -165,7 +162,6 @@ impl SiteSession {
 
     fn ask_for_packets(&mut self, id: LegId, request: Request) {
         let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) else { return };
-        let request = if self.version >= VERSION_TRAINS { request } else { request.packets.into() };
         if request.packets.is_empty() && request.losses.is_none() {
             return;
         }

@@ -5,16 +5,15 @@ use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductKey, RangeSe
 use downburst_vcmtp::ReceiverInput;
 
 use crate::bounds;
-use crate::frame::{Decoder, Frame, Message, packed_receipts};
-use crate::patterns::{Patterns, Trains};
+use crate::frame::{Decoder, Frame, Message, receipts_frame};
+use crate::patterns::Patterns;
 use crate::{
     FeedPosition, Filed, HeartbeatOut, Hello, LIVENESS_LIMIT, Proof, Receipt, Receipts, SiteEvent, SiteInput,
-    SiteOutput, SiteState, StreamId, Subscriptions, VERSION, VERSION_CREDENTIALS, VERSION_HEARTBEATS,
-    VERSION_TRAINS, VERSIONS, Want, Welcome, packed,
+    SiteOutput, SiteState, StreamId, Subscriptions, VERSIONS, Want, Welcome, packed,
 };
 use clock::Clock;
 use leg::Leg;
-use report::{Batch, PLAIN_RECEIPTS};
+use report::Batch;
 use streams::Streams;
 use track::Track;
 use transfers::Transfers;
@@ -54,8 +53,8 @@ pub struct SiteSession {
     software: String,
     /// What this side speaks, best first.
     versions: Vec<u16>,
-    /// What the hub chose of it for this connection.
-    version: u16,
+    /// All feeds come from the node that the site calls, even if the hub has several.
+    one_node: bool,
     link: Link,
     heard: Micros,
     decoder: Decoder,
@@ -91,7 +90,7 @@ impl SiteSession {
         Self {
             software,
             versions: VERSIONS.to_vec(),
-            version: VERSION,
+            one_node: false,
             link: Link::Down,
             heard: Micros(0),
             decoder: Decoder::default(),
@@ -112,10 +111,16 @@ impl SiteSession {
         }
     }
 
-    /// The same, speaking only these versions, best first, as a site of an earlier release does.
+    /// The same, speaking only these versions, best first, as a site of another release does.
     #[must_use]
     pub fn speaking(self, versions: &[u16]) -> Self {
         Self { versions: versions.to_vec(), ..self }
+    }
+
+    /// The same; if `one_node`, all feeds come from the node that the site calls, even if the hub has several.
+    #[must_use]
+    pub fn from_one_node(self, one_node: bool) -> Self {
+        Self { one_node, ..self }
     }
 
     /// The same, for these feeds alone, whatever the node gives: it may know of a change before this site does.
@@ -157,6 +162,7 @@ impl SiteSession {
             proof,
             feeds: self.hello_positions(),
             stand_by: self.stand_by.then_some(true),
+            one_node: self.one_node.then_some(true),
         };
         self.send(hello);
     }
@@ -196,7 +202,7 @@ impl SiteSession {
     fn subscribed(&mut self, now: Now, subscriptions: Subscriptions) {
         let Subscriptions { mut items, heads } = subscriptions;
         items.retain(|item| self.is_for(&item.feed));
-        self.patterns = Patterns::compile(&items, self.version >= VERSION_HEARTBEATS, |_| Trains::None);
+        self.patterns = Patterns::compile(&items, true, |_| false);
         let patterns = self.patterns.clone();
         self.end_legs(now, |feed| !patterns.has(feed), "the feed is not subscribed");
         for (feed, track) in &mut self.tracks {
@@ -251,9 +257,7 @@ impl SiteSession {
                 let input = ReceiverInput::Repair { packet, payload };
                 self.tell_leg(now, leg, Some(leg_epoch), input);
             }
-            (Link::Up, Frame::Train(train, around)) if self.version >= VERSION_TRAINS => {
-                self.take_train(now, train, around);
-            }
+            (Link::Up, Frame::Train(train, around)) => self.take_train(now, train, around),
             (Link::Up, _) => self.violation(now, "the hub sent a frame that has no place here".to_owned()),
             _ => self.violation(now, "the hub sent a frame that has no place before its welcome".to_owned()),
         }
@@ -265,7 +269,6 @@ impl SiteSession {
             return self.violation(now, format!("the hub chose version {version}, which was not offered"));
         }
         self.link = Link::Up;
-        self.version = welcome.version;
         self.clock.start(now);
         self.name_hash = legs::name_hash(welcome.site.as_str());
         let stand_by = welcome.stand_by == Some(true);
@@ -288,19 +291,10 @@ impl SiteSession {
             if let Some(request) = self.clock.due(now) {
                 self.send(request);
             }
-            let packed = self.version >= VERSION_TRAINS;
-            while let Some(items) =
-                self.receipts.due(now, if packed { PACKED_RECEIPTS } else { PLAIN_RECEIPTS })
-            {
+            while let Some(items) = self.receipts.due(now, packed::RECEIPTS) {
                 let receipts = Receipts { clock: self.clock.offset(), items };
-                if packed {
-                    self.outputs.push_back(SiteOutput::Write {
-                        stream: StreamId::FIRST,
-                        bytes: packed_receipts(&receipts),
-                    });
-                } else {
-                    self.send(receipts);
-                }
+                let (stream, bytes) = (StreamId::FIRST, receipts_frame(&receipts));
+                self.outputs.push_back(SiteOutput::Write { stream, bytes });
             }
             while let Some(items) = self.receipts.filed_due(now) {
                 self.send(Filed { items });
@@ -386,14 +380,14 @@ impl SiteSession {
 
     /// One that finds no connection is not told: the next one is.
     fn heartbeat_out(&mut self, key: ProductKey, at: WallMicros) {
-        if self.link == Link::Up && self.version >= VERSION_HEARTBEATS {
+        if self.link == Link::Up {
             self.send(HeartbeatOut { key, at });
         }
     }
 
-    /// A word that finds no connection, or a hub of an earlier release, is not said: the hub asks again.
+    /// Sends nothing without a connection: the hub asks again in the next session.
     fn tell_credential(&mut self, message: impl Into<Message>) {
-        if self.link == Link::Up && self.version >= VERSION_CREDENTIALS {
+        if self.link == Link::Up {
             self.send(message);
         }
     }
@@ -488,9 +482,6 @@ impl Machine for SiteSession {
 
 /// How many ranges a hello carries: at 20 bytes each they stay within a frame.
 const HELLO_RANGES: usize = 32_768;
-
-/// How many receipts make a batch of packed ones.
-const PACKED_RECEIPTS: usize = packed::RECEIPTS;
 
 /// How often products that stopped coming are looked for.
 const SCAN_INTERVAL: Micros = Micros::from_secs(1);

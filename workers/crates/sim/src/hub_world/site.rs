@@ -5,7 +5,7 @@ use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, SiteName, WallMicros};
 use downburst_session::{
     FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState,
-    StoreResult, StreamId, StreamPlan, Subscription, Train, VERSION_LDM_STAMPS,
+    StoreResult, StreamId, StreamPlan, Subscription, Train,
 };
 
 use super::hub::stamp_of;
@@ -276,9 +276,7 @@ impl Site {
     }
 
     fn append(&mut self, info: &ProductInfo, result: StoreResult) -> StoreResult {
-        let former = !self.config.versions.contains(&VERSION_LDM_STAMPS) && info.ldm.is_none();
-        let whole = info.ldm == stamp_of(&info.digest.0);
-        assert!(whole || former, "{:?} comes with what LDM said of it", info.key);
+        assert_eq!(info.ldm, stamp_of(&info.digest.0), "{:?} comes with what LDM said of it", info.key);
         if result != StoreResult::Stored {
             return result;
         }

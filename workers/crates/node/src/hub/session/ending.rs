@@ -14,7 +14,7 @@ impl Session {
             reason,
             software: self.software.clone(),
             stand_by: self.stand_by,
-            renews: self.machine.knows_credentials(),
+            renews: self.member.is_some(),
         });
     }
 
