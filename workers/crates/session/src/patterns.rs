@@ -11,12 +11,12 @@ pub(crate) struct Patterns {
     feeds: BTreeMap<FeedName, Arc<Filter>>,
 }
 
-/// A site's wishes for one feed, and whether it takes trains and heartbeats. Filters are equal when they want
+/// What a site wants of one feed, and whether it takes trains and heartbeats. Filters are equal when they want
 /// the same for the same reasons: a match and encoding for one site serves every other with an equal filter.
 #[derive(Debug)]
 pub struct Filter {
     key: FilterKey,
-    wishes: Vec<Wish>,
+    selections: Vec<Selection>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,10 +33,10 @@ type Text = (String, Option<String>, Option<Vec<IdFilter>>);
 
 /// A pattern, what it leaves out, and what the site may take at all.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct Selection {
     pattern: Pattern,
     not_pattern: Option<Pattern>,
-    within: Option<Vec<Wish>>,
+    within: Option<Vec<Selection>>,
 }
 
 impl Patterns {
@@ -84,7 +84,7 @@ impl Filter {
         if is_heartbeat(id) {
             return self.key.heartbeats;
         }
-        self.wishes.iter().any(|wish| wish.matches(id))
+        self.selections.iter().any(|wish| wish.matches(id))
     }
 
     /// True if small products travel together.
@@ -92,15 +92,15 @@ impl Filter {
         self.key.trains
     }
 
-    fn compile(wishes: Vec<Subscription>, trains: bool, heartbeats: bool) -> Self {
+    fn compile(selections: Vec<Subscription>, trains: bool, heartbeats: bool) -> Self {
         let mut texts: Vec<Text> =
-            wishes.into_iter().map(|wish| (wish.pattern, wish.not_pattern, wish.within)).collect();
+            selections.into_iter().map(|wish| (wish.pattern, wish.not_pattern, wish.within)).collect();
         texts.sort_unstable();
         texts.dedup();
-        let wishes = texts.iter().filter_map(|(pattern, not_pattern, within)| {
-            Some(Wish::compile(pattern, not_pattern.as_deref())?.within(within.as_deref()))
+        let selections = texts.iter().filter_map(|(pattern, not_pattern, within)| {
+            Some(Selection::compile(pattern, not_pattern.as_deref())?.within(within.as_deref()))
         });
-        Self { wishes: wishes.collect(), key: FilterKey { trains, heartbeats, texts } }
+        Self { selections: selections.collect(), key: FilterKey { trains, heartbeats, texts } }
     }
 }
 
@@ -124,7 +124,7 @@ impl Ord for Filter {
     }
 }
 
-impl Wish {
+impl Selection {
     pub(crate) fn compile(pattern: &str, not_pattern: Option<&str>) -> Option<Self> {
         let pattern = Pattern::parse(pattern).ok()?;
         let not_pattern = not_pattern.map(Pattern::parse).transpose().ok()?;
@@ -160,8 +160,8 @@ mod tests {
         }
     }
 
-    fn wants(wishes: &[Subscription], heartbeats: bool, id: &str) -> bool {
-        let patterns = Patterns::compile(wishes, heartbeats, |_| true);
+    fn wants(selections: &[Subscription], heartbeats: bool, id: &str) -> bool {
+        let patterns = Patterns::compile(selections, heartbeats, |_| true);
         patterns.want(&FeedName::parse("NGRID").unwrap(), id)
     }
 

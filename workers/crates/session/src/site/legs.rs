@@ -4,7 +4,7 @@ use downburst_vcmtp::{ReceiverInput, ReceiverOutput, Request};
 
 use super::assembly::Source;
 use super::leg::Leg;
-use super::{Link, SiteSession};
+use super::{Connection, SiteSession};
 use crate::bounds;
 use crate::{Forged, KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput};
 
@@ -119,7 +119,7 @@ impl SiteSession {
         let known_to = leg.accounted_to().zip(track.as_deref()).map(|(known, track)| track.known_to(known));
         self.outputs.push_back(SiteOutput::LeaveGroup(id));
         self.event(SiteEvent::LegLeft { leg: id, reason: reason.to_owned() });
-        if self.link == Link::Up {
+        if self.connection == Connection::Up {
             let known_to = known_to.map(downburst_model::Sequence);
             self.send(LegLeft { leg: id, known_to, reason: reason.to_owned(), too_slow });
         }

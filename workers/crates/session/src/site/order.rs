@@ -44,7 +44,7 @@ impl SiteSession {
         let products = self.late.entry(feed.clone()).or_default();
         *products = products.saturating_add(1);
         let late = Late { feed, products: *products };
-        if self.link == super::Link::Up {
+        if self.connection == super::Connection::Up {
             self.send(late);
         }
     }

@@ -12,7 +12,7 @@ use super::hub::stamp_of;
 use super::oracle::Oracle;
 use super::streams::DataLinks;
 use super::{Counts, SiteConfig};
-use crate::net::{Dice, Link, Stream};
+use crate::net::{Dice, SimulatedLink, Stream};
 
 /// A site, its connection, and the hub's session that serves it.
 pub(super) struct Site {
@@ -26,7 +26,7 @@ pub(super) struct Site {
     pub(super) offer_again: BTreeMap<LegId, Micros>,
     pub(super) down: Stream<Bytes>,
     pub(super) up: Stream<Bytes>,
-    pub(super) groups: BTreeMap<LegId, Link<Bytes>>,
+    pub(super) groups: BTreeMap<LegId, SimulatedLink<Bytes>>,
     pub(super) data: DataLinks,
     /// The data connections that the hub plans for it.
     pub(super) streams: StreamPlan,
@@ -159,7 +159,7 @@ impl Site {
             SiteOutput::JoinGroup(join) => {
                 self.joins += 1;
                 let dice = Dice::new(self.seed, 10_000 + self.joins * 100 + self.index as u64);
-                self.groups.insert(join.leg, Link::new(self.config.link, dice));
+                self.groups.insert(join.leg, SimulatedLink::new(self.config.link, dice));
             }
             SiteOutput::Ask { leg, .. } => panic!("leg {leg:?} was offered without a repair channel"),
             SiteOutput::LeaveGroup(leg) => {
@@ -201,7 +201,7 @@ impl Site {
     }
 
     pub(super) fn deadline(&self) -> Option<Micros> {
-        let groups = self.groups.values().filter_map(Link::deadline);
+        let groups = self.groups.values().filter_map(SimulatedLink::deadline);
         let storing = self.storing.first_key_value().map(|((at, _), _)| *at);
         let machines = [self.session.deadline(), self.served.as_ref().and_then(Machine::deadline)];
         let streams = [self.down.deadline(), self.up.deadline(), storing, self.connect_at];

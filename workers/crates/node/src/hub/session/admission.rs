@@ -5,8 +5,8 @@ use tokio::sync::oneshot;
 
 use super::{Member, REPAIR_QUEUE, Session};
 use crate::hub::pace::pace_bps;
+use crate::hub::site_config::{handling, nodes, subscriptions};
 use crate::hub::text::is_sha256;
-use crate::hub::wishes::{handling, nodes, subscriptions};
 use crate::hub::{Hub, lock};
 use crate::lines::{EnrolAnswer, Event, SiteLine};
 use crate::tls::sha256_hex;
@@ -153,7 +153,7 @@ impl Session {
                 self.member = Some(Member { site, handle, commands, repairs });
                 self.answer_for_heartbeats();
                 self.tell_resends();
-                self.stranger = None;
+                self.pending = None;
             }
             Err(refused) => self.refuse(refused),
         }
