@@ -1,6 +1,6 @@
-/// A place in a weighted order: whoever has had least, measured against his weight, goes next.
+/// A share in weighted fair queueing: the one that has had least, measured against its weight, is next.
 ///
-/// Whoever has nothing to send does not save up: on return it starts where the others are, and so passes them at once.
+/// An idle one gains no credit: on return it starts where the others are, and so is next without delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FairShare {
     had: u64,

@@ -1,4 +1,4 @@
-//! Going through a log from the outside, product by product, and copying the bytes out.
+//! Iteration over a log's products from outside its writer, and copies of their bytes.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! Reading by cursor, and finding products by time and likeness.
+//! Reads of a [`FeedLog`] by cursor, and searches for products by time and likeness.
 
 use std::sync::{Arc, atomic::Ordering};
 

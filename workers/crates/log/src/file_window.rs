@@ -1,4 +1,4 @@
-//! Reading a file through a buffer of bounded size, past its holes and past what the disk can't give back.
+//! A file read through a buffer of bounded size, past holes and blocks that the disk can't return.
 //!
 //! A mapping would be shorter, but the kernel ends a process that touches a mapped page it can't provide: one of a bad
 //! sector, or of a hole in a file system in memory that is full.

@@ -1,4 +1,4 @@
-//! A log as its files say, for tools: takes no lock, changes nothing, and works while a writer is at it.
+//! A log opened read-only through its files, for tools: takes no lock, changes nothing, and works beside a writer.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! Goes through a segment record by record without an index, stepping over damage.
+//! Scans of a segment without its index, record by record and past damage.
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::PathBuf, sync::Arc, thread, time::Duration};
 
