@@ -148,7 +148,7 @@ class ActionFailed:
     product: str
     sequence: int
     epoch: str | None = None
-    """Of the hub's log that gave the numbers; None: a site of an earlier release, which does not tell."""
+    """Of the hub's log that gave the numbers; None: the site's log does not name one."""
     count: int = 1
     """For how many products of the feed rules failed and nobody at the site looked after it; this one counts."""
     others: tuple[int, ...] = ()

@@ -158,12 +158,16 @@ def restarts(hub: RunningHub) -> int:
 
 def test_a_credential_that_has_expired_cuts_its_site_off(starter: Starter, hub: RunningHub) -> None:
     hub.ask("POST", "/v1/sites", 201, json={"site": "a.example"})
-    token = hub.ask("POST", "/v1/sites/a.example/tokens", 201, json={"credential_days": 3 / 86_400})["token"]
-    # Of a release that can't replace it.
-    receiver = starter.receiver(hub, "a.example", token, arguments=("--session-versions", "3"))
+    token = hub.ask("POST", "/v1/sites/a.example/tokens", 201, json={"credential_days": 6 / 86_400})["token"]
+    receiver = starter.receiver(hub, "a.example", token)
+    until("the receiver is let in", lambda: overview_site(hub, "a.example")["connected"])
+    # Stopped, it can't replace its credential.
+    receiver.send_signal(signal.SIGSTOP)
+    until("the session ends", lambda: not overview_site(hub, "a.example")["connected"])
+    receiver.send_signal(signal.SIGCONT)
     assert receiver.wait(30) == 3, "a session that is open when the credential ends is ended"
     assert "has expired; ask the hub's operator for a new token" in (starter.home / "a.example.log").read_text()
-    again = starter.receiver(hub, "a.example", token, arguments=("--session-versions", "3"))
+    again = starter.receiver(hub, "a.example", token)
     assert again.wait(30) == 3, "and so is one that comes later"
     renewed = hub.ask("POST", "/v1/sites/a.example/tokens", 201)["token"]
     starter.receiver(hub, "a.example", renewed)

@@ -76,7 +76,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Promise:
+class PendingRepair:
     """A repair that the group was told of."""
 
     first: int
@@ -99,11 +99,11 @@ def frames(payload: bytes) -> Iterator[tuple[int, bytes]]:
         rest = rest[end:]
 
 
-def promises(payload: bytes) -> tuple[int, list[Promise]]:
-    """How many hear the group, and what it was promised."""
+def pending_repairs(payload: bytes) -> tuple[int, list[PendingRepair]]:
+    """The size of the group, and the repairs that are on their way to it."""
     fields = [(entry[:8], entry[8:10], entry[10:12], entry[12:14]) for entry in _cut(payload[6:], 14)]
     return int.from_bytes(payload[2:6], "big"), [
-        Promise(*(int.from_bytes(field, "big") for field in entry)) for entry in fields
+        PendingRepair(*(int.from_bytes(field, "big") for field in entry)) for entry in fields
     ]
 
 

@@ -141,22 +141,3 @@ def leg_bytes(hub: RunningHub) -> int:
     """What the multicast legs of the feed sent so far, in bytes."""
     (plan,) = (one for one in hub.ask("GET", "/v1/plans") if one["feed"] == "NGRID")
     return sum(leg["egress_bytes"] for leg in plan["legs"] if leg["transport"] == "multicast")
-
-
-def test_a_site_of_an_earlier_release_goes_on_without_heartbeats(hub: RunningHub, tmp_path: Path) -> None:
-    site = SiteNode(tmp_path / "site", hub.sites, arguments=["--session-versions", "2,1"])
-    newer = SiteNode(tmp_path / "newer", hub.sites)
-    enrol(hub, "old.example", site.token_file)
-    enrol(hub, "new.example", newer.token_file)
-    site.start()
-    newer.start()
-    try:
-        until("heartbeats go into the feed", comes_out(hub, "new.example"))
-        hub.ask("PUT", "/v1/feeds/NGRID/products/one", 201, content=b"a product")
-        assert [name for name, _ in site.wait_received(1).values()] == ["one"]
-        assert heartbeats(hub, "old.example") == {}
-        until("another one comes out", comes_out(hub, "new.example"))
-        assert alarms(hub) == []
-    finally:
-        site.stop()
-        newer.stop()

@@ -110,13 +110,21 @@ def test_a_site_that_starts_while_the_hub_is_away_finds_the_sender_it_was_told_o
     comes(hub.site, "without a hub")
 
 
-def test_a_site_of_an_earlier_release_stays_at_the_hubs_own_node(hub: Hub) -> None:
-    hub.site.arguments = ["--session-versions", "3,2,1"]
-    hub.site.start()
-    wait_for("the site has begun at the hub", partial(has_begun, hub.site), 60)
-    hub.serve(1, sender=[MOVED, KEPT])
-    hub.own.put(MOVED, "as ever", b"1")
-    comes(hub.site, "as ever")
+def test_a_hub_that_is_a_site_stays_at_the_other_hubs_own_node(hub: Hub, tmp_path: Path) -> None:
+    lower = HubNode(tmp_path / "lower", name="lower").start()
+    try:
+        lower.feed(MOVED)
+        token = hub.own.site("hub-lower", {"feed": MOVED, "pattern": ".*", "not_pattern": None})
+        line = {"upstream": "hub", "address": hub.own.address, "token": token, "feeds": []}
+        lower.do("upstreams", upstreams=[line])
+        hub.own.wait_connected("hub-lower")
+        hub.own.nodes_version = 1
+        hub.own.nodes["hub-lower"] = [{"address": hub.sender.address, "feeds": [MOVED]}]
+        hub.own.tell_sites()
+        hub.own.put(MOVED, "as ever", b"1")
+        wait_for("the product at the lower hub", lambda: lower.do("status")["upstreams"][0]["stored"] == 1, 60)
+    finally:
+        lower.stop()
 
 
 def is_where_told(hub: Hub, version: int) -> bool:

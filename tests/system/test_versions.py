@@ -1,4 +1,4 @@
-"""A hub and a site of which one is a release behind: products, breaks, and what waits until both are up to date."""
+"""A hub and a site of which one is a release ahead, with a made-up next version of the session."""
 
 import time
 from pathlib import Path
@@ -11,13 +11,13 @@ from kit.patience import wait_for
 
 pytestmark = [pytest.mark.system]
 
-OLDER: dict[str, Any] = {"session_versions": [1]}
+NEXT = [2, 1]
 
 
-@pytest.mark.parametrize("older", ["hub", "site"])
-def test_an_older_node_is_served_and_a_resend_waits_for_its_update(older: str, tmp_path: Path) -> None:
-    hub = HubNode(tmp_path / "hub", options=OLDER if older == "hub" else {}).start()
-    arguments = ["--session-versions", "1"] if older == "site" else []
+@pytest.mark.parametrize("newer", ["hub", "site"])
+def test_nodes_of_two_releases_serve_each_other_before_and_after_the_update(newer: str, tmp_path: Path) -> None:
+    hub = HubNode(tmp_path / "hub", options=_hub_options(NEXT) if newer == "hub" else {}).start()
+    arguments = _site_arguments(NEXT) if newer == "site" else []
     site = SiteNode(tmp_path / "site", hub.address, arguments=arguments)
     try:
         hub.feed("NGRID")
@@ -33,12 +33,11 @@ def test_an_older_node_is_served_and_a_resend_waits_for_its_update(older: str, t
         play.put()
         assert site.wait_received(31) == play.acknowledged
         assert hub.drained()
-        hub.resends["one"] = [_everything_once_more(number=1)]
-        hub.tell_sites()
+        _update(hub, site)
         play.put()
         assert site.wait_received(32) == play.acknowledged
-        assert not hub.events_named("resend"), "version 1 has no word for it"
-        _update(hub, site)
+        hub.resends["one"] = [_everything_once_more(number=1)]
+        hub.tell_sites()
         end = hub.wait_event(event="resend", site="one", resend=1)
         assert (end["products"], end["expired"]) == (32, 0)
         play.put()
@@ -48,13 +47,37 @@ def test_an_older_node_is_served_and_a_resend_waits_for_its_update(older: str, t
         hub.stop()
 
 
+def test_a_site_that_speaks_no_version_of_the_hub_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    hub = HubNode(tmp_path / "hub").start()
+    site = SiteNode(tmp_path / "site", hub.address, arguments=_site_arguments([2]))
+    try:
+        hub.site("one", token_file=site.token_file)
+        site.start()
+        wait_for("the refusal", lambda: "this hub speaks version 1 of the session" in site.log())
+        site.stop()
+        site.arguments = []
+        site.start()
+        hub.wait_connected("one")
+    finally:
+        site.stop()
+        hub.stop()
+
+
 def _update(hub: HubNode, site: SiteNode) -> None:
-    """Both are started again as what they are."""
+    """Both are started again as the next release."""
     hub.stop()
     assert site.stop() == 0
-    hub.options, site.arguments = {}, []
+    hub.options, site.arguments = _hub_options(NEXT), _site_arguments(NEXT)
     hub.start()
     site.start()
+
+
+def _hub_options(versions: list[int]) -> dict[str, Any]:
+    return {"session_versions": versions}
+
+
+def _site_arguments(versions: list[int]) -> list[str]:
+    return ["--session-versions", ",".join(map(str, versions))]
 
 
 def _everything_once_more(*, number: int) -> dict[str, Any]:

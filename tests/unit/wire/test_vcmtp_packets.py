@@ -116,15 +116,15 @@ def test_symbols_name_their_block(proven: Proven) -> None:
 def test_a_large_group_is_told_what_comes_and_a_small_one_is_not(proven: Proven) -> None:
     _, said, payloads, _ = proven
     notices = [
-        reader.promises(payload) for number, payload in payloads.items() if number & NOTICE_BITS == NOTICE_BITS
+        reader.pending_repairs(payload) for number, payload in payloads.items() if number & NOTICE_BITS == NOTICE_BITS
     ]
     if said["members"] <= 32:
         assert not notices
         return
     assert {members for members, _ in notices} == {500}
-    told = [promise for _, promises in notices for promise in promises]
-    assert any(promise.symbols == 2 and promise.first <= 12 for promise in told)
-    assert all(0 < promise.within_ms <= 600 for promise in told)
+    told = [pending for _, repairs in notices for pending in repairs]
+    assert any(pending.symbols == 2 and pending.first <= 12 for pending in told)
+    assert all(0 < pending.within_ms <= 600 for pending in told)
 
 
 def test_the_repair_channels_datagrams_open() -> None:

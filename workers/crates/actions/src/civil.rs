@@ -1,103 +1,64 @@
-//! Dates in UTC.
+//! Dates in UTC, as `strftime(3)` and LDM's rules write them.
 use downburst_model::WallMicros;
+use time::{Duration, UtcDateTime};
 
-/// A moment as people write it, in UTC.
+/// A moment as people write it, in UTC, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Civil {
-    pub(crate) year: i64,
-    /// From 1.
-    pub(crate) month: i64,
-    pub(crate) day: i64,
-    pub(crate) hour: i64,
-    pub(crate) minute: i64,
-    pub(crate) second: i64,
-    /// Since 1970.
-    days: i64,
-}
+pub(crate) struct Civil(UtcDateTime);
 
 impl Civil {
     pub(crate) fn of(moment: WallMicros) -> Self {
-        Self::of_seconds(moment.0.div_euclid(MICROS))
-    }
-
-    fn of_seconds(seconds: i64) -> Self {
-        let (days, of_day) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
-        // Years are counted from March here, so that the leap day is the last of its year.
-        let march = days + FROM_MARCH_0000_TO_1970;
-        let (era, of_era) = (march.div_euclid(ERA), march.rem_euclid(ERA));
-        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let march_month = (5 * of_year + 2) / 153;
-        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-        Self {
-            year: era * 400 + year_of_era + i64::from(month <= 2),
-            month,
-            day: of_year - (153 * march_month + 2) / 5 + 1,
-            hour: of_day / 3_600,
-            minute: of_day / 60 % 60,
-            second: of_day % 60,
-            days,
-        }
-    }
-
-    /// Seconds since 1970.
-    pub(crate) fn seconds(&self) -> i64 {
-        self.days * DAY + self.hour * 3_600 + self.minute * 60 + self.second
-    }
-
-    /// From 1.
-    pub(crate) fn day_of_year(&self) -> i64 {
-        self.days - days_since_1970(self.year, 1, 1) + 1
-    }
-
-    /// Sunday is 0.
-    pub(crate) fn day_of_week(&self) -> i64 {
-        (self.days + 4).rem_euclid(7)
+        // The years of 64 bits of microseconds are within those of `UtcDateTime`.
+        let found = UtcDateTime::from_unix_timestamp(moment.0.div_euclid(MICROS));
+        Self(found.unwrap_or(UtcDateTime::UNIX_EPOCH))
     }
 
     /// The nearest moment that falls on a given day of a month, by LDM's rule: next month's if that is less
     /// than a day and a half ahead, else this month's, else last month's. The 31st of a shorter month is the
     /// 1st of the next.
     pub(crate) fn on_day(&self, day: i64) -> Self {
-        let of_day = self.hour * 3_600 + self.minute * 60 + self.second;
-        let latest = self.seconds() + DAY * 3 / 2;
-        let in_month = |months: i64| {
-            let month = self.month - 1 + months;
-            let first = days_since_1970(self.year + month.div_euclid(12), month.rem_euclid(12) + 1, 1);
-            (first + day - 1) * DAY + of_day
+        let latest = self.0.saturating_add(Duration::hours(36));
+        let this_month = self.0.replace_day(1).unwrap_or(self.0);
+        let in_month = |first: UtcDateTime| first.saturating_add(Duration::days(day.saturating_sub(1)));
+        let next_month = in_month(this_month.saturating_add(Duration::days(days_of(this_month))));
+        let found = [next_month, in_month(this_month)].into_iter().find(|moment| *moment < latest);
+        let last_month = || {
+            let last_day = this_month.saturating_sub(Duration::DAY);
+            in_month(last_day.replace_day(1).unwrap_or(last_day))
         };
-        let found = [1, 0].into_iter().map(in_month).find(|seconds| *seconds < latest);
-        Self::of_seconds(found.unwrap_or_else(|| in_month(-1)))
+        Self(found.unwrap_or_else(last_month))
     }
 
     /// What `strftime(3)` makes of a conversion in the C locale; `None` if there is no such conversion.
     pub(crate) fn format(&self, conversion: char) -> Option<String> {
-        let hour_of_12 = (self.hour + 11) % 12 + 1;
+        let (date, (hour, minute, second)) = (self.0.date(), self.0.as_hms());
+        let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
+        let (weekday, hour_of_12) = (date.weekday(), (hour + 11) % 12 + 1);
         Some(match conversion {
-            'Y' => self.year.to_string(),
-            'C' => format!("{:02}", self.year.div_euclid(100)),
-            'y' => format!("{:02}", self.year.rem_euclid(100)),
-            'm' => format!("{:02}", self.month),
-            'd' => format!("{:02}", self.day),
-            'e' => format!("{:2}", self.day),
-            'H' => format!("{:02}", self.hour),
-            'k' => format!("{:2}", self.hour),
+            'Y' => year.to_string(),
+            'C' => format!("{:02}", year.div_euclid(100)),
+            'y' => format!("{:02}", year.rem_euclid(100)),
+            'm' => format!("{month:02}"),
+            'd' => format!("{day:02}"),
+            'e' => format!("{day:2}"),
+            'H' => format!("{hour:02}"),
+            'k' => format!("{hour:2}"),
             'I' => format!("{hour_of_12:02}"),
-            'M' => format!("{:02}", self.minute),
-            'S' => format!("{:02}", self.second),
-            'j' => format!("{:03}", self.day_of_year()),
-            'p' => if self.hour < 12 { "AM" } else { "PM" }.to_owned(),
-            'b' | 'h' => self.month_name().chars().take(3).collect(),
-            'B' => self.month_name().to_owned(),
-            'a' => self.day_name().chars().take(3).collect(),
-            'A' => self.day_name().to_owned(),
-            'u' => ((self.day_of_week() + 6) % 7 + 1).to_string(),
-            'w' => self.day_of_week().to_string(),
-            's' => self.seconds().to_string(),
-            'D' => format!("{:02}/{:02}/{:02}", self.month, self.day, self.year.rem_euclid(100)),
-            'F' => format!("{}-{:02}-{:02}", self.year, self.month, self.day),
-            'R' => format!("{:02}:{:02}", self.hour, self.minute),
-            'T' => format!("{:02}:{:02}:{:02}", self.hour, self.minute, self.second),
+            'M' => format!("{minute:02}"),
+            'S' => format!("{second:02}"),
+            'j' => format!("{:03}", date.ordinal()),
+            'p' => if hour < 12 { "AM" } else { "PM" }.to_owned(),
+            'b' | 'h' => short(date.month()),
+            'B' => date.month().to_string(),
+            'a' => short(weekday),
+            'A' => weekday.to_string(),
+            'u' => weekday.number_from_monday().to_string(),
+            'w' => weekday.number_days_from_sunday().to_string(),
+            's' => self.0.unix_timestamp().to_string(),
+            'D' => format!("{month:02}/{day:02}/{:02}", year.rem_euclid(100)),
+            'F' => format!("{year}-{month:02}-{day:02}"),
+            'R' => format!("{hour:02}:{minute:02}"),
+            'T' => format!("{hour:02}:{minute:02}:{second:02}"),
             'Z' => "GMT".to_owned(),
             'z' => "+0000".to_owned(),
             'n' => "\n".to_owned(),
@@ -109,60 +70,33 @@ impl Civil {
 
     /// The first three letters of its month, in small letters.
     pub(crate) fn short_month(&self) -> String {
-        self.month_name().to_lowercase().chars().take(3).collect()
-    }
-
-    fn month_name(&self) -> &'static str {
-        let at = usize::try_from(self.month - 1).unwrap_or_default();
-        MONTHS.get(at).copied().unwrap_or_default()
-    }
-
-    fn day_name(&self) -> &'static str {
-        let at = usize::try_from(self.day_of_week()).unwrap_or_default();
-        DAYS.get(at).copied().unwrap_or_default()
+        short(self.0.month()).to_lowercase()
     }
 }
 
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let march_month = if month > 2 { month - 3 } else { month + 9 };
-    let of_year = (153 * march_month + 2) / 5 + day - 1;
-    let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
-    era * ERA + of_era - FROM_MARCH_0000_TO_1970
+/// The first three letters of the name of a month or day.
+fn short(name: impl ToString) -> String {
+    name.to_string().chars().take(3).collect()
+}
+
+/// The length of a moment's month.
+fn days_of(moment: UtcDateTime) -> i64 {
+    i64::from(moment.month().length(moment.year()))
 }
 
 const MICROS: i64 = 1_000_000;
-/// Seconds.
-const DAY: i64 = 86_400;
-/// The days of four hundred years.
-const ERA: i64 = 146_097;
-const FROM_MARCH_0000_TO_1970: i64 = 719_468;
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 #[cfg(test)]
 pub(crate) mod tests {
     use proptest::prelude::*;
+    use time::{Date, Month};
 
     use super::*;
 
     /// Noon of a day.
-    pub(crate) fn noon(year: i64, month: i64, day: i64) -> WallMicros {
-        WallMicros((days_since_1970(year, month, day) * DAY + DAY / 2) * MICROS)
+    pub(crate) fn noon(year: i32, month: u8, day: u8) -> WallMicros {
+        let date = Date::from_calendar_date(year, Month::try_from(month).unwrap(), day).unwrap();
+        WallMicros(date.with_hms(12, 0, 0).unwrap().assume_utc().unix_timestamp() * MICROS)
     }
 
     #[test]
@@ -203,8 +137,9 @@ pub(crate) mod tests {
         #[test]
         fn any_moment_is_a_date_and_comes_back(micros: i64, day in 0i64..100) {
             let civil = Civil::of(WallMicros(micros));
-            prop_assert_eq!(civil.seconds(), micros.div_euclid(MICROS));
-            prop_assert!((1..=12).contains(&civil.month) && (1..=366).contains(&civil.day_of_year()));
+            let number = |conversion| civil.format(conversion).unwrap().parse::<i64>().unwrap();
+            prop_assert_eq!(number('s'), micros.div_euclid(MICROS));
+            prop_assert!((1..=12).contains(&number('m')) && (1..=366).contains(&number('j')));
             let _ = civil.on_day(day);
         }
     }

@@ -2,7 +2,7 @@
 use downburst_ldm6::FeedType;
 use downburst_model::{FeedName, ProductId, WallMicros};
 
-use crate::template::Known;
+use crate::template::Substitutions;
 use crate::{Action, Kind, Rules, Template, Test};
 
 /// What rules look at.
@@ -54,7 +54,8 @@ impl Rules {
             }
             let Some(groups) = rule.test.groups(product, taken) else { continue };
             taken = true;
-            let known = Known { groups: &groups, created: product.created, sequence: product.sequence };
+            let known =
+                Substitutions { groups: &groups, created: product.created, sequence: product.sequence };
             due.extend(rule.actions.iter().map(|action| Due {
                 rule: number,
                 action,
@@ -78,7 +79,7 @@ impl Test {
 }
 
 impl Action {
-    fn resolve(&self, known: &Known<'_>) -> Result<What, String> {
+    fn resolve(&self, known: &Substitutions<'_>) -> Result<What, String> {
         let words = |command: &[Template]| -> Vec<String> {
             command.iter().map(|word| word.resolve(known)).collect()
         };

@@ -15,7 +15,7 @@ pub struct Template {
 
 /// What is known of a product.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct Substitutions<'a> {
     /// What the pattern's groups matched; the whole match first.
     pub(crate) groups: &'a [Option<&'a str>],
     pub(crate) created: WallMicros,
@@ -62,12 +62,12 @@ impl Template {
         self.pieces.iter().map(group).max().unwrap_or_default()
     }
 
-    pub(crate) fn resolve(&self, known: &Known<'_>) -> String {
+    pub(crate) fn resolve(&self, known: &Substitutions<'_>) -> String {
         resolve(&self.pieces, known)
     }
 
     /// The path it stands for. No id makes it absolute or leads out of a directory that the rule names.
-    pub(crate) fn resolve_path(&self, known: &Known<'_>) -> Result<String, String> {
+    pub(crate) fn resolve_path(&self, known: &Substitutions<'_>) -> Result<String, String> {
         let path = self.resolve(known);
         let climbs = |text: &str| text.split('/').filter(|part| *part == "..").count();
         if path.is_empty() || path.ends_with('/') {
@@ -90,7 +90,7 @@ fn group_of(piece: &Piece) -> usize {
     if let Piece::Group(number) = piece { *number } else { 0 }
 }
 
-fn resolve(pieces: &[Piece], known: &Known<'_>) -> String {
+fn resolve(pieces: &[Piece], known: &Substitutions<'_>) -> String {
     let mut text = String::new();
     for piece in pieces {
         match piece {
@@ -121,15 +121,16 @@ fn date(day: &str, part: &str, created: WallMicros) -> String {
         1..=31 => now.on_day(number),
         _ => return part.to_owned(),
     };
-    match part {
-        "yyyy" => date.year.to_string(),
-        "yy" => format!("{:02}", date.year.rem_euclid(100)),
-        "mmm" => date.short_month(),
-        "mm" => format!("{:02}", date.month),
-        "ddd" => format!("{:03}", date.day_of_year()),
-        "dd" => format!("{:02}", date.day),
-        _ => format!("{:02}", date.hour),
-    }
+    let conversion = match part {
+        "yyyy" => 'Y',
+        "yy" => 'y',
+        "mmm" => return date.short_month(),
+        "mm" => 'm',
+        "ddd" => 'j',
+        "dd" => 'd',
+        _ => 'H',
+    };
+    date.format(conversion).unwrap_or_default()
 }
 
 struct Reading {
@@ -277,7 +278,7 @@ mod tests {
     use crate::civil::tests::noon;
 
     fn resolved(template: &str, groups: &[Option<&str>]) -> String {
-        let known = Known { groups, created: noon(2024, 3, 1), sequence: 77 };
+        let known = Substitutions { groups, created: noon(2024, 3, 1), sequence: 77 };
         Template::parse(template).unwrap().resolve(&known)
     }
 
@@ -331,7 +332,7 @@ mod tests {
     #[test]
     fn an_id_leads_nowhere_else() {
         let path = |template: &str, found: &str| {
-            let known = Known { groups: &[None, Some(found)], created: WallMicros(0), sequence: 0 };
+            let known = Substitutions { groups: &[None, Some(found)], created: WallMicros(0), sequence: 0 };
             Template::parse(template).unwrap().resolve_path(&known)
         };
         assert_eq!(path("data/\\1", "a/b").unwrap(), "data/a/b");
@@ -354,7 +355,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "[\\\\%():a-y0-9&seq]{0,40}|.{0,40}", group in ".{0,9}") {
             if let Ok(template) = Template::parse(&text) {
-                let known = Known { groups: &[Some(&group), Some(&group)], created: WallMicros(5), sequence: 1 };
+                let known = Substitutions { groups: &[Some(&group), Some(&group)], created: WallMicros(5), sequence: 1 };
                 let _ = template.resolve(&known);
                 if let Ok(path) = template.resolve_path(&known) {
                     prop_assert!(path.split('/').filter(|part| *part == "..").count()

@@ -7,10 +7,10 @@
 //! `session` defines the form of a slice on the wire.
 #![forbid(unsafe_code)]
 
-mod line;
+mod class_queue;
+mod fair_share;
 mod outbox;
 mod stream;
-mod turn;
 
 pub use outbox::{Limits, May, Next, Outbox, PARCEL_OVERHEAD_BYTES, Parcel, SLICE_BYTES, Slice};
 pub use stream::{Classes, PathId, StreamId};

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use downburst_model::{Class, FeedName, Lane};
 
-use crate::line::{Line, Waiting};
+use crate::class_queue::{ClassQueue, Waiting};
 use crate::stream::{Classes, PathId, Stream, StreamId};
 
 /// The queue of one site's streams.
@@ -24,7 +24,7 @@ pub struct Outbox<C> {
     limits: Limits,
     control: VecDeque<(Bytes, C)>,
     control_bytes: usize,
-    lines: BTreeMap<Class, Line>,
+    lines: BTreeMap<Class, ClassQueue>,
     streams: BTreeMap<StreamId, Stream>,
     taken: BTreeMap<(FeedName, bool), usize>,
     /// The feeds that take another path than the first one.
@@ -165,7 +165,7 @@ impl<C> Outbox<C> {
     /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.control.is_empty()
-            && self.lines.values().all(Line::is_empty)
+            && self.lines.values().all(ClassQueue::is_empty)
             && !self.streams.values().any(Stream::has_begun)
     }
 

@@ -3,9 +3,9 @@ use std::fmt;
 
 use downburst_model::Class;
 
-use crate::line::{Line, Waiting};
+use crate::class_queue::{ClassQueue, Waiting};
+use crate::fair_share::FairShare;
 use crate::outbox::May;
-use crate::turn::Turn;
 
 /// One of a site's streams. The first one carries control and everything that no other carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,7 +35,7 @@ pub(crate) struct Carried(BTreeMap<PathId, Classes>);
 /// A class on a stream.
 #[derive(Debug, Default)]
 struct Order {
-    turn: Turn,
+    turn: FairShare,
     live: Share,
     late: Share,
     level: u64,
@@ -44,7 +44,7 @@ struct Order {
 /// A lane of a class on a stream.
 #[derive(Debug, Default)]
 struct Share {
-    turn: Turn,
+    turn: FairShare,
     /// The product that goes on here until it is whole.
     begun: Option<Waiting>,
 }
@@ -125,7 +125,7 @@ impl Stream {
         for class in classes.without(so_far).iter() {
             // Whoever takes up a class begins where the others are, as if it had just come.
             for live in [true, false] {
-                self.awaits(class, live, &Line::default());
+                self.awaits(class, live, &ClassQueue::default());
             }
         }
         if classes == Classes::NONE {
@@ -137,7 +137,7 @@ impl Stream {
 
     /// A product joins `line`, which the stream carries: a class or a lane that was silent here begins at the
     /// level of the others.
-    pub(crate) fn awaits(&mut self, class: Class, live: bool, line: &Line) {
+    pub(crate) fn awaits(&mut self, class: Class, live: bool, line: &ClassQueue) {
         let level = self.level;
         let waits = |live: bool| line.waits(class, &self.carries, live);
         let order = self.orders.entry(class).or_default();
@@ -152,13 +152,13 @@ impl Stream {
     }
 
     /// The class whose turn it is among some: warnings always, then the one that had least.
-    pub(crate) fn next_class(&self, may: May, lines: &BTreeMap<Class, Line>) -> Option<Class> {
+    pub(crate) fn next_class(&self, may: May, lines: &BTreeMap<Class, ClassQueue>) -> Option<Class> {
         let waits = |class: &Class| {
             if !may.classes.has(*class) {
                 return false;
             }
             let begun = self.orders.get(class).is_some_and(|order| order.may_go_on(may.late));
-            let here = |line: &Line, live: bool| line.waits(*class, &self.carries, live);
+            let here = |line: &ClassQueue, live: bool| line.waits(*class, &self.carries, live);
             begun || lines.get(class).is_some_and(|line| here(line, true) || (may.late && here(line, false)))
         };
         let level = |class: Class| self.orders.get(&class).map_or(0, |order| order.turn.level());
@@ -171,7 +171,7 @@ impl Stream {
         &mut self,
         class: Class,
         late: bool,
-        lines: &mut BTreeMap<Class, Line>,
+        lines: &mut BTreeMap<Class, ClassQueue>,
     ) -> Option<Waiting> {
         let order = self.orders.entry(class).or_default();
         let mut line = lines.get_mut(&class);

@@ -1,8 +1,8 @@
 use downburst_model::{Epoch, FeedName, LegId};
 use downburst_session::{
     Attach, CircuitState, ClockRequest, CredentialOffered, CredentialShown, Filed, Forged, Frontier,
-    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak, Proof, Receipts, ResentEnded,
-    ResentFailed, StreamEnded, Taken, Want, packed_receipts,
+    HeartbeatOut, Hello, KeyTaken, Late, LegJoined, LegLeft, Marked, Nak, Proof, ResentEnded, ResentFailed,
+    StreamEnded, Taken, Want, receipts_frame,
 };
 
 use crate::absurd::Absurd;
@@ -62,7 +62,6 @@ kinds! {
     12 => LegLeft,
     13 => Nak,
     15 => Want,
-    16 => Receipts,
     17 => ClockRequest,
     19 => Frontier,
     21 => ResentEnded,
@@ -97,9 +96,9 @@ impl<'a> Liar<'a> {
         let kind = match self.dice.below(200) {
             0 => self.dice.throw() as u8,
             1 => self.dice.pick(OF_SITES).map_or(0, |(kind, _)| *kind),
-            2..30 => PACKED_RECEIPTS,
+            2..30 => RECEIPTS,
             30..60 => FRONTIER,
-            60..80 => RECEIPTS,
+            60..80 => FILED,
             _ => self.dice.pick(SAID_AT_ANY_TIME).copied().unwrap_or(FRONTIER),
         };
         self.frame_of(kind)
@@ -108,10 +107,10 @@ impl<'a> Liar<'a> {
     /// A frame of this kind: what only hubs send has a body of any shape.
     pub fn frame_of(&mut self, kind: u8) -> Vec<u8> {
         let frame = match kind {
-            PACKED_RECEIPTS => packed_receipts(&Absurd::absurd(self)).to_vec(),
+            RECEIPTS => receipts_frame(&Absurd::absurd(self)).to_vec(),
             kind => framed(kind, &message(kind, self)),
         };
-        let bends = kind != PACKED_RECEIPTS && self.is_wild() && self.dice.one_in(3);
+        let bends = kind != RECEIPTS && self.is_wild() && self.dice.one_in(3);
         let frame = if bends { self.bent(kind, &frame) } else { frame };
         // Longer ones end the session before they are read: one of them now and then is enough.
         if frame.len() > LONGEST_BYTES && !self.dice.one_in(50) { framed(kind, &[]) } else { frame }
@@ -163,13 +162,12 @@ pub(crate) fn encoded(message: &impl minicbor::Encode<()>) -> Vec<u8> {
     minicbor::to_vec(message).unwrap_or_default()
 }
 
-const PACKED_RECEIPTS: u8 = 35;
+const RECEIPTS: u8 = 35;
 const FRONTIER: u8 = 19;
-const RECEIPTS: u8 = 16;
+const FILED: u8 = 53;
 
 /// All of a site's kinds but those that begin a connection.
-const SAID_AT_ANY_TIME: &[u8] =
-    &[10, 12, 13, 15, 16, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53];
+const SAID_AT_ANY_TIME: &[u8] = &[10, 12, 13, 15, 17, 19, 21, 22, 24, 26, 29, 30, 41, 45, 46, 47, 49, 51, 53];
 
 const HEADER_BYTES: usize = 5;
 const LONGEST_BYTES: usize = 1 << 20;
@@ -224,7 +222,7 @@ mod tests {
     #[test]
     fn every_kind_of_frame_that_the_session_knows_is_made() {
         let of_sites: BTreeSet<(u8, &str)> =
-            OF_SITES.iter().copied().chain([(PACKED_RECEIPTS, "packed receipts")]).collect();
+            OF_SITES.iter().copied().chain([(RECEIPTS, "receipts")]).collect();
         let of_hubs: BTreeSet<&str> = OF_HUBS.iter().copied().collect();
         for (kind, name) in KINDS {
             assert!(
@@ -234,7 +232,7 @@ mod tests {
         }
         assert_eq!(KINDS.len(), of_sites.len() + of_hubs.len(), "a kind is made that no session knows");
         let first = BTreeSet::from([1, 43]);
-        let any_time: BTreeSet<u8> = SAID_AT_ANY_TIME.iter().copied().chain([PACKED_RECEIPTS]).collect();
+        let any_time: BTreeSet<u8> = SAID_AT_ANY_TIME.iter().copied().chain([RECEIPTS]).collect();
         let all: BTreeSet<u8> = of_sites.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(&any_time | &first, all);
     }

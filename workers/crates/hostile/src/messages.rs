@@ -11,7 +11,7 @@ use crate::absurd::{Absurd, absurd};
 use crate::frames::Liar;
 
 absurd! {
-    Hello { versions = versions, software, proof, feeds, stand_by = seldom }
+    Hello { versions = versions, software, proof, feeds, stand_by = seldom, one_node = seldom }
     FeedPosition { feed, epoch, settled, newest_stored }
     LegJoined { leg, leg_epoch = leg_epoch, after, reception }
     Reception { buffer_bytes, path, advice }
@@ -55,7 +55,7 @@ impl Absurd for Proof {
     }
 }
 
-/// Of every version, and of some that do not exist.
+/// Those that this release speaks, and some that do not exist.
 fn versions(liar: &mut Liar<'_>) -> Vec<u16> {
     let spoken = liar.dice.pick(&VERSIONS).copied().unwrap_or_default();
     match liar.dice.below(8) {

@@ -6,11 +6,11 @@ use downburst_model::{Machine, Micros, Now};
 use crate::answer::FeedAnswer;
 use crate::class::{ClassError, MOST_SPECS, Matcher};
 use crate::ending::{Ending, Step};
-use crate::giver::ANSWER_WITHIN;
 use crate::listener::{Heard, Listener};
+use crate::product_receiver::{Bounds, ProductReceiver, Taken};
+use crate::product_sender::ANSWER_WITHIN;
 use crate::record::record;
 use crate::rpc::{Status, call};
-use crate::taker::{Bounds, Taken, Taker};
 use crate::versions::*;
 use crate::xdr::{Reader, Xdr};
 use crate::{Mode, ProductClass, ProductSpec, Signature, Timestamp};
@@ -145,7 +145,7 @@ enum State {
     Waiting { until: Micros },
     Connecting,
     Asking { xid: u32, until: Micros, left: u32, class: ProductClass },
-    Taking { taker: Box<Taker>, heard: Micros },
+    Taking { product_receiver: Box<ProductReceiver>, heard: Micros },
 }
 
 impl Downstream {
@@ -216,9 +216,9 @@ impl Downstream {
                 break;
             };
             match &mut self.state {
-                State::Taking { taker, .. } => {
+                State::Taking { product_receiver, .. } => {
                     let mut steps = VecDeque::new();
-                    let heard = taker.hear(now, heard, &mut steps);
+                    let heard = product_receiver.hear(now, heard, &mut steps);
                     self.take(steps);
                     heard?;
                 }
@@ -231,7 +231,7 @@ impl Downstream {
 
     fn is_hearing(&self) -> bool {
         match &self.state {
-            State::Taking { taker, .. } => !taker.is_deciding(),
+            State::Taking { product_receiver, .. } => !product_receiver.is_deciding(),
             State::Asking { .. } => true,
             State::Waiting { .. } | State::Connecting => false,
         }
@@ -290,15 +290,16 @@ impl Downstream {
     fn accepted(&mut self, now: Now, id: u32) {
         self.pause = SHORTEST_PAUSE;
         let bounds = Bounds { oldest: self.config.oldest, largest_bytes: self.config.largest_bytes };
-        let taker = Taker::new(self.matcher.clone(), bounds, self.config.upstream.clone());
-        self.state = State::Taking { taker: Box::new(taker), heard: now.monotonic };
+        let product_receiver =
+            ProductReceiver::new(self.matcher.clone(), bounds, self.config.upstream.clone());
+        self.state = State::Taking { product_receiver: Box::new(product_receiver), heard: now.monotonic };
         self.event(DownstreamEvent::Accepted { mode: self.mode, version: self.version, id });
     }
 
     fn decided(&mut self, now: Now, wanted: bool) -> Result<(), Ending> {
-        if let State::Taking { taker, .. } = &mut self.state {
+        if let State::Taking { product_receiver, .. } = &mut self.state {
             let mut steps = VecDeque::new();
-            let declined = taker.decide(wanted, &mut steps);
+            let declined = product_receiver.decide(wanted, &mut steps);
             self.take(steps);
             self.pass_over(declined);
         }
@@ -354,9 +355,9 @@ impl Downstream {
         if !matches!(self.state, State::Waiting { .. } | State::Connecting) && why != Ending::Disconnected {
             self.outputs.push_back(DownstreamOutput::Close);
         }
-        if let State::Taking { taker, .. } = &mut self.state {
+        if let State::Taking { product_receiver, .. } = &mut self.state {
             let mut steps = VecDeque::new();
-            taker.end(&mut steps);
+            product_receiver.end(&mut steps);
             self.take(steps);
         }
         self.event(DownstreamEvent::Lost { why, again });
@@ -387,9 +388,9 @@ impl Downstream {
                 let again = self.next_try(now);
                 self.lose(Ending::Unanswered(seconds(ANSWER_WITHIN)), again);
             }
-            State::Taking { heard, taker } if now.monotonic >= heard.plus(self.config.silence) => {
+            State::Taking { heard, product_receiver } if now.monotonic >= heard.plus(self.config.silence) => {
                 // A decision that is long in coming here is no fault of the upstream.
-                if taker.is_deciding() {
+                if product_receiver.is_deciding() {
                     return;
                 }
                 self.lose(Ending::Silent(seconds(self.config.silence)), now.monotonic);
@@ -456,7 +457,9 @@ impl Machine for Downstream {
     fn deadline(&self) -> Option<Micros> {
         match &self.state {
             State::Waiting { until } | State::Asking { until, .. } => Some(*until),
-            State::Taking { heard, taker } => (!taker.is_deciding()).then(|| heard.plus(self.config.silence)),
+            State::Taking { heard, product_receiver } => {
+                (!product_receiver.is_deciding()).then(|| heard.plus(self.config.silence))
+            }
             State::Connecting => None,
         }
     }

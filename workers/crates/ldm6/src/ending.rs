@@ -1,10 +1,10 @@
 use bytes::Bytes;
 use thiserror::Error;
 
-use crate::giver::Want;
 use crate::listener::Garbled;
+use crate::product_receiver::Taken;
+use crate::product_sender::Want;
 use crate::rpc::Status;
-use crate::taker::Taken;
 
 /// Why a connection ended.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

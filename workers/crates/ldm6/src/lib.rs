@@ -9,19 +9,19 @@
 
 mod access;
 mod answer;
+mod auto_shift;
 mod class;
 mod downstream;
 mod ending;
 mod feed_type;
-mod giver;
 mod listener;
 mod probe;
 mod product;
+mod product_receiver;
+mod product_sender;
 mod pusher;
 mod record;
 mod rpc;
-mod shift;
-mod taker;
 mod text;
 mod time;
 mod upstream;
@@ -29,18 +29,18 @@ mod versions;
 mod xdr;
 
 pub use access::{Accept, Access, Allow};
+pub use auto_shift::{AutoShift, Mode};
 pub use class::{ClassError, ProductClass, ProductSpec};
 pub use downstream::{
     Downstream, DownstreamConfig, DownstreamEvent, DownstreamInput, DownstreamOutput, Interest, Refusal,
 };
 pub use ending::Ending;
 pub use feed_type::{FeedType, FeedTypeError};
-pub use giver::Want;
 pub use probe::{Probe, ProbeInput, ProbeOutput};
 pub use product::{Ident, LdmOrigin, PatternText, ProductInfo, Signature, origin_through};
+pub use product_receiver::{Dropped, Taken};
+pub use product_sender::Want;
 pub use pusher::{Pusher, PusherConfig, PusherInput, PusherOutput};
-pub use shift::{Mode, Shift};
-pub use taker::{Dropped, Taken};
 pub use text::{Text, TextError};
 pub use time::Timestamp;
 pub use upstream::{Served, Upstream, UpstreamConfig, UpstreamEvent, UpstreamInput, UpstreamOutput};

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use downburst_model::{Machine, Micros, Now};
 
 use crate::ending::Ending;
-use crate::giver::ANSWER_WITHIN;
 use crate::listener::{Heard, Listener};
+use crate::product_sender::ANSWER_WITHIN;
 use crate::record::record;
 use crate::rpc::{Status, call};
 use crate::versions::{NULLPROC, Version};

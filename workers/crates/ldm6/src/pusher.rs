@@ -6,8 +6,8 @@ use downburst_model::{Machine, Micros, Now};
 use crate::answer::PushAnswer;
 use crate::class::Matcher;
 use crate::ending::{Ending, Step};
-use crate::giver::{ANSWER_WITHIN, Giver, How};
 use crate::listener::{Heard, Listener};
+use crate::product_sender::{ANSWER_WITHIN, How, ProductSender};
 use crate::record::record;
 use crate::rpc::{Status, call};
 use crate::versions::{HIYA, Version};
@@ -66,7 +66,7 @@ pub enum PusherOutput {
 #[derive(Debug)]
 enum State {
     Asking { until: Micros },
-    Giving { giver: Box<Giver>, matcher: Matcher },
+    Giving { product_sender: Box<ProductSender>, matcher: Matcher },
     Over,
 }
 
@@ -91,9 +91,9 @@ impl Pusher {
                 State::Asking { .. } if xid == self.config.first_xid => {
                     self.answered(now, status, result)?;
                 }
-                State::Giving { giver, .. } => {
+                State::Giving { product_sender, .. } => {
                     let mut steps = VecDeque::new();
-                    giver.reply(now, xid, status, result, &mut steps)?;
+                    product_sender.reply(now, xid, status, result, &mut steps)?;
                     self.pass(steps);
                 }
                 // It answers a call of which this side knows nothing.
@@ -117,21 +117,23 @@ impl Pusher {
         let matcher = Matcher::compile(&class)
             .map_err(|error| Ending::Failed(format!("it answers with a class: {error}")))?;
         let xid = self.config.first_xid.wrapping_add(1);
-        let giver = Giver::new(Version::Six, How::Whole { up_to_bytes }, xid, now.monotonic);
-        self.state = State::Giving { giver: Box::new(giver), matcher };
+        let product_sender = ProductSender::new(Version::Six, How::Whole { up_to_bytes }, xid, now.monotonic);
+        self.state = State::Giving { product_sender: Box::new(product_sender), matcher };
         self.outputs.push_back(PusherOutput::Taken(class));
         Ok(())
     }
 
     fn give(&mut self, now: Now, input: PusherInput) -> Result<(), Ending> {
         self.is_finished |= matches!(input, PusherInput::Finish);
-        if let State::Giving { giver, matcher } = &mut self.state {
+        if let State::Giving { product_sender, matcher } = &mut self.state {
             let mut steps = VecDeque::new();
             match input {
-                PusherInput::Product(info) if matcher.matches(&info) => giver.product(now, info, &mut steps),
+                PusherInput::Product(info) if matcher.matches(&info) => {
+                    product_sender.product(now, info, &mut steps)
+                }
                 PusherInput::Product(_) => steps.push_back(Step::Want(Want::Product)),
-                PusherInput::Bytes(bytes) => giver.bytes(now, bytes, &mut steps),
-                PusherInput::Gone if giver.is_begun() => return Err(Ending::Gone),
+                PusherInput::Bytes(bytes) => product_sender.bytes(now, bytes, &mut steps),
+                PusherInput::Gone if product_sender.is_begun() => return Err(Ending::Gone),
                 _ => {}
             }
             self.pass(steps);
@@ -142,18 +144,18 @@ impl Pusher {
 
     /// Ends the connection once the peer has answered behind the last product.
     fn finish(&mut self, now: Now) {
-        let State::Giving { giver, .. } = &mut self.state else {
+        let State::Giving { product_sender, .. } = &mut self.state else {
             return;
         };
         if !self.is_finished {
             return;
         }
-        if giver.is_flushed() {
+        if product_sender.is_flushed() {
             self.end(Ending::Done);
             return;
         }
         let mut steps = VecDeque::new();
-        giver.nothing_more(now, &mut steps);
+        product_sender.nothing_more(now, &mut steps);
         self.pass(steps);
     }
 
@@ -170,9 +172,9 @@ impl Pusher {
             State::Asking { until } if now.monotonic >= *until => {
                 Err(Ending::Unanswered(ANSWER_WITHIN.0 / 1_000_000))
             }
-            State::Giving { giver, .. } => {
+            State::Giving { product_sender, .. } => {
                 let mut steps = VecDeque::new();
-                let done = giver.tick(now, &mut steps);
+                let done = product_sender.tick(now, &mut steps);
                 self.pass(steps);
                 self.finish(now);
                 done
@@ -217,7 +219,7 @@ impl Machine for Pusher {
     fn deadline(&self) -> Option<Micros> {
         match &self.state {
             State::Asking { until } => Some(*until),
-            State::Giving { giver, .. } => giver.deadline(),
+            State::Giving { product_sender, .. } => product_sender.deadline(),
             State::Over => None,
         }
     }

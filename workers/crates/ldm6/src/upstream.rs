@@ -8,9 +8,9 @@ use crate::access::Rights;
 use crate::answer::{FeedAnswer, PushAnswer, answer, number};
 use crate::class::Matcher;
 use crate::ending::{Ending, Step};
-use crate::giver::{ANSWER_WITHIN, Giver, How};
 use crate::listener::{Call, Heard, Listener};
-use crate::taker::{Bounds, Taken, Taker};
+use crate::product_receiver::{Bounds, ProductReceiver, Taken};
+use crate::product_sender::{ANSWER_WITHIN, How, ProductSender};
 use crate::versions::Version;
 use crate::{Access, Interest, Mode, ProductClass, ProductInfo, Signature, Want};
 
@@ -132,7 +132,7 @@ enum State {
     },
     Giving(Box<Giving>),
     Taking {
-        taker: Box<Taker>,
+        product_receiver: Box<ProductReceiver>,
         heard: Micros,
     },
     Over,
@@ -140,7 +140,7 @@ enum State {
 
 #[derive(Debug)]
 struct Giving {
-    giver: Giver,
+    product_sender: ProductSender,
     matcher: Matcher,
     rights: Rights,
 }
@@ -167,7 +167,7 @@ impl Upstream {
             let mut steps = VecDeque::new();
             let done = match &mut self.state {
                 State::Giving(giving) => giving.hear(now, heard, &mut steps),
-                State::Taking { taker, .. } => taker.hear(now, heard, &mut steps),
+                State::Taking { product_receiver, .. } => product_receiver.hear(now, heard, &mut steps),
                 _ => self.open(now, heard),
             };
             self.pass(steps);
@@ -179,7 +179,7 @@ impl Upstream {
     fn is_hearing(&self) -> bool {
         match &self.state {
             State::Open { .. } | State::Giving(_) => true,
-            State::Taking { taker, .. } => !taker.is_deciding(),
+            State::Taking { product_receiver, .. } => !product_receiver.is_deciding(),
             State::Alive { .. } | State::Over => false,
         }
     }
@@ -280,8 +280,8 @@ impl Upstream {
             (Interest::Products, Mode::Alternate) => How::Asked,
         };
         let from = now.monotonic.plus(TURN_ROUND);
-        let giver = Giver::new(served.version, how, self.config.first_xid, from);
-        self.state = State::Giving(Box::new(Giving { giver, matcher, rights }));
+        let product_sender = ProductSender::new(served.version, how, self.config.first_xid, from);
+        self.state = State::Giving(Box::new(Giving { product_sender, matcher, rights }));
         self.event(UpstreamEvent::Serving(served));
     }
 
@@ -302,8 +302,8 @@ impl Upstream {
         self.send(answer(xid, &said.encode(version)));
         let bounds = Bounds { oldest: self.config.oldest, largest_bytes: self.config.largest_bytes };
         let sender = self.config.peer.first().cloned().unwrap_or_default();
-        let taker = Taker::new(matcher, bounds, sender).within(rights);
-        self.state = State::Taking { taker: Box::new(taker), heard: now.monotonic };
+        let product_receiver = ProductReceiver::new(matcher, bounds, sender).within(rights);
+        self.state = State::Taking { product_receiver: Box::new(product_receiver), heard: now.monotonic };
         self.event(UpstreamEvent::Taking(reduced));
     }
 
@@ -318,9 +318,9 @@ impl Upstream {
     }
 
     fn decided(&mut self, now: Now, wanted: bool) -> Result<(), Ending> {
-        if let State::Taking { taker, .. } = &mut self.state {
+        if let State::Taking { product_receiver, .. } = &mut self.state {
             let mut steps = VecDeque::new();
-            taker.decide(wanted, &mut steps);
+            product_receiver.decide(wanted, &mut steps);
             self.pass(steps);
         }
         self.hear(now)
@@ -343,14 +343,14 @@ impl Upstream {
             State::Open { until } if now.monotonic >= *until => {
                 Err(Ending::Silent(ANSWER_WITHIN.0 / 1_000_000))
             }
-            State::Taking { heard, taker }
-                if now.monotonic >= heard.plus(self.config.silence) && !taker.is_deciding() =>
+            State::Taking { heard, product_receiver }
+                if now.monotonic >= heard.plus(self.config.silence) && !product_receiver.is_deciding() =>
             {
                 Err(Ending::Silent(self.config.silence.0 / 1_000_000))
             }
             State::Giving(giving) => {
                 let mut steps = VecDeque::new();
-                let done = giving.giver.tick(now, &mut steps);
+                let done = giving.product_sender.tick(now, &mut steps);
                 self.pass(steps);
                 done
             }
@@ -362,9 +362,9 @@ impl Upstream {
     }
 
     fn end(&mut self, why: Ending) {
-        if let State::Taking { taker, .. } = &mut self.state {
+        if let State::Taking { product_receiver, .. } = &mut self.state {
             let mut steps = VecDeque::new();
-            taker.end(&mut steps);
+            product_receiver.end(&mut steps);
             self.pass(steps);
         }
         if !matches!(self.state, State::Over) {
@@ -386,7 +386,9 @@ impl Upstream {
 impl Giving {
     fn hear(&mut self, now: Now, heard: Heard, steps: &mut VecDeque<Step>) -> Result<(), Ending> {
         match heard {
-            Heard::Reply { xid, status, result } => self.giver.reply(now, xid, status, result, steps),
+            Heard::Reply { xid, status, result } => {
+                self.product_sender.reply(now, xid, status, result, steps)
+            }
             Heard::Call { xid, call: Call::Null, .. } => {
                 steps.push_back(Step::Send(answer(xid, &[])));
                 Ok(())
@@ -398,12 +400,12 @@ impl Giving {
     fn give(&mut self, now: Now, input: UpstreamInput, steps: &mut VecDeque<Step>) -> Result<(), Ending> {
         match input {
             UpstreamInput::Product(info) if self.matcher.matches(&info) && self.rights.permit(&info) => {
-                self.giver.product(now, info, steps);
+                self.product_sender.product(now, info, steps);
             }
             UpstreamInput::Product(_) => steps.push_back(Step::Want(Want::Product)),
-            UpstreamInput::NoProduct => self.giver.nothing_more(now, steps),
-            UpstreamInput::Bytes(bytes) => self.giver.bytes(now, bytes, steps),
-            UpstreamInput::Gone if self.giver.is_begun() => return Err(Ending::Gone),
+            UpstreamInput::NoProduct => self.product_sender.nothing_more(now, steps),
+            UpstreamInput::Bytes(bytes) => self.product_sender.bytes(now, bytes, steps),
+            UpstreamInput::Gone if self.product_sender.is_begun() => return Err(Ending::Gone),
             _ => {}
         }
         Ok(())
@@ -454,8 +456,10 @@ impl Machine for Upstream {
     fn deadline(&self) -> Option<Micros> {
         match &self.state {
             State::Open { until } => Some(*until),
-            State::Giving(giving) => giving.giver.deadline(),
-            State::Taking { heard, taker } => (!taker.is_deciding()).then(|| heard.plus(self.config.silence)),
+            State::Giving(giving) => giving.product_sender.deadline(),
+            State::Taking { heard, product_receiver } => {
+                (!product_receiver.is_deciding()).then(|| heard.plus(self.config.silence))
+            }
             State::Alive { .. } | State::Over => None,
         }
     }

@@ -141,8 +141,7 @@ pub struct SourceStamp {
     /// The number of the resend that brought it. A resend is stored once more, whatever is there already.
     #[n(4)]
     pub resend: Option<u64>,
-    /// The host name by which the hub was called, as LDM appends it to a product's origin; earlier releases
-    /// did not write it.
+    /// The host name by which the hub was called, as LDM appends it to a product's origin, if known.
     #[n(5)]
     pub via: Option<Origin>,
 }

@@ -10,13 +10,14 @@ use std::{
 use downburst_model::Sequence;
 
 use crate::{
-    LogError, disk, files,
+    LogError, disk,
+    file_window::FileWindow,
+    files,
     identity::Identity,
     index::{Index, Row},
     record::{self, Place},
     segment::{self, FILE_HEADER_BYTES, Segment},
     system,
-    window::Window,
 };
 
 /// What opening a log found.
@@ -198,7 +199,7 @@ enum Contents {
 
 /// Goes through a segment record by record.
 fn read(path: &Path, identity: &Identity, base: u64) -> Result<Contents, LogError> {
-    let mut window = Window::open(path)?;
+    let mut window = FileWindow::open(path)?;
     let failed = |error| LogError::io("read", path, error);
     let beginning = window.at_hand(0, FILE_HEADER_BYTES as usize).map_err(failed)?;
     if segment::read_file_header(path, beginning)? == Some((identity.epoch, identity.salt, base)) {
@@ -280,7 +281,7 @@ impl Scan {
     }
 }
 
-fn scan(window: &mut Window<'_>, salt: u64) -> io::Result<Scan> {
+fn scan(window: &mut FileWindow<'_>, salt: u64) -> io::Result<Scan> {
     let mut scan = Scan { end: FILE_HEADER_BYTES, ..Scan::default() };
     while let Some((row, end)) = next_record(window, salt, &scan)? {
         let expected = record::padded(scan.end);
@@ -296,7 +297,7 @@ fn scan(window: &mut Window<'_>, salt: u64) -> io::Result<Scan> {
 }
 
 /// The next intact record behind what was found so far, and where its bytes end.
-fn next_record(window: &mut Window<'_>, salt: u64, scan: &Scan) -> io::Result<Option<(Row, u64)>> {
+fn next_record(window: &mut FileWindow<'_>, salt: u64, scan: &Scan) -> io::Result<Option<(Row, u64)>> {
     let last = scan.rows.last().map_or(0, |row| row.sequence);
     let mut from = record::padded(scan.end);
     while let Some(offset) = window.find(from, record::ALIGNMENT, record::is_marked)? {
@@ -325,7 +326,7 @@ mod tests {
     use downburst_model::FeedName;
 
     use super::*;
-    use crate::{FeedLog, LogOptions, ProductLog, contract, window::tests::window};
+    use crate::{FeedLog, LogOptions, ProductLog, contract, file_window::tests::window};
 
     /// The only segment of a log of products of 3,000 bytes that was not closed, and its salt.
     fn segment(dir: &Path, products: u8) -> (PathBuf, u64) {
@@ -356,7 +357,7 @@ mod tests {
             read_bytes.set(read_bytes.get() + read);
             Ok(read)
         };
-        let scan = scan(&mut Window::new(Box::new(read), length, stretches), salt).unwrap();
+        let scan = scan(&mut FileWindow::new(Box::new(read), length, stretches), salt).unwrap();
         assert_eq!((scan.rows.len(), scan.torn_bytes, scan.damaged), (100, 0, Vec::new()));
         assert!(read_bytes.get() < 4 << 20, "{} bytes", read_bytes.get());
     }

@@ -7,9 +7,9 @@ use downburst_model::Sequence;
 use crate::{
     LogError, LogReader, files,
     index::{Index, Row},
-    reader::{FileHeader, Part, describe},
+    log_reader::{FileHeader, Part, describe},
     record::{self, Header, Place},
-    scanner::{Found, LOOK_INTERVAL, LOOKS, Scanner, copy_checked, header_at},
+    segment_scanner::{Found, LOOK_INTERVAL, LOOKS, SegmentScanner, copy_checked, header_at},
 };
 
 /// A place in a file of a log that is not as it was written.
@@ -126,7 +126,7 @@ impl Check<'_> {
         match header.filter(|header| header.sequence == row.sequence) {
             Some(header) => {
                 let found = Found { header, offset: row.offset, skipped_from: None };
-                let scanner = Scanner::new(file.clone(), part.path.clone(), place.salt);
+                let scanner = SegmentScanner::new(file.clone(), part.path.clone(), place.salt);
                 self.bytes(&scanner, &found);
             }
             None => {
@@ -136,7 +136,7 @@ impl Check<'_> {
         }
     }
 
-    fn scan(&mut self, mut scanner: Scanner) -> Result<(), LogError> {
+    fn scan(&mut self, mut scanner: SegmentScanner) -> Result<(), LogError> {
         loop {
             let place = scanner.offset;
             match scanner.next(true) {
@@ -158,7 +158,7 @@ impl Check<'_> {
     }
 
     /// A header is written as a whole, after its bytes: a mark without a header is damage unless it is being written.
-    fn end(&mut self, scanner: &mut Scanner) -> Result<(), LogError> {
+    fn end(&mut self, scanner: &mut SegmentScanner) -> Result<(), LogError> {
         for _ in 0..LOOKS {
             if !scanner.is_stuck()? {
                 return Ok(());
@@ -170,7 +170,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn bytes(&mut self, scanner: &Scanner, found: &Found) {
+    fn bytes(&mut self, scanner: &SegmentScanner, found: &Found) {
         let Header { size, sequence, .. } = found.header;
         let info = describe(&self.reader.identity, &found.header);
         let report = &mut self.report;

@@ -50,7 +50,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-struct Known {
+struct ModelProduct {
     id: String,
     content: Vec<u8>,
     stored: i64,
@@ -61,7 +61,7 @@ struct Run {
     dir: tempfile::TempDir,
     log: Option<FeedLog>,
     now: i64,
-    products: BTreeMap<u64, Known>,
+    products: BTreeMap<u64, ModelProduct>,
     highest: u64,
     forgotten_to: u64,
     options: LogOptions,
@@ -140,7 +140,7 @@ impl Run {
     fn settle(&mut self, id: u8, content: &[u8], appended: Appended) {
         let id = format!("product {id}");
         let rule = self.options.duplicate_rule;
-        let same = |(_, known): &(&u64, &Known)| match rule {
+        let same = |(_, known): &(&u64, &ModelProduct)| match rule {
             DuplicateRule::Id => known.id == id,
             DuplicateRule::Content => known.content == content && !content.is_empty(),
             DuplicateRule::IdAndContent => known.id == id && known.content == content && !content.is_empty(),
@@ -153,7 +153,7 @@ impl Run {
                 assert!(sequence.0 > self.highest, "{sequence:?} after {}", self.highest);
                 assert_eq!(info.stored, WallMicros(self.now));
                 self.highest = sequence.0;
-                let known = Known { id, content: content.to_vec(), stored: self.now, has_bytes: true };
+                let known = ModelProduct { id, content: content.to_vec(), stored: self.now, has_bytes: true };
                 self.products.insert(sequence.0, known);
             }
             (appended, twin) => panic!("{appended:?}, but the model knows {twin:?}"),
@@ -238,7 +238,7 @@ impl Run {
         }
         let stat = self.log().stat();
         assert!(stat.bytes + stat.memory_bytes <= stat.ceiling_bytes, "{stat:?}");
-        let kept = |known: &Known| {
+        let kept = |known: &ModelProduct| {
             known.has_bytes
                 && known.stored < self.now - (self.options.retention.hours * 1.125) as i64 * HOUR - HOUR
         };

@@ -6,7 +6,7 @@ fn files_of_logs_and_sites_are_changed_through_the_recording_layer_alone() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut beside = Vec::new();
     for directory in
-        ["log/src", "node/src/site", "node/src/actions/positions.rs", "node/src/actions/letters.rs"]
+        ["log/src", "node/src/site", "node/src/actions/positions.rs", "node/src/actions/dead_letters.rs"]
     {
         look(&crates.join(directory), &mut beside);
     }

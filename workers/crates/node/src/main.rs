@@ -140,7 +140,7 @@ struct ReceiveArguments {
     /// Shifts this site's wall clock by this number of microseconds, to test the clock comparison.
     #[arg(long, default_value_t = 0, hide = true, allow_negative_numbers = true)]
     shift_clock_us: i64,
-    /// Speaks only these versions of the session, best first, as a node of an earlier release does.
+    /// Speaks only these versions of the session, best first, as a node of another release does.
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = downburst_session::VERSIONS, hide = true)]
     session_versions: Vec<u16>,
 }

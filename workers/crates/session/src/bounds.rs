@@ -18,7 +18,6 @@ pub(crate) fn check(message: &Message) -> Result<(), String> {
     match message {
         Message::Hello(hello) => check_hello(hello),
         Message::Frontier(frontier) => check_frontier(frontier),
-        Message::Receipts(receipts) => check_receipts(receipts),
         Message::Filed(filed) => filed.items.iter().try_for_each(check_receipt),
         Message::LegJoined(joined) => check_leg_joined(joined),
         Message::LegLeft(left) => check_leg_left(left),

@@ -19,7 +19,7 @@ pub(crate) enum Frame {
     Slice { transfer: u32, offset: u64, bytes: Bytes },
     Repair { leg: LegId, leg_epoch: u64, packet: u64, payload: Bytes },
     Train(Train, Around),
-    PackedReceipts(Receipts),
+    Receipts(Receipts),
 }
 
 macro_rules! messages {
@@ -33,7 +33,7 @@ macro_rules! messages {
         /// Every kind of frame and its name: what makes frames for tests is held against it, so that none is forgotten.
         pub const KINDS: &[(u8, &str)] = &[
             $(($kind, stringify!($name)),)*
-            (SLICE, "slice"), (REPAIR, "repair"), (TRAIN, "train"), (PACKED_RECEIPTS, "packed receipts"),
+            (SLICE, "slice"), (REPAIR, "repair"), (TRAIN, "train"), (RECEIPTS, "receipts"),
         ];
 
         impl Message {
@@ -78,7 +78,6 @@ messages! {
     13 => Nak,
     14 => PacketsGone,
     15 => Want,
-    16 => Receipts,
     17 => ClockRequest,
     18 => ClockReply,
     19 => Frontier,
@@ -229,10 +228,10 @@ pub(crate) fn train_header(head: &Head, cars_bytes: usize) -> Bytes {
     frame.freeze()
 }
 
-/// Receipts as version 2 writes them: a whole frame.
-pub fn packed_receipts(receipts: &Receipts) -> Bytes {
+/// A whole frame of receipts.
+pub fn receipts_frame(receipts: &Receipts) -> Bytes {
     let mut frame = BytesMut::with_capacity(RECEIPT_BYTES.saturating_mul(receipts.items.len()));
-    put_header(&mut frame, PACKED_RECEIPTS, 0);
+    put_header(&mut frame, RECEIPTS, 0);
     packed::encode(receipts, &mut frame);
     let body = frame.len().saturating_sub(HEADER_BYTES);
     put_length(&mut frame, body);
@@ -276,9 +275,9 @@ fn decode(kind: u8, mut body: Bytes) -> Result<Option<Frame>, FrameError> {
             let (train, around) = train::decode(&body).ok_or_else(|| unsound(kind))?;
             Ok(Some(Frame::Train(train, around)))
         }
-        PACKED_RECEIPTS => {
+        RECEIPTS => {
             let receipts = packed::decode(&body).ok_or_else(|| unsound(kind))?;
-            Ok(Some(Frame::PackedReceipts(receipts)))
+            Ok(Some(Frame::Receipts(receipts)))
         }
         _ => Ok(Message::decode(kind, &body)?.map(Frame::Message)),
     }
@@ -307,7 +306,7 @@ const REPAIR: u8 = 33;
 const TRAIN: u8 = 34;
 
 /// Kind of a frame of receipts in groups.
-const PACKED_RECEIPTS: u8 = 35;
+const RECEIPTS: u8 = 35;
 
 const HEADER_BYTES: usize = 5;
 const SLICE_FIELDS_BYTES: usize = 12;

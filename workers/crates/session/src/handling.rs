@@ -1,4 +1,4 @@
-//! How a site wants a feed's products handled, beyond which of them it wants. Part of version 2.
+//! How a site wants a feed's products handled, beyond which of them it wants.
 use std::collections::BTreeMap;
 
 use downburst_model::{Class, Epoch, FeedName, RangeSet, Sequence};

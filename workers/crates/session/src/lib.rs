@@ -31,7 +31,7 @@ pub use api::*;
 pub use credentials::Secrets;
 pub use data::*;
 pub use downburst_fanout::{Classes, StreamId};
-pub use frame::{KINDS, packed_receipts, whole_frames};
+pub use frame::{KINDS, receipts_frame, whole_frames};
 pub use frontier::{ActionFailed, Frontier};
 pub use handling::*;
 pub use hub::HubSession;

@@ -36,6 +36,9 @@ pub struct Hello {
     /// `Some(true)`: the site stands by, another hub serves it; it wants to be let in and gets no feeds.
     #[n(4)]
     pub stand_by: Option<bool>,
+    /// `Some(true)`: the site takes all its feeds from the node that it calls, even if the hub has several.
+    #[n(5)]
+    pub one_node: Option<bool>,
 }
 
 /// How a site proves who it is.

@@ -1,4 +1,4 @@
-//! Receipts of version 2: groups of alike ones, their stamps as differences.
+//! Receipts on the wire: groups of similar ones, their stamps as differences.
 use bytes::{BufMut, Bytes, BytesMut};
 use downburst_model::{Class, Epoch, FeedName, Lane, LegId, ProductKey, Sequence, Transport, WallMicros};
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use downburst_model::{FeedName, HEARTBEAT_PREFIX, IdFilter, Pattern, is_heartbeat};
+use downburst_model::{FeedName, IdFilter, Pattern, is_heartbeat};
 
 use crate::Subscription;
 
@@ -11,43 +11,32 @@ pub(crate) struct Patterns {
     feeds: BTreeMap<FeedName, Arc<Filter>>,
 }
 
-/// A site's wishes for one feed, and whether it takes trains and heartbeats. Filters are equal when they want
+/// What a site wants of one feed, and whether it takes trains and heartbeats. Filters are equal when they want
 /// the same for the same reasons: a match and encoding for one site serves every other with an equal filter.
 #[derive(Debug)]
 pub struct Filter {
     key: FilterKey,
-    wishes: Vec<Wish>,
+    selections: Vec<Selection>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct FilterKey {
-    trains: Trains,
+    /// Small products travel together.
+    trains: bool,
     /// Heartbeats are wanted whatever the patterns say, or not at all.
     heartbeats: bool,
     /// Patterns, what they leave out, and what the site may take at all; sorted.
     texts: Vec<Text>,
 }
 
-/// Whether small products travel together, and what is said of them then.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Trains {
-    /// Each goes by itself.
-    #[default]
-    None,
-    /// Without what LDM said.
-    Plain,
-    /// With what LDM said.
-    Stamped,
-}
-
 type Text = (String, Option<String>, Option<Vec<IdFilter>>);
 
 /// A pattern, what it leaves out, and what the site may take at all.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct Selection {
     pattern: Pattern,
     not_pattern: Option<Pattern>,
-    within: Option<Vec<Wish>>,
+    within: Option<Vec<Selection>>,
 }
 
 impl Patterns {
@@ -55,7 +44,7 @@ impl Patterns {
     pub(crate) fn compile(
         subscriptions: &[Subscription],
         heartbeats: bool,
-        trains: impl Fn(&FeedName) -> Trains,
+        trains: impl Fn(&FeedName) -> bool,
     ) -> Self {
         let mut texts: BTreeMap<FeedName, Vec<Subscription>> = BTreeMap::new();
         for wish in subscriptions {
@@ -87,7 +76,7 @@ impl Patterns {
 impl Filter {
     /// What a site's subscriptions want of each feed, heartbeats left out: for who counts products and sends none.
     pub fn of_subscriptions(subscriptions: &[Subscription]) -> BTreeMap<FeedName, Arc<Self>> {
-        Patterns::compile(subscriptions, false, |_| Trains::None).feeds
+        Patterns::compile(subscriptions, false, |_| false).feeds
     }
 
     /// True if the product with this id is wanted.
@@ -95,28 +84,23 @@ impl Filter {
         if is_heartbeat(id) {
             return self.key.heartbeats;
         }
-        self.wishes.iter().any(|wish| wish.matches(id))
+        self.selections.iter().any(|wish| wish.matches(id))
     }
 
-    /// True if the site may not take all that it asks for.
-    pub(crate) fn is_limited(&self) -> bool {
-        self.key.texts.iter().any(|(.., within)| within.is_some())
-    }
-
-    /// How small products travel.
-    pub(crate) fn trains(&self) -> Trains {
+    /// True if small products travel together.
+    pub(crate) fn trains(&self) -> bool {
         self.key.trains
     }
 
-    fn compile(wishes: Vec<Subscription>, trains: Trains, heartbeats: bool) -> Self {
+    fn compile(selections: Vec<Subscription>, trains: bool, heartbeats: bool) -> Self {
         let mut texts: Vec<Text> =
-            wishes.into_iter().map(|wish| (wish.pattern, wish.not_pattern, wish.within)).collect();
+            selections.into_iter().map(|wish| (wish.pattern, wish.not_pattern, wish.within)).collect();
         texts.sort_unstable();
         texts.dedup();
-        let wishes = texts.iter().filter_map(|(pattern, not_pattern, within)| {
-            Some(Wish::compile(pattern, not_pattern.as_deref())?.within(within.as_deref()))
+        let selections = texts.iter().filter_map(|(pattern, not_pattern, within)| {
+            Some(Selection::compile(pattern, not_pattern.as_deref())?.within(within.as_deref()))
         });
-        Self { wishes: wishes.collect(), key: FilterKey { trains, heartbeats, texts } }
+        Self { selections: selections.collect(), key: FilterKey { trains, heartbeats, texts } }
     }
 }
 
@@ -140,7 +124,7 @@ impl Ord for Filter {
     }
 }
 
-impl Wish {
+impl Selection {
     pub(crate) fn compile(pattern: &str, not_pattern: Option<&str>) -> Option<Self> {
         let pattern = Pattern::parse(pattern).ok()?;
         let not_pattern = not_pattern.map(Pattern::parse).transpose().ok()?;
@@ -160,18 +144,6 @@ impl Wish {
     }
 }
 
-/// The same subscriptions for a site that does not know heartbeats: a multicast leg shows them to it as well.
-pub(crate) fn without_heartbeats(subscriptions: &[Subscription]) -> Vec<Subscription> {
-    let without = |it: &Subscription| {
-        let not_pattern = match &it.not_pattern {
-            Some(known) => format!("({known})|^{HEARTBEAT_PREFIX}"),
-            None => format!("^{HEARTBEAT_PREFIX}"),
-        };
-        Subscription { not_pattern: Some(not_pattern), ..it.clone() }
-    };
-    subscriptions.iter().map(without).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,8 +160,8 @@ mod tests {
         }
     }
 
-    fn wants(wishes: &[Subscription], heartbeats: bool, id: &str) -> bool {
-        let patterns = Patterns::compile(wishes, heartbeats, |_| Trains::Plain);
+    fn wants(selections: &[Subscription], heartbeats: bool, id: &str) -> bool {
+        let patterns = Patterns::compile(selections, heartbeats, |_| true);
         patterns.want(&FeedName::parse("NGRID").unwrap(), id)
     }
 
@@ -200,29 +172,16 @@ mod tests {
             assert!(!wants(&[wish], false, BEAT));
         }
         let other = FeedName::parse("OTHER").unwrap();
-        assert!(!Patterns::compile(&[wish(".*", None)], true, |_| Trains::Plain).want(&other, BEAT));
+        assert!(!Patterns::compile(&[wish(".*", None)], true, |_| true).want(&other, BEAT));
     }
 
     #[test]
     fn filters_that_differ_in_heartbeats_are_different() {
         let filter = |heartbeats| {
-            let patterns = Patterns::compile(&[wish(".*", None)], heartbeats, |_| Trains::Plain);
+            let patterns = Patterns::compile(&[wish(".*", None)], heartbeats, |_| true);
             Arc::clone(patterns.filter(&FeedName::parse("NGRID").unwrap()).unwrap())
         };
         assert!(filter(true) != filter(false) && filter(true) == filter(true));
-    }
-
-    #[test]
-    fn a_site_that_does_not_know_them_is_told_to_leave_them_out() {
-        for given in [wish(".*", None), wish(".*", Some("^a|b$"))] {
-            let [told] = without_heartbeats(std::slice::from_ref(&given)).try_into().unwrap();
-            let plain = Wish::compile(&told.pattern, told.not_pattern.as_deref()).unwrap();
-            let before = Wish::compile(&given.pattern, given.not_pattern.as_deref()).unwrap();
-            assert!(before.matches(BEAT) && !plain.matches(BEAT));
-            for id in ["a", "xa", "xb", "bx", "beat"] {
-                assert_eq!(plain.matches(id), before.matches(id), "{id}");
-            }
-        }
     }
 
     #[test]

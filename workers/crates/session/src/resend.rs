@@ -5,7 +5,7 @@ use minicbor::{Decode, Encode};
 
 use crate::{Outcome, ProductBegin};
 
-/// Products of a feed's log that a site gets once more. Part of version 2.
+/// Products of a feed's log that a site gets once more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResendOrder {
     /// Names the resend for good: a site delivers each product once under each number.

@@ -5,7 +5,7 @@ use bytes::{Bytes, BytesMut};
 use downburst_model::{Class, Epoch, FeedName, Sequence, WallMicros};
 
 use crate::Entry;
-use crate::patterns::{Filter, Trains};
+use crate::patterns::Filter;
 use crate::train::{Base, CAR_BYTES, TRAIN_BYTES, put_car};
 
 /// The content of a stretch of a log for the sites with one [`Filter`]: matched once, and its small products
@@ -155,7 +155,7 @@ fn wanted(filter: &Filter, entry: &Entry) -> bool {
 /// Gathers pieces; small products in a row become runs of cars.
 #[derive(Default)]
 struct Pieces {
-    trains: Trains,
+    trains: bool,
     done: Vec<Piece>,
     memory_bytes: usize,
     run: Option<Run>,
@@ -174,12 +174,9 @@ struct Run {
 impl Pieces {
     fn push(&mut self, entry: Entry) {
         // A heartbeat is counted nowhere, so it goes by itself.
-        let trains = self.trains != Trains::None && !entry.info.id.is_heartbeat();
+        let trains = self.trains && !entry.info.id.is_heartbeat();
         match entry.bytes.clone().filter(|bytes| trains && bytes.len() <= CAR_BYTES) {
-            Some(bytes) => {
-                let entry = self.as_told(entry);
-                self.push_car(&entry, &bytes);
-            }
+            Some(bytes) => self.push_car(&entry, &bytes),
             None => {
                 self.close_run();
                 self.full = false;
@@ -187,12 +184,6 @@ impl Pieces {
                 self.done.push(Piece::Product(entry));
             }
         }
-    }
-
-    /// The same without what a site of an earlier version could not read.
-    fn as_told(&self, mut entry: Entry) -> Entry {
-        entry.info.ldm = entry.info.ldm.filter(|_| self.trains == Trains::Stamped);
-        entry
     }
 
     fn push_car(&mut self, entry: &Entry, bytes: &Bytes) {

@@ -137,7 +137,7 @@ mod tests {
     use downburst_model::{Class, Digest, FeedName, Origin, ProductId, ProductInfo, ProductKey, WallMicros};
 
     use super::*;
-    use crate::patterns::{Patterns, Trains};
+    use crate::patterns::Patterns;
     use crate::{Entry, Subscription};
 
     const EPOCH: Epoch = Epoch(3);
@@ -149,11 +149,7 @@ mod tests {
     fn filter(pattern: &str, trains: bool) -> Arc<Filter> {
         let wish =
             Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None };
-        Arc::clone(
-            Patterns::compile(&[wish], false, |_| if trains { Trains::Plain } else { Trains::None })
-                .filter(&feed())
-                .unwrap(),
-        )
+        Arc::clone(Patterns::compile(&[wish], false, |_| trains).filter(&feed()).unwrap())
     }
 
     fn stretch(after: u64, read_to: u64, filter: &Arc<Filter>) -> Arc<Stretch> {
@@ -202,7 +198,7 @@ mod tests {
         assert_eq!(found(&stretches, 100, 900, &equal), Some((0, 256)), "a part of it will do");
         assert_eq!(found(&stretches, 256, 900, &equal), None);
         assert_eq!(found(&stretches, 0, 900, &filter("^y", true)), None);
-        assert_eq!(found(&stretches, 0, 900, &filter("^x", false)), None, "version 1 takes no trains");
+        assert_eq!(found(&stretches, 0, 900, &filter("^x", false)), None, "one that takes no trains");
         assert!(stretches.find(Epoch(4), (Sequence(0), Sequence(900)), &ours).is_none());
     }
 

@@ -238,7 +238,6 @@ pub(crate) const TRAIN_LIMIT_BYTES: usize = TRAIN_BYTES + (4 << 10);
 
 const CARS_EXPECTED: usize = 32;
 const OWN_ORIGIN: u8 = 1;
-/// From version 6 on.
 const STAMPED: u8 = 2;
 const LANES: [Lane; 3] = [Lane::Live, Lane::Backfill, Lane::Resend];
 const CLASSES: [Class; 4] = [Class::Warning, Class::Observation, Class::Grid, Class::Bulk];

@@ -101,6 +101,7 @@ fn hello(settled: RangeSet) -> Hello {
         proof,
         feeds: vec![position],
         stand_by: None,
+        one_node: None,
     }
 }
 

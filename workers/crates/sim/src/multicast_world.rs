@@ -14,7 +14,7 @@ use downburst_vcmtp::{
     SenderStats, SigningSeed,
 };
 
-use crate::net::{Dice, Link, LinkConfig, LinkStats, Loss};
+use crate::net::{Dice, LinkConfig, LinkStats, Loss, SimulatedLink};
 
 mod site;
 
@@ -145,7 +145,7 @@ pub const SOCKET_BYTES: u64 = 4 << 20;
 struct World {
     now: Micros,
     sender: Sender,
-    uplink: Link<()>,
+    uplink: SimulatedLink<()>,
     uplink_lost: bool,
     control: Option<LegRate>,
     wake: Option<(Micros, Micros)>,
@@ -188,7 +188,7 @@ impl World {
             now: Micros(0),
             depth_bytes,
             sender,
-            uplink: Link::new(
+            uplink: SimulatedLink::new(
                 LinkConfig {
                     delay: Micros(0),
                     loss: shared,

@@ -39,7 +39,7 @@ pub struct LinkConfig {
     pub loss: Loss,
     /// Probability that a packet comes twice.
     pub duplicate: f64,
-    /// The bottleneck, in bits per second of what [`Link::send`] is told. `None`: none.
+    /// The bottleneck, in bits per second of what [`SimulatedLink::send`] is told. `None`: none.
     pub rate_bps: Option<u64>,
     /// What waits before the bottleneck at most; the rest is dropped.
     pub buffer_bytes: u64,
@@ -60,7 +60,7 @@ pub struct LinkStats {
 
 /// The way of datagrams to one receiver.
 #[derive(Clone, Debug)]
-pub struct Link<T> {
+pub struct SimulatedLink<T> {
     config: LinkConfig,
     dice: Dice,
     bad: bool,
@@ -112,7 +112,7 @@ impl Default for LinkConfig {
     }
 }
 
-impl<T: Clone> Link<T> {
+impl<T: Clone> SimulatedLink<T> {
     /// An idle link.
     pub fn new(config: LinkConfig, dice: Dice) -> Self {
         Self {

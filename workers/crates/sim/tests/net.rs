@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // A test may fail.
 
 use downburst_model::Micros;
-use downburst_sim::net::{Dice, Link, LinkConfig, LinkStats, Loss, Stream};
+use downburst_sim::net::{Dice, LinkConfig, LinkStats, Loss, SimulatedLink, Stream};
 
 fn arrivals(config: LinkConfig, seed: u64, packets: u64, gap: u64) -> (Vec<(u64, u64)>, LinkStats) {
-    let mut link = Link::new(config, Dice::new(seed, 0));
+    let mut link = SimulatedLink::new(config, Dice::new(seed, 0));
     (0..packets).for_each(|number| link.send(Micros(number * gap), number, 1_000));
     let mut out = Vec::new();
     while let Some(now) = link.deadline() {

@@ -22,7 +22,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::identity::Identity;
-use crate::tally::wall_us;
+use crate::statistics::wall_us;
 
 /// A run of hostile sessions.
 #[derive(Debug)]

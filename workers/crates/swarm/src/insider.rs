@@ -12,13 +12,13 @@ use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, Unboun
 use socket2::{Domain, Socket, Type};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::tally::Tally;
+use crate::statistics::Statistics;
 
 /// Goes on until the process ends, whatever becomes of the session.
 pub(crate) fn begin(
     join: &LegJoin,
     interface: Ipv4Addr,
-    tally: Arc<Tally>,
+    statistics: Arc<Statistics>,
     heard: UnboundedSender<SiteInput>,
 ) -> std::io::Result<()> {
     let group: Ipv4Addr = join.group.parse().map_err(std::io::Error::other)?;
@@ -38,7 +38,7 @@ pub(crate) fn begin(
     };
     let leg = join.leg;
     std::thread::Builder::new().name("insider".to_owned()).spawn(move || {
-        insider.run(&tally, |bytes| {
+        insider.run(&statistics, |bytes| {
             let _ = heard.send(SiteInput::Datagrams { leg, batch: vec![bytes.into()] });
         });
     })?;
@@ -63,7 +63,7 @@ struct Membership {
 }
 
 impl Insider {
-    fn run(mut self, tally: &Tally, heard: impl Fn(Bytes)) {
+    fn run(mut self, statistics: &Statistics, heard: impl Fn(Bytes)) {
         let mut buffer = vec![0; 65_536];
         loop {
             let datagram = match self.socket.recv(&mut buffer) {
@@ -74,7 +74,7 @@ impl Insider {
             heard(Bytes::copy_from_slice(datagram));
             let opened = self.membership.open(datagram);
             let sent = opened.as_ref().map_or(0, |(number, payload)| self.forge(*number, payload));
-            tally.insider(opened.is_some(), sent);
+            statistics.insider(opened.is_some(), sent);
         }
     }
 
@@ -166,7 +166,7 @@ fn false_end(payload: &[u8]) -> Vec<u8> {
     [announced.to_be_bytes().as_slice(), &[HEAD, 0, 8], head.as_slice()].concat()
 }
 
-const MARK: u8 = 0xd2;
+const MARK: u8 = 0xd1;
 const HEADER_BYTES: usize = 14;
 const MANIFEST: u8 = 1;
 const HEAD: u8 = 3;

@@ -12,7 +12,7 @@ mod insider;
 mod probe;
 mod products;
 mod site;
-mod tally;
+mod statistics;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use crate::hostile::{Attack, KnownFeed};
 use crate::identity::{Enrolled, Identity};
 use crate::probe::Probe;
 use crate::site::{Manner, Site};
-use crate::tally::Tally;
+use crate::statistics::Statistics;
 
 /// Connects as many receiving sites to a hub as the token file has lines, and counts what they get.
 ///
@@ -112,7 +112,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         return attack.run(identities, Duration::from_secs_f64(arguments.every.clamp(0.05, 3_600.0))).await;
     }
     let enrolled = Arc::new(Enrolled::open(arguments.enrolled_file.as_deref())?);
-    let tally = Arc::new(Tally::new(identities.len()));
+    let statistics = Arc::new(Statistics::new(identities.len()));
     let probe = Probe::start();
     tokio::spawn(begin_all(
         arguments.hub,
@@ -120,8 +120,8 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         Manner { receive: arguments.receive, swallows: arguments.swallow, insider: arguments.insider },
         arguments.connects_per_second,
         {
-            let tally = Arc::clone(&tally);
-            move |site| (Arc::clone(&tally), Arc::clone(&enrolled), site)
+            let statistics = Arc::clone(&statistics);
+            move |site| (Arc::clone(&statistics), Arc::clone(&enrolled), site)
         },
     ));
     let every = Duration::from_secs_f64(arguments.every.clamp(0.05, 3_600.0));
@@ -130,11 +130,11 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     let mut lines = tokio::time::interval_at(Instant::now() + every, every);
     loop {
         tokio::select! {
-            _ = lines.tick() => say(&tally.line(probe.take_worst())),
+            _ = lines.tick() => say(&statistics.line(probe.take_worst())),
             () = &mut ended => break,
         }
     }
-    say(&tally.summary(probe.worst()));
+    say(&statistics.summary(probe.worst()));
     Ok(())
 }
 
@@ -144,13 +144,13 @@ async fn begin_all(
     identities: Vec<Identity>,
     manner: Manner,
     per_second: f64,
-    shared: impl Fn(usize) -> (Arc<Tally>, Arc<Enrolled>, usize),
+    shared: impl Fn(usize) -> (Arc<Statistics>, Arc<Enrolled>, usize),
 ) {
     let mut pace = tokio::time::interval(Duration::from_secs_f64(1.0 / per_second.clamp(0.1, 100_000.0)));
     for (number, identity) in identities.into_iter().enumerate() {
         pace.tick().await;
-        let (tally, enrolled, number) = shared(number);
-        tokio::spawn(Site::new(hub.clone(), identity, manner, number, tally, enrolled).run());
+        let (statistics, enrolled, number) = shared(number);
+        tokio::spawn(Site::new(hub.clone(), identity, manner, number, statistics, enrolled).run());
     }
 }
 

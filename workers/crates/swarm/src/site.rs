@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 use crate::identity::{Enrolled, Identity};
 use crate::insider;
 use crate::products::Products;
-use crate::tally::{Tally, wall_us};
+use crate::statistics::{Statistics, wall_us};
 
 /// A site without a log.
 pub(crate) struct Site {
@@ -29,7 +29,7 @@ pub(crate) struct Site {
     identity: Identity,
     machine: SiteSession,
     products: Products,
-    tally: Arc<Tally>,
+    statistics: Arc<Statistics>,
     enrolled: Arc<Enrolled>,
     started: Monotonic,
     reconnect: Reconnect,
@@ -68,7 +68,7 @@ impl Site {
         identity: Identity,
         manner: Manner,
         number: usize,
-        tally: Arc<Tally>,
+        statistics: Arc<Statistics>,
         enrolled: Arc<Enrolled>,
     ) -> Self {
         let (hears, heard) = unbounded_channel();
@@ -78,7 +78,7 @@ impl Site {
             identity,
             machine: SiteSession::new(software, SiteState::default()),
             products: Products::new(manner.receive),
-            tally,
+            statistics,
             enrolled,
             started: Monotonic::now(),
             reconnect: Reconnect::default(),
@@ -106,7 +106,7 @@ impl Site {
                     self.welcomed.take().map_or(Ended::Answered, |since| Ended::Session(since.elapsed()))
                 }
                 Err(ended) => {
-                    self.tally.failed();
+                    self.statistics.failed();
                     ended
                 }
             };
@@ -162,7 +162,7 @@ impl Site {
     }
 
     fn fail(&mut self) {
-        self.tally.failed();
+        self.statistics.failed();
         self.hang_up = true;
     }
 
@@ -170,7 +170,7 @@ impl Site {
         self.tell(SiteInput::Disconnected);
         self.perform();
         if std::mem::take(&mut self.is_up) {
-            self.tally.disconnected();
+            self.statistics.disconnected();
         }
         self.products.clear();
         self.out.clear();
@@ -218,7 +218,7 @@ impl Site {
         let leg = join.leg;
         let begun =
             self.insider.take().ok_or("a swarm hears no multicast".to_owned()).and_then(|interface| {
-                insider::begin(join, interface, Arc::clone(&self.tally), self.hears.clone())
+                insider::begin(join, interface, Arc::clone(&self.statistics), self.hears.clone())
                     .map_err(|error| error.to_string())
             });
         self.tell(match begun {
@@ -241,7 +241,7 @@ impl Site {
     fn arrived(&mut self, stored: WallMicros) {
         let now = WallMicros(wall_us());
         let waited_from = self.last_arrival.max(stored);
-        self.tally.gap(u64::try_from(now.0.saturating_sub(waited_from.0)).unwrap_or(0));
+        self.statistics.gap(u64::try_from(now.0.saturating_sub(waited_from.0)).unwrap_or(0));
         self.last_arrival = now;
     }
 
@@ -263,9 +263,9 @@ impl Site {
         }
         if result == StoreResult::Stored {
             let latency = u64::try_from(at.0.saturating_sub(info.stored.0)).unwrap_or(0);
-            self.tally.product(info.size, (info.stored >= self.since).then_some(latency));
+            self.statistics.product(info.size, (info.stored >= self.since).then_some(latency));
         } else {
-            self.tally.bad();
+            self.statistics.bad();
         }
         result
     }
@@ -288,13 +288,13 @@ impl Site {
                 self.is_up = true;
                 self.welcomed = Some(Monotonic::now());
                 (self.since, self.last_arrival) = (WallMicros(wall_us()), WallMicros(wall_us()));
-                self.tally.connected();
+                self.statistics.connected();
                 if self.identity.accepted(site) {
                     self.enrolled.note(&self.identity);
                 }
             }
             SiteEvent::Refused(refused) => {
-                self.tally.refused();
+                self.statistics.refused();
                 self.given_up = !matches!(refused.code, RefusalCode::Busy | RefusalCode::Unavailable);
                 if self.given_up {
                     eprintln!("downburst-swarm: a site was refused for good: {}", refused.sentence);
@@ -303,7 +303,7 @@ impl Site {
             SiteEvent::Violation(sentence) => {
                 eprintln!("downburst-swarm: the hub broke the protocol: {sentence}")
             }
-            SiteEvent::Dead => self.tally.failed(),
+            SiteEvent::Dead => self.statistics.failed(),
             _ => {}
         }
     }

@@ -36,7 +36,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// Left out where it is said: members of an earlier release know no other.
+    /// True for the cipher that messages leave out.
     fn is_usual(&self) -> bool {
         *self == Self::default()
     }

@@ -21,11 +21,11 @@ use downburst_model::{Class, Micros, RangeSet};
 
 use crate::Request;
 use crate::code::{Encoder, LARGEST_BLOCK};
-use crate::habits::Habits;
-use crate::notice::Promise;
+use crate::frequent_requesters::FrequentRequesters;
+use crate::notice::PendingRepair;
 use crate::parity::Parity;
-use crate::promises::{Promises, SMALL_GROUP};
-use crate::share::{symbols_for_crowd, symbols_for_group, usual_lack};
+use crate::pending_repairs::{PendingRepairs, SMALL_GROUP};
+use crate::share::{symbols_for_group, symbols_for_large_group, usual_lack};
 use crate::window::Window;
 
 /// The blocks of a sender whose packets can be repaired.
@@ -40,9 +40,9 @@ pub(crate) struct Blocks {
     next: u64,
     /// How long after a packet requests for it come.
     lag: Micros,
-    /// Blocks that were asked for since the last promises.
+    /// Blocks that were requested since the last announcement.
     touched: BTreeSet<u64>,
-    habits: Habits,
+    frequent_requesters: FrequentRequesters,
     parity: Parity,
 }
 
@@ -65,7 +65,7 @@ struct Block {
     passed_with: u64,
     quiet_until: Micros,
     /// How many symbols the group was told will be made, and when.
-    promised: u16,
+    announced: u16,
     told: Micros,
 }
 
@@ -101,7 +101,7 @@ impl Blocks {
             next: 1,
             lag: FIRST_LAG,
             touched: BTreeSet::new(),
-            habits: Habits::default(),
+            frequent_requesters: FrequentRequesters::default(),
             parity,
         }
     }
@@ -168,23 +168,28 @@ impl Blocks {
 
     /// Announces to a large group the symbols to come for the blocks just requested, if that is more than it
     /// knows.
-    pub(crate) fn promise(&mut self, now: Micros, promises: &mut Promises) {
+    pub(crate) fn announce_repairs(&mut self, now: Micros, pending_repairs: &mut PendingRepairs) {
         for first in std::mem::take(&mut self.touched) {
             let Some(block) = self.blocks.get(&first) else { continue };
             let made =
                 block.made.saturating_add(u16::try_from(self.wanted(block, first)).unwrap_or(u16::MAX));
-            let again = made == block.promised && block.told.plus(TELL_AGAIN) <= now;
-            if made <= block.made || (made <= block.promised && !again) {
+            let again = made == block.announced && block.told.plus(TELL_AGAIN) <= now;
+            if made <= block.made || (made <= block.announced && !again) {
                 continue;
             }
             let (lag, room) = (self.patience(), QUIET_TIME);
             let Some(block) = self.blocks.get_mut(&first) else { continue };
-            (block.promised, block.told) = (made, now);
+            (block.announced, block.told) = (made, now);
             let due =
                 block.last.map_or(block.opened.plus(BLOCK_TIME).plus(lag), |_| block.due.unwrap_or(now));
             let count =
                 block.last.and_then(|last| u16::try_from(last.checked_sub(first)?.checked_add(1)?).ok());
-            promises.tell(Promise { first, count, made: Some(made), within: due.since(now).plus(room) });
+            pending_repairs.announce(PendingRepair {
+                first,
+                count,
+                made: Some(made),
+                within: due.since(now).plus(room),
+            });
         }
     }
 
@@ -301,7 +306,7 @@ impl Blocks {
     }
 
     /// The number of further symbols of a block for the group, by the requests so far. Sites that kept silent
-    /// because of a promise lack no more than that.
+    /// because of an announcement lack no more than that.
     fn wanted(&self, block: &Block, first: u64) -> u64 {
         let own = u64::from(block.parity.saturating_sub(block.made));
         let lacks = block.lacks().filter(|(_, lack)| *lack > 0);
@@ -310,15 +315,16 @@ impl Blocks {
             return symbols_for_group(block.packets(first), self.members, &lacks).max(own);
         }
         let lacks: Vec<(u64, u64)> = lacks.collect();
-        let usual = |site| !self.habits.always_asks(site);
-        let promised = u64::from(block.promised.saturating_sub(block.made));
-        symbols_for_crowd(block.packets(first), self.members, &lacks, usual).max(promised).max(own)
+        let usual = |site| !self.frequent_requesters.is_frequent(site);
+        let announced = u64::from(block.announced.saturating_sub(block.made));
+        symbols_for_large_group(block.packets(first), self.members, &lacks, usual).max(announced).max(own)
     }
 
     fn decide(&mut self, first: u64, window: &Window) -> Vec<(u64, RangeSet)> {
         let wanted = self.blocks.get(&first).map_or(0, |block| self.wanted(block, first));
         if let Some(block) = self.blocks.get(&first).filter(|block| block.made == 0) {
-            self.habits.note(block.lacks().filter(|(_, lack)| *lack > usual_lack(block.packets(first))));
+            self.frequent_requesters
+                .note(block.lacks().filter(|(_, lack)| *lack > usual_lack(block.packets(first))));
         }
         let Some(block) = self.blocks.get_mut(&first) else { return Vec::new() };
         let count = block.packets(first);
@@ -352,13 +358,13 @@ impl Block {
             parity: 0,
             passed_with: 0,
             quiet_until: Micros(0),
-            promised: 0,
+            announced: 0,
             told: Micros(0),
         }
     }
 
-    /// The number of the block's symbols that the asker had heard or lost. A member of an earlier release
-    /// does not report it; there only time tells.
+    /// How many of the block's symbols the requesting site had heard or lost, as far as the request reports it;
+    /// otherwise by time.
     fn settled(&self, now: Micros, first: u64, request: &Request) -> u16 {
         let passed = match request.heard {
             Some(heard) => heard >= self.passed_with,
@@ -454,7 +460,7 @@ const CROWD_LAG: Micros = Micros::from_millis(50);
 /// How many symbols wait for the pacer at most (3 MB, and one block's more).
 const QUEUED_SYMBOLS: usize = 2_048;
 
-/// Somebody who asks for what was promised did not hear of it.
+/// Somebody who asks for what was announced did not hear of it.
 const TELL_AGAIN: Micros = Micros::from_millis(20);
 
 /// How soon a block is looked at again when too many symbols wait.

@@ -16,15 +16,15 @@
 //! `1 - (1 - loss) / f`. If the loss stays nearer to its former value, the cut is taken back, and that much
 //! loss is left to repair for a while.
 //!
-//! In a large group the sites that lost a packet mostly do not ask for it themselves (`hush.rs`). There the
-//! sites report their losses now and then (`tally.rs`), and the rate is judged once in a period of their
+//! In a large group the sites that lost a packet mostly do not ask for it themselves (`suppression.rs`). There the
+//! sites report their losses now and then (`loss_reports.rs`), and the rate is judged once in a period of their
 //! reports.
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use downburst_model::{Micros, RangeSet};
 
-use crate::promises::SMALL_GROUP;
+use crate::pending_repairs::SMALL_GROUP;
 use crate::request::Request;
 
 mod reports;

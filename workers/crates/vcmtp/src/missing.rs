@@ -6,12 +6,12 @@ use downburst_model::{Micros, RangeSet};
 ///
 /// | state of a run | event | next |
 /// |---|---|---|
-/// | fresh, asked | due, in company (`company.rs`) | due later |
+/// | fresh, asked | due, shared (`shared_losses.rs`) | due later |
 /// | fresh | `reorder_wait` over, room in the ask window | asked |
 /// | asked | retry time over, a packet asked for later came by the session | asked again (it was overtaken) |
 /// | asked | retry time over, the session brings repairs all the time | asked, one retry wait after the last of them |
 /// | asked | retry time over, otherwise, or eight retry waits over | asked again, twice the wait, at most 8 times |
-/// | asked | its repair is promised to the group | asked when the promise is over, for [`PATIENCE`] at most |
+/// | asked | its repair is announced to the group | asked when the announcement has expired, for [`PATIENCE`] at most |
 /// | any | the packet comes, is gone, or the limit is passed | not missing |
 #[derive(Debug)]
 pub(crate) struct Missing {
@@ -137,7 +137,7 @@ impl Missing {
     }
 
     /// Missing packets of `first..=last` become due at `due`, because their repair is promised; returns those
-    /// that were put off for so long that no promise counts any more.
+    /// that were postponed for so long that no announcement counts any more.
     pub(crate) fn put_off(&mut self, now: Micros, (first, last): (u64, u64), due: Micros) -> RangeSet {
         let tired = |run: &Run| run.put_off.is_some_and(|since| now.since(since) > PATIENCE);
         let runs = self.runs_within(first, last).filter(|(_, run)| tired(run));

@@ -1,14 +1,13 @@
-//! Datagrams by which the sender announces to a large group the repairs on their way, so that few of the
-//! sites with the same loss ask for it. Their numbers have the two highest bits set and count from 0; a lost
-//! one is not missed.
+//! Notices: datagrams that announce pending repairs to a large group, so that few of the sites with the same loss
+//! request it. Their numbers have the two highest bits set and count from 0; nobody requests a lost one.
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 0..2 | 0: a repair symbol of no packets, which receivers without notices refuse |
 //! | 2..6 | how many sites hear the group |
-//! | 6.. | promises of 14 bytes; fewer bytes at the end mean nothing |
+//! | 6.. | pending repairs of 14 bytes; fewer bytes at the end mean nothing |
 //!
-//! | bytes of a promise | content |
+//! | bytes of a pending repair | content |
 //! |---|---|
 //! | 0..8 | the first packet |
 //! | 8..10 | how many packets; 0: a block that is open still, of at most 1,024 packets |
@@ -19,16 +18,16 @@ use downburst_model::Micros;
 
 use crate::code::LARGEST_BLOCK;
 
-/// What such a datagram says.
+/// The content of such a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) members: u32,
-    pub(crate) promises: Vec<Promise>,
+    pub(crate) pending_repairs: Vec<PendingRepair>,
 }
 
-/// A repair that goes to the group soon.
+/// A repair that the sender is about to send to the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Promise {
+pub(crate) struct PendingRepair {
     pub(crate) first: u64,
     /// `None`: the block is open.
     pub(crate) count: Option<u16>,
@@ -51,11 +50,11 @@ impl Notice {
     pub(crate) fn write(&self, buffer: &mut BytesMut) {
         buffer.put_u16(0);
         buffer.put_u32(self.members);
-        for promise in self.promises.iter().take(MOST_PROMISES) {
-            buffer.put_u64(promise.first);
-            buffer.put_u16(promise.count.unwrap_or(0));
-            buffer.put_u16(promise.made.unwrap_or(0));
-            buffer.put_u16(u16::try_from(promise.within.0 / 1_000).unwrap_or(u16::MAX));
+        for pending in self.pending_repairs.iter().take(MOST_PENDING) {
+            buffer.put_u64(pending.first);
+            buffer.put_u16(pending.count.unwrap_or(0));
+            buffer.put_u16(pending.made.unwrap_or(0));
+            buffer.put_u16(u16::try_from(pending.within.0 / 1_000).unwrap_or(u16::MAX));
         }
     }
 
@@ -63,15 +62,15 @@ impl Notice {
     pub(crate) fn read(mut payload: Bytes) -> Option<Self> {
         (payload.try_get_u16().ok()? == 0).then_some(())?;
         let members = payload.try_get_u32().ok()?;
-        let mut promises = Vec::new();
-        while payload.len() >= PROMISE_BYTES && promises.len() < MOST_PROMISES {
-            promises.push(Promise::read(&mut payload)?);
+        let mut pending_repairs = Vec::new();
+        while payload.len() >= PENDING_BYTES && pending_repairs.len() < MOST_PENDING {
+            pending_repairs.push(PendingRepair::read(&mut payload)?);
         }
-        Some(Self { members, promises })
+        Some(Self { members, pending_repairs })
     }
 }
 
-impl Promise {
+impl PendingRepair {
     /// The last packet, or the last that may belong to it.
     pub(crate) fn last(&self) -> u64 {
         let count = self.count.map_or(LARGEST_BLOCK as u64, u64::from);
@@ -89,9 +88,9 @@ impl Promise {
 }
 
 /// As many as fit into the smallest datagram.
-pub(crate) const MOST_PROMISES: usize = 48;
+pub(crate) const MOST_PENDING: usize = 48;
 
-const PROMISE_BYTES: usize = 14;
+const PENDING_BYTES: usize = 14;
 const MARK: u64 = 0b11 << 62;
 const MARK_LIMIT: u64 = 1 << 62;
 
@@ -100,8 +99,8 @@ mod tests {
     use super::*;
     use crate::symbol;
 
-    fn promise(first: u64, count: Option<u16>, made: Option<u16>) -> Promise {
-        Promise { first, count, made, within: Micros::from_millis(250) }
+    fn pending(first: u64, count: Option<u16>, made: Option<u16>) -> PendingRepair {
+        PendingRepair { first, count, made, within: Micros::from_millis(250) }
     }
 
     fn written(notice: &Notice) -> Bytes {
@@ -112,26 +111,26 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_rests_are_skipped() {
-        let promises =
-            vec![promise(7, None, Some(20)), promise(1_025, Some(1_024), Some(3)), promise(9, Some(2), None)];
-        let notice = Notice { members: 500, promises };
+        let pending_repairs =
+            vec![pending(7, None, Some(20)), pending(1_025, Some(1_024), Some(3)), pending(9, Some(2), None)];
+        let notice = Notice { members: 500, pending_repairs };
         let bytes = written(&notice);
-        assert_eq!(bytes.len(), 6 + 3 * PROMISE_BYTES);
+        assert_eq!(bytes.len(), 6 + 3 * PENDING_BYTES);
         assert_eq!(Notice::read(bytes.clone()), Some(notice.clone()));
         assert_eq!(Notice::read([&bytes[..], b"later"].concat().into()), Some(notice));
     }
 
     #[test]
     fn a_notice_fits_the_smallest_datagram() {
-        let notice = Notice { members: 1, promises: vec![promise(1, None, None); 100] };
+        let notice = Notice { members: 1, pending_repairs: vec![pending(1, None, None); 100] };
         let sealed = crate::seal::HEADER_BYTES + written(&notice).len() + crate::seal::TAG_BYTES;
         assert!(sealed <= crate::sender::SMALLEST_DATAGRAM_BYTES, "{sealed}");
     }
 
-    /// Members of the first release of version 2 take every number with the highest bit for a symbol's.
+    /// Numbers with the highest bit are those of symbols and notices.
     #[test]
-    fn who_knows_no_notices_refuses_them() {
-        let notice = Notice { members: 500, promises: vec![promise(7, None, Some(20))] };
+    fn a_notice_is_not_read_as_a_symbol() {
+        let notice = Notice { members: 500, pending_repairs: vec![pending(7, None, Some(20))] };
         for counter in [0, 1, MARK_LIMIT - 1] {
             let number = number(counter).unwrap();
             assert!(is_notice(number) && symbol::is_symbol(number));
@@ -143,10 +142,10 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        let bytes = written(&Notice { members: 5, promises: vec![promise(1, Some(1_025), None)] });
+        let bytes = written(&Notice { members: 5, pending_repairs: vec![pending(1, Some(1_025), None)] });
         assert_eq!(Notice::read(bytes), None);
         for length in 0..6 {
-            let bytes = written(&Notice { members: 5, promises: vec![] });
+            let bytes = written(&Notice { members: 5, pending_repairs: vec![] });
             assert_eq!(Notice::read(bytes.slice(..length)), None);
         }
         assert_eq!(Notice::read(Bytes::from_static(&[0, 1, 0, 0, 0, 1])), None);

@@ -14,7 +14,7 @@
 //! | 20..22 | how many of the next |
 //! | 18 each | a packet with manifests, a head or hashes: distance from the first (2), start of its SHA-256 (16) |
 //! | 24 each | a repair symbol sent with the batch: its number (8), start of its SHA-256 (16) |
-//! | rest | Ed25519 signature (64), or a MAC (12) for each site, see `vouch.rs` |
+//! | rest | Ed25519 signature (64), or a MAC (12) for each site, see `proof_signature.rs` |
 //!
 //! Hashes are of payloads. The signature is over `downburst vcmtp proof 1`, leg (4), leg epoch (8) and all of the
 //! above.
@@ -24,7 +24,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use downburst_model::{Micros, Sequence};
 use ring::digest::{SHA256, digest};
 
-use crate::vouch::{MOST_SEAL_BYTES, Refusal, Verifier, Voucher, seal_bytes};
+use crate::proof_signature::{MOST_SEAL_BYTES, ProofSigner, ProofVerifier, Refusal, seal_bytes};
 
 /// What a packet's payload hashes to.
 pub(crate) type Hash = [u8; 16];
@@ -60,7 +60,7 @@ pub(crate) enum Hashed {
 
 /// Collects what the sender says and signs it in batches.
 pub(crate) struct Prover {
-    pub(crate) voucher: Voucher,
+    pub(crate) voucher: ProofSigner,
     open: Option<Open>,
     list: Vec<(u64, Hash)>,
     /// Hashes of packets that were sent before the first forgery was told of; they are listed late.
@@ -87,7 +87,7 @@ struct Open {
 
 impl Prover {
     /// `room` is what a proof's packet has for frame bodies.
-    pub(crate) fn new(voucher: Voucher, room: usize) -> Self {
+    pub(crate) fn new(voucher: ProofSigner, room: usize) -> Self {
         Self {
             voucher,
             open: None,
@@ -223,7 +223,7 @@ impl Open {
 
 impl Proof {
     /// The proof, if it is the sender's.
-    pub(crate) fn check(bytes: &[u8], verifier: &Verifier) -> Result<Self, Refusal> {
+    pub(crate) fn check(bytes: &[u8], verifier: &ProofVerifier) -> Result<Self, Refusal> {
         let macs = *bytes.get(MACS_AT).ok_or(Refusal::Forged)?;
         let length = bytes.len().checked_sub(seal_bytes(macs)).ok_or(Refusal::Forged)?;
         let (body, seal) = bytes.split_at_checked(length).ok_or(Refusal::Forged)?;
@@ -309,12 +309,12 @@ mod tests {
         Prover::new(voucher(5), 700)
     }
 
-    fn voucher(seed: u8) -> Voucher {
-        Voucher::new(&SigningSeed([seed; 32]), LEG).unwrap()
+    fn voucher(seed: u8) -> ProofSigner {
+        ProofSigner::new(&SigningSeed([seed; 32]), LEG).unwrap()
     }
 
-    fn verifier() -> Verifier {
-        Verifier::new(&voucher(5).key().unwrap(), None, LEG)
+    fn verifier() -> ProofVerifier {
+        ProofVerifier::new(&voucher(5).key().unwrap(), None, LEG)
     }
 
     fn two_packets(prover: &mut Prover, first: u64) -> Vec<Bytes> {
@@ -357,7 +357,7 @@ mod tests {
         (0..proof.len()).for_each(|length| assert!(Proof::check(&proof[..length], &verifier()).is_err()));
         let key = voucher(5).key().unwrap();
         for (key, leg) in [(key, (LegId(8), LEG.1)), (key, (LEG.0, 98)), (voucher(6).key().unwrap(), LEG)] {
-            assert_eq!(Proof::check(&proof, &Verifier::new(&key, None, leg)), Err(Refusal::Forged));
+            assert_eq!(Proof::check(&proof, &ProofVerifier::new(&key, None, leg)), Err(Refusal::Forged));
         }
     }
 

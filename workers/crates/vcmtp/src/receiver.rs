@@ -5,18 +5,18 @@ use downburst_model::{Machine, Micros, Now, RangeSet, Sequence};
 
 use crate::catalogue::{Catalogue, Content};
 use crate::channel::{Answer, SiteChannel, is_from_hub};
-use crate::company::Company;
-use crate::gate::{Gate, Passage};
-use crate::hush::Hush;
 use crate::key_ring::KeyRing;
 use crate::lag::Lag;
+use crate::loss_reports::LossReports;
 use crate::missing::Missing;
 use crate::notice::{self, Notice};
+use crate::payload_store::{PayloadStore, SYMBOL_PAUSE};
+use crate::proof_filter::{ProofFilter, Verdict};
+use crate::proof_signature::ProofVerifier;
 use crate::reordering::Reordering;
-use crate::shelf::{SYMBOL_PAUSE, Shelf};
+use crate::shared_losses::SharedLosses;
+use crate::suppression::Suppression;
 use crate::symbol;
-use crate::tally::Tally;
-use crate::vouch::Verifier;
 use crate::{ReceiverConfig, ReceiverInput, ReceiverOutput, ReceiverStats};
 
 mod asking;
@@ -27,7 +27,7 @@ mod asking;
 /// | state | event | outputs, next |
 /// |---|---|---|
 /// | listening | the first valid packet, or proof if the sender proves | Joined; joined from this packet number on |
-/// | any | a packet that is not proven | see `gate.rs` |
+/// | any | a packet that is not proven | see `proof_filter.rs` |
 /// | joined | a packet in order | what it holds |
 /// | joined | a packet ahead | what it holds; those between are missing |
 /// | joined | a missing packet, from the group or by Repair | what it holds |
@@ -40,17 +40,17 @@ mod asking;
 pub struct Receiver {
     config: ReceiverConfig,
     keys: KeyRing,
-    gate: Option<Gate>,
+    proof_filter: Option<ProofFilter>,
     joined: Option<Joined>,
     missing: Missing,
     reordering: Reordering,
     catalogue: Catalogue,
-    shelf: Shelf,
-    company: Company,
+    payload_store: PayloadStore,
+    shared_losses: SharedLosses,
     lag: Lag,
-    tally: Tally,
+    loss_reports: LossReports,
     channel: Option<SiteChannel>,
-    hush: Hush,
+    suppression: Suppression,
     outputs: VecDeque<ReceiverOutput>,
     /// When a forgery was last told.
     alarmed: Option<Micros>,
@@ -70,20 +70,20 @@ impl Receiver {
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
             keys: KeyRing::new(config.leg, config.leg_epoch, &config.key),
-            gate: config.sender_key.map(|key| {
+            proof_filter: config.sender_key.map(|key| {
                 let life = (config.leg, config.leg_epoch);
-                Gate::new(Verifier::new(&key, config.proof_secret.as_ref(), life))
+                ProofFilter::new(ProofVerifier::new(&key, config.proof_secret.as_ref(), life))
             }),
             joined: None,
             missing: Missing::new(config.retry_wait),
             reordering: Reordering::new(config.reorder_wait),
             catalogue: Catalogue::default(),
-            shelf: Shelf::default(),
-            company: Company::default(),
+            payload_store: PayloadStore::default(),
+            shared_losses: SharedLosses::default(),
             lag: Lag::default(),
-            tally: Tally::new(config.seed),
+            loss_reports: LossReports::new(config.seed),
             channel: config.channel.as_ref().map(SiteChannel::new),
-            hush: Hush::new(config.seed, Micros(config.retry_wait.0 / 3)),
+            suppression: Suppression::new(config.seed, Micros(config.retry_wait.0 / 3)),
             outputs: VecDeque::new(),
             alarmed: None,
             stats: ReceiverStats::default(),
@@ -102,7 +102,7 @@ impl Receiver {
         }
         let taken = self.keys.open(now, datagram).and_then(|(number, payload)| {
             if notice::is_notice(number) {
-                self.hush.hear(now, Notice::read(payload)?);
+                self.suppression.hear(now, Notice::read(payload)?);
             } else if symbol::is_symbol(number) {
                 self.coded(now, number, payload)?;
             } else {
@@ -132,10 +132,10 @@ impl Receiver {
 
     fn packet(&mut self, now: Micros, packet: u64, payload: Bytes) -> Option<()> {
         let content = Content::read(payload.clone())?;
-        match &mut self.gate {
-            Some(gate) => {
-                let passages = gate.take(packet, payload, content);
-                self.pass(now, passages);
+        match &mut self.proof_filter {
+            Some(proof_filter) => {
+                let verdicts = proof_filter.take(packet, payload, content);
+                self.pass(now, verdicts);
             }
             None => {
                 if self.joined.is_none() {
@@ -149,10 +149,10 @@ impl Receiver {
 
     fn coded(&mut self, now: Micros, number: u64, payload: Bytes) -> Option<()> {
         let symbol = symbol::read(number, payload.clone())?;
-        match &mut self.gate {
-            Some(gate) => {
-                let passages = gate.take_symbol(number, payload);
-                self.pass(now, passages.into_iter().collect());
+        match &mut self.proof_filter {
+            Some(proof_filter) => {
+                let verdicts = proof_filter.take_symbol(number, payload);
+                self.pass(now, verdicts.into_iter().collect());
             }
             None => self.symbol(now, symbol),
         }
@@ -164,14 +164,14 @@ impl Receiver {
         let Some(joined) = &mut self.joined else { return };
         (joined.heard, joined.silent) = (now, false);
         self.stats.symbols += 1;
-        self.hush.symbol(symbol.first, symbol.made);
+        self.suppression.symbol(symbol.first, symbol.made);
         self.exists(now, symbol.last);
         let (first, last) = (symbol.first, symbol.last);
         if self.missing.within(first, last).is_empty() {
             return;
         }
-        self.shelf.take(now, symbol);
-        let pause = SYMBOL_PAUSE.plus(self.hush.backoff(now));
+        self.payload_store.take(now, symbol);
+        let pause = SYMBOL_PAUSE.plus(self.suppression.backoff(now));
         self.missing.postpone(first, last, now.plus(pause));
         self.restore(now, first);
     }
@@ -198,7 +198,7 @@ impl Receiver {
 
     /// Takes in what coded repairs restore of the block that holds the packet.
     fn restore(&mut self, now: Micros, packet: u64) {
-        for (packet, payload) in self.shelf.restore(packet) {
+        for (packet, payload) in self.payload_store.restore(packet) {
             if !self.missing.contains(packet) {
                 continue;
             }
@@ -206,10 +206,10 @@ impl Receiver {
             match content {
                 Some((payload, content)) => {
                     self.stats.decoded += 1;
-                    match &mut self.gate {
-                        Some(gate) => {
-                            let passages = gate.take(packet, payload, content);
-                            self.pass(now, passages);
+                    match &mut self.proof_filter {
+                        Some(proof_filter) => {
+                            let verdicts = proof_filter.take(packet, payload, content);
+                            self.pass(now, verdicts);
                         }
                         None => self.arrive(now, packet, (payload, content)),
                     }
@@ -219,25 +219,25 @@ impl Receiver {
         }
     }
 
-    /// Does what the gate lets through.
-    fn pass(&mut self, now: Micros, passages: Vec<Passage>) {
-        for passage in passages {
-            match passage {
-                Passage::Join { first, announced } => self.join(now, first, announced),
-                Passage::Packet(packet, payload, content) => self.hear(now, packet, (payload, content)),
-                Passage::Symbol(number, payload) => {
+    /// Acts on what the filter of proofs lets through.
+    fn pass(&mut self, now: Micros, verdicts: Vec<Verdict>) {
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Join { first, announced } => self.join(now, first, announced),
+                Verdict::Packet(packet, payload, content) => self.hear(now, packet, (payload, content)),
+                Verdict::Symbol(number, payload) => {
                     symbol::read(number, payload).into_iter().for_each(|symbol| self.symbol(now, symbol));
                 }
-                Passage::Exists(packet) => self.exists(now, packet),
-                Passage::TooFar => self.stats.refused += 1,
-                Passage::Forged => self.forged(now),
-                Passage::Repeated => self.stats.repeated += 1,
-                Passage::Waits(packet) => {
+                Verdict::Exists(packet) => self.exists(now, packet),
+                Verdict::TooFar => self.stats.refused += 1,
+                Verdict::Forged => self.forged(now),
+                Verdict::Repeated => self.stats.repeated += 1,
+                Verdict::Waits(packet) => {
                     self.notice_gap(now, packet);
                 }
-                Passage::InDoubt(packet) => self.doubt(now, packet),
-                Passage::Missing(packet) if self.missing.contains(packet) => {}
-                Passage::Missing(packet) => self.missing.insert(packet, packet, now),
+                Verdict::InDoubt(packet) => self.doubt(now, packet),
+                Verdict::Missing(packet) if self.missing.contains(packet) => {}
+                Verdict::Missing(packet) => self.missing.insert(packet, packet, now),
             }
         }
     }
@@ -272,7 +272,7 @@ impl Receiver {
         if !ahead && !self.missing.contains(packet) {
             self.stats.repeated += 1;
             self.reordering.repeated(packet);
-            if self.gate.is_some() && self.shelf.has_other(packet, &payload) {
+            if self.proof_filter.is_some() && self.payload_store.has_other(packet, &payload) {
                 self.forged(now);
             }
         } else if self.catalogue.has_room(packet, &content, self.missing.first()) {
@@ -284,7 +284,7 @@ impl Receiver {
                 Some(false) => self.reordering.came(),
                 None => {}
             }
-            self.shelf.keep(packet, payload);
+            self.payload_store.keep(packet, payload);
             self.accept(packet, content);
         } else if ahead {
             let due = self.first_request(now);
@@ -294,7 +294,7 @@ impl Receiver {
         self.give_up(now, excess);
         self.restore(now, packet);
         let highest = self.joined.map_or(packet, |joined| joined.highest);
-        self.shelf.release(highest, self.missing.first());
+        self.payload_store.release(highest, self.missing.first());
     }
 
     /// True if the packet is above the highest; then those between are missing.
@@ -314,14 +314,14 @@ impl Receiver {
 
     /// When to ask for what is seen to be missing now.
     fn first_request(&mut self, now: Micros) -> Micros {
-        now.plus(self.reordering.wait()).plus(self.hush.backoff(now))
+        now.plus(self.reordering.wait()).plus(self.suppression.backoff(now))
     }
 
     fn accept(&mut self, packet: u64, content: Content) {
-        let Self { outputs, company, .. } = self;
+        let Self { outputs, shared_losses, .. } = self;
         self.catalogue.accept(packet, content, self.missing.first(), &mut |output| {
             if let ReceiverOutput::Announce { info, .. } = &output {
-                company.announced(info);
+                shared_losses.announced(info);
             }
             outputs.push_back(output);
         });
@@ -337,9 +337,9 @@ impl Receiver {
             self.stats.refused += 1;
             return;
         };
-        let passages = self.gate.as_mut().map(|gate| gate.trust(packet, &content));
+        let verdicts = self.proof_filter.as_mut().map(|proof_filter| proof_filter.trust(packet, &content));
         self.arrive(now, packet, (payload, content));
-        self.pass(now, passages.unwrap_or_default());
+        self.pass(now, verdicts.unwrap_or_default());
     }
 
     fn gone(&mut self, now: Micros, packets: &RangeSet) {
@@ -357,7 +357,8 @@ impl Receiver {
             return;
         }
         self.stats.given_up = self.stats.given_up.saturating_add(packets.count());
-        let unlisted = self.gate.as_mut().map(|gate| gate.forget(&packets)).unwrap_or_default();
+        let unlisted =
+            self.proof_filter.as_mut().map(|proof_filter| proof_filter.forget(&packets)).unwrap_or_default();
         self.catalogue.drop_orphans(self.missing.first());
         self.outputs.push_back(ReceiverOutput::GaveUp(packets));
         self.pass(now, unlisted);
@@ -370,7 +371,7 @@ impl Receiver {
 
     fn notice_lag(&mut self, now: Micros) {
         let Some(joined) = self.joined else { return };
-        let members = self.hush.crowd(now);
+        let members = self.suppression.group_size(now);
         if self.lag.look(now, members, (joined.highest, self.stats.missed), &self.missing) {
             self.outputs.push_back(ReceiverOutput::TooSlow);
         }
@@ -400,7 +401,7 @@ impl Machine for Receiver {
             }
             ReceiverInput::Gone(packets) => self.gone(now.monotonic, &packets),
             ReceiverInput::Key(key) => self.keys.insert(&key),
-            ReceiverInput::RoundTrip(round_trip) => self.hush.change_round_trip(round_trip),
+            ReceiverInput::RoundTrip(round_trip) => self.suppression.change_round_trip(round_trip),
         }
     }
 
@@ -422,7 +423,7 @@ impl Machine for Receiver {
         }
         let silent = self.joined.is_some_and(|joined| joined.silent);
         let channel = self.channel.as_ref().filter(|_| !silent).and_then(SiteChannel::deadline);
-        let asks = self.missing.deadline().map(|due| due.max(self.hush.next_request()));
+        let asks = self.missing.deadline().map(|due| due.max(self.suppression.next_request()));
         asks.into_iter().chain(self.silence_due()).chain(channel).min()
     }
 }

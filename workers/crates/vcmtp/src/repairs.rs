@@ -24,7 +24,7 @@ use crate::Request;
 use crate::blocks::{Blocks, Symbol};
 use crate::notice::Notice;
 use crate::parity::Parity;
-use crate::promises::Promises;
+use crate::pending_repairs::PendingRepairs;
 use crate::window::Window;
 
 /// The repair half of a sender.
@@ -39,7 +39,7 @@ pub(crate) struct Repairs {
     recent_order: VecDeque<(Micros, u64, u64)>,
     budget: Budget,
     blocks: Blocks,
-    promises: Promises,
+    pending_repairs: PendingRepairs,
     sharing: Sharing,
 }
 
@@ -84,7 +84,7 @@ impl Repairs {
             recent_order: VecDeque::new(),
             budget: Budget { bytes: Budget::of(rate_bps), used: BTreeMap::new(), ends: Micros(0) },
             blocks: Blocks::new(parity),
-            promises: Promises::default(),
+            pending_repairs: PendingRepairs::default(),
             sharing: Sharing::default(),
         }
     }
@@ -109,7 +109,7 @@ impl Repairs {
                 left -= 1;
             }
         }
-        self.blocks.promise(now, &mut self.promises);
+        self.blocks.announce_repairs(now, &mut self.pending_repairs);
         gone
     }
 
@@ -120,7 +120,7 @@ impl Repairs {
 
     pub(crate) fn change_members(&mut self, members: u64) {
         self.blocks.change_members(members);
-        self.promises.change_members(members);
+        self.pending_repairs.change_members(members);
     }
 
     /// Decides about a block that is due; false if none is.
@@ -167,11 +167,11 @@ impl Repairs {
 
     /// When a large group is to be told something.
     pub(crate) fn notice_due(&self) -> Option<Micros> {
-        self.promises.deadline()
+        self.pending_repairs.deadline()
     }
 
     pub(crate) fn take_notice(&mut self, now: Micros) -> Option<(u64, Notice)> {
-        self.promises.take(now)
+        self.pending_repairs.take(now)
     }
 
     /// The packet goes to the group now, or can't any more.
@@ -217,14 +217,14 @@ impl Repairs {
         }
         let other = self.other_asker(packet, site);
         let shared = match first_asker {
-            _ if !self.promises.is_crowd() => other.is_some(),
+            _ if !self.pending_repairs.is_large_group() => other.is_some(),
             None => self.sharing.first(),
             Some(first) => first != site && self.sharing.second(),
         };
         if shared && kept.quiet_until.is_none() {
             kept.queued = true;
             self.group.insert((kept.class, packet));
-            self.promises.tell_packet(packet);
+            self.pending_repairs.announce_packet(packet);
             other.into_iter().for_each(|(other, due)| self.forget(packet, other, due));
         } else if !self.asked.contains_key(&(packet, site)) {
             self.wait(packet, site, now.plus(self.hold));

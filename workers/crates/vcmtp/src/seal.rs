@@ -81,9 +81,7 @@ impl Seal {
     fn packet_number(&self, datagram: &[u8]) -> Option<u64> {
         let (header, _) = datagram.split_first_chunk::<HEADER_BYTES>()?;
         let [mark, key, a, b, c, d, number @ ..] = *header;
-        let ours = [MARK, MARK_1].contains(&mark)
-            && key == self.key_id
-            && u32::from_be_bytes([a, b, c, d]) == self.leg.0;
+        let ours = mark == MARK && key == self.key_id && u32::from_be_bytes([a, b, c, d]) == self.leg.0;
         ours.then(|| u64::from_be_bytes(number))
     }
 
@@ -119,10 +117,7 @@ pub(crate) const HEADER_BYTES: usize = 14;
 pub(crate) const TAG_BYTES: usize = 16;
 
 /// `D` for Downburst in the high half, the version of the format in the low half.
-pub(crate) const MARK: u8 = 0xd2;
-
-/// Hubs of the first release: the same datagrams, none of them a coded repair.
-const MARK_1: u8 = 0xd1;
+pub(crate) const MARK: u8 = 0xd1;
 
 #[cfg(test)]
 mod tests {
@@ -151,17 +146,6 @@ mod tests {
         assert_eq!(opened.as_ptr() as usize, at + HEADER_BYTES);
         assert_eq!(opened[..], b"payload"[..]);
         assert_eq!(seal().open(second), Some((6, Bytes::from_static(b"another"))));
-    }
-
-    #[test]
-    fn a_datagram_of_the_first_release_opens() {
-        let mut datagram = BytesMut::from(&[MARK_1, 3, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 5][..]);
-        let header = datagram.clone();
-        let mut payload = b"payload".to_vec();
-        let key = seal().key.unwrap();
-        key.seal_in_place_append_tag(seal().nonce(5), Aad::from(&header), &mut payload).unwrap();
-        datagram.extend_from_slice(&payload);
-        assert_eq!(seal().open(datagram), Some((5, Bytes::from_static(b"payload"))));
     }
 
     #[test]

@@ -3,16 +3,16 @@ use std::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 use downburst_model::{Class, LegId, Machine, Micros, Now};
 
-use crate::heads::Heads;
+use crate::head_schedule::HeadSchedule;
 use crate::pacer::Pacer;
 use crate::parity::Parity;
 use crate::payload::{FRAME_BYTES, Frame, PREFIX_BYTES, Payload};
 use crate::proof::{Hashed, Prover, content_hash};
+use crate::proof_signature::ProofSigner;
 use crate::queue::{Filled, Queue};
 use crate::repairs::{Answer, ForGroup, Repairs};
 use crate::seal::{HEADER_BYTES, Seal, TAG_BYTES};
 use crate::symbol::{self, SYMBOL_BYTES};
-use crate::vouch::Voucher;
 use crate::window::Window;
 use crate::{Request, SenderConfig, SenderInput, SenderKey, SenderOutput, SenderStats};
 
@@ -42,7 +42,7 @@ pub struct Sender {
     window: Window,
     repairs: Repairs,
     pacer: Pacer,
-    heads: Heads,
+    head_schedule: HeadSchedule,
     outputs: VecDeque<SenderOutput>,
     stats: SenderStats,
     turn: u8,
@@ -63,7 +63,9 @@ impl Sender {
         let room = proof_room(datagram_bytes);
         let life = (config.leg, config.leg_epoch);
         Self {
-            prover: config.signing_seed.and_then(|seed| Some(Prover::new(Voucher::new(&seed, life)?, room))),
+            prover: config
+                .signing_seed
+                .and_then(|seed| Some(Prover::new(ProofSigner::new(&seed, life)?, room))),
             leg: config.leg,
             leg_epoch: config.leg_epoch,
             seal: Seal::new(config.leg, config.leg_epoch, &config.key),
@@ -78,7 +80,7 @@ impl Sender {
                 datagram_bytes,
                 config.frame_overhead_bytes,
             ),
-            heads: Heads::new(config.after, config.head_interval),
+            head_schedule: HeadSchedule::new(config.after, config.head_interval),
             outputs: VecDeque::new(),
             stats: SenderStats::default(),
             turn: 0,
@@ -165,7 +167,7 @@ impl Sender {
         match (fresh, repair) {
             _ if self.proof_due().is_some_and(|due| due <= now) => Some(Choice::Proof),
             _ if self.repairs.notice_due().is_some_and(|due| due <= now) => Some(Choice::Notice),
-            (None, _) if self.heads.due() <= now => Some(Choice::Head),
+            (None, _) if self.head_schedule.due() <= now => Some(Choice::Head),
             (None, None) => None,
             (Some(_), None) => Some(Choice::Fresh),
             (None, Some((_, repair))) => Some(Choice::Repair(repair)),
@@ -181,15 +183,15 @@ impl Sender {
         let room = self.datagram_bytes - HEADER_BYTES - TAG_BYTES - SYMBOL_BYTES;
         let Some(Filled { payload, class, hurried, first, last }) = self.queue.fill(room) else { return };
         self.outputs.extend(first.into_iter().map(SenderOutput::FirstByte));
-        self.heads.data_sent(now);
+        self.head_schedule.data_sent(now);
         self.send_packet(now, payload, (class, hurried), true);
         self.outputs.extend(last.into_iter().map(SenderOutput::Sent));
     }
 
     fn send_head(&mut self, now: Micros) {
         let announced = self.queue.announced();
-        let frames = vec![Frame::Head(self.heads.head(announced))];
-        self.heads.said(now);
+        let frames = vec![Frame::Head(self.head_schedule.head(announced))];
+        self.head_schedule.said(now);
         self.send_packet(now, Payload { announced, frames, padding: 0 }, (Class::Warning, true), false);
     }
 
@@ -324,8 +326,8 @@ impl Machine for Sender {
                     self.stats.product_bytes += length;
                 }
             }
-            SenderInput::Listener => self.heads.expected(now),
-            SenderInput::Head(head) => self.heads.moved(now, head),
+            SenderInput::Listener => self.head_schedule.expected(now),
+            SenderInput::Head(head) => self.head_schedule.moved(now, head),
             SenderInput::Nak { site, request } => {
                 if !request.packets.is_empty() {
                     self.stats.requests += 1;
@@ -371,7 +373,7 @@ impl Machine for Sender {
             return Some(Micros(0));
         }
         let due = self.proof_due().into_iter().chain(self.repairs.notice_due()).min();
-        let said = due.map_or(self.heads.due(), |due| due.min(self.heads.due()));
+        let said = due.map_or(self.head_schedule.due(), |due| due.min(self.head_schedule.due()));
         let wanted = if self.is_busy() { Micros(0) } else { said };
         let send = wanted.max(self.pacer.shut_until().unwrap_or_default());
         let send = (send < Micros(u64::MAX)).then_some(send);

@@ -27,7 +27,7 @@ pub(crate) fn symbols_for_group(packets: u64, members: u64, lacks: &[u64]) -> u6
 /// The same where requests are suppressed, from the sites and their losses. Only a handful of many ask, so
 /// the site in the middle is not known. Instead sites that lack much of every block, while few others do, are
 /// left out: other sites ask for common losses each time.
-pub(crate) fn symbols_for_crowd(
+pub(crate) fn symbols_for_large_group(
     packets: u64,
     members: u64,
     lacks: &[(u64, u64)],

@@ -336,7 +336,7 @@ mod tests {
     fn a_stop_is_no_failure_of_the_product() {
         let stop = Stop::default();
         let mut child = start(&["sleep", "600"], false).unwrap();
-        stop.ask(&super::super::bell::Bell::default());
+        stop.ask(&super::super::notifier::Notifier::default());
         assert_eq!(child.wait(late(), &stop).unwrap_err().then, Then::Stop);
     }
 }

@@ -1,19 +1,19 @@
 //! A site's actions on its products, apart from their files in `received/`: the rules of `--actions`, and the
 //! removal of old files by those of `--scour`.
 //!
-//! A thread per line of actions ([`lane`]) reads the site's log by itself, from its own position
+//! A thread per line of actions ([`line_worker`]) reads the site's log by itself, from its own position
 //! ([`positions`]), so that nothing here reaches the session or the receipts, and a slow program delays its
 //! own line only. Files of all rules are one line; programs begin with a product when its files are written.
-//! Products that fail for good go to a folder ([`letters`]), and the hub is notified ([`board`]).
-mod bell;
-mod board;
-mod book;
+//! Products that fail for good go to a folder ([`dead_letters`]), and the hub is notified ([`failure_reports`]).
+mod active_rules;
 mod children;
+mod dead_letters;
 mod failure;
+mod failure_reports;
 mod files;
 mod lag;
-mod lane;
-mod letters;
+mod line_worker;
+mod notifier;
 mod pipes;
 mod positions;
 mod programs;
@@ -37,13 +37,13 @@ use downburst_model::{FeedName, Sequence};
 
 use crate::clock::Clock;
 use crate::site::{DoneTo, Logs};
-pub(crate) use bell::Bell;
-use board::Board;
-use book::{Book, FILE_LINE};
+use active_rules::{ActiveRules, FILE_LINE};
+pub use dead_letters::Keep;
+use dead_letters::{DeadLetter, DeadLetters};
+use failure_reports::FailureReports;
 use lag::Lag;
-use lane::Lane;
-pub use letters::Keep;
-use letters::{Letter, Letters};
+use line_worker::LineWorker;
+pub(crate) use notifier::Notifier;
 use positions::Positions;
 pub(crate) use positions::is_whole as place_is_whole;
 pub(crate) use scour::Scouring;
@@ -73,16 +73,16 @@ pub struct Wanted {
 pub(crate) struct Actions {
     shared: Arc<Shared>,
     paths: Vec<PathBuf>,
-    lanes: Vec<(String, JoinHandle<()>)>,
+    workers: Vec<(String, JoinHandle<()>)>,
 }
 
 /// What all lines share.
 struct Shared {
     logs: Arc<Logs>,
     clock: Clock,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     stop: Stop,
-    book: RwLock<Arc<Book>>,
+    active_rules: RwLock<Arc<ActiveRules>>,
     /// Where relative paths begin, and programs are started.
     directory: PathBuf,
     feed_types: BTreeMap<FeedName, FeedType>,
@@ -90,11 +90,11 @@ struct Shared {
     positions: Positions,
     /// How far products are written to files.
     filed: Mutex<BTreeMap<FeedName, Sequence>>,
-    letters: Letters,
+    letters: DeadLetters,
     keep_failed: Keep,
-    /// Letters in the folder, as of the last look.
+    /// DeadLetters in the folder, as of the last look.
     letter_count: AtomicUsize,
-    board: Board,
+    failure_reports: FailureReports,
     lag: Lag,
     lag_patience: Duration,
 }
@@ -106,30 +106,30 @@ impl Actions {
         wanted: &Wanted,
         site: &Path,
         logs: &Arc<Logs>,
-        bell: Arc<Bell>,
+        notifier: Arc<Notifier>,
         clock: Clock,
         reports: &DoneTo,
     ) -> Result<Option<Self>, String> {
         if wanted.files.is_empty() {
             return Ok(None);
         }
-        let book = Book::read(&wanted.files)?;
-        book.tell_of_set_aside();
+        let active_rules = ActiveRules::read(&wanted.files)?;
+        active_rules.tell_of_set_aside();
         let directory = wanted.directory.clone().unwrap_or_else(|| site.join("data"));
         let unwritable = |path: &Path, error: &io::Error| crate::disk::unwritable(path, error);
         std::fs::create_dir_all(&directory).map_err(|error| unwritable(&directory, &error))?;
         let directory = directory.canonicalize().map_err(|error| unwritable(&directory, &error))?;
         let heads = logs.all().into_iter().map(|(feed, log)| (feed, log.epoch(), log.head()));
         let positions = Positions::open(site, heads).map_err(|error| unwritable(site, &error))?;
-        positions.forget_others(book.lines.keys());
-        let letters = Letters::new(site);
-        let board = Board::new(reports.clone(), &letters);
+        positions.forget_others(active_rules.lines.keys());
+        let letters = DeadLetters::new(site);
+        let failure_reports = FailureReports::new(reports.clone(), &letters);
         let shared = Shared {
             logs: Arc::clone(logs),
             clock,
-            bell,
+            notifier,
             stop: Stop::default(),
-            book: RwLock::new(Arc::new(book)),
+            active_rules: RwLock::new(Arc::new(active_rules)),
             directory,
             feed_types: wanted.feed_types.clone(),
             defaults: wanted.defaults,
@@ -138,22 +138,23 @@ impl Actions {
             letter_count: AtomicUsize::new(letters.count()),
             letters,
             keep_failed: wanted.keep_failed,
-            board,
+            failure_reports,
             lag: Lag::default(),
             lag_patience: wanted.lag,
         };
-        let mut actions = Self { shared: Arc::new(shared), paths: wanted.files.clone(), lanes: Vec::new() };
+        let mut actions = Self { shared: Arc::new(shared), paths: wanted.files.clone(), workers: Vec::new() };
         actions.begin_lanes()?;
         Ok(Some(actions))
     }
 
     /// Reads the rules again. Where something is wrong in them, those before stay in force.
     pub(crate) fn reread(&mut self) {
-        match Book::read(&self.paths).and_then(Book::without_set_aside) {
-            Ok(book) => {
-                let rules = book.files.iter().map(|file| file.rules.len()).sum::<usize>();
-                *self.shared.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
-                self.shared.bell.ring();
+        match ActiveRules::read(&self.paths).and_then(ActiveRules::without_set_aside) {
+            Ok(active_rules) => {
+                let rules = active_rules.files.iter().map(|file| file.rules.len()).sum::<usize>();
+                *self.shared.active_rules.write().unwrap_or_else(PoisonError::into_inner) =
+                    Arc::new(active_rules);
+                self.shared.notifier.notify();
                 match self.begin_lanes() {
                     Ok(()) => tracing::info!(rules, "the rules were read again"),
                     Err(sentence) => tracing::error!("{sentence}"),
@@ -178,10 +179,10 @@ impl Actions {
 
     /// Begins the lines that are not at work yet.
     fn begin_lanes(&mut self) -> Result<(), String> {
-        self.lanes.retain(|(_, thread)| !thread.is_finished());
-        let book = self.shared.book();
-        let at_work: BTreeSet<String> = self.lanes.iter().map(|(line, _)| line.clone()).collect();
-        let beginning = || book.lines.iter().filter(|(line, _)| !at_work.contains(*line));
+        self.workers.retain(|(_, thread)| !thread.is_finished());
+        let active_rules = self.shared.active_rules();
+        let at_work: BTreeSet<String> = self.workers.iter().map(|(line, _)| line.clone()).collect();
+        let beginning = || active_rules.lines.iter().filter(|(line, _)| !at_work.contains(*line));
         for (line, _) in beginning() {
             let begun = self.shared.positions.begin(line);
             begun.map_err(|error| {
@@ -189,30 +190,30 @@ impl Actions {
             })?;
         }
         for (line, rules) in beginning() {
-            let lane = Lane::new(Arc::clone(&self.shared), line, Arc::clone(rules));
-            let thread = std::thread::Builder::new().name("actions".to_owned()).spawn(move || lane.run());
+            let worker = LineWorker::new(Arc::clone(&self.shared), line, Arc::clone(rules));
+            let thread = std::thread::Builder::new().name("actions".to_owned()).spawn(move || worker.run());
             let thread = thread.map_err(|error| format!("no thread for actions: {error}"))?;
-            self.lanes.push((line.clone(), thread));
+            self.workers.push((line.clone(), thread));
         }
         Ok(())
     }
 
     /// Ends. What is at work has a moment; what it does not end begins again at the next start.
     pub(crate) fn stop(self) {
-        self.shared.stop.ask(&self.shared.bell);
-        for (_, thread) in self.lanes {
+        self.shared.stop.ask(&self.shared.notifier);
+        for (_, thread) in self.workers {
             let _ = thread.join();
         }
     }
 }
 
 impl Shared {
-    fn book(&self) -> Arc<Book> {
-        Arc::clone(&self.book.read().unwrap_or_else(PoisonError::into_inner))
+    fn active_rules(&self) -> Arc<ActiveRules> {
+        Arc::clone(&self.active_rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn rules_of(&self, line: &str) -> Option<Arc<Vec<Rules>>> {
-        self.book().lines.get(line).cloned()
+        self.active_rules().lines.get(line).cloned()
     }
 
     fn types_of(&self, feed: &FeedName) -> FeedType {
@@ -221,7 +222,7 @@ impl Shared {
 
     /// How far programs may look at a feed with this head: its products are in their files first.
     fn files_done(&self, feed: &FeedName, head: Sequence) -> Sequence {
-        if !self.book().has_files {
+        if !self.active_rules().has_files {
             return head;
         }
         let filed = self.filed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -230,8 +231,8 @@ impl Shared {
 
     /// Says which lines have not done what the site's log held some time ago, and tells the hub.
     fn tell_of_lag(&self) {
-        let book = self.book();
-        self.lag.retain(|line| book.lines.contains_key(line));
+        let active_rules = self.active_rules();
+        self.lag.retain(|line| active_rules.lines.contains_key(line));
         let logs: BTreeMap<FeedName, _> = self.logs.all().into_iter().collect();
         let heads = logs.iter().map(|(feed, log)| (feed.clone(), log.head())).collect();
         let late = self.lag.late(&heads, Instant::now(), self.lag_patience);
@@ -245,7 +246,7 @@ impl Shared {
             }
             behind.push(found);
         }
-        self.board.lag(&behind);
+        self.failure_reports.lag(&behind);
     }
 
     /// Takes out of the folder of what failed what is too old, or too much.
@@ -273,12 +274,12 @@ impl Shared {
         let mut filed = self.filed.lock().unwrap_or_else(PoisonError::into_inner);
         if filed.insert(feed.clone(), done) != Some(done) {
             drop(filed);
-            self.bell.ring();
+            self.notifier.notify();
         }
     }
 
     /// Puts a letter into the folder; answers its name.
-    fn keep(&self, letter: &Letter, bytes: Option<&[u8]>) -> io::Result<String> {
+    fn keep(&self, letter: &DeadLetter, bytes: Option<&[u8]>) -> io::Result<String> {
         if self.letter_count.fetch_add(1, Ordering::Relaxed) >= MOST_LETTERS {
             let count = self.letters.count();
             self.letter_count.store(count, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::children::Child;
 use super::failure::{Failure, Then};
-use super::lane::Job;
+use super::line_worker::Job;
 use super::stop::Stop;
 use super::task::Work;
 

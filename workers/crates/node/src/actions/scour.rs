@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use downburst_actions::{Problem, Read, ScourRule, scour, yaml};
 
-use super::bell::Bell;
-use super::book;
+use super::active_rules;
+use super::notifier::Notifier;
 use super::stop::Stop;
 pub(super) use walk::{Scoured, clear};
 
@@ -29,7 +29,7 @@ pub(crate) struct Scouring {
     rules: Arc<Mutex<Vec<ScourRule>>>,
     paths: Vec<PathBuf>,
     stop: Stop,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     thread: JoinHandle<()>,
 }
 
@@ -41,20 +41,20 @@ impl Scouring {
             return Ok(None);
         }
         let found = read_all(&wanted.files)?;
-        book::say_set_aside(&found.set_aside);
+        active_rules::say_set_aside(&found.set_aside);
         let rules = Arc::new(Mutex::new(found.rules));
-        let (stop, bell) = (Stop::default(), Arc::<Bell>::default());
+        let (stop, notifier) = (Stop::default(), Arc::<Notifier>::default());
         let places = Places::new(wanted.directory.as_deref(), Some(site));
         let work = Work {
             rules: Arc::clone(&rules),
             places,
             every: wanted.every,
             stop: stop.clone(),
-            bell: Arc::clone(&bell),
+            notifier: Arc::clone(&notifier),
         };
         let thread = std::thread::Builder::new().name("scour".to_owned()).spawn(move || work.run());
         let thread = thread.map_err(|error| format!("no thread for scour: {error}"))?;
-        Ok(Some(Self { rules, paths: wanted.files.clone(), stop, bell, thread }))
+        Ok(Some(Self { rules, paths: wanted.files.clone(), stop, notifier, thread }))
     }
 
     /// Reads the rules again. Where something is wrong in them, those before stay in force.
@@ -66,11 +66,11 @@ impl Scouring {
             Ok(found) => found.set_aside.iter().for_each(|problem| tracing::error!("{problem}")),
             Err(wrong) => wrong.lines().for_each(|line| tracing::error!("{line}")),
         }
-        self.bell.ring();
+        self.notifier.notify();
     }
 
     pub(crate) fn stop(self) {
-        self.stop.ask(&self.bell);
+        self.stop.ask(&self.notifier);
         let _ = self.thread.join();
     }
 }
@@ -80,20 +80,20 @@ struct Work {
     places: Places,
     every: Duration,
     stop: Stop,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
 }
 
 impl Work {
     fn run(self) {
         while !self.stop.is_asked() {
-            let counted = self.bell.count();
+            let counted = self.notifier.count();
             let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let begun = Instant::now();
             for rule in &rules {
                 self.clear(rule);
             }
             tracing::debug!(seconds = begun.elapsed().as_secs_f64(), "looked for old files");
-            self.bell.wait(counted, self.every);
+            self.notifier.wait(counted, self.every);
         }
     }
 
@@ -191,8 +191,8 @@ pub(super) fn read_all(paths: &[PathBuf]) -> Result<Found, String> {
 }
 
 fn read(path: &Path) -> Result<Read<Vec<ScourRule>>, String> {
-    let (name, text) = (path.display().to_string(), book::text_of(path)?);
-    if book::is_yaml(path) {
+    let (name, text) = (path.display().to_string(), active_rules::text_of(path)?);
+    if active_rules::is_yaml(path) {
         return Ok(yaml::read(&name, &text).map(|document| document.scour));
     }
     let mut read = scour::read(&name, &text);

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::bell::Bell;
+use super::notifier::Notifier;
 
 /// Tells all threads of the actions that the site stops.
 #[derive(Clone, Default)]
@@ -12,10 +12,10 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    pub(super) fn ask(&self, bell: &Bell) {
+    pub(super) fn ask(&self, notifier: &Notifier) {
         *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.asked.store(true, Ordering::Release);
-        bell.ring();
+        notifier.notify();
     }
 
     pub(super) fn is_asked(&self) -> bool {

@@ -48,7 +48,7 @@ pub(super) struct About {
     pub(super) id: ProductId,
     pub(super) origin: Origin,
     pub(super) created_us: WallMicros,
-    /// The life of the hub's log that gave its number; absent in what earlier releases wrote.
+    /// The life of the hub's log that gave its number; absent if the site's log does not name one.
     #[serde(default)]
     pub(super) epoch: Option<Epoch>,
     /// Its number at the hub.
@@ -58,7 +58,7 @@ pub(super) struct About {
     /// LDM's bits for its feed: what LDM said of the product, else what the site calls the feed.
     pub(super) feed_type: u32,
     pub(super) size: u64,
-    /// The host that the hub was called by; absent in what earlier releases wrote, and where the log does not say.
+    /// The host by which the hub was called; absent if the site's log does not name it.
     #[serde(default)]
     pub(super) via: Option<Origin>,
     /// What LDM said of it, where an LDM brought it.

@@ -14,7 +14,7 @@ use downburst_actions::Rules;
 use downburst_ldm6::FeedType;
 use downburst_model::FeedName;
 
-use super::book;
+use super::active_rules;
 use super::scour::{Places, Scoured, clear, now, read_all};
 
 /// The tools for rules.
@@ -156,9 +156,9 @@ fn say(line: &str) {
 
 /// The rules of files. Those set aside are reported on standard error.
 fn rules_of(files: &[PathBuf]) -> Result<Vec<Rules>, String> {
-    let book = book::Book::read(files)?;
-    book.set_aside.iter().for_each(|problem| eprintln!("downburst-node: {problem} (set aside)"));
-    Ok(book.files)
+    let active_rules = active_rules::ActiveRules::read(files)?;
+    active_rules.set_aside.iter().for_each(|problem| eprintln!("downburst-node: {problem} (set aside)"));
+    Ok(active_rules.files)
 }
 
 fn types_of(said: &[(FeedName, FeedType)]) -> BTreeMap<FeedName, FeedType> {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::server::TlsStream;
 
-use super::strangers::Stranger;
+use super::pending_connections::PendingConnection;
 use super::{Hub, session};
 use crate::lines::Start;
 use crate::tcp;
@@ -28,8 +28,8 @@ pub(super) async fn accept(hub: Arc<Hub>, listener: TcpListener) {
         };
         match accepted {
             Ok((stream, peer)) => {
-                let stranger = Stranger::accepted(&hub, peer);
-                tokio::spawn(greet(Arc::clone(&hub), stream, stranger));
+                let pending = PendingConnection::accepted(&hub, peer);
+                tokio::spawn(greet(Arc::clone(&hub), stream, pending));
             }
             Err(error) => {
                 hub.fault(
@@ -47,44 +47,44 @@ pub(super) fn prepare(listener: &TcpListener, start: &Start) -> Result<(), Strin
     start.tcp_congestion.as_ref().map_or(Ok(()), |name| tcp::use_congestion_control(listener, name))
 }
 
-async fn greet(hub: Arc<Hub>, stream: TcpStream, mut stranger: Stranger) {
+async fn greet(hub: Arc<Hub>, stream: TcpStream, mut pending: PendingConnection) {
     tcp::prepare(&stream);
     let handshake = hub.acceptor.accept(Counted { stream, hub: Arc::clone(&hub) });
     let shaken = tokio::select! {
         shaken = tokio::time::timeout(HANDSHAKE_LIMIT, handshake) => shaken,
-        () = stranger.put_out() => {
-            stranger.ended(PUT_OUT);
+        () = pending.evicted() => {
+            pending.ended(EVICTED);
             return;
         }
     };
     match shaken {
         // A task of its own: what the handshake needed is given back.
-        Ok(Ok(stream)) => drop(tokio::spawn(listen(hub, stream, stranger))),
-        Ok(Err(error)) => drop(stranger.ended(&format!("the TLS handshake failed: {error}"))),
-        Err(_) => drop(stranger.ended("the TLS handshake took too long")),
+        Ok(Ok(stream)) => drop(tokio::spawn(listen(hub, stream, pending))),
+        Ok(Err(error)) => drop(pending.ended(&format!("the TLS handshake failed: {error}"))),
+        Err(_) => drop(pending.ended("the TLS handshake took too long")),
     }
 }
 
 /// Hears from a connection what it is, and gives it to those who serve it.
-async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut stranger: Stranger) {
+async fn listen(hub: Arc<Hub>, mut stream: TlsStream<Counted>, mut pending: PendingConnection) {
     let mut heard = BytesMut::new();
     let opening = tokio::select! {
         opening = tokio::time::timeout(OPENING_LIMIT, hear(&mut stream, &mut heard)) => opening,
-        () = stranger.put_out() => {
-            stranger.ended(PUT_OUT);
+        () = pending.evicted() => {
+            pending.ended(EVICTED);
             return;
         }
     };
     match opening {
-        Ok(Ok(Opening::Session)) => session::serve(hub, stream, stranger, heard.freeze()).await,
+        Ok(Ok(Opening::Session)) => session::serve(hub, stream, pending, heard.freeze()).await,
         Ok(Ok(Opening::Data(ticket))) => {
             if let Err(sentence) = hub.roster.attach(hub.clock.monotonic(), &ticket, Box::new(stream)) {
-                stranger.ended(sentence);
+                pending.ended(sentence);
             }
         }
-        Ok(Ok(_)) => drop(stranger.ended("it did not begin as a site does")),
-        Ok(Err(error)) => drop(stranger.ended(&crate::tls::broken(&error))),
-        Err(_) => drop(stranger.ended("it sent nothing")),
+        Ok(Ok(_)) => drop(pending.ended("it did not begin as a site does")),
+        Ok(Err(error)) => drop(pending.ended(&crate::tls::broken(&error))),
+        Err(_) => drop(pending.ended("it sent nothing")),
     }
 }
 
@@ -185,12 +185,12 @@ impl AsyncWrite for Counted {
     }
 }
 
-/// Why a stranger had to go.
-pub(super) const PUT_OUT: &str = "it made room for others";
+/// Why an unauthenticated connection had to go.
+pub(super) const EVICTED: &str = "it made room for others";
 
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-/// As long as a stranger may take to prove who it is.
+/// As long as an unauthenticated connection may take to prove who it is.
 const OPENING_LIMIT: Duration = Duration::from_secs(15);
 
 /// A ticket and most hellos are shorter; who sends more is read on by its session.

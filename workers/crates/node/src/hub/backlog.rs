@@ -12,7 +12,7 @@ use downburst_model::{Epoch, FeedName, RangeSet, SiteName};
 use downburst_session::Filter;
 
 use super::feeds::Feeds;
-use super::wishes::{handling, subscriptions};
+use super::site_config::{handling, subscriptions};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, FeedBacklog, SiteBacklog, SiteLine};
 use counts::{Counts, Look};

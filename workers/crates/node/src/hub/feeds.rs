@@ -11,10 +11,10 @@ use downburst_log::{
 use downburst_model::{Class, Digest, Epoch, FeedName, LegId, Origin, ProductId, Sequence};
 use serde_json::{Value, json};
 
-use super::bells::Bells;
 use super::feed_writer::{self, Done, Spooled, Write};
-use super::stretches::Kept;
-use super::{ByFeed, Hub, claims, lock};
+use super::read_cache::ReadCache;
+use super::wake_ups::WakeUps;
+use super::{ByFeed, Hub, lock, sequence_checks};
 use crate::lines::{Event, Failure, FeedLine, IngestLine, Reply};
 
 /// A feed that is open.
@@ -27,12 +27,12 @@ pub(super) struct Feed {
     /// Its products are the hub's own, and count nowhere.
     pub(super) is_own: bool,
     /// Who looks at the log.
-    pub(super) bells: Arc<Bells>,
+    pub(super) wake_ups: Arc<WakeUps>,
     /// The leg that unicast deliveries are counted under.
     unicast_leg: AtomicU32,
     writer: Mutex<Option<Sender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
-    pub(super) kept: Kept,
+    pub(super) read_cache: ReadCache,
     /// Whose turn it is to fetch what the copy no longer holds.
     pub(super) fetching: Arc<tokio::sync::Mutex<()>>,
 }
@@ -97,9 +97,9 @@ impl Feeds {
 
     fn open(&self, hub: &Arc<Hub>, line: &FeedLine) -> Result<(Arc<Feed>, Option<String>), Failure> {
         let (log, shared, sentence) = open_log(hub, line)?;
-        let bells = Arc::new(Bells::default());
-        let rung = Arc::clone(&bells);
-        log.on_append(Box::new(move |_| rung.ring()));
+        let wake_ups = Arc::new(WakeUps::default());
+        let notified = Arc::clone(&wake_ups);
+        log.on_append(Box::new(move |_| notified.notify()));
         if hub.start.sender.is_some() {
             let told = Arc::downgrade(hub);
             log.on_heartbeat(move |info| {
@@ -113,11 +113,11 @@ impl Feeds {
             log,
             shared,
             is_own: false,
-            bells,
+            wake_ups,
             unicast_leg: AtomicU32::new(line.unicast_leg.0),
             writer: Mutex::default(),
             thread: Mutex::default(),
-            kept: Kept::new(Arc::clone(&self.stretch_bytes)),
+            read_cache: ReadCache::new(Arc::clone(&self.stretch_bytes)),
             fetching: Arc::default(),
         };
         let feed = feed.begin(hub)?;
@@ -142,10 +142,10 @@ impl Feed {
             log: Arc::new(log),
             shared: None,
             is_own: true,
-            bells: Arc::default(),
+            wake_ups: Arc::default(),
             writer: Mutex::default(),
             thread: Mutex::default(),
-            kept: Kept::new(Arc::default()),
+            read_cache: ReadCache::new(Arc::default()),
             fetching: Arc::default(),
         }
     }
@@ -264,7 +264,7 @@ fn open_log(hub: &Arc<Hub>, line: &FeedLine) -> Result<OpenLog, Failure> {
     }
     let (log, recovery) = FeedLog::open(&directory, line.feed.clone(), options(line), random)
         .map_err(|error| failure(&error))?;
-    claims::go_on_above_what_is_remembered(hub, line, &log).map_err(|error| failure(&error))?;
+    sequence_checks::go_on_above_what_is_remembered(hub, line, &log).map_err(|error| failure(&error))?;
     Ok((Arc::new(log), None, tell_recovery(hub, line, &recovery)))
 }
 

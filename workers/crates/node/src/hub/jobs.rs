@@ -127,7 +127,7 @@ async fn open(
         backlogs: Backlogs::default(),
         batches: Mutex::new(Batches::new(prefix)),
         late_share: LateShare::new(),
-        doubts: Mutex::default(),
+        rechecks: Mutex::default(),
         resends_left: Mutex::default(),
         stopping: watch::Sender::new(false),
         next_ask: AtomicU64::new(1),
@@ -385,7 +385,7 @@ async fn tick(hub: Arc<Hub>) {
     let mut counting: Option<JoinHandle<()>> = None;
     loop {
         tokio::select! {
-            _ = beat.tick(), if beats => hub.beat(),
+            _ = beat.tick(), if beats => hub.put_heartbeats(),
             _ = second.tick() => {
                 hub.roster.expire(hub.clock.wall());
                 hub.roster.turn_hour(hub.clock.wall());

@@ -15,13 +15,13 @@ use downburst_vcmtp::{
     SiteSecret,
 };
 
-use super::bells::Listening;
 use super::channels::Channel;
 use super::feeds::Feed;
 use super::leg_keys::{self, KeyCommand, LegKeys, SharedKeys};
 use super::leg_proofs::ProofSecrets;
-use super::leg_size::Link;
+use super::leg_size::LegInterface;
 use super::roster::{Handle, Repair};
+use super::wake_ups::LogListener;
 use super::{Hub, lock};
 use crate::lines::{Failure, LegLine};
 use crate::udp::{GroupSender, Outlet};
@@ -67,7 +67,7 @@ impl Leg {
         let leg_epoch = super::feeds::random_u64().map_err(|error| Failure::new("io", error))?;
         let after = feed.log.head();
         let mut config = config(line, leg_epoch, key.clone(), after, group);
-        let link = Link { mtu_bytes: socket.mtu_bytes(), is_circuit: line.circuit.is_some() };
+        let link = LegInterface { mtu_bytes: socket.mtu_bytes(), is_circuit: line.circuit.is_some() };
         config.datagram_bytes = link.datagram_bytes(line.leg, &hub.roster.sessions());
         config.signing_seed = Some(leg_keys::signing_seed().map_err(|error| Failure::new("io", error))?);
         let datagram_bytes = config.datagram_bytes;
@@ -77,7 +77,7 @@ impl Leg {
         tracing::info!(leg = line.leg.0, %group, %source, path, rate_bps = line.rate_bps, "a leg begins");
         let (commands, command_stream) = unbounded();
         let (wake, wakes) = bounded(1);
-        let listening = feed.bells.listen(move || {
+        let listener = feed.wake_ups.register(move || {
             let _ = wake.try_send(());
         });
         let first_bytes = FirstBytes::default();
@@ -88,7 +88,7 @@ impl Leg {
             keys,
             hub: Arc::downgrade(hub),
             feed: Arc::clone(feed),
-            listening,
+            listener,
             leg: line.leg,
             leg_epoch,
             sender,
@@ -205,12 +205,12 @@ struct Thread {
     keys: LegKeys,
     hub: Weak<Hub>,
     feed: Arc<Feed>,
-    listening: Listening,
+    listener: LogListener,
     leg: LegId,
     leg_epoch: u64,
     sender: VcmtpSender,
     rate: LegRate,
-    link: Link,
+    link: LegInterface,
     /// As long as they may be now.
     datagram_bytes: usize,
     socket: GroupSender,
@@ -229,7 +229,7 @@ impl Thread {
     fn run(mut self, commands: &Receiver<Command>, wakes: &Receiver<()>) {
         while let Some(hub) = self.hub.upgrade() {
             // Before the head is looked at: what comes afterwards rings again.
-            self.listening.take();
+            self.listener.take();
             self.read_log(&hub);
             self.keys.drive(&hub, &mut self.sender);
             self.send(&hub);

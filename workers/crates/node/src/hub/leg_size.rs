@@ -8,15 +8,15 @@ use downburst_model::{LegId, SiteName};
 use super::lock;
 use super::roster::Handle;
 
-/// What a leg leaves the hub by.
+/// The interface that a leg's datagrams leave the hub by.
 #[derive(Clone, Copy)]
-pub(super) struct Link {
+pub(super) struct LegInterface {
     /// Of the interface or its route, if the kernel tells.
     pub(super) mtu_bytes: Option<u64>,
     pub(super) is_circuit: bool,
 }
 
-impl Link {
+impl LegInterface {
     /// The largest UDP payload that it and the ways of all sessions on the leg carry.
     pub(super) fn datagram_bytes(self, leg: LegId, sessions: &BTreeMap<SiteName, Handle>) -> usize {
         let link = self.mtu_bytes.unwrap_or(ETHERNET_MTU_BYTES).min(ETHERNET_MTU_BYTES);
@@ -48,8 +48,9 @@ mod tests {
 
     #[test]
     fn without_sites_the_link_decides_and_ethernet_is_the_most() {
-        let of =
-            |mtu_bytes, is_circuit| Link { mtu_bytes, is_circuit }.datagram_bytes(LegId(1), &BTreeMap::new());
+        let of = |mtu_bytes, is_circuit| {
+            LegInterface { mtu_bytes, is_circuit }.datagram_bytes(LegId(1), &BTreeMap::new())
+        };
         assert_eq!(of(None, false), 1_452);
         assert_eq!(of(Some(9_000), false), 1_452);
         assert_eq!(of(Some(1_400), false), 1_352);

@@ -5,19 +5,16 @@
 mod accept;
 mod backlog;
 mod batches;
-mod beats;
-mod bells;
 mod browsing;
 mod channels;
 mod circuits;
-mod claims;
 mod data;
 mod deliveries;
-mod doubts;
 mod feed_writer;
 mod feeds;
 mod fetching;
 mod first_bytes;
+mod heartbeats;
 mod inbound;
 mod jobs;
 mod late_share;
@@ -26,25 +23,28 @@ mod leg;
 mod leg_keys;
 mod leg_proofs;
 mod leg_size;
-mod link;
 mod outbound;
 mod pace;
+mod pending_connections;
 mod plans;
 mod proof;
+mod read_cache;
 mod reading;
 mod receipts;
+mod rechecks;
 mod reference;
 mod resends;
 mod roster;
+mod sequence_checks;
 mod session;
-mod strangers;
+mod session_socket;
+mod site_config;
 mod stream_policy;
-mod stretches;
 mod text;
 mod traffic;
 mod upstreams;
+mod wake_ups;
 mod watched;
-mod wishes;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -66,13 +66,13 @@ pub(crate) use browsing::BrowseLine;
 use channels::Channels;
 use circuits::Circuits;
 pub(crate) use deliveries::{DeliveriesLine, ProductsLine};
-use doubts::Doubts;
 use feeds::Feeds;
 use late_share::LateShare;
 use ldm::Ldm;
 use plans::Plans;
 use proof::Proof;
 use receipts::Receipts;
+use rechecks::Rechecks;
 pub(crate) use reference::ClockStanding;
 use reference::Reference;
 use resends::ResendsLeft;
@@ -105,7 +105,7 @@ struct Hub {
     backlogs: Backlogs,
     batches: Mutex<Batches>,
     late_share: LateShare,
-    doubts: Mutex<Doubts>,
+    rechecks: Mutex<Rechecks>,
     resends_left: Mutex<ResendsLeft>,
     receipts: Receipts,
     stopping: watch::Sender<bool>,

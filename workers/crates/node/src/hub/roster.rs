@@ -14,12 +14,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::server::TlsStream;
 
 use super::accept::Counted;
-use super::beats::Beats;
 use super::data::Attached;
 use super::deliveries::SessionView;
+use super::heartbeats::AwaitedHeartbeats;
+use super::pending_connections::PendingConnections;
 use super::reading::Wanted;
 use super::session::ReadForResend;
-use super::strangers::Strangers;
 use super::text::shown;
 use super::{lock, pace};
 use crate::lines::{EnrolAnswer, SiteLine};
@@ -37,7 +37,7 @@ pub(super) struct Roster {
     /// Sites whose session ended since the agent was last told.
     gone: Mutex<BTreeSet<SiteName>>,
     asks: Mutex<BTreeMap<u64, oneshot::Sender<EnrolAnswer>>>,
-    pub(super) strangers: Strangers,
+    pub(super) pending_connections: PendingConnections,
     /// Each leads to the session that offered it.
     tickets: Mutex<Tickets<(mpsc::UnboundedSender<Command>, StreamId)>>,
     /// How many data connections helped the sites when they were last here.
@@ -131,7 +131,7 @@ pub(super) struct Status {
     /// Multicast legs the site hears.
     pub(super) joined: BTreeMap<FeedName, LegId>,
     /// The feeds for whose heartbeats the site answers.
-    pub(super) beats: BTreeMap<FeedName, Beats>,
+    pub(super) heartbeats: BTreeMap<FeedName, AwaitedHeartbeats>,
     /// How a change of its credential goes on.
     pub(super) credential: CredentialChange,
 }
@@ -182,7 +182,7 @@ impl Roster {
             sessions: Mutex::default(),
             gone: Mutex::default(),
             asks: Mutex::default(),
-            strangers: Strangers::default(),
+            pending_connections: PendingConnections::default(),
             tickets: Mutex::default(),
             learnt: Mutex::default(),
             next_serial: AtomicU64::new(1),

@@ -27,17 +27,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
 
-use super::accept::{Counted, PUT_OUT};
+use super::accept::{Counted, EVICTED};
 use super::batches::Noted;
-use super::bells::Pace;
 use super::first_bytes::FirstBytes;
-use super::link::{Link, Moved};
 use super::outbound::{OUT_LIMIT_BYTES, Outbound};
+use super::pending_connections::PendingConnection;
 use super::reading::{Read, Wanted};
 use super::receipts::Row;
 use super::roster::{Command, Handle, Repair};
-use super::strangers::Stranger;
+use super::session_socket::{Moved, SessionSocket};
 use super::text::shown;
+use super::wake_ups::Pace;
 use super::watched::Watched;
 use super::{Hub, data, lock};
 use crate::lines::EnrolAnswer;
@@ -48,14 +48,19 @@ use streams::Streams;
 
 /// Serves the first connection of a session, and those that it has opened, until either side ends the first.
 /// `heard` is what was read of it already.
-pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: Stranger, heard: Bytes) {
+pub(super) async fn serve(
+    hub: Arc<Hub>,
+    stream: TlsStream<Counted>,
+    pending: PendingConnection,
+    heard: Bytes,
+) {
     let mut machine = admission::machine(&hub);
     machine.handle(hub.clock.now(), HubInput::Room { stream: StreamId::FIRST, bytes: OUT_LIMIT_BYTES });
     let mut session = Session {
         stopping: hub.stopping.subscribe(),
         hub,
-        peer: stranger.peer,
-        stranger: Some(stranger),
+        peer: pending.peer,
+        pending: Some(pending),
         machine,
         out: Outbound::new(),
         closing: None,
@@ -79,17 +84,17 @@ pub(super) async fn serve(hub: Arc<Hub>, stream: TlsStream<Counted>, stranger: S
         claimed: BTreeMap::new(),
         told_passed_over: None,
     };
-    let link = Link::new(stream);
-    session.port = link.local_port();
+    let socket = SessionSocket::new(stream);
+    session.port = socket.local_port();
     session.hear(heard);
-    session.run(link).await;
+    session.run(socket).await;
 }
 
 struct Session {
     hub: Arc<Hub>,
     peer: SocketAddr,
     /// Until the site is let in.
-    stranger: Option<Stranger>,
+    pending: Option<PendingConnection>,
     machine: HubSession,
     out: Outbound,
     /// Since when only what waits is sent.
@@ -133,7 +138,7 @@ struct Member {
 
 enum Woken {
     Moved(Moved),
-    PutOut,
+    Evicted,
     Answered(Option<EnrolAnswer>),
     Command(Option<Command>),
     Repair(Option<Repair>),
@@ -144,25 +149,25 @@ enum Woken {
 }
 
 impl Session {
-    async fn run(mut self, mut link: Link) {
+    async fn run(mut self, mut socket: SessionSocket) {
         loop {
             self.perform();
             self.share_late();
             if self.is_over() {
                 break;
             }
-            self.look_after_flood(&link);
-            if self.look_at_streams(&link) {
+            self.look_after_flood(&socket);
+            if self.look_at_streams(&socket) {
                 continue;
             }
-            let woken = self.wait(&mut link).await;
+            let woken = self.wait(&mut socket).await;
             if !self.take(woken) {
                 break;
             }
         }
         // A peer that left bytes unread would not take the end of the stream either.
         if self.out.is_empty() {
-            let _ = tokio::time::timeout(CLOSE_LIMIT, link.shut_down()).await;
+            let _ = tokio::time::timeout(CLOSE_LIMIT, socket.shut_down()).await;
         }
         self.leave();
     }
@@ -173,8 +178,8 @@ impl Session {
         if self.closing.is_some_and(|since| self.out.is_empty() || now.since(since) >= CLOSE_PATIENCE) {
             return true;
         }
-        let sentence = match &self.stranger {
-            Some(stranger) if stranger.is_late() => "the site did not prove its identity in time",
+        let sentence = match &self.pending {
+            Some(pending) if pending.is_late() => "the site did not prove its identity in time",
             _ if self.out.is_stuck(now, LIVENESS_LIMIT) => "the site did not read the data sent to it",
             _ => return false,
         };
@@ -182,7 +187,7 @@ impl Session {
         true
     }
 
-    async fn wait(&mut self, link: &mut Link) -> Woken {
+    async fn wait(&mut self, socket: &mut SessionSocket) -> Woken {
         let deadline = self.deadline();
         let asked = self.asked.as_mut();
         let (commands, repairs) = match self.member.as_mut() {
@@ -192,13 +197,13 @@ impl Session {
         // A site that is slow to take its bytes gets no further repairs queued; it asks again.
         let takes_repairs = self.out.has_room();
         tokio::select! {
-            moved = link.moved(&self.out, self.closing.is_none()) => Woken::Moved(moved),
+            moved = socket.moved(&self.out, self.closing.is_none()) => Woken::Moved(moved),
             woken = self.streams.links.moved() => Woken::Data(woken),
-            () = or_never(self.stranger.as_mut().map(Stranger::put_out)) => Woken::PutOut,
+            () = or_never(self.pending.as_mut().map(PendingConnection::evicted)) => Woken::Evicted,
             answer = or_never(asked.map(|asked| &mut asked.answer)) => Woken::Answered(answer.ok()),
             command = or_never(commands.map(mpsc::UnboundedReceiver::recv)) => Woken::Command(command),
             repair = or_never(repairs.map(mpsc::Receiver::recv)), if takes_repairs => Woken::Repair(repair),
-            () = self.watched.rung(), if self.look_at.is_none() => Woken::Grown,
+            () = self.watched.notified(), if self.look_at.is_none() => Woken::Grown,
             _ = self.stopping.wait_for(|stop| *stop), if self.closing.is_none() => Woken::Stopping,
             () = tokio::time::sleep_until(deadline) => Woken::Deadline,
         }
@@ -211,7 +216,7 @@ impl Session {
             self.machine.deadline(),
             self.look_at,
             self.out.stuck_at(LIVENESS_LIMIT),
-            self.stranger.as_ref().map(Stranger::late_at),
+            self.pending.as_ref().map(PendingConnection::late_at),
             self.closing.map(|since| since.plus(CLOSE_PATIENCE)),
             self.streams.links.stuck_at(LIVENESS_LIMIT),
             self.streams_due(),
@@ -240,8 +245,8 @@ impl Session {
                     self.tell(HubInput::Room { stream: StreamId::FIRST, bytes: taken.bytes });
                 }
             }
-            Woken::PutOut => {
-                self.reason.get_or_insert_with(|| PUT_OUT.to_owned());
+            Woken::Evicted => {
+                self.reason.get_or_insert_with(|| EVICTED.to_owned());
                 return false;
             }
             Woken::Moved(Moved::Read(Err(error)) | Moved::Sent(Err(error))) => {
@@ -264,8 +269,8 @@ impl Session {
     }
 
     fn hear(&mut self, heard: Bytes) {
-        if let Some(stranger) = &self.stranger {
-            stranger.took(heard.len());
+        if let Some(pending) = &self.pending {
+            pending.took(heard.len());
         }
         self.tell(HubInput::Bytes { stream: StreamId::FIRST, bytes: heard });
     }
@@ -416,7 +421,7 @@ impl Session {
                 self.first_bytes.insert(train.feed, train.epoch, numbers, self.hub.clock.wall());
             }
             HubEvent::Resent(end) => self.resent(end),
-            HubEvent::ResentRejected(key) => self.hub.doubt([&key]),
+            HubEvent::ResentRejected(key) => self.hub.recheck([&key]),
             HubEvent::Late(late) => {
                 if let Some(member) = self.member_of(&late.feed) {
                     member.handle.change().late.insert(late.feed, late.products);
@@ -467,7 +472,7 @@ impl Session {
         self.note_waits(member, clock, items);
         let noted = self.first_bytes.note(&self.hub, &member.site, items);
         let rejected = noted.iter().filter(|it| it.receipt.outcome == Outcome::Rejected);
-        self.hub.doubt(rejected.map(|it| &it.receipt.key));
+        self.hub.recheck(rejected.map(|it| &it.receipt.key));
         let passed_over =
             lock(&self.hub.batches).receipts(&member.site, &noted, clock, self.hub.clock.wall());
         if passed_over > 0 {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use downburst_model::{FeedName, LegId, Micros, SiteName, Transport, WallMicros};
 use downburst_vcmtp::SenderStats;
 
-use super::beats::Beats;
 use super::feeds::Feed;
+use super::heartbeats::AwaitedHeartbeats;
 use super::roster::{Handle, Status};
 use super::{ByFeed, Hub, lock};
 use crate::lines::{Event, FailedAction, FeedTraffic, LegTraffic, SessionFeed, SessionTraffic, Traffic};
@@ -202,7 +202,8 @@ impl Hub {
         let now = self.clock.monotonic();
         self.roster.look_at_sessions(|(site, handle)| {
             let mut status = lock(&handle.status);
-            let is_news = std::mem::take(&mut status.changed) || status.beats.values().any(Beats::is_overdue);
+            let is_news = std::mem::take(&mut status.changed)
+                || status.heartbeats.values().any(AwaitedHeartbeats::is_overdue);
             (is_news || handle.serial % TURNS == turn).then(|| account(site, &status, &feeds, now))
         })
     }
@@ -233,9 +234,9 @@ fn account(site: &SiteName, status: &Status, feeds: &ByFeed<Arc<Feed>>, now: Mic
             late: status.late.get(feed).copied().unwrap_or_default(),
             transport: if is_joined { Transport::Multicast } else { Transport::Unicast },
             leg: leg(feed, status, feeds)?,
-            heartbeat_us: status.beats.get(feed).and_then(Beats::newest_out),
-            heartbeat_waits_us: status.beats.get(feed).and_then(Beats::waits_since),
-            heartbeat_waited_us: status.beats.get(feed).and_then(|beats| Some(beats.waited(now)?.0)),
+            heartbeat_us: status.heartbeats.get(feed).and_then(AwaitedHeartbeats::newest_out),
+            heartbeat_waits_us: status.heartbeats.get(feed).and_then(AwaitedHeartbeats::waits_since),
+            heartbeat_waited_us: status.heartbeats.get(feed).and_then(|beats| Some(beats.waited(now)?.0)),
         })
     });
     SessionTraffic {

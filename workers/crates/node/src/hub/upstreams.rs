@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, Weak};
 
 use downburst_log::FeedLog;
 use downburst_model::{Class, FeedName, Hops, HubName, ProductInfo};
-use downburst_session::VERSION_NODES;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -116,7 +115,8 @@ impl Upstream {
             identity,
             clock: hub.clock,
             // What it takes goes into this hub's own logs by one connection: the upstream's own node serves it all.
-            versions: hub.start.session_versions.iter().copied().filter(|it| *it < VERSION_NODES).collect(),
+            versions: hub.start.session_versions.clone(),
+            one_node: true,
             only: None,
             decides: true,
             turn: Turn::default(),
@@ -159,7 +159,7 @@ async fn hear(intake: Arc<Intake>, mut news: mpsc::UnboundedReceiver<News>) {
                 );
             }
             News::Unkept(sentence) => intake.fault(sentence, None),
-            // It speaks no version in which a hub tells of nodes.
+            // Sent only to sites that take their feeds from several nodes.
             News::Nodes(_) => {}
         }
     }

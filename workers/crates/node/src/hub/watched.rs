@@ -7,8 +7,8 @@ use downburst_session::HubInput;
 use tokio::sync::Notify;
 
 use super::ByFeed;
-use super::bells::Listening;
 use super::feeds::{Feed, Feeds, head};
+use super::wake_ups::LogListener;
 
 /// The subscribed feeds that are open.
 pub(super) struct Watched {
@@ -19,7 +19,7 @@ pub(super) struct Watched {
 
 struct Watch {
     feed: Arc<Feed>,
-    listening: Listening,
+    listener: LogListener,
     told: Option<(Sequence, LegId)>,
 }
 
@@ -29,7 +29,7 @@ impl Watched {
     }
 
     /// Waits until a feed has grown that is not left to a leg.
-    pub(super) async fn rung(&self) {
+    pub(super) async fn notified(&self) {
         self.bell.notified().await;
     }
 
@@ -47,7 +47,7 @@ impl Watched {
         for feed in subscribed.iter().filter_map(|name| open.find(name)) {
             let bell = &self.bell;
             self.feeds.entry(feed.name()).or_insert_with(|| Watch {
-                listening: feed.bells.listen({
+                listener: feed.wake_ups.register({
                     let bell = Arc::clone(bell);
                     move || bell.notify_one()
                 }),
@@ -60,14 +60,14 @@ impl Watched {
 
     /// What has grown since the last time.
     pub(super) fn grown(&mut self) -> Vec<HubInput> {
-        self.feeds.values_mut().filter(|watch| watch.listening.take()).flat_map(Watch::news).collect()
+        self.feeds.values_mut().filter(|watch| watch.listener.take()).flat_map(Watch::news).collect()
     }
 
     /// Sleeps through the appends of a feed that a leg brings, or no longer. The machine's next input must follow
     /// [`grown`](Self::grown), which has what was slept through.
     pub(super) fn leave_to_leg(&self, feed: &FeedName, left: bool) {
         if let Some(watch) = self.feeds.get(feed) {
-            watch.listening.hush(left);
+            watch.listener.mute(left);
         }
     }
 }

@@ -123,6 +123,7 @@ impl Site {
             turn,
             clock,
             versions,
+            one_node,
             only,
             decides,
             reading,
@@ -148,7 +149,11 @@ impl Site {
             keeper,
             circuits: Circuits::start(ports, &format!("site {}", hub.state.display()), clock),
             assemblies: Assemblies::new(&hub.spool),
-            machine: SiteSession::new(software, state).speaking(&versions).only(only.clone()).owing(owed),
+            machine: SiteSession::new(software, state)
+                .speaking(&versions)
+                .from_one_node(one_node)
+                .only(only.clone())
+                .owing(owed),
             only,
             decides,
             hub,

@@ -15,7 +15,7 @@ use super::role::News;
 use super::state::{places, small_files};
 use super::store::Logs;
 use super::{Ending, Receive, control};
-use crate::actions::{Actions, Bell, Scouring};
+use crate::actions::{Actions, Notifier, Scouring};
 use crate::clock::Clock;
 use crate::scrub;
 
@@ -42,7 +42,7 @@ impl Hubs {
     pub(super) fn open(receive: &Receive, clock: Clock) -> Result<Self, String> {
         let retention = Retention { hours: receive.retention_hours, bytes: receive.retention_bytes };
         let several = receive.hubs.len() > 1;
-        let bell = Arc::<Bell>::default();
+        let bell = Arc::<Notifier>::default();
         let logs = Arc::new(
             Logs::new(&receive.directory.join("log"), retention, several).ringing(Arc::clone(&bell)),
         );

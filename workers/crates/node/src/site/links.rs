@@ -217,6 +217,7 @@ impl Common {
             turn: Arc::clone(&link.turn),
             clock: self.clock,
             versions: self.receive.session_versions.clone(),
+            one_node: false,
             only: wanted.only.clone(),
             decides: wanted.only.is_none() || (wanted.asks() && wanted.address == link.place.address),
             reading: self.receive.reading,

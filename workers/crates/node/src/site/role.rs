@@ -23,6 +23,8 @@ pub(crate) struct Parts {
     pub(crate) clock: Clock,
     /// The versions of the session that it speaks, best first.
     pub(crate) versions: Vec<u16>,
+    /// All feeds come from the node that is called, even if the hub has several.
+    pub(crate) one_node: bool,
     /// The feeds that come by it, where the hub is several nodes and this connection leads to one of them; `None`: all.
     pub(crate) only: Option<BTreeSet<FeedName>>,
     /// A refusal by it is the hub's: another node may only not have heard yet of a site that is new.

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::assembly::{Assembly, Contents};
 use super::shelf::Shelf;
-use crate::actions::Bell;
+use crate::actions::Notifier;
 use crate::clock::Clock;
 
 /// The site's logs, one per feed, opened when first needed.
@@ -25,7 +25,7 @@ pub(crate) struct Logs {
     /// The rule while nothing else is known: none where one hub decides what is a duplicate.
     rule: DuplicateRule,
     /// Rings when something was appended.
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
     open: Mutex<BTreeMap<FeedName, Arc<FeedLog>>>,
 }
 
@@ -92,7 +92,7 @@ impl Logs {
     }
 
     /// Each append rings this bell.
-    pub(super) fn ringing(self, bell: Arc<Bell>) -> Self {
+    pub(super) fn ringing(self, bell: Arc<Notifier>) -> Self {
         Self { bell, ..self }
     }
 
@@ -114,7 +114,7 @@ impl Logs {
             }
         }
         let bell = Arc::clone(&self.bell);
-        log.on_append(Box::new(move |_| bell.ring()));
+        log.on_append(Box::new(move |_| bell.notify()));
         let log = Arc::new(log);
         open.insert(feed.clone(), Arc::clone(&log));
         Ok(log)

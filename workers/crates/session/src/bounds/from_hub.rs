@@ -15,7 +15,7 @@ pub(crate) fn check_frame(frame: &Frame) -> Result<(), String> {
         Frame::Message(message) => check_message(message),
         Frame::Train(train, around) => check_train(train, *around),
         // Bytes of what was begun, and of packets that are checked when they are opened.
-        Frame::Slice { .. } | Frame::Repair { .. } | Frame::PackedReceipts(_) => Ok(()),
+        Frame::Slice { .. } | Frame::Repair { .. } | Frame::Receipts(_) => Ok(()),
     };
     checked.map_err(|sentence| format!("the hub sent an impossible value: {sentence}"))
 }
@@ -61,7 +61,6 @@ fn check_message(message: &Message) -> Result<(), String> {
         | Message::LegLeft(_)
         | Message::Nak(_)
         | Message::Want(_)
-        | Message::Receipts(_)
         | Message::Filed(_)
         | Message::ClockRequest(_)
         | Message::Frontier(_)

@@ -9,7 +9,7 @@ use downburst_model::{
 use downburst_vcmtp::{LegKey, Losses};
 
 use super::*;
-use crate::frame::{KINDS, train_header};
+use crate::frame::{KINDS, receipts_frame, train_header};
 use crate::train::{Base, Head, put_car};
 use crate::*;
 use samples::*;
@@ -43,6 +43,10 @@ fn what_no_sound_site_says_ends_the_session_as_a_violation_that_names_it() {
         let (ended, sentence) = hub_hears(&message.encode());
         assert!(ended && sentence.contains(&format!("`{field}`")), "{field}: {sentence:?} of {message:?}");
     }
+    for (field, receipts) in absurd_receipts() {
+        let (ended, sentence) = hub_hears(&receipts_frame(&receipts));
+        assert!(ended && sentence.contains(&format!("`{field}`")), "{field}: {sentence:?} of {receipts:?}");
+    }
 }
 
 #[test]
@@ -54,6 +58,9 @@ fn samples_as_they_are_end_no_session() {
         assert_eq!(hub_hears(&message.encode()), (false, String::new()), "{message:?}");
     }
     assert_eq!(site_hears(&train(|_| {})), (false, String::new()));
+    let clock = Some(ClockOffset { offset_us: 1, bound_us: 1, round_trip_us: 1 });
+    let receipts = receipts_frame(&Receipts { clock, items: vec![receipt()] });
+    assert_eq!(hub_hears(&receipts), (false, String::new()));
 }
 
 /// Each value of each message is replaced by each absurd one, whatever its type.
@@ -146,16 +153,7 @@ fn absurd_trains() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn absurd_of_site() -> Vec<(&'static str, Message)> {
-    let receipt = |change: fn(&mut Receipt)| {
-        let mut receipt = receipt();
-        change(&mut receipt);
-        Message::from(Receipts { clock: None, items: vec![receipt] })
-    };
-    let clock = |offset_us, bound_us, round_trip_us| {
-        let clock = Some(ClockOffset { offset_us, bound_us, round_trip_us });
-        Message::from(Receipts { clock, items: Vec::new() })
-    };
-    let (late, far_off) = (WallMicros(i64::MAX), OFFSET_MAX_US + 1);
+    let late = WallMicros(i64::MAX);
     let failed = |sequence, count, others| {
         let failed =
             ActionFailed { sequence: Sequence(sequence), count, others: vec![Sequence(others)], ..failed() };
@@ -170,17 +168,7 @@ fn absurd_of_site() -> Vec<(&'static str, Message)> {
         Message::from(ResentEnded { resend: 1, key, outcome: Outcome::Stored, size })
     };
     vec![
-        ("sequence", receipt(|receipt| receipt.key.sequence = Sequence(MUCH))),
-        ("size", receipt(|receipt| receipt.size = MUCH)),
-        ("created", receipt(|receipt| receipt.created = WallMicros(i64::MIN))),
-        ("hub_stored", receipt(|receipt| receipt.hub_stored = WallMicros(-1))),
-        ("last_byte", receipt(|receipt| receipt.last_byte = WallMicros(-1))),
-        ("site_stored", receipt(|receipt| receipt.site_stored = WallMicros(i64::MAX))),
-        ("action_done", receipt(|receipt| receipt.action_done = Some(WallMicros(-1)))),
         ("size", Filed { items: vec![Receipt { size: MUCH, ..samples::receipt() }] }.into()),
-        ("offset_us", clock(i64::MIN, 0, 0)),
-        ("bound_us", clock(0, far_off, 0)),
-        ("round_trip_us", clock(0, 0, far_off)),
         ("settled_to", Frontier { settled_to: Sequence(MUCH), ..frontier() }.into()),
         ("pending", Frontier { pending: MUCH, ..frontier() }.into()),
         ("sequence", failed(MUCH, 1, 1)),
@@ -204,6 +192,31 @@ fn absurd_of_site() -> Vec<(&'static str, Message)> {
         ("size", ended(1, MUCH)),
         ("sequences", ResentFailed { resend: 1, sequences: far() }.into()),
         ("transfers", Taken { stream: 1, transfers: MUCH }.into()),
+    ]
+}
+
+fn absurd_receipts() -> Vec<(&'static str, Receipts)> {
+    let receipt = |change: fn(&mut Receipt)| {
+        let mut receipt = receipt();
+        change(&mut receipt);
+        Receipts { clock: None, items: vec![receipt] }
+    };
+    let clock = |offset_us, bound_us, round_trip_us| {
+        let clock = Some(ClockOffset { offset_us, bound_us, round_trip_us });
+        Receipts { clock, items: Vec::new() }
+    };
+    let far_off = OFFSET_MAX_US + 1;
+    vec![
+        ("sequence", receipt(|receipt| receipt.key.sequence = Sequence(MUCH))),
+        ("size", receipt(|receipt| receipt.size = MUCH)),
+        ("created", receipt(|receipt| receipt.created = WallMicros(i64::MIN))),
+        ("hub_stored", receipt(|receipt| receipt.hub_stored = WallMicros(-1))),
+        ("last_byte", receipt(|receipt| receipt.last_byte = WallMicros(-1))),
+        ("site_stored", receipt(|receipt| receipt.site_stored = WallMicros(i64::MAX))),
+        ("action_done", receipt(|receipt| receipt.action_done = Some(WallMicros(-1)))),
+        ("offset_us", clock(i64::MIN, 0, 0)),
+        ("bound_us", clock(0, far_off, 0)),
+        ("round_trip_us", clock(0, 0, far_off)),
     ]
 }
 

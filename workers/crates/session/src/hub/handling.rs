@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use downburst_model::{FeedName, Now, WallMicros};
 
 use super::HubSession;
-use crate::{FeedHandling, Handling as HandlingMessage, Stretch, VERSION_TRAINS};
+use crate::{FeedHandling, Handling as HandlingMessage, Stretch};
 
 /// How the feeds of a site are handled.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl HubSession {
     }
 
     pub(super) fn tell_handling(&mut self) {
-        if self.is_active() && self.version >= VERSION_TRAINS {
+        if self.is_active() {
             let items: Vec<FeedHandling> = self.handling.by_feed.values().cloned().collect();
             if items != self.told_handling {
                 self.told_handling.clone_from(&items);

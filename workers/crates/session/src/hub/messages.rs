@@ -33,7 +33,6 @@ impl HubSession {
                     self.event(HubEvent::Forged(forged));
                 }
             }
-            Message::Receipts(receipts) => self.take_receipts(receipts),
             Message::Filed(filed) => self.event(HubEvent::Filed(filed.items)),
             Message::Want(want) => self.take_want(&want),
             Message::Taken(taken) => self.take_taken(&taken),

@@ -6,11 +6,10 @@ use downburst_model::{Class, Epoch, FeedName, LegId, Machine, Micros, Now, Seque
 
 use crate::bounds;
 use crate::frame::{Decoder, Frame, Message, repair_frame};
-use crate::patterns::{Patterns, Trains, without_heartbeats};
+use crate::patterns::Patterns;
 use crate::{
     Duplicates, FeedHandling, FeedPosition, Hello, HubEvent, HubInput, HubOutput, LIVENESS_LIMIT, Nodes,
-    Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSION_CREDENTIALS,
-    VERSION_HEARTBEATS, VERSION_NODES, VERSION_TRAINS, VERSIONS, Welcome,
+    Purpose, RefusalCode, Refused, Subscription, Subscriptions, VERSION, VERSIONS, Welcome,
 };
 use feeds::Feed;
 use handling::Handling;
@@ -53,8 +52,10 @@ pub struct HubSession {
     hub_name: String,
     /// What this side speaks, best first.
     versions: Vec<u16>,
-    /// What both sides speak, once the site said hello.
+    /// The version that both sides speak, from the site's hello on.
     version: u16,
+    /// The site takes all its feeds from this node, even if the hub has several; known from its hello.
+    one_node: bool,
     state: State,
     heard: Option<Micros>,
     decoder: Decoder,
@@ -105,6 +106,7 @@ impl HubSession {
             hub_name,
             versions: VERSIONS.to_vec(),
             version: VERSION,
+            one_node: false,
             state: State::Greeting,
             heard: None,
             decoder: Decoder::default(),
@@ -139,25 +141,20 @@ impl HubSession {
         Self { versions: versions.to_vec(), ..self }
     }
 
-    /// The same, of a hub that makes heartbeats: sites that know them get them, the others are told to pass over them.
+    /// The same, of a hub that puts heartbeats into its feeds.
     #[must_use]
     pub fn with_heartbeats(self) -> Self {
         Self { heartbeats: true, ..self }
     }
 
-    /// True if the site says when a heartbeat came out at its end.
-    pub fn knows_heartbeats(&self) -> bool {
-        self.heartbeats && self.is_active() && self.version >= VERSION_HEARTBEATS
+    /// True if the site reports when a heartbeat comes out at its end.
+    pub fn reports_heartbeats(&self) -> bool {
+        self.heartbeats && self.is_active()
     }
 
-    /// True if the site can change its credential within the session.
-    pub fn knows_credentials(&self) -> bool {
-        self.is_active() && self.version >= VERSION_CREDENTIALS
-    }
-
-    /// True if the site can take its feeds from several nodes of a hub; known once it said hello.
-    pub fn knows_nodes(&self) -> bool {
-        self.version >= VERSION_NODES
+    /// True if the site takes its feeds from each of the hub's nodes that serves one; known from its hello on.
+    pub fn takes_several_nodes(&self) -> bool {
+        !self.one_node
     }
 
     /// How many bytes were written since the start of products that are not live.
@@ -206,10 +203,8 @@ impl HubSession {
 
     fn subscribe(&mut self, subscriptions: Vec<Subscription>) {
         let subscriptions = if self.stand_by { Vec::new() } else { subscriptions };
-        let (handling, takes) = (&self.handling, crate::versions::trains(self.version));
-        let heartbeats = self.heartbeats && self.version >= VERSION_HEARTBEATS;
-        let trains = |feed: &FeedName| if handling.ages(feed) { Trains::None } else { takes };
-        let patterns = Patterns::compile(&subscriptions, heartbeats, trains);
+        let trains = |feed: &FeedName| !self.handling.ages(feed);
+        let patterns = Patterns::compile(&subscriptions, self.heartbeats, trains);
         let before = std::mem::replace(&mut self.patterns, patterns);
         let gone: Vec<FeedName> =
             self.feeds.keys().filter(|feed| !self.patterns.has(feed)).cloned().collect();
@@ -218,9 +213,7 @@ impl HubSession {
         }
         self.take_back_unwanted(&before);
         let heads = self.heads();
-        let is_told = self.heartbeats && !heartbeats;
-        let items = if is_told { without_heartbeats(&subscriptions) } else { subscriptions };
-        self.send(Subscriptions { items, heads });
+        self.send(Subscriptions { items: subscriptions, heads });
         self.tell_handling();
     }
 
@@ -228,7 +221,7 @@ impl HubSession {
         let before = self.told_nodes.as_ref();
         // A hub that always was one node says so only to a site that stands by, and may be there to ask.
         let is_news = before.map_or(self.stand_by || nodes != Nodes::default(), |told| *told != nodes);
-        if self.knows_nodes() && is_news {
+        if self.takes_several_nodes() && is_news {
             self.send(nodes.clone());
             self.told_nodes = Some(nodes);
         }
@@ -260,12 +253,10 @@ impl HubSession {
                 Ok(()) => self.take_message(now, message),
                 Err(sentence) => self.violation(sentence),
             },
-            (State::Active, Frame::PackedReceipts(receipts)) if self.version >= VERSION_TRAINS => {
-                match bounds::check_receipts(&receipts) {
-                    Ok(()) => self.take_receipts(receipts),
-                    Err(sentence) => self.violation(sentence),
-                }
-            }
+            (State::Active, Frame::Receipts(receipts)) => match bounds::check_receipts(&receipts) {
+                Ok(()) => self.take_receipts(receipts),
+                Err(sentence) => self.violation(sentence),
+            },
             _ => self.violation("the site sent a frame that has no place here".to_owned()),
         }
     }
@@ -289,6 +280,7 @@ impl HubSession {
             });
         };
         self.version = version;
+        self.one_node = hello.one_node == Some(true);
         self.outputs.push_back(HubOutput::Authenticate(hello.proof.clone()));
         self.state = State::Authenticating(Box::new(hello));
     }
@@ -377,10 +369,6 @@ impl HubSession {
         matches!(self.state, State::Active)
     }
 
-    fn knows_circuits(&self) -> bool {
-        self.is_active() && self.version >= DATA_VERSION
-    }
-
     fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
     }
@@ -402,9 +390,7 @@ impl Machine for HubSession {
                 self.room_bytes = self.room_bytes.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
             }
             HubInput::Room { stream, bytes } => self.streams.room(stream, bytes),
-            HubInput::PlanStreams(plan) if self.is_active() && self.version >= DATA_VERSION => {
-                self.plan_streams(now, plan)
-            }
+            HubInput::PlanStreams(plan) if self.is_active() => self.plan_streams(now, plan),
             HubInput::Pace(bits_per_second) => self.pacer.set(now, bits_per_second),
             HubInput::PaceLate(bits_per_second) => self.late_pacer.set(now, bits_per_second),
             HubInput::Ticket { stream, ticket } => self.offer_stream(now, stream, ticket),
@@ -430,10 +416,6 @@ impl Machine for HubSession {
             HubInput::FoundTime { feed, after } => self.take_found_time(&feed, after),
             HubInput::Handling(items) => self.set_handling(items),
             HubInput::Nodes(nodes) if self.is_active() => self.tell_nodes(nodes),
-            // A site of an earlier release does not know what it may not take, and would take it from the leg.
-            HubInput::JoinLeg(join)
-                if self.version < VERSION_HEARTBEATS
-                    && self.patterns.filter(&join.feed).is_some_and(|filter| filter.is_limited()) => {}
             HubInput::Resends(orders) if self.is_active() => self.set_resends(orders),
             HubInput::ResendEntries { resend, entries, after, read_to } => {
                 self.take_resend_entries(now, resend, entries, after.0, read_to.0);
@@ -447,10 +429,10 @@ impl Machine for HubSession {
                 let message = self.offers.next_key(next);
                 message.into_iter().for_each(|message| self.send(message));
             }
-            HubInput::OfferCircuit(offer) if self.knows_circuits() => self.send(*offer),
-            HubInput::EndCircuit(end) if self.knows_circuits() => self.send(end),
-            HubInput::WantCredential(wanted) if self.knows_credentials() => self.send(wanted),
-            HubInput::KeepCredential(kept) if self.knows_credentials() => self.send(kept),
+            HubInput::OfferCircuit(offer) if self.is_active() => self.send(*offer),
+            HubInput::EndCircuit(end) if self.is_active() => self.send(end),
+            HubInput::WantCredential(wanted) if self.is_active() => self.send(wanted),
+            HubInput::KeepCredential(kept) if self.is_active() => self.send(kept),
             HubInput::Repair { leg, leg_epoch, packet, payload } => {
                 self.repair(leg, leg_epoch, packet, &payload);
             }
@@ -489,9 +471,6 @@ impl Machine for HubSession {
         covers.chain(timers.into_iter().flatten()).min()
     }
 }
-
-/// The version of the session that knows data connections.
-const DATA_VERSION: u16 = 2;
 
 /// Repairs wait in the outbox up to this.
 const REPAIR_QUEUE_BYTES: usize = 4 << 20;

@@ -5,11 +5,11 @@ use downburst_model::{FeedName, IdFilter, Lane, Micros, Now, RangeSet, Sequence,
 
 use super::HubSession;
 use super::serve::{Delivery, Reason};
-use crate::patterns::Wish;
+use crate::patterns::Selection;
 use crate::spans::Spans;
 use crate::{
     Entry, HubEvent, HubOutput, Outcome, Purpose, ResendEnd, ResendLeft, ResendOrder, ResentEnded,
-    ResentFailed, VERSION_TRAINS,
+    ResentFailed,
 };
 
 /// The resends to one site.
@@ -28,8 +28,8 @@ pub(crate) struct Resends {
 #[derive(Debug)]
 struct Resend {
     order: ResendOrder,
-    wanted: Option<Wish>,
-    had: Vec<Wish>,
+    wanted: Option<Selection>,
+    had: Vec<Selection>,
     unread: RangeSet,
     on_its_way: RangeSet,
     failed: RangeSet,
@@ -147,12 +147,12 @@ impl Resend {
 }
 
 /// What an order brings of what the site may take; `None` if its pattern can't be read.
-fn wanted(order: &ResendOrder) -> Option<Wish> {
+fn wanted(order: &ResendOrder) -> Option<Selection> {
     wish(&order.wanted).map(|wanted| wanted.within(order.within.as_deref()))
 }
 
-fn wish(filter: &IdFilter) -> Option<Wish> {
-    Wish::compile(&filter.pattern, filter.not_pattern.as_deref())
+fn wish(filter: &IdFilter) -> Option<Selection> {
+    Selection::compile(&filter.pattern, filter.not_pattern.as_deref())
 }
 
 fn whole(order: &ResendOrder) -> RangeSet {
@@ -178,11 +178,8 @@ impl HubSession {
     }
 
     pub(super) fn set_resends(&mut self, orders: Vec<ResendOrder>) {
-        // A site of version 1 would take a resend for something it has; the resend waits until it speaks version 2.
-        if self.version >= VERSION_TRAINS {
-            self.resends.set(orders);
-            self.take_back_resent();
-        }
+        self.resends.set(orders);
+        self.take_back_resent();
     }
 
     pub(super) fn take_resend_entries(

@@ -47,7 +47,15 @@ fn entry(sequence: u64, id: &str) -> Entry {
 
 fn hello(feeds: Vec<FeedPosition>) -> Message {
     let proof = Proof::Token { secret: "s".to_owned(), credential_sha256: String::new() };
-    Hello { versions: VERSIONS.to_vec(), software: "test".to_owned(), proof, feeds, stand_by: None }.into()
+    Hello {
+        versions: VERSIONS.to_vec(),
+        software: "test".to_owned(),
+        proof,
+        feeds,
+        stand_by: None,
+        one_node: None,
+    }
+    .into()
 }
 
 fn position(settled: &[(u64, u64)]) -> FeedPosition {

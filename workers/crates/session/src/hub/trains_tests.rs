@@ -4,11 +4,11 @@ use bytes::Bytes;
 use downburst_model::*;
 
 use super::*;
-use crate::frame::packed_receipts;
+use crate::frame::receipts_frame;
 use crate::train::Around;
 use crate::{
-    Entry, LegJoin, LegJoined, LegLeft, Outcome, Proof, Receipt, Receipts, Stretch, Train, TrainSent,
-    VERSION_LDM_STAMPS, VERSION_NODES, VERSION_TRAINS, Want,
+    Entry, FeedHandling, LegJoin, LegJoined, LegLeft, Outcome, Proof, Receipt, Receipts, Stretch, Train,
+    TrainSent, VERSIONS, Want,
 };
 
 const EPOCH: Epoch = Epoch(7);
@@ -41,7 +41,7 @@ fn wish(pattern: &str) -> Subscription {
     Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None }
 }
 
-/// A hub session of version 2 that serves the products behind what the site has.
+/// A hub session that serves the products behind what the site has.
 struct Bench {
     hub: HubSession,
     decoder: Decoder,
@@ -50,18 +50,19 @@ struct Bench {
 }
 
 impl Bench {
-    fn serving(versions: Vec<u16>, settled: &[(u64, u64)], head: u64) -> Self {
+    fn serving(settled: &[(u64, u64)], head: u64) -> Self {
         let hub = HubSession::new("hub".to_owned());
         let mut bench = Self { hub, decoder: Decoder::default(), reads: vec![], events: vec![] };
         let proof = Proof::Token { secret: "s".to_owned(), credential_sha256: String::new() };
         let settled = settled.iter().copied().collect();
         let position = FeedPosition { feed: feed(), epoch: EPOCH, settled, newest_stored: WallMicros(5) };
         bench.say(Hello {
-            versions,
+            versions: VERSIONS.to_vec(),
             software: "test".to_owned(),
             proof,
             feeds: vec![position],
             stand_by: None,
+            one_node: None,
         });
         let site = SiteName::parse("oslo").unwrap();
         bench.hub.handle(now(), HubInput::Admit { site, subscriptions: vec![wish("x")] });
@@ -120,7 +121,7 @@ impl Bench {
 
 #[test]
 fn what_matches_in_a_stretch_leaves_together_and_says_what_lies_around() {
-    let mut bench = Bench::serving(vec![2, 1], &[(0, 0)], 9);
+    let mut bench = Bench::serving(&[(0, 0)], 9);
     bench.run(1 << 20);
     assert_eq!(bench.asked(), [(0, 9)]);
     bench.answer(0, 9, &[3, 4, 7]);
@@ -135,8 +136,11 @@ fn what_matches_in_a_stretch_leaves_together_and_says_what_lies_around() {
 }
 
 #[test]
-fn a_site_that_speaks_only_version_1_gets_products_one_by_one() {
-    let mut bench = Bench::serving(vec![1], &[(0, 0)], 2);
+fn a_feed_whose_products_may_be_too_old_is_sent_one_by_one() {
+    let mut bench = Bench::serving(&[(0, 0)], 2);
+    let handling = FeedHandling { feed: feed(), hold_us: None, max_age_us: Some(i64::MAX) };
+    bench.hub.handle(now(), HubInput::Handling(vec![handling]));
+    bench.hub.handle(now(), HubInput::Subscriptions(vec![wish("x")]));
     bench.run(1 << 20);
     bench.answer(0, 2, &[1, 2]);
     let frames = bench.run(1 << 20);
@@ -147,7 +151,7 @@ fn a_site_that_speaks_only_version_1_gets_products_one_by_one() {
 
 #[test]
 fn a_longer_stretch_is_cut_to_what_the_site_is_owed() {
-    let mut bench = Bench::serving(vec![2], &[(0, 4), (6, 7)], 10);
+    let mut bench = Bench::serving(&[(0, 4), (6, 7)], 10);
     bench.run(1 << 20);
     assert_eq!(bench.asked(), [(4, 5)]);
     bench.answer(0, 20, &[1, 5, 6, 8, 10, 11, 20]);
@@ -163,7 +167,7 @@ fn a_longer_stretch_is_cut_to_what_the_site_is_owed() {
 
 #[test]
 fn a_stretch_of_former_patterns_is_read_again() {
-    let mut bench = Bench::serving(vec![2], &[(0, 0)], 5);
+    let mut bench = Bench::serving(&[(0, 0)], 5);
     bench.run(1 << 20);
     bench.hub.handle(now(), HubInput::Subscriptions(vec![wish("y")]));
     bench.answer(0, 5, &[1, 2, 3]);
@@ -175,7 +179,7 @@ fn a_stretch_of_former_patterns_is_read_again() {
 
 #[test]
 fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() {
-    let mut bench = Bench::serving(vec![2], &[(0, 0)], 9);
+    let mut bench = Bench::serving(&[(0, 0)], 9);
     bench.run(1 << 20);
     let join = LegJoin {
         leg: LegId(100),
@@ -214,7 +218,7 @@ fn a_train_that_a_leg_overtakes_is_taken_back_and_its_earlier_part_sent_again() 
 
 #[test]
 fn wanted_numbers_on_their_way_are_not_read_again() {
-    let mut bench = Bench::serving(vec![2], &[(0, 0)], 9);
+    let mut bench = Bench::serving(&[(0, 0)], 9);
     bench.run(1 << 20);
     bench.hub.room_bytes = 0;
     bench.answer(0, 9, &[2, 5]);
@@ -228,12 +232,12 @@ fn wanted_numbers_on_their_way_are_not_read_again() {
 }
 
 #[test]
-fn packed_receipts_are_noted_and_told() {
-    let mut bench = Bench::serving(vec![VERSION_TRAINS], &[(0, 0)], 9);
+fn receipts_are_noted_and_told() {
+    let mut bench = Bench::serving(&[(0, 0)], 9);
     let items: Vec<Receipt> = [1, 2, 3, 7]
         .map(|n| Receipt::undescribed(entry(n, "x").info.key, Outcome::Stored, WallMicros(3)))
         .into();
-    let frame = packed_receipts(&Receipts { clock: None, items: items.clone() });
+    let frame = receipts_frame(&Receipts { clock: None, items: items.clone() });
     bench.hub.handle(now(), HubInput::Bytes { stream: StreamId::FIRST, bytes: frame.clone() });
     bench.run(1 << 20);
     assert_eq!(bench.asked(), [(3, 6)], "what is receipted is not owed");
@@ -243,36 +247,25 @@ fn packed_receipts_are_noted_and_told() {
             .iter()
             .any(|event| matches!(event, HubEvent::Receipts { items: told, .. } if *told == items))
     );
-    let mut former = Bench::serving(vec![1], &[(0, 0)], 9);
-    former.hub.handle(now(), HubInput::Bytes { stream: StreamId::FIRST, bytes: frame });
-    former.run(1 << 20);
-    assert!(
-        former.events.iter().any(|event| matches!(event, HubEvent::Violation(_))),
-        "version 1 has no such frame"
-    );
 }
 
 #[test]
-fn what_ldm_said_travels_in_trains_from_version_6_on_and_no_earlier_site_sees_it() {
+fn what_ldm_said_travels_in_trains() {
     let stamp = LdmStamp { signature: [3; 16], sequence: 4_711, feed_type: 8, ident: None };
-    for (version, wanted) in
-        [(VERSION_LDM_STAMPS, Some(stamp.clone())), (VERSION_NODES, None), (VERSION_TRAINS, None)]
-    {
-        let mut bench = Bench::serving(vec![version], &[(0, 0)], 2);
-        bench.run(1 << 20);
-        let (_, _, filter) = bench.reads.pop().expect("a read is out");
-        let entries = [1, 2].map(|number| {
-            let plain = entry(number, "x");
-            Entry { info: ProductInfo { ldm: Some(stamp.clone()), ..plain.info }, ..plain }
-        });
-        let stretch = Stretch::new((feed(), EPOCH), (Sequence(0), Sequence(2)), entries, filter);
-        bench.hub.handle(now(), HubInput::Stretch(Arc::new(stretch)));
-        let frames = bench.run(1 << 20);
-        let train = frames.iter().find_map(|frame| match frame {
-            Frame::Train(train, _) => Some(train),
-            _ => None,
-        });
-        let told: Vec<_> = train.expect("both ride").cars.iter().map(|car| car.ldm.clone()).collect();
-        assert_eq!(told, [wanted.clone(), wanted], "version {version}");
-    }
+    let mut bench = Bench::serving(&[(0, 0)], 2);
+    bench.run(1 << 20);
+    let (_, _, filter) = bench.reads.pop().expect("a read is out");
+    let entries = [1, 2].map(|number| {
+        let plain = entry(number, "x");
+        Entry { info: ProductInfo { ldm: Some(stamp.clone()), ..plain.info }, ..plain }
+    });
+    let stretch = Stretch::new((feed(), EPOCH), (Sequence(0), Sequence(2)), entries, filter);
+    bench.hub.handle(now(), HubInput::Stretch(Arc::new(stretch)));
+    let frames = bench.run(1 << 20);
+    let train = frames.iter().find_map(|frame| match frame {
+        Frame::Train(train, _) => Some(train),
+        _ => None,
+    });
+    let told: Vec<_> = train.expect("both ride").cars.iter().map(|car| car.ldm.clone()).collect();
+    assert_eq!(told, [Some(stamp.clone()), Some(stamp)]);
 }

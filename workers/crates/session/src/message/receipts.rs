@@ -101,8 +101,7 @@ impl Receipt {
 }
 
 /// Site to hub: files that were complete only after their receipts had left. The receipts once more, now with
-/// `action_done`; one whose receipt this run of the site did not make has nothing else but its key. A hub of
-/// an earlier release skips it.
+/// `action_done`; one whose receipt this run of the site did not make has nothing else but its key.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Filed {
     /// What stands since the last batch.

@@ -4,12 +4,9 @@ use downburst_vcmtp::{ReceiverInput, ReceiverOutput, Request};
 
 use super::assembly::Source;
 use super::leg::Leg;
-use super::{Link, SiteSession};
+use super::{Connection, SiteSession};
 use crate::bounds;
-use crate::{
-    Forged, KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput,
-    VERSION_TRAINS,
-};
+use crate::{Forged, KeyTaken, LegJoin, LegJoined, LegLeft, Nak, NextKey, Reception, SiteEvent, SiteOutput};
 
 impl SiteSession {
     /// Listens to a leg, or says why not: every `LegJoin` is answered by one `LegLeft`, in the end.
@@ -122,7 +119,7 @@ impl SiteSession {
         let known_to = leg.accounted_to().zip(track.as_deref()).map(|(known, track)| track.known_to(known));
         self.outputs.push_back(SiteOutput::LeaveGroup(id));
         self.event(SiteEvent::LegLeft { leg: id, reason: reason.to_owned() });
-        if self.link == Link::Up {
+        if self.connection == Connection::Up {
             let known_to = known_to.map(downburst_model::Sequence);
             self.send(LegLeft { leg: id, known_to, reason: reason.to_owned(), too_slow });
         }
@@ -165,7 +162,6 @@ impl SiteSession {
 
     fn ask_for_packets(&mut self, id: LegId, request: Request) {
         let Some(leg_epoch) = self.legs.get(&id).map(|leg| leg.join.leg_epoch) else { return };
-        let request = if self.version >= VERSION_TRAINS { request } else { request.packets.into() };
         if request.packets.is_empty() && request.losses.is_none() {
             return;
         }

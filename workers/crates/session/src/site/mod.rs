@@ -5,31 +5,30 @@ use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductKey, RangeSe
 use downburst_vcmtp::ReceiverInput;
 
 use crate::bounds;
-use crate::frame::{Decoder, Frame, Message, packed_receipts};
-use crate::patterns::{Patterns, Trains};
+use crate::frame::{Decoder, Frame, Message, receipts_frame};
+use crate::patterns::Patterns;
 use crate::{
     FeedPosition, Filed, HeartbeatOut, Hello, LIVENESS_LIMIT, Proof, Receipt, Receipts, SiteEvent, SiteInput,
-    SiteOutput, SiteState, StreamId, Subscriptions, VERSION, VERSION_CREDENTIALS, VERSION_HEARTBEATS,
-    VERSION_TRAINS, VERSIONS, Want, Welcome, packed,
+    SiteOutput, SiteState, StreamId, Subscriptions, VERSIONS, Want, Welcome, packed,
 };
 use clock::Clock;
 use leg::Leg;
-use report::{Batch, PLAIN_RECEIPTS};
+use report::Batch;
 use streams::Streams;
 use track::Track;
 use transfers::Transfers;
 
-mod asks;
 mod assembly;
 mod clock;
 mod complete;
 mod leg;
 mod legs;
+mod log_requests;
 mod messages;
 mod order;
-mod passed;
 mod report;
 mod resends;
+mod skipped;
 mod streams;
 mod track;
 mod trains;
@@ -41,7 +40,7 @@ mod tests;
 
 /// The site's half of a session, over as many connections as it takes: the protocol logic of a receiving site.
 ///
-/// | link     | input           | next     | says                                                              |
+/// | connection   | input           | next     | says                                                              |
 /// |----------|-----------------|----------|-------------------------------------------------------------------|
 /// | down     | `Connected`     | greeting | hello with the positions of all feeds                             |
 /// | greeting | welcome         | up       | `Event(Welcome)`, four clock requests                             |
@@ -54,9 +53,9 @@ pub struct SiteSession {
     software: String,
     /// What this side speaks, best first.
     versions: Vec<u16>,
-    /// What the hub chose of it for this connection.
-    version: u16,
-    link: Link,
+    /// All feeds come from the node that the site calls, even if the hub has several.
+    one_node: bool,
+    connection: Connection,
     heard: Micros,
     decoder: Decoder,
     patterns: Patterns,
@@ -78,7 +77,7 @@ pub struct SiteSession {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
+enum Connection {
     Down,
     Greeting,
     Up,
@@ -91,8 +90,8 @@ impl SiteSession {
         Self {
             software,
             versions: VERSIONS.to_vec(),
-            version: VERSION,
-            link: Link::Down,
+            one_node: false,
+            connection: Connection::Down,
             heard: Micros(0),
             decoder: Decoder::default(),
             patterns: Patterns::default(),
@@ -112,10 +111,16 @@ impl SiteSession {
         }
     }
 
-    /// The same, speaking only these versions, best first, as a site of an earlier release does.
+    /// The same, speaking only these versions, best first, as a site of another release does.
     #[must_use]
     pub fn speaking(self, versions: &[u16]) -> Self {
         Self { versions: versions.to_vec(), ..self }
+    }
+
+    /// The same; if `one_node`, all feeds come from the node that the site calls, even if the hub has several.
+    #[must_use]
+    pub fn from_one_node(self, one_node: bool) -> Self {
+        Self { one_node, ..self }
     }
 
     /// The same, for these feeds alone, whatever the node gives: it may know of a change before this site does.
@@ -149,7 +154,7 @@ impl SiteSession {
 
     fn connected(&mut self, now: Now, proof: Proof) {
         self.end_session(now);
-        self.link = Link::Greeting;
+        self.connection = Connection::Greeting;
         self.heard = now.monotonic;
         let hello = Hello {
             versions: self.versions.clone(),
@@ -157,6 +162,7 @@ impl SiteSession {
             proof,
             feeds: self.hello_positions(),
             stand_by: self.stand_by.then_some(true),
+            one_node: self.one_node.then_some(true),
         };
         self.send(hello);
     }
@@ -181,7 +187,7 @@ impl SiteSession {
 
     /// Ends what lives no longer than a connection.
     fn end_session(&mut self, now: Now) {
-        self.link = Link::Down;
+        self.connection = Connection::Down;
         self.decoder.reset();
         self.clock.stop();
         self.transfers.clear();
@@ -196,7 +202,7 @@ impl SiteSession {
     fn subscribed(&mut self, now: Now, subscriptions: Subscriptions) {
         let Subscriptions { mut items, heads } = subscriptions;
         items.retain(|item| self.is_for(&item.feed));
-        self.patterns = Patterns::compile(&items, self.version >= VERSION_HEARTBEATS, |_| Trains::None);
+        self.patterns = Patterns::compile(&items, true, |_| false);
         let patterns = self.patterns.clone();
         self.end_legs(now, |feed| !patterns.has(feed), "the feed is not subscribed");
         for (feed, track) in &mut self.tracks {
@@ -219,12 +225,12 @@ impl SiteSession {
     }
 
     fn take_bytes(&mut self, now: Now, bytes: Bytes) {
-        if self.link == Link::Down {
+        if self.connection == Connection::Down {
             return;
         }
         self.heard = now.monotonic;
         self.decoder.push(bytes);
-        while self.link != Link::Down {
+        while self.connection != Connection::Down {
             match self.decoder.next() {
                 Ok(Some(frame)) => match bounds::check_frame(&frame) {
                     Ok(()) => self.take_frame(now, frame),
@@ -237,24 +243,26 @@ impl SiteSession {
     }
 
     fn take_frame(&mut self, now: Now, frame: Frame) {
-        match (self.link, frame) {
+        match (self.connection, frame) {
             (_, Frame::Message(Message::Refused(refused))) => {
                 self.event(SiteEvent::Refused(refused));
                 self.close(now);
             }
-            (Link::Greeting, Frame::Message(Message::Welcome(welcome))) => self.take_welcome(now, welcome),
-            (Link::Up, Frame::Message(message)) => self.take_message(now, message),
-            (Link::Up, Frame::Slice { transfer, offset, bytes }) => {
+            (Connection::Greeting, Frame::Message(Message::Welcome(welcome))) => {
+                self.take_welcome(now, welcome)
+            }
+            (Connection::Up, Frame::Message(message)) => self.take_message(now, message),
+            (Connection::Up, Frame::Slice { transfer, offset, bytes }) => {
                 self.take_slice(now, StreamId::FIRST, transfer, offset, &bytes);
             }
-            (Link::Up, Frame::Repair { leg, leg_epoch, packet, payload }) => {
+            (Connection::Up, Frame::Repair { leg, leg_epoch, packet, payload }) => {
                 let input = ReceiverInput::Repair { packet, payload };
                 self.tell_leg(now, leg, Some(leg_epoch), input);
             }
-            (Link::Up, Frame::Train(train, around)) if self.version >= VERSION_TRAINS => {
-                self.take_train(now, train, around);
+            (Connection::Up, Frame::Train(train, around)) => self.take_train(now, train, around),
+            (Connection::Up, _) => {
+                self.violation(now, "the hub sent a frame that has no place here".to_owned())
             }
-            (Link::Up, _) => self.violation(now, "the hub sent a frame that has no place here".to_owned()),
             _ => self.violation(now, "the hub sent a frame that has no place before its welcome".to_owned()),
         }
     }
@@ -264,8 +272,7 @@ impl SiteSession {
             let version = welcome.version;
             return self.violation(now, format!("the hub chose version {version}, which was not offered"));
         }
-        self.link = Link::Up;
-        self.version = welcome.version;
+        self.connection = Connection::Up;
         self.clock.start(now);
         self.name_hash = legs::name_hash(welcome.site.as_str());
         let stand_by = welcome.stand_by == Some(true);
@@ -274,13 +281,13 @@ impl SiteSession {
 
     /// Does what is due.
     fn advance(&mut self, now: Now) {
-        if self.link != Link::Down && now.monotonic >= self.heard.plus(LIVENESS_LIMIT) {
+        if self.connection != Connection::Down && now.monotonic >= self.heard.plus(LIVENESS_LIMIT) {
             self.event(SiteEvent::Dead);
             self.close(now);
         }
         self.advance_legs(now);
         self.report(now);
-        if self.link == Link::Up {
+        if self.connection == Connection::Up {
             self.tell_taken(now);
             self.scan(now);
             self.ask(now);
@@ -288,19 +295,10 @@ impl SiteSession {
             if let Some(request) = self.clock.due(now) {
                 self.send(request);
             }
-            let packed = self.version >= VERSION_TRAINS;
-            while let Some(items) =
-                self.receipts.due(now, if packed { PACKED_RECEIPTS } else { PLAIN_RECEIPTS })
-            {
+            while let Some(items) = self.receipts.due(now, packed::RECEIPTS) {
                 let receipts = Receipts { clock: self.clock.offset(), items };
-                if packed {
-                    self.outputs.push_back(SiteOutput::Write {
-                        stream: StreamId::FIRST,
-                        bytes: packed_receipts(&receipts),
-                    });
-                } else {
-                    self.send(receipts);
-                }
+                let (stream, bytes) = (StreamId::FIRST, receipts_frame(&receipts));
+                self.outputs.push_back(SiteOutput::Write { stream, bytes });
             }
             while let Some(items) = self.receipts.filed_due(now) {
                 self.send(Filed { items });
@@ -310,13 +308,15 @@ impl SiteSession {
 
     fn report(&mut self, now: Now) {
         let mut frontiers = Vec::new();
-        for track in self.tracks.values_mut().filter(|track| track.started || self.link == Link::Down) {
+        for track in
+            self.tracks.values_mut().filter(|track| track.started || self.connection == Connection::Down)
+        {
             if track.take_report(now) {
                 self.outputs.push_back(SiteOutput::Checkpoint(track.position()));
                 frontiers.push(track.frontier());
             }
         }
-        if self.link == Link::Up {
+        if self.connection == Connection::Up {
             for frontier in frontiers {
                 self.send(frontier);
             }
@@ -386,14 +386,14 @@ impl SiteSession {
 
     /// One that finds no connection is not told: the next one is.
     fn heartbeat_out(&mut self, key: ProductKey, at: WallMicros) {
-        if self.link == Link::Up && self.version >= VERSION_HEARTBEATS {
+        if self.connection == Connection::Up {
             self.send(HeartbeatOut { key, at });
         }
     }
 
-    /// A word that finds no connection, or a hub of an earlier release, is not said: the hub asks again.
+    /// Sends nothing without a connection: the hub asks again in the next session.
     fn tell_credential(&mut self, message: impl Into<Message>) {
-        if self.link == Link::Up && self.version >= VERSION_CREDENTIALS {
+        if self.connection == Connection::Up {
             self.send(message);
         }
     }
@@ -434,7 +434,7 @@ impl Machine for SiteSession {
             SiteInput::Bytes { stream, bytes } => self.take_stream_bytes(now, stream, bytes),
             SiteInput::StreamOpened(stream) => self.stream_opened(stream),
             SiteInput::StreamClosed { stream, reason } => self.stream_closed(stream, reason),
-            SiteInput::Circuit(state) if self.link == Link::Up => self.send(state),
+            SiteInput::Circuit(state) if self.connection == Connection::Up => self.send(state),
             SiteInput::Circuit(_) => {}
             SiteInput::OfferCredential(offered) => self.tell_credential(offered),
             SiteInput::ShowCredential(shown) => self.tell_credential(shown),
@@ -474,23 +474,20 @@ impl Machine for SiteSession {
         let reports = self
             .tracks
             .values()
-            .filter(|track| track.started || self.link == Link::Down)
+            .filter(|track| track.started || self.connection == Connection::Down)
             .filter_map(Track::report_deadline);
         let legs = self.legs.values().filter_map(Leg::deadline);
-        let asks =
-            self.tracks.values().filter(|track| track.started).filter_map(|track| track.asks.deadline());
-        let link = (self.link != Link::Down).then(|| self.heard.plus(LIVENESS_LIMIT));
+        let requests =
+            self.tracks.values().filter(|track| track.started).filter_map(|track| track.requests.deadline());
+        let link = (self.connection != Connection::Down).then(|| self.heard.plus(LIVENESS_LIMIT));
         let up = [self.clock.deadline(), self.receipts.deadline(), self.scan_at, self.streams.deadline()];
-        let up = up.into_iter().flatten().chain(asks).filter(|_| self.link == Link::Up);
+        let up = up.into_iter().flatten().chain(requests).filter(|_| self.connection == Connection::Up);
         reports.chain(legs).chain(link).chain(up).min()
     }
 }
 
 /// How many ranges a hello carries: at 20 bytes each they stay within a frame.
 const HELLO_RANGES: usize = 32_768;
-
-/// How many receipts make a batch of packed ones.
-const PACKED_RECEIPTS: usize = packed::RECEIPTS;
 
 /// How often products that stopped coming are looked for.
 const SCAN_INTERVAL: Micros = Micros::from_secs(1);

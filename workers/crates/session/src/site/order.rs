@@ -2,7 +2,7 @@ use downburst_model::{Class, FeedName, RangeSet, Sequence};
 
 use super::SiteSession;
 use super::track::Track;
-use crate::{Handling, Late, Missing, SiteEvent, VERSION_TRAINS};
+use crate::{Handling, Late, Missing, SiteEvent};
 
 impl Track {
     /// Unfinished products, by their possible class: the class of an announced product is known, that of any
@@ -44,7 +44,7 @@ impl SiteSession {
         let products = self.late.entry(feed.clone()).or_default();
         *products = products.saturating_add(1);
         let late = Late { feed, products: *products };
-        if self.link == super::Link::Up && self.version >= VERSION_TRAINS {
+        if self.connection == super::Connection::Up {
             self.send(late);
         }
     }

@@ -99,7 +99,7 @@ impl Batch {
     /// The files that stood after their receipts had left, when they are due.
     pub(crate) fn filed_due(&mut self, now: Now) -> Option<Vec<Receipt>> {
         self.filed_at.filter(|at| *at <= now.monotonic)?;
-        let count = self.filed.len().min(PLAIN_RECEIPTS);
+        let count = self.filed.len().min(FILED_RECEIPTS);
         let batch: Vec<Receipt> = self.filed.drain(..count).collect();
         if self.filed.is_empty() {
             self.filed_at = None;
@@ -150,8 +150,8 @@ impl<T> Recent<T> {
 
 const FLUSH_AFTER: Micros = Micros::from_millis(50);
 
-/// How many receipts make a batch of version 1.
-pub(crate) const PLAIN_RECEIPTS: usize = 256;
+/// How many receipts make a batch of [`Filed`](crate::Filed).
+const FILED_RECEIPTS: usize = 256;
 
 /// How many receipts outlive a lost connection; the oldest go first, the frontier tells the rest.
 const KEPT_RECEIPTS: usize = 16_384;
@@ -181,7 +181,7 @@ mod tests {
         batch.push(at(0), receipt(2));
         batch.push(at(0), receipt(3));
         batch.action_done(at(0), receipt(2).key, WallMicros(8), true);
-        let sent = batch.due(at(60), PLAIN_RECEIPTS).unwrap();
+        let sent = batch.due(at(60), FILED_RECEIPTS).unwrap();
         let actions: Vec<_> = sent.iter().map(|receipt| receipt.action_done).collect();
         assert_eq!(actions, [Some(WallMicros(7)), Some(WallMicros(8)), None]);
     }
@@ -192,7 +192,7 @@ mod tests {
         batch.action_done(at(0), receipt(1).key, WallMicros(7), false);
         batch.push(at(0), receipt(1));
         batch.push(at(0), receipt(2));
-        batch.due(at(60), PLAIN_RECEIPTS).unwrap();
+        batch.due(at(60), FILED_RECEIPTS).unwrap();
         assert_eq!(batch.filed_due(at(60_000)), None, "nothing is said of a file before it stands");
         batch.action_done(at(60_000), receipt(2).key, WallMicros(8), true);
         assert_eq!(batch.deadline(), Some(Micros::from_millis(60_050)));
@@ -215,23 +215,23 @@ mod tests {
         let early = ProductKey { feed: first, ..receipt(9).key };
         for sequence in 0..3_000 {
             batch.push(at(0), receipt(sequence));
-            batch.due(at(60), PLAIN_RECEIPTS);
+            batch.due(at(60), FILED_RECEIPTS);
             batch.action_done(at(60), receipt(sequence).key, WallMicros(1), true);
         }
         batch.action_done(at(60), early.clone(), WallMicros(2), false);
         batch.push(at(60), Receipt { key: early, ..receipt(9) });
-        let sent = batch.due(at(120), PLAIN_RECEIPTS).unwrap();
+        let sent = batch.due(at(120), FILED_RECEIPTS).unwrap();
         assert_eq!(sent.last().and_then(|receipt| receipt.action_done), Some(WallMicros(2)));
     }
 
     #[test]
     fn a_compared_clock_is_told_without_any_receipt() {
         let mut batch = Batch::default();
-        assert!(batch.due(at(0), PLAIN_RECEIPTS).is_none());
+        assert!(batch.due(at(0), FILED_RECEIPTS).is_none());
         batch.clock_compared(at(0));
-        assert!(batch.due(at(10), PLAIN_RECEIPTS).is_none());
-        assert_eq!(batch.due(at(60), PLAIN_RECEIPTS), Some(Vec::new()));
-        assert!(batch.due(at(200), PLAIN_RECEIPTS).is_none());
+        assert!(batch.due(at(10), FILED_RECEIPTS).is_none());
+        assert_eq!(batch.due(at(60), FILED_RECEIPTS), Some(Vec::new()));
+        assert!(batch.due(at(200), FILED_RECEIPTS).is_none());
     }
 
     #[test]

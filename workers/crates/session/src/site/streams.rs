@@ -5,7 +5,7 @@ use bytes::Bytes;
 use downburst_fanout::StreamId;
 use downburst_model::{Micros, Now};
 
-use super::{Link, SiteSession};
+use super::{Connection, SiteSession};
 use crate::bounds;
 use crate::frame::{Decoder, Frame, Message};
 use crate::{
@@ -141,7 +141,7 @@ impl SiteSession {
     }
 
     pub(super) fn take_stream_bytes(&mut self, now: Now, stream: StreamId, bytes: Bytes) {
-        if self.link != Link::Up {
+        if self.connection != Connection::Up {
             return;
         }
         self.heard = now.monotonic;

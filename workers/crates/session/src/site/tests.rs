@@ -78,13 +78,14 @@ struct Bench {
     site: SiteSession,
     decoder: Decoder,
     others: Vec<SiteOutput>,
+    receipts: Vec<Receipt>,
     millis: u64,
 }
 
 impl Bench {
     fn new() -> Self {
         let site = SiteSession::new("test".to_owned(), SiteState::default());
-        Self { site, decoder: Decoder::default(), others: Vec::new(), millis: 0 }
+        Self { site, decoder: Decoder::default(), others: Vec::new(), receipts: Vec::new(), millis: 0 }
     }
 
     /// A site that is let in, wants `^x`, and begins behind 0.
@@ -132,13 +133,21 @@ impl Bench {
             }
         }
         let frames = std::iter::from_fn(|| self.decoder.next().unwrap());
-        frames
-            .filter_map(|frame| match frame {
-                Frame::Message(message) => Some(message),
-                Frame::PackedReceipts(receipts) => Some(receipts.into()),
-                _ => None,
-            })
-            .collect()
+        let mut messages = Vec::new();
+        for frame in frames {
+            match frame {
+                Frame::Message(message) => messages.push(message),
+                Frame::Receipts(receipts) => self.receipts.extend(receipts.items),
+                _ => {}
+            }
+        }
+        messages
+    }
+
+    /// The receipts that were sent since the last call.
+    fn receipts(&mut self) -> Vec<Receipt> {
+        self.messages();
+        std::mem::take(&mut self.receipts)
     }
 
     /// Lets time pass and answers what was said meanwhile.
@@ -167,14 +176,6 @@ impl Bench {
     }
 }
 
-fn receipts(messages: &[Message]) -> Vec<Receipt> {
-    let items = messages.iter().filter_map(|message| match message {
-        Message::Receipts(receipts) => Some(receipts.items.clone()),
-        _ => None,
-    });
-    items.flatten().collect()
-}
-
 fn wants(messages: &[Message]) -> Vec<Vec<(u64, u64)>> {
     let wants = messages.iter().filter_map(|message| match message {
         Message::Want(want) => Some(want.sequences.iter().collect()),
@@ -200,7 +201,7 @@ fn a_product_by_unicast_is_begun_written_completed_and_settled() {
     assert_eq!(bench.count(|output| matches!(output, SiteOutput::Block { .. })), 2);
     bench.settled(3, StoreResult::Stored);
     let said = bench.wait(300);
-    let receipt = &receipts(&said)[0];
+    let receipt = &bench.receipts()[0];
     assert_eq!((receipt.outcome, receipt.leg, receipt.size), (Outcome::Stored, LegId(1), 5));
     let frontier = Frontier {
         feed: feed(),
@@ -262,7 +263,7 @@ fn a_digest_failure_is_asked_again_twice_and_then_rejected() {
             assert_eq!(wants(&said), [[(1, 1)]]);
         } else {
             assert_eq!(wants(&said), [[]; 0]);
-            assert_eq!(receipts(&said)[0].outcome, Outcome::Rejected);
+            assert_eq!(bench.receipts()[0].outcome, Outcome::Rejected);
         }
     }
     assert_eq!(bench.ranges(), [(0, 1)]);
@@ -295,7 +296,7 @@ fn the_end_of_a_session_drops_what_is_half_received_and_keeps_the_rest() {
     bench.connect();
     let said = bench.wait(100);
     assert!(matches!(&said[0], Message::Hello(hello) if hello.feeds == [bench.position()]));
-    assert_eq!(receipts(&said).len(), 1, "the receipt waited for a connection");
+    assert_eq!(bench.receipts().len(), 1, "the receipt waited for a connection");
 }
 
 #[test]
@@ -315,9 +316,9 @@ fn another_epoch_begins_anew_and_is_kept_at_once() {
 fn expired_numbers_are_settled_named_and_receipted() {
     let mut bench = Bench::started();
     bench.say(Expired { feed: feed(), epoch: EPOCH, sequences: [(1, 2)].into_iter().collect() });
-    let said = bench.wait(100);
+    bench.wait(100);
     assert_eq!(
-        receipts(&said).iter().map(|receipt| receipt.outcome).collect::<Vec<_>>(),
+        bench.receipts().iter().map(|receipt| receipt.outcome).collect::<Vec<_>>(),
         [Outcome::Expired; 2]
     );
     assert_eq!(bench.ranges(), [(0, 2)]);

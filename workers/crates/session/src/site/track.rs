@@ -6,11 +6,11 @@ use downburst_model::{
     WallMicros,
 };
 
-use super::asks::Asks;
 use super::assembly::{Assembly, Source};
 use super::complete::Complete;
-use super::passed::Passed;
+use super::log_requests::LogRequests;
 use super::resends::Resends;
+use super::skipped::Skipped;
 use super::waiting::Waiting;
 use crate::spans::Spans;
 use crate::{ActionFailed, FeedPosition, Frontier, Outcome, Receipt, SiteEvent, SiteOutput};
@@ -28,7 +28,7 @@ pub(crate) struct Track {
     pub(crate) epoch: Epoch,
     /// The hub said in this session where the feed begins.
     pub(crate) started: bool,
-    pub(crate) asks: Asks,
+    pub(crate) requests: LogRequests,
     feed: FeedName,
     pub(super) settled: RangeSet,
     newest_stored: WallMicros,
@@ -36,7 +36,7 @@ pub(crate) struct Track {
     pub(super) pending: BTreeMap<u64, Assembly>,
     pub(super) waiting: Waiting,
     pub(super) resends: Resends,
-    passed: Passed,
+    passed: Skipped,
     /// Why the driver could not store a product, until it could store one.
     trouble: Option<String>,
     /// What local software could not do, as the driver says it.
@@ -52,7 +52,7 @@ impl Track {
         Self {
             epoch,
             started: false,
-            asks: Asks::default(),
+            requests: LogRequests::default(),
             feed,
             settled: RangeSet::new(),
             newest_stored: WallMicros::default(),
@@ -60,7 +60,7 @@ impl Track {
             pending: BTreeMap::new(),
             waiting: Waiting::default(),
             resends: Resends::default(),
-            passed: Passed::default(),
+            passed: Skipped::default(),
             trouble: None,
             action_failed: None,
             report_at: None,
@@ -132,7 +132,7 @@ impl Track {
         for (_, assembly) in std::mem::take(&mut self.pending) {
             abandon(&assembly, out);
         }
-        self.asks.clear();
+        self.requests.clear();
         self.resends = Resends::default();
         let recent = self.passed.take_recent(now);
         if !recent.is_empty() {
@@ -150,7 +150,8 @@ impl Track {
         let mut kept: RangeSet = self.waiting.numbers().within(from, to).into_iter().collect();
         let mut dropped = Vec::new();
         for (number, assembly) in self.pending.range(from..=to) {
-            let expected = assembly.transfers > 0 || (!assembly.legs.is_empty() && !self.asks.has(*number));
+            let expected =
+                assembly.transfers > 0 || (!assembly.legs.is_empty() && !self.requests.has(*number));
             if expected {
                 kept.insert(*number, *number);
             } else {
@@ -225,7 +226,7 @@ impl Track {
         let wanted = self.passed.take_wanted(head, wants);
         if self.started && !wanted.is_empty() {
             self.settled.subtract(&wanted);
-            self.asks.add(wanted, now.monotonic);
+            self.requests.add(wanted, now.monotonic);
             self.changed(now);
         }
     }
@@ -263,8 +264,8 @@ impl Track {
             return;
         };
         assembly.transfers = assembly.transfers.saturating_sub(1);
-        if assembly.transfers == 0 && (assembly.legs.is_empty() || self.asks.has(number)) {
-            self.asks.add(one(number), now.monotonic);
+        if assembly.transfers == 0 && (assembly.legs.is_empty() || self.requests.has(number)) {
+            self.requests.add(one(number), now.monotonic);
         }
     }
 
@@ -287,7 +288,7 @@ impl Track {
         for (first, last) in orphans.within(known_to.saturating_add(1), u64::MAX) {
             (first..=last).for_each(|number| self.drop_pending(number, out));
         }
-        self.asks.add(orphans.within(0, known_to).into_iter().collect(), now.monotonic);
+        self.requests.add(orphans.within(0, known_to).into_iter().collect(), now.monotonic);
     }
 
     /// Requests products whose leg lost packets for good and that got nothing since, and those that got
@@ -307,7 +308,7 @@ impl Track {
         self.ask_once(now, numbers);
     }
 
-    /// Asks for numbers of which nothing is known.
+    /// Requests for numbers of which nothing is known.
     pub(crate) fn ask_unknown(&mut self, now: Now, mut numbers: RangeSet) {
         numbers.subtract(&self.settled);
         numbers.subtract(self.waiting.numbers());
@@ -317,7 +318,7 @@ impl Track {
 
     /// The numbers to ask from the hub at `now`.
     pub(crate) fn due_asks(&mut self, now: Now) -> RangeSet {
-        if self.asks.deadline().is_none_or(|at| at > now.monotonic) {
+        if self.requests.deadline().is_none_or(|at| at > now.monotonic) {
             return RangeSet::new();
         }
         let mut over = self.settled.clone();
@@ -327,13 +328,13 @@ impl Track {
                 || (!assembly.legs.is_empty() && now.monotonic.since(assembly.progressed_at) < STALL)
         });
         let coming = coming.map(|(number, _)| (*number, *number)).collect();
-        let mut asked = self.asks.due(now.monotonic, &over, &coming);
+        let mut asked = self.requests.due(now.monotonic, &over, &coming);
         let Some(first) = asked.first().filter(|_| self.trouble.is_some()) else {
             return asked;
         };
         // One product shows whether the disk is well again; the others would come for nothing.
         asked.remove(first, first);
-        self.asks.add(asked, now.monotonic.plus(STORE_PAUSE));
+        self.requests.add(asked, now.monotonic.plus(STORE_PAUSE));
         one(first)
     }
 
@@ -420,9 +421,9 @@ impl Track {
     }
 
     fn ask_once(&mut self, now: Now, numbers: RangeSet) {
-        let numbers = self.asks.known(numbers);
+        let numbers = self.requests.known(numbers);
         if !numbers.is_empty() {
-            self.asks.add(numbers, now.monotonic);
+            self.requests.add(numbers, now.monotonic);
         }
     }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Subscription;
-use crate::patterns::{Patterns, Trains};
+use crate::patterns::Patterns;
 use crate::train::{Head, decode};
 
 const EPOCH: Epoch = Epoch(3);
@@ -14,11 +14,7 @@ fn feed() -> FeedName {
 
 fn filter(pattern: &str, trains: bool) -> Arc<Filter> {
     let wish = Subscription { feed: feed(), pattern: pattern.to_owned(), not_pattern: None, within: None };
-    Arc::clone(
-        Patterns::compile(&[wish], false, |_| if trains { Trains::Plain } else { Trains::None })
-            .filter(&feed())
-            .unwrap(),
-    )
+    Arc::clone(Patterns::compile(&[wish], false, |_| trains).filter(&feed()).unwrap())
 }
 
 fn entry(sequence: u64, id: &str, bytes: Option<usize>, class: Class) -> Entry {

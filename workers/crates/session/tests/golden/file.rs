@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use downburst_session::{StreamId, VERSION};
+use downburst_session::StreamId;
 use serde::{Deserialize, Serialize};
 
 /// A conversation as it lies in its file.
@@ -212,11 +212,6 @@ pub struct Outcome {
 }
 
 impl Conversation {
-    /// The release that spoke its version.
-    pub fn software(&self) -> &'static str {
-        if self.session_version == VERSION { "downburst-node 0.1.0" } else { "downburst-node 0.2.0" }
-    }
-
     /// The file: an event per line.
     pub fn text(&self) -> String {
         let head = serde_json::to_value(self).unwrap();

@@ -77,4 +77,4 @@ fn sessions() -> PathBuf {
 }
 
 /// The release that the scripts record.
-const NEWEST: &str = "0.2.0";
+const NEWEST: &str = "0.1.0";

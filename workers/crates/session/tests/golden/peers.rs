@@ -231,7 +231,7 @@ impl SitePeer {
         let feeds =
             conversation.known.iter().map(|known| (feed_name(&known.feed), position(known))).collect();
         Self {
-            session: SiteSession::new(conversation.software().to_owned(), SiteState { feeds })
+            session: SiteSession::new("downburst-node 0.1.0".to_owned(), SiteState { feeds })
                 .speaking(&[conversation.session_version]),
             said: Words::default(),
             dialled: VecDeque::new(),

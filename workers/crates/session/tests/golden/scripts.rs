@@ -1,6 +1,6 @@
 //! What the conversations are about.
 
-use downburst_session::VERSION_TRAINS;
+use downburst_session::VERSION;
 
 use crate::file::{Conversation, Hex, HubAct, Offer, Order, Position, Published, Show, Wish};
 use crate::peers::BEGIN_US;
@@ -274,7 +274,7 @@ fn order(resend: u64, backfill: bool, pattern: &str) -> Order {
 fn stage(about: &str, known: Vec<Position>) -> Stage {
     Stage::new(Conversation {
         about: about.to_owned(),
-        session_version: VERSION_TRAINS,
+        session_version: VERSION,
         known,
         ..Conversation::default()
     })

@@ -5,14 +5,14 @@ use bytes::Bytes;
 use downburst_model::{FeedName, LegId, Machine, Micros, Now, ProductInfo, ProductKey, SiteName, WallMicros};
 use downburst_session::{
     FeedPosition, HubInput, HubSession, Proof, SiteEvent, SiteInput, SiteOutput, SiteSession, SiteState,
-    StoreResult, StreamId, StreamPlan, Subscription, Train, VERSION_LDM_STAMPS,
+    StoreResult, StreamId, StreamPlan, Subscription, Train,
 };
 
 use super::hub::stamp_of;
 use super::oracle::Oracle;
 use super::streams::DataLinks;
 use super::{Counts, SiteConfig};
-use crate::net::{Dice, Link, Stream};
+use crate::net::{Dice, SimulatedLink, Stream};
 
 /// A site, its connection, and the hub's session that serves it.
 pub(super) struct Site {
@@ -26,7 +26,7 @@ pub(super) struct Site {
     pub(super) offer_again: BTreeMap<LegId, Micros>,
     pub(super) down: Stream<Bytes>,
     pub(super) up: Stream<Bytes>,
-    pub(super) groups: BTreeMap<LegId, Link<Bytes>>,
+    pub(super) groups: BTreeMap<LegId, SimulatedLink<Bytes>>,
     pub(super) data: DataLinks,
     /// The data connections that the hub plans for it.
     pub(super) streams: StreamPlan,
@@ -159,7 +159,7 @@ impl Site {
             SiteOutput::JoinGroup(join) => {
                 self.joins += 1;
                 let dice = Dice::new(self.seed, 10_000 + self.joins * 100 + self.index as u64);
-                self.groups.insert(join.leg, Link::new(self.config.link, dice));
+                self.groups.insert(join.leg, SimulatedLink::new(self.config.link, dice));
             }
             SiteOutput::Ask { leg, .. } => panic!("leg {leg:?} was offered without a repair channel"),
             SiteOutput::LeaveGroup(leg) => {
@@ -201,7 +201,7 @@ impl Site {
     }
 
     pub(super) fn deadline(&self) -> Option<Micros> {
-        let groups = self.groups.values().filter_map(Link::deadline);
+        let groups = self.groups.values().filter_map(SimulatedLink::deadline);
         let storing = self.storing.first_key_value().map(|((at, _), _)| *at);
         let machines = [self.session.deadline(), self.served.as_ref().and_then(Machine::deadline)];
         let streams = [self.down.deadline(), self.up.deadline(), storing, self.connect_at];
@@ -276,9 +276,7 @@ impl Site {
     }
 
     fn append(&mut self, info: &ProductInfo, result: StoreResult) -> StoreResult {
-        let former = !self.config.versions.contains(&VERSION_LDM_STAMPS) && info.ldm.is_none();
-        let whole = info.ldm == stamp_of(&info.digest.0);
-        assert!(whole || former, "{:?} comes with what LDM said of it", info.key);
+        assert_eq!(info.ldm, stamp_of(&info.digest.0), "{:?} comes with what LDM said of it", info.key);
         if result != StoreResult::Stored {
             return result;
         }

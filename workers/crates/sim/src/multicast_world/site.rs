@@ -8,7 +8,7 @@ use downburst_vcmtp::{
 };
 
 use super::{LEG, LEG_EPOCH, PlannedReceiver, ReceiverReport, SESSION_OVERHEAD_BYTES, SOCKET_BYTES, clock};
-use crate::net::{Dice, Link, LinkConfig, Stream};
+use crate::net::{Dice, LinkConfig, SimulatedLink, Stream};
 
 /// Each product behind its predecessor on the leg, with its bytes.
 pub(super) type Products = BTreeMap<Sequence, (Sequence, ProductInfo, Bytes)>;
@@ -27,12 +27,12 @@ pub(super) fn secret_of(number: u64) -> SiteSecret {
 pub(super) struct Site {
     pub(super) number: u64,
     plan: PlannedReceiver,
-    pub(super) link: Link<Bytes>,
+    pub(super) link: SimulatedLink<Bytes>,
     pub(super) up: Stream<Request>,
     pub(super) down: Stream<ReceiverInput>,
     /// The way of the repair channel's datagrams, and the hub's end of it.
-    asks: Link<Bytes>,
-    answers: Link<Bytes>,
+    asks: SimulatedLink<Bytes>,
+    answers: SimulatedLink<Bytes>,
     hub: HubChannel,
     /// The last request came by a datagram.
     pub(super) by_channel: bool,
@@ -54,12 +54,13 @@ impl Site {
         let id = u32::try_from(number).unwrap_or(u32::MAX);
         let channel = RepairChannel { id, port: 1, secret: [9; 32], cipher: keys.0.cipher };
         config.channel = plan.channel.map(|_| channel.clone());
-        let way = |name| Link::new(plan.channel.unwrap_or_default(), Dice::new(seed, number << 32 | name));
+        let way =
+            |name| SimulatedLink::new(plan.channel.unwrap_or_default(), Dice::new(seed, number << 32 | name));
         let mut receiver = Receiver::new(config);
         receiver.handle(clock(Micros(0)), ReceiverInput::RoundTrip(Micros(plan.session_delay.0 * 2)));
         Self {
             number,
-            link: Link::new(plan.link, Dice::new(seed, number)),
+            link: SimulatedLink::new(plan.link, Dice::new(seed, number)),
             up: Stream::new(plan.session_delay, None),
             down: Stream::new(plan.session_delay, plan.session_rate_bps),
             asks: way(1),

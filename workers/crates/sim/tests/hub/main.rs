@@ -350,12 +350,9 @@ fn an_idle_world_is_quiet() {
 }
 
 #[test]
-fn sites_that_share_stretches_get_each_product_once_in_whatever_version() {
-    let sites = [VERSIONS.as_slice(), &VERSIONS, &[VERSION], &VERSIONS].map(|versions| SiteConfig {
-        versions,
-        rate_bps: 8_000_000,
-        ..site(vec![wish("A", ".*")])
-    });
+fn sites_that_share_stretches_get_each_product_once_whatever_versions_they_speak() {
+    let sites = [VERSIONS.as_slice(), &VERSIONS, &[VERSION + 1, VERSION], &VERSIONS]
+        .map(|versions| SiteConfig { versions, rate_bps: 8_000_000, ..site(vec![wish("A", ".*")]) });
     let narrow = SiteConfig { rate_bps: 2_000_000, ..site(vec![wish("A", "^x")]) };
     let mut world = world(13, sites.into_iter().chain([narrow]).collect());
     start(&mut world);
@@ -377,6 +374,5 @@ fn sites_that_share_stretches_get_each_product_once_in_whatever_version() {
     let counts: Vec<_> = (0..5).map(|index| world.counts(index)).collect();
     assert!(counts[..4].iter().all(|counts| counts.stored == 3_000), "{counts:?}");
     assert_eq!(counts[4].stored, 1_000);
-    assert!([0, 1, 3].into_iter().all(|index| counts[index].trains > 30), "{counts:?}");
-    assert_eq!(counts[2].trains, 0, "version 1 knows no trains");
+    assert!(counts[..4].iter().all(|counts| counts.trains > 30), "{counts:?}");
 }

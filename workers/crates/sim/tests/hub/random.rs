@@ -122,7 +122,7 @@ fn random_site(dice: &mut Dice) -> SiteConfig {
         bad_digest: [0.0, 0.05][dice.below(2) as usize],
         store_failure: [0.0, 0.02][dice.below(2) as usize],
         clock_us: dice.below(2_000_000) as i64 - 1_000_000,
-        versions: [VERSIONS.as_slice(), &[VERSION]][usize::from(dice.chance(0.25))],
+        versions: [VERSIONS.as_slice(), &[VERSION + 1, VERSION]][usize::from(dice.chance(0.25))],
     }
 }
 

@@ -3,24 +3,25 @@ use downburst_model::{Micros, RangeSet};
 
 use super::Receiver;
 use crate::channel::SiteChannel;
-use crate::hush::Covered;
-use crate::promises::SMALL_GROUP;
+use crate::pending_repairs::SMALL_GROUP;
+use crate::suppression::Covered;
 use crate::{ReceiverOutput, Request};
 
 impl Receiver {
     /// Asks for what is due, neither promised nor under way.
     pub(super) fn ask(&mut self, now: Micros) {
-        if now < self.hush.next_request() {
+        if now < self.suppression.next_request() {
             return;
         }
         // A crowd's requests are spread by chance, and each step would gather them again.
-        let is_crowd = self.hush.crowd(now) > SMALL_GROUP;
-        let Self { missing, company, shelf, joined, .. } = self;
+        let is_large_group = self.suppression.group_size(now) > SMALL_GROUP;
+        let Self { missing, shared_losses, payload_store, joined, .. } = self;
         let highest = joined.map_or(0, |joined| joined.highest);
-        let due =
-            missing.ask(now, |due| if is_crowd { None } else { company.later(now, shelf, highest, due) });
+        let due = missing.ask(now, |due| {
+            if is_large_group { None } else { shared_losses.later(now, payload_store, highest, due) }
+        });
         let mut wanted = self.worth_asking(now, due.clone());
-        for covered in self.hush.covering(now, &due) {
+        for covered in self.suppression.covering(now, &due) {
             let all = self.worth_asking(now, self.missing.within(covered.first, covered.last));
             if all.is_empty() {
                 continue;
@@ -34,7 +35,7 @@ impl Receiver {
             }
         }
         if !wanted.is_empty() {
-            self.hush.asked(now);
+            self.suppression.asked(now);
             self.stats.requests += 1;
             self.request(now, wanted);
         }
@@ -45,7 +46,7 @@ impl Receiver {
         let heard = self.joined.map(|joined| joined.highest);
         let request = |packets: RangeSet| Request {
             heard,
-            symbols: self.shelf.symbols_heard(&packets),
+            symbols: self.payload_store.symbols_heard(&packets),
             packets,
             ..Request::default()
         };
@@ -61,12 +62,12 @@ impl Receiver {
     }
 
     fn worth_asking(&self, now: Micros, wanted: RangeSet) -> RangeSet {
-        self.shelf.worth_asking(now, wanted, |first, last| self.missing.within(first, last))
+        self.payload_store.worth_asking(now, wanted, |first, last| self.missing.within(first, last))
     }
 
     /// Waits for what is promised, and then for a while, as others do too.
     fn put_off(&mut self, now: Micros, due: &RangeSet, covered: &Covered, wanted: &mut RangeSet) {
-        let again = covered.until.plus(self.hush.backoff(now));
+        let again = covered.until.plus(self.suppression.backoff(now));
         for (first, last) in due.iter() {
             let (first, last) = (first.max(covered.first), last.min(covered.last));
             if first <= last {
@@ -99,8 +100,10 @@ impl Receiver {
     /// In a large group the sender learns by reports what requests don't tell.
     pub(super) fn tell_losses(&mut self, now: Micros) {
         let Some(joined) = self.joined else { return };
-        let members = self.hush.crowd(now);
-        let Some(losses) = self.tally.look(now, members, joined.highest, self.stats.missed) else { return };
+        let members = self.suppression.group_size(now);
+        let Some(losses) = self.loss_reports.due(now, members, joined.highest, self.stats.missed) else {
+            return;
+        };
         let report = Request { heard: Some(joined.highest), losses: Some(losses), ..Request::default() };
         let by_session = match &mut self.channel {
             Some(channel) => channel.ask(now, report),

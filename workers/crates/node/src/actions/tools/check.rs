@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use downburst_actions::{Action, Kind, Problem, Read, Rule, Rules, Shape, Template, Test};
 use serde_json::{Value, json};
 
-use super::super::book;
+use super::super::active_rules;
 use super::{Outcome, say};
 
 pub(super) fn check(files: &[PathBuf], as_json: bool) -> Outcome {
     let (mut well, mut said) = (true, Vec::new());
     for path in files {
-        let read = book::read_rules(path)?;
+        let read = active_rules::read_rules(path)?;
         well &= read.errors.is_empty() && read.set_aside.is_empty();
         if as_json {
             said.push(described(path, &read));

@@ -2,9 +2,9 @@
 use std::path::Path;
 
 use super::super::children::Child;
+use super::super::dead_letters::{DeadLetter, DeadLetters};
 use super::super::failure::Failure;
 use super::super::files::Files;
-use super::super::letters::{Letter, Letters};
 use super::super::pipes::Pipes;
 use super::super::stop::Stop;
 use super::super::task::{Task, Work};
@@ -36,7 +36,7 @@ pub(super) fn list(dir: &Path, json: bool) -> Outcome {
     Ok(letters.is_empty())
 }
 
-fn described(name: &str, letter: &Letter) -> serde_json::Value {
+fn described(name: &str, letter: &DeadLetter) -> serde_json::Value {
     let mut value = serde_json::to_value(letter).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         fields.insert("name".to_owned(), name.into());
@@ -50,7 +50,7 @@ pub(super) fn retry(arguments: &LettersArguments) -> Outcome {
     let directory = directory.canonicalize().map_err(|error| {
         format!("{} can't be used: {error}; give --actions-dir as receive has it", directory.display())
     })?;
-    let letters = Letters::new(&arguments.dir);
+    let letters = DeadLetters::new(&arguments.dir);
     let mut well = true;
     for (name, letter) in chosen {
         let done = again(&letters, &name, &letter, &directory);
@@ -69,7 +69,7 @@ pub(super) fn retry(arguments: &LettersArguments) -> Outcome {
 }
 
 pub(super) fn drop_them(arguments: &LettersArguments) -> Outcome {
-    let letters = Letters::new(&arguments.dir);
+    let letters = DeadLetters::new(&arguments.dir);
     for (name, _) in chosen(arguments)? {
         letters.remove(&name).map_err(|error| format!("{name} can't be dropped: {error}"))?;
         say(&format!("{name}: dropped"));
@@ -77,14 +77,14 @@ pub(super) fn drop_them(arguments: &LettersArguments) -> Outcome {
     Ok(true)
 }
 
-fn all(dir: &Path) -> Result<Vec<(String, Letter)>, String> {
+fn all(dir: &Path) -> Result<Vec<(String, DeadLetter)>, String> {
     if !dir.is_dir() {
         return Err(format!("{} is not a directory; check --dir", dir.display()));
     }
-    Letters::new(dir).all().map_err(|error| format!("{}/failed can't be read: {error}", dir.display()))
+    DeadLetters::new(dir).all().map_err(|error| format!("{}/failed can't be read: {error}", dir.display()))
 }
 
-fn chosen(arguments: &LettersArguments) -> Result<Vec<(String, Letter)>, String> {
+fn chosen(arguments: &LettersArguments) -> Result<Vec<(String, DeadLetter)>, String> {
     let mut letters = all(&arguments.dir)?;
     if let Some(unknown) =
         arguments.names.iter().find(|name| !letters.iter().any(|(known, _)| known == *name))
@@ -100,7 +100,7 @@ fn chosen(arguments: &LettersArguments) -> Result<Vec<(String, Letter)>, String>
 }
 
 /// One attempt; a program that would stay ends with this product.
-fn again(letters: &Letters, name: &str, letter: &Letter, directory: &Path) -> Result<(), String> {
+fn again(letters: &DeadLetters, name: &str, letter: &DeadLetter, directory: &Path) -> Result<(), String> {
     if !letter.has_bytes {
         return Err(
             "the product has left the site's log; ask the hub's operator to send it again, and drop this"
@@ -135,7 +135,7 @@ mod tests {
     use super::super::super::task::{About, Shaping};
     use super::*;
 
-    fn letter(script: &str) -> Letter {
+    fn letter(script: &str) -> DeadLetter {
         let work = Work::Exec { command: ["sh", "-c", script].map(str::to_owned).to_vec(), wait: true };
         let task = Task {
             rule: "pqact.conf:3".to_owned(),
@@ -158,7 +158,7 @@ mod tests {
             stamp: None,
         };
         let failure = Failure { exit: Some(3), sentence: "no".to_owned(), then: Then::Again };
-        Letter::new(WallMicros(5), product, task, 3, failure)
+        DeadLetter::new(WallMicros(5), product, task, 3, failure)
     }
 
     fn arguments(dir: &Path, names: &[&str]) -> LettersArguments {
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn what_succeeds_leaves_the_list_and_the_rest_stays() {
         let site = tempfile::tempdir().unwrap();
-        let letters = Letters::new(site.path());
+        let letters = DeadLetters::new(site.path());
         let good = letters.put(&letter("echo x > done"), Some(b"abc")).unwrap();
         let bad = letters.put(&letter("exit 2"), Some(b"abc")).unwrap();
         assert_eq!(letters.put(&letter("exit 2"), Some(b"abc")).unwrap(), bad, "kept once");

@@ -13,7 +13,7 @@ use crate::log_tools;
 
 /// What one action would do.
 #[derive(Debug, Serialize)]
-struct Tally {
+struct RuleCount {
     rule: String,
     action: &'static str,
     products: u64,
@@ -40,7 +40,7 @@ struct Rehearsal {
     products: u64,
     /// Products that no rule takes.
     untaken: u64,
-    rules: Vec<Tally>,
+    rules: Vec<RuleCount>,
 }
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
 impl Rehearsal {
     fn new(files: &[Rules]) -> Self {
         let actions = actions(files);
-        let tally = |action: &Action| Tally {
+        let count = |action: &Action| RuleCount {
             rule: action.place.to_string(),
             action: action.word(),
             products: 0,
@@ -81,7 +81,7 @@ impl Rehearsal {
             examples: Vec::new(),
             seen: BTreeSet::new(),
         };
-        Self { rules: actions.into_iter().map(tally).collect(), ..Self::default() }
+        Self { rules: actions.into_iter().map(count).collect(), ..Self::default() }
     }
 
     fn take(
@@ -100,31 +100,31 @@ impl Rehearsal {
         for due in files.iter().flat_map(|rules| rules.due(&product)) {
             taken = true;
             let (rule, action) = (due.action.place.to_string(), due.action.word());
-            let same = |tally: &&mut Tally| tally.rule == rule && tally.action == action;
-            let Some(tally) = self.rules.iter_mut().find(same) else { continue };
-            tally.products += 1;
-            tally.bytes += info.size;
+            let same = |count: &&mut RuleCount| count.rule == rule && count.action == action;
+            let Some(count) = self.rules.iter_mut().find(same) else { continue };
+            count.products += 1;
+            count.bytes += info.size;
             let does = match due.what {
                 Ok(what) => task::words(&what),
                 Err(sentence) => {
-                    tally.impossible += 1;
+                    count.impossible += 1;
                     sentence
                 }
             };
-            if tally.examples.len() < examples {
-                tally.examples.push(Example { id: id.as_str().to_owned(), does: does.clone() });
+            if count.examples.len() < examples {
+                count.examples.push(Example { id: id.as_str().to_owned(), does: does.clone() });
             }
-            if tally.seen.len() < MOST_TARGETS {
-                tally.seen.insert(does);
+            if count.seen.len() < MOST_TARGETS {
+                count.seen.insert(does);
             }
-            tally.targets = tally.seen.len();
+            count.targets = count.seen.len();
         }
         self.untaken += u64::from(!taken);
     }
 
     fn print(&self) {
-        for tally in &self.rules {
-            let Tally { rule, action, products, bytes, targets, impossible, examples, .. } = tally;
+        for count in &self.rules {
+            let RuleCount { rule, action, products, bytes, targets, impossible, examples, .. } = count;
             say(&format!("{rule}: {action}: {products} products, {bytes} bytes, {targets} targets"));
             if *impossible > 0 {
                 say(&format!("    for {impossible} of them it can't be done"));

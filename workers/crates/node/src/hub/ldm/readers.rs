@@ -13,9 +13,9 @@ use super::places::{Places, Reached};
 use super::routes::Route;
 use super::words;
 use crate::hub::Hub;
-use crate::hub::bells::Listening;
 use crate::hub::feeds::Feed;
 use crate::hub::reading::say_unreadable;
+use crate::hub::wake_ups::LogListener;
 
 /// All feeds of a connection.
 pub(super) struct Readers {
@@ -46,7 +46,7 @@ struct Reader {
     /// That, when the peer was asked behind it last, and when it answered.
     asked_to: Sequence,
     answered_to: Sequence,
-    listening: Listening,
+    listener: LogListener,
     products: u64,
     bytes: u64,
 }
@@ -75,8 +75,8 @@ impl Readers {
             let feed = Arc::clone(&route.feed);
             let place = hub.ldm.places.find(&key, &feed.name());
             let from = begin(&feed, served, known.as_ref(), place);
-            let rung = Arc::clone(&news);
-            let listening = feed.bells.listen(move || rung.notify_one());
+            let notified = Arc::clone(&news);
+            let listener = feed.wake_ups.register(move || notified.notify_one());
             Reader {
                 own_type: route.types,
                 class: feed.class(),
@@ -86,7 +86,7 @@ impl Readers {
                 sent_to: from,
                 asked_to: from,
                 answered_to: from,
-                listening,
+                listener,
                 products: 0,
                 bytes: 0,
                 feed,
@@ -172,7 +172,7 @@ impl Reader {
         if !self.batch.is_empty() {
             return;
         }
-        self.listening.take();
+        self.listener.take();
         let head = self.feed.log.head();
         while self.batch.is_empty() && self.read_to < head {
             match self.feed.log.read(self.read_to, head, READ_BYTES, READ_ENTRIES) {
@@ -199,19 +199,19 @@ fn short(key: String) -> String {
     format!("{begin}~{digest}")
 }
 
-/// The product that the peer got last, if a feed has it.
-struct Known {
+/// The product that the peer received last, if a feed has it.
+struct LastReceived {
     feed: Arc<Feed>,
     sequence: Sequence,
     stored: WallMicros,
 }
 
-fn known<'a>(served: &Served, mut routes: impl Iterator<Item = &'a Route>) -> Option<Known> {
+fn known<'a>(served: &Served, mut routes: impl Iterator<Item = &'a Route>) -> Option<LastReceived> {
     let signature = served.resume?;
     routes.find_map(|route| {
         let sequence = route.feed.log.find_signature(&signature.0).ok().flatten()?;
         let stored = route.feed.log.entry(sequence).ok().flatten()?.info.stored;
-        Some(Known { feed: Arc::clone(&route.feed), sequence, stored })
+        Some(LastReceived { feed: Arc::clone(&route.feed), sequence, stored })
     })
 }
 
@@ -221,7 +221,12 @@ fn known<'a>(served: &Served, mut routes: impl Iterator<Item = &'a Route>) -> Op
 /// others. Where that is forgotten: products as urgent as the last one were sent before it if they were
 /// stored before it, and of the rest nothing is known. The hub sends too much then rather than too little;
 /// LDMs drop products that they have.
-fn begin(feed: &Arc<Feed>, served: &Served, known: Option<&Known>, place: Option<Reached>) -> Sequence {
+fn begin(
+    feed: &Arc<Feed>,
+    served: &Served,
+    known: Option<&LastReceived>,
+    place: Option<Reached>,
+) -> Sequence {
     let from_time = || feed.log.find_time(served.class.from.into());
     let Some(known) = known else { return from_time() };
     if Arc::ptr_eq(&known.feed, feed) {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use downburst_ldm6::{
-    Downstream, DownstreamConfig, DownstreamEvent, DownstreamInput, DownstreamOutput, Ending, Interest, Mode,
-    ProductSpec, Shift, Taken,
+    AutoShift, Downstream, DownstreamConfig, DownstreamEvent, DownstreamInput, DownstreamOutput, Ending,
+    Interest, Mode, ProductSpec, Taken,
 };
 use downburst_model::{Machine as _, Micros};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::border::From;
 use super::intake::{Intake, Settled};
 use super::place::Place;
-use super::sources::Link;
+use super::sources::UpstreamStatus;
 use crate::hub::{Hub, lock};
 use crate::lines::{Event, LdmSourceLine};
 
@@ -27,8 +27,8 @@ pub(super) struct Parts {
     pub(super) line: LdmSourceLine,
     /// Which of the source's upstreams.
     pub(super) at: usize,
-    pub(super) shift: Arc<Mutex<Shift>>,
-    pub(super) link: Arc<Link>,
+    pub(super) shift: Arc<Mutex<AutoShift>>,
+    pub(super) link: Arc<UpstreamStatus>,
     pub(super) stop: watch::Receiver<bool>,
 }
 
@@ -45,8 +45,8 @@ pub(super) struct Request {
     buffer: BytesMut,
     intake: Intake,
     place: Place,
-    shift: Arc<Mutex<Shift>>,
-    link: Arc<Link>,
+    shift: Arc<Mutex<AutoShift>>,
+    link: Arc<UpstreamStatus>,
     stop: watch::Receiver<bool>,
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use downburst_ldm6::Shift;
+use downburst_ldm6::AutoShift;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -19,14 +19,14 @@ pub(super) struct Sources(tokio::sync::Mutex<BTreeMap<String, Source>>);
 
 struct Source {
     line: LdmSourceLine,
-    links: Vec<Arc<Link>>,
+    links: Vec<Arc<UpstreamStatus>>,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// How it stands with one upstream.
+/// The state of one upstream LDM.
 #[derive(Default)]
-pub(super) struct Link {
+pub(super) struct UpstreamStatus {
     pub(super) counts: Arc<Counts>,
     standing: Mutex<Standing>,
 }
@@ -80,10 +80,10 @@ impl Sources {
 
 impl Source {
     fn start(hub: &Arc<Hub>, line: LdmSourceLine) -> Result<Self, String> {
-        let shift = Arc::new(Mutex::new(Shift::new(line.upstreams.len(), hub.clock.monotonic())));
+        let shift = Arc::new(Mutex::new(AutoShift::new(line.upstreams.len(), hub.clock.monotonic())));
         let (stop, stopped) = watch::channel(false);
-        let links: Vec<Arc<Link>> = line.upstreams.iter().map(|_| Arc::default()).collect();
-        let request = |(at, link): (usize, &Arc<Link>)| {
+        let links: Vec<Arc<UpstreamStatus>> = line.upstreams.iter().map(|_| Arc::default()).collect();
+        let request = |(at, link): (usize, &Arc<UpstreamStatus>)| {
             Request::new(Parts {
                 hub: Arc::clone(hub),
                 line: line.clone(),
@@ -112,7 +112,7 @@ impl Source {
     }
 }
 
-impl Link {
+impl UpstreamStatus {
     pub(super) fn is_connected(&self, mode: &'static str) {
         *lock(&self.standing) = Standing { connected: true, mode, reason: None };
     }

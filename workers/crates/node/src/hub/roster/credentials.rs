@@ -12,8 +12,6 @@ use crate::lines::{CredentialLine, SiteLine};
 /// How a change of a session's credential goes on.
 #[derive(Clone, Debug, Default)]
 pub(in crate::hub) struct CredentialChange {
-    /// The site's node can change it within the session.
-    pub(in crate::hub) possible: bool,
     /// What was done last, for which credential, and when.
     done: Option<(String, Step, Micros)>,
 }
@@ -128,16 +126,14 @@ impl Due {
         lock(&self.handle.status).credential.done.as_ref().map(|(_, _, at)| *at)
     }
 
-    /// Notes that it is done now, unless it was a moment ago, or can't be.
+    /// Notes that it is done now, unless it was a moment ago.
     fn begin(self, now: Now) -> Option<(Handle, Step)> {
         let change = &mut lock(&self.handle.status).credential;
         let done = change
             .done
             .as_ref()
             .filter(|(sha256, step, _)| *sha256 == self.handle.credential_sha256 && *step == self.step);
-        if done.is_some_and(|(_, _, at)| now.monotonic.since(*at) < AGAIN)
-            || (self.step == Step::Ask && !change.possible)
-        {
+        if done.is_some_and(|(_, _, at)| now.monotonic.since(*at) < AGAIN) {
             return None;
         }
         change.done = Some((self.handle.credential_sha256.clone(), self.step, now.monotonic));

@@ -5,8 +5,8 @@ use tokio::sync::oneshot;
 
 use super::{Member, REPAIR_QUEUE, Session};
 use crate::hub::pace::pace_bps;
+use crate::hub::site_config::{handling, nodes, subscriptions};
 use crate::hub::text::is_sha256;
-use crate::hub::wishes::{handling, nodes, subscriptions};
 use crate::hub::{Hub, lock};
 use crate::lines::{EnrolAnswer, Event, SiteLine};
 use crate::tls::sha256_hex;
@@ -92,7 +92,7 @@ impl Session {
     /// From now on the site answers for the heartbeats of what it takes, if it knows them.
     pub(super) fn answer_for_heartbeats(&self) {
         if let Some(member) = &self.member
-            && self.machine.knows_heartbeats()
+            && self.machine.reports_heartbeats()
             && !self.stand_by
         {
             // A copy that catches up tells of old ones; who puts them in knows each as it is made.
@@ -124,14 +124,14 @@ impl Session {
         self.answer_for_heartbeats();
     }
 
-    /// What of a site's line is this node's part. A site of an earlier release takes everything by one connection.
+    /// This node's part of a site's line: all of it for a hub, which takes its feeds from one node.
     pub(super) fn part_of(&self, line: SiteLine) -> SiteLine {
-        if self.machine.knows_nodes() { line.served_at(self.hub.start.own_address()) } else { line }
+        if self.machine.takes_several_nodes() { line.served_at(self.hub.start.own_address()) } else { line }
     }
 
     fn admit(&mut self, line: &SiteLine, credential_sha256: &str) {
-        if self.hub.start.sender.is_some() && !self.machine.knows_nodes() {
-            return self.refuse(Refused { code: RefusalCode::Unavailable, sentence: OLD_SITE.to_owned() });
+        if self.hub.start.sender.is_some() && !self.machine.takes_several_nodes() {
+            return self.refuse(Refused { code: RefusalCode::Unavailable, sentence: ONE_NODE.to_owned() });
         }
         let now = self.hub.clock.monotonic();
         match self.hub.roster.register(&line.site, credential_sha256, self.stand_by, REPAIR_QUEUE, now) {
@@ -152,14 +152,13 @@ impl Session {
                 }
                 self.member = Some(Member { site, handle, commands, repairs });
                 self.answer_for_heartbeats();
-                self.note_release();
                 self.tell_resends();
-                self.stranger = None;
+                self.pending = None;
             }
             Err(refused) => self.refuse(refused),
         }
     }
 }
 
-const OLD_SITE: &str = "this is one of several nodes that send for a hub, and the site's program takes feeds from \
-    one alone; upgrade downburst-node at the site, or give it the address of the hub's own node";
+const ONE_NODE: &str = "this is one of several nodes that send for a hub, and a hub takes another hub's feeds from one \
+    node; give it the address of the hub's own node (downburst upstreams add)";

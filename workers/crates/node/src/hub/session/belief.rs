@@ -3,14 +3,14 @@ use downburst_model::{Epoch, FeedName, Micros, Sequence};
 use downburst_session::{Hello, HubInput, Receipt};
 
 use super::{Member, Session};
-use crate::hub::claims;
+use crate::hub::sequence_checks;
 use crate::hub::text::shown;
 use crate::lines::Event;
 
 impl Session {
     /// Takes in what the site says that it has.
     pub(super) fn believe_hello(&mut self, hello: &Hello) {
-        match claims::check(&self.hub, hello) {
+        match sequence_checks::check(&self.hub, hello) {
             Ok(believed) => self.claimed = believed,
             Err(sentence) => self.tell(HubInput::Violation(sentence)),
         }
@@ -45,7 +45,7 @@ impl Session {
     /// The last number of a log that the site may take. The number of any other log, and its existence, are
     /// not disclosed.
     pub(super) fn given(&self, feed: &FeedName, epoch: Epoch) -> Option<Sequence> {
-        claims::highest(&self.hub, feed, epoch).filter(|_| self.member_of(feed).is_some())
+        sequence_checks::highest(&self.hub, feed, epoch).filter(|_| self.member_of(feed).is_some())
     }
 
     /// The site, if there is such a feed and it may take it: a site can name what it likes.

@@ -9,13 +9,6 @@ use crate::lines::{EnrolAnswer, Event};
 use crate::tls::sha256_hex;
 
 impl Session {
-    /// Whether the site can be asked for another credential.
-    pub(super) fn note_release(&self) {
-        if let Some(member) = &self.member {
-            lock(&member.handle.status).credential.possible = self.machine.knows_credentials();
-        }
-    }
-
     pub(super) fn want_credential(&mut self) {
         let Some(member) = &self.member else { return };
         let of = member.handle.credential_sha256.clone();

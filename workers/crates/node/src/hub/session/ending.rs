@@ -14,7 +14,7 @@ impl Session {
             reason,
             software: self.software.clone(),
             stand_by: self.stand_by,
-            renews: self.machine.knows_credentials(),
+            renews: self.member.is_some(),
         });
     }
 
@@ -55,9 +55,9 @@ impl Session {
                 self.tell_session("closed", self.reason.clone());
             }
         }
-        if let Some(stranger) = &self.stranger {
+        if let Some(pending) = &self.pending {
             let sentence = self.reason.as_deref().unwrap_or("it was closed by the other side");
-            if stranger.ended(sentence) && self.reason.is_some() {
+            if pending.ended(sentence) && self.reason.is_some() {
                 self.tell_session("refused", self.reason.clone());
             }
         }

@@ -3,7 +3,7 @@ use downburst_model::Micros;
 
 use super::Session;
 use crate::hub::accept::Counted;
-use crate::hub::link::Link;
+use crate::hub::session_socket::SessionSocket;
 use crate::tcp::PathFacts;
 
 /// Watches a link that the group has flooded until its loss ends: switches and other legs take their time.
@@ -72,16 +72,16 @@ impl Session {
     /// As long as the flood lasts, the connections check each second whether it is over: they retransmit, and
     /// find out anew how much their path carries. No other traffic is on that path. The last check is after a
     /// second without loss.
-    pub(super) fn look_after_flood(&mut self, link: &Link) {
+    pub(super) fn look_after_flood(&mut self, socket: &SessionSocket) {
         let now = self.hub.clock.monotonic();
         if self.flood.due().is_none_or(|due| due > now) {
             return;
         }
-        let facts = link.path_facts().into_iter().chain(self.streams.links.path_facts());
+        let facts = socket.path_facts().into_iter().chain(self.streams.links.path_facts());
         let resent = facts.reduce(PathFacts::with).map_or(0, |facts| facts.resent_segments);
-        let waits = self.connections(link).any(Counted::waits_to_resend);
+        let waits = self.connections(socket).any(Counted::waits_to_resend);
         let sight = self.flood.look(now, resent, waits);
-        for connection in self.connections(link) {
+        for connection in self.connections(socket) {
             connection.try_again_each_second(matches!(sight, Sight::Flooded | Sight::StillFlooded));
             if matches!(sight, Sight::StillFlooded | Sight::Over) {
                 connection.measure_anew();
@@ -89,8 +89,8 @@ impl Session {
         }
     }
 
-    fn connections<'a>(&'a self, link: &'a Link) -> impl Iterator<Item = &'a Counted> {
-        std::iter::once(link.connection()).chain(self.streams.links.connections())
+    fn connections<'a>(&'a self, socket: &'a SessionSocket) -> impl Iterator<Item = &'a Counted> {
+        std::iter::once(socket.connection()).chain(self.streams.links.connections())
     }
 }
 

@@ -7,10 +7,10 @@ use downburst_session::{Classes, DATA_STREAMS, HubInput, LIVENESS_LIMIT, Ride, S
 use super::{Member, Session};
 use crate::hub::circuits::Way;
 use crate::hub::data::{Attached, DataLinks, Woken};
-use crate::hub::link::Link;
 use crate::hub::lock;
 use crate::hub::outbound::OUT_LIMIT_BYTES;
 use crate::hub::pace::pace_bps;
+use crate::hub::session_socket::SessionSocket;
 use crate::hub::stream_policy::{Measured, Setting, StreamPolicy};
 use crate::tcp::PathFacts;
 
@@ -84,9 +84,9 @@ impl Session {
     }
 
     /// Looks, if it is time; true if the machine was told something.
-    pub(super) fn look_at_streams(&mut self, link: &Link) -> bool {
+    pub(super) fn look_at_streams(&mut self, socket: &SessionSocket) -> bool {
         let now = self.hub.clock.monotonic();
-        self.ask_kernel(now, link);
+        self.ask_kernel(now, socket);
         if let Some(stream) = self.streams.links.stuck(now, LIVENESS_LIMIT) {
             self.streams.links.drop_link(stream);
             let reason = "the site did not read the data sent to it".to_owned();
@@ -96,7 +96,7 @@ impl Session {
         if self.streams_due().is_none_or(|due| due > now) {
             return false;
         }
-        let measured = self.measured(now, link);
+        let measured = self.measured(now, socket);
         if let Some(policy) = &mut self.streams.policy {
             policy.measure(measured);
         }
@@ -166,9 +166,9 @@ impl Session {
 
     /// Asks the kernel, if it is time. The agent gets the result with the next change, or in its turn: no
     /// line is due to this alone.
-    fn ask_kernel(&mut self, now: Micros, link: &Link) {
+    fn ask_kernel(&mut self, now: Micros, socket: &SessionSocket) {
         let Some(member) = self.member.as_ref().filter(|_| self.streams.ask_at <= now) else { return };
-        let every = link.path_facts().into_iter().chain(self.streams.links.path_facts());
+        let every = socket.path_facts().into_iter().chain(self.streams.links.path_facts());
         lock(&member.handle.status).path = every.reduce(PathFacts::with);
         self.streams.ask_at = now.plus(BETWEEN_QUESTIONS);
     }
@@ -178,13 +178,13 @@ impl Session {
         Setting::of(pinned, self.hub.start.data_connections)
     }
 
-    fn measured(&self, at: Micros, link: &Link) -> Measured {
+    fn measured(&self, at: Micros, socket: &SessionSocket) -> Measured {
         let clock = self.member.as_ref().and_then(|member| lock(&member.handle.status).clock);
         let (waiting_bytes, waiting_classes) = self.machine.waiting();
         let line = self.member.as_ref().and_then(|member| self.hub.roster.site(&member.site));
         Measured {
             at,
-            round_trip: path(clock.map(|clock| Micros(clock.round_trip_us)), link.round_trip()),
+            round_trip: path(clock.map(|clock| Micros(clock.round_trip_us)), socket.round_trip()),
             sent_bytes: self.streams.sent_bytes,
             waiting_bytes,
             waiting_classes,

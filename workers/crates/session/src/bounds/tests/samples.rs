@@ -39,7 +39,6 @@ pub(super) fn of_hub() -> Vec<Message> {
 
 /// One of each kind that a site sends, with all that is optional.
 pub(super) fn of_site() -> Vec<Message> {
-    let clock = Some(ClockOffset { offset_us: 1, bound_us: 1, round_trip_us: 1 });
     let reception = Some(Reception { buffer_bytes: 1, path: "lo".to_owned(), advice: None });
     let fault = CircuitFault { step: "a".to_owned(), sentence: "b".to_owned(), remedy: "c".to_owned() };
     let (leg, leg_epoch) = (LegId(1), 1);
@@ -49,7 +48,6 @@ pub(super) fn of_site() -> Vec<Message> {
         left().into(),
         nak().into(),
         Want { feed: feed(), epoch: EPOCH, sequences: near() }.into(),
-        Receipts { clock, items: vec![receipt()] }.into(),
         Filed { items: vec![receipt()] }.into(),
         ClockRequest { sent: WallMicros(1) }.into(),
         Frontier { action_failed: Some(failed()), ..frontier() }.into(),
@@ -133,6 +131,7 @@ pub(super) fn hello() -> Hello {
         proof,
         feeds: Vec::new(),
         stand_by: None,
+        one_node: None,
     }
 }
 

@@ -4,8 +4,8 @@ use downburst_model::{Class, Lane, Transport};
 
 use super::*;
 use crate::{
-    ActionFailed, ClockOffset, Frontier, HeartbeatOut, Late, Nak, Outcome, Receipt, Receipts, Reception,
-    ResentEnded, ResentFailed,
+    ActionFailed, ClockOffset, Filed, Frontier, HeartbeatOut, Late, Nak, Outcome, Receipt, Receipts,
+    Reception, ResentEnded, ResentFailed,
 };
 
 const TOO_MUCH: u64 = INTEGER_MAX + 1;
@@ -76,24 +76,25 @@ fn finding_02_a_receipt_with_a_stamp_out_of_range_ends_the_session_as_a_named_vi
         ("sequence", Receipt { key: key(u64::MAX), ..receipt() }),
     ] {
         let named = format!("`{field}` of a receipt is ");
-        for sentence in [violation(receipts(item.clone(), None)), packed_violation(&receipts(item, None))] {
+        let filed = Filed { items: vec![receipt(), item.clone()] };
+        for sentence in [violation(filed), receipts_violation(&receipts(item, None))] {
             assert!(sentence.as_ref().is_some_and(|it| it.contains(&named)), "{field}: {sentence:?}");
         }
     }
     let last = Receipt { created: ORIGIN_MAX, hub_stored: CLOCK_MAX, site_stored: CLOCK_MAX, ..receipt() };
-    assert_eq!(violation(receipts(last, None)), None);
+    assert_eq!(receipts_violation(&receipts(last, None)), None);
 }
 
 #[test]
 fn a_compared_clock_beyond_all_clocks_is_a_violation() {
     let sound = ClockOffset { offset_us: -(OFFSET_MAX_US as i64), bound_us: OFFSET_MAX_US, round_trip_us: 1 };
-    assert_eq!(violation(receipts(receipt(), Some(sound))), None);
+    assert_eq!(receipts_violation(&receipts(receipt(), Some(sound))), None);
     for clock in [
         ClockOffset { offset_us: i64::MIN, ..sound },
         ClockOffset { bound_us: OFFSET_MAX_US + 1, ..sound },
         ClockOffset { round_trip_us: u64::MAX, ..sound },
     ] {
-        let sentence = violation(receipts(receipt(), Some(clock))).unwrap();
+        let sentence = receipts_violation(&receipts(receipt(), Some(clock))).unwrap();
         assert!(sentence.contains("of a compared clock is"), "{sentence}");
     }
 }
@@ -172,11 +173,11 @@ fn a_driver_that_knows_better_ends_the_session_as_a_violation() {
     assert_eq!(said(&mut bench).unwrap(), "never given");
 }
 
-/// The same in the words of later versions.
-fn packed_violation(receipts: &Receipts) -> Option<String> {
+/// The same of a frame of receipts.
+fn receipts_violation(receipts: &Receipts) -> Option<String> {
     let mut bench = Bench::serving(vec![], 10);
     bench.messages(0);
-    let bytes = crate::frame::packed_receipts(receipts);
+    let bytes = crate::frame::receipts_frame(receipts);
     bench.hub.handle(at(0), HubInput::Bytes { stream: StreamId::FIRST, bytes });
     said(&mut bench)
 }

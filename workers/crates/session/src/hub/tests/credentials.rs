@@ -1,11 +1,10 @@
 //! A credential that is changed while the session goes on, as the hub's half sees it.
 use super::*;
-use crate::{CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, VERSION_HEARTBEATS};
+use crate::{CredentialKept, CredentialOffered, CredentialShown, CredentialWanted};
 
-fn serving(versions: &[u16]) -> Bench {
+fn serving() -> Bench {
     let mut bench = Bench::new();
-    let Message::Hello(said) = hello(vec![]) else { panic!("a hello is one") };
-    bench.say(0, Hello { versions: versions.to_vec(), ..said });
+    bench.say(0, hello(vec![]));
     let site = SiteName::parse("oslo").unwrap();
     bench.hub.handle(at(0), HubInput::WantCredential(wanted()));
     bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![] });
@@ -23,8 +22,7 @@ fn kept() -> CredentialKept {
 
 #[test]
 fn the_words_of_a_change_go_through() {
-    let mut bench = serving(&VERSIONS);
-    assert!(bench.hub.knows_credentials());
+    let mut bench = serving();
     bench.hub.handle(at(0), HubInput::WantCredential(wanted()));
     assert_eq!(bench.messages(0), [wanted().into()]);
     let offered = CredentialOffered { sha256: kept().sha256 };
@@ -41,13 +39,4 @@ fn the_words_of_a_change_go_through() {
     });
     assert_eq!(events.collect::<Vec<_>>(), [(Some(offered), None), (None, Some(shown.clone()))]);
     assert!(!format!("{shown:?}").contains("\"secret\""), "a secret is printed nowhere");
-}
-
-#[test]
-fn a_site_of_an_earlier_release_hears_nothing_of_it() {
-    let mut bench = serving(&[VERSION_HEARTBEATS, VERSION]);
-    assert!(!bench.hub.knows_credentials());
-    bench.hub.handle(at(0), HubInput::WantCredential(wanted()));
-    bench.hub.handle(at(0), HubInput::KeepCredential(kept()));
-    assert_eq!(bench.messages(0), []);
 }

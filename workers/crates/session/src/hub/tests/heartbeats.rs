@@ -1,16 +1,15 @@
 //! Heartbeats on their way to a site.
 use super::*;
-use crate::{HeartbeatOut, VERSION_TRAINS};
+use crate::HeartbeatOut;
 
 const BEAT: &str = "downburst:heartbeat:9";
 
-/// A hub that makes heartbeats, and serves a site of these versions that wants `^x`.
-fn serving(versions: &[u16]) -> (Bench, Vec<Message>) {
+/// A hub that makes heartbeats, and serves a site that wants `^x`.
+fn serving() -> (Bench, Vec<Message>) {
     let mut bench = Bench::new();
     bench.hub = HubSession::new("hub".to_owned()).with_heartbeats();
     bench.hub.handle(at(0), HubInput::Room { stream: StreamId::FIRST, bytes: 1 << 20 });
-    let Message::Hello(said) = hello(vec![position(&[(0, 0)])]) else { panic!("a hello is one") };
-    bench.say(0, Hello { versions: versions.to_vec(), ..said });
+    bench.say(0, hello(vec![position(&[(0, 0)])]));
     let site = SiteName::parse("oslo").unwrap();
     let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None, within: None };
     bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: vec![wish] });
@@ -36,10 +35,10 @@ fn not_patterns(messages: &[Message]) -> Vec<Option<String>> {
 }
 
 #[test]
-fn a_site_that_knows_them_gets_them_whatever_it_wants_and_they_are_not_counted() {
-    let (mut bench, said) = serving(&VERSIONS);
+fn a_site_gets_them_whatever_it_wants_and_they_are_not_counted() {
+    let (mut bench, said) = serving();
     assert_eq!(not_patterns(&said), [None]);
-    assert!(bench.hub.knows_heartbeats());
+    assert!(bench.hub.reports_heartbeats());
     bench.answer(0, 3, vec![entry(1, "x"), entry(2, BEAT), entry(3, "y")]);
     assert_eq!(begun(&bench.messages(0)), [1, 2]);
     let sent = bench.others.iter().filter_map(|output| match output {
@@ -50,24 +49,15 @@ fn a_site_that_knows_them_gets_them_whatever_it_wants_and_they_are_not_counted()
 }
 
 #[test]
-fn a_site_of_an_earlier_release_gets_none_and_is_told_to_pass_over_those_of_legs() {
-    let (mut bench, said) = serving(&[VERSION_TRAINS, VERSION]);
-    assert_eq!(not_patterns(&said), [Some("^downburst:heartbeat:".to_owned())]);
-    assert!(!bench.hub.knows_heartbeats());
-    bench.answer(0, 3, vec![entry(1, "x"), entry(2, BEAT), entry(3, "x")]);
-    assert_eq!(begun(&bench.messages(0)), [1, 3]);
-}
-
-#[test]
 fn one_that_left_the_log_is_covered_and_no_loss() {
-    let (mut bench, _) = serving(&VERSIONS);
+    let (mut bench, _) = serving();
     bench.answer(0, 3, vec![Entry { bytes: None, ..entry(2, BEAT) }]);
     assert_eq!(bench.messages(100), [covered(1, 3)]);
 }
 
 #[test]
 fn the_word_that_one_came_out_is_passed_on() {
-    let (mut bench, _) = serving(&VERSIONS);
+    let (mut bench, _) = serving();
     let out = HeartbeatOut { key: entry(2, BEAT).info.key, at: WallMicros(5) };
     bench.say(0, out.clone());
     bench.messages(0);

@@ -2,7 +2,7 @@
 use downburst_model::{IdFilter, Lane};
 
 use super::*;
-use crate::{ResendOrder, ResentBegin, VERSION_TRAINS};
+use crate::{ResendOrder, ResentBegin};
 
 fn only(pattern: &str) -> Vec<Subscription> {
     let granted = IdFilter { pattern: pattern.to_owned(), not_pattern: None };
@@ -112,8 +112,7 @@ fn a_resend_brings_no_more_than_the_site_may_take_when_it_goes() {
         begun.collect()
     };
     let mut bench = Bench::new();
-    let Message::Hello(hello) = hello(vec![position(&[(0, 3)])]) else { panic!("a hello is one") };
-    bench.say(0, Hello { versions: vec![VERSION_TRAINS], ..hello });
+    bench.say(0, hello(vec![position(&[(0, 3)])]));
     let site = SiteName::parse("oslo").unwrap();
     bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: only("x") });
     bench.head(3);
@@ -132,8 +131,7 @@ fn a_resend_brings_no_more_than_the_site_may_take_when_it_goes() {
 #[test]
 fn what_is_queued_of_a_resend_goes_nowhere_once_the_site_lost_the_feed() {
     let mut bench = Bench::new();
-    let Message::Hello(hello) = hello(vec![position(&[(0, 3)])]) else { panic!("a hello is one") };
-    bench.say(0, Hello { versions: vec![VERSION_TRAINS], ..hello });
+    bench.say(0, hello(vec![position(&[(0, 3)])]));
     let site = SiteName::parse("oslo").unwrap();
     bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: only("x") });
     bench.head(3);

@@ -1,6 +1,6 @@
 //! What a hub of several nodes tells.
 use super::*;
-use crate::{NodeFeeds, Nodes, VERSION_HEARTBEATS};
+use crate::{NodeFeeds, Nodes};
 
 fn nodes(version: u64) -> Nodes {
     Nodes { version, items: vec![NodeFeeds { address: "two:1".to_owned(), feeds: vec![feed()] }] }
@@ -14,11 +14,11 @@ fn told(messages: &[Message]) -> Vec<Nodes> {
     said.collect()
 }
 
-/// Lets a site in that speaks these versions, and tells it of nodes.
-fn admitted(versions: &[u16], stand_by: Option<bool>, nodes: Nodes) -> (Bench, Vec<Message>) {
+/// Lets a site in, and tells it of nodes.
+fn admitted(one_node: Option<bool>, stand_by: Option<bool>, nodes: Nodes) -> (Bench, Vec<Message>) {
     let mut bench = Bench::new();
     let Message::Hello(said) = hello(vec![position(&[(0, 2)])]) else { panic!("a hello is one") };
-    bench.say(0, Hello { versions: versions.to_vec(), stand_by, ..said });
+    bench.say(0, Hello { one_node, stand_by, ..said });
     let site = SiteName::parse("oslo").unwrap();
     bench.hub.handle(at(0), HubInput::Admit { site, subscriptions: Vec::new() });
     bench.hub.handle(at(0), HubInput::Nodes(nodes));
@@ -28,7 +28,7 @@ fn admitted(versions: &[u16], stand_by: Option<bool>, nodes: Nodes) -> (Bench, V
 
 #[test]
 fn a_site_is_told_once_and_again_when_that_changes() {
-    let (mut bench, said) = admitted(&VERSIONS, None, nodes(1));
+    let (mut bench, said) = admitted(None, None, nodes(1));
     assert_eq!(told(&said), [nodes(1)]);
     bench.hub.handle(at(0), HubInput::Nodes(nodes(1)));
     assert_eq!(told(&bench.messages(0)), []);
@@ -37,21 +37,21 @@ fn a_site_is_told_once_and_again_when_that_changes() {
 }
 
 #[test]
-fn one_that_does_not_know_of_nodes_is_told_nothing() {
-    let (bench, said) = admitted(&[VERSION_HEARTBEATS], None, nodes(1));
-    assert!(!bench.hub.knows_nodes());
+fn a_site_that_takes_all_feeds_from_one_node_is_told_nothing() {
+    let (bench, said) = admitted(Some(true), None, nodes(1));
+    assert!(!bench.hub.takes_several_nodes());
     assert_eq!(told(&said), []);
 }
 
 #[test]
 fn a_hub_of_one_node_says_so_only_to_whoever_may_ask() {
-    assert_eq!(told(&admitted(&VERSIONS, None, Nodes::default()).1), []);
-    assert_eq!(told(&admitted(&VERSIONS, Some(true), Nodes::default()).1), [Nodes::default()]);
+    assert_eq!(told(&admitted(None, None, Nodes::default()).1), []);
+    assert_eq!(told(&admitted(None, Some(true), Nodes::default()).1), [Nodes::default()]);
 }
 
 #[test]
 fn a_feed_that_comes_here_during_the_session_goes_on_where_the_hello_said() {
-    let (mut bench, _) = admitted(&VERSIONS, None, nodes(1));
+    let (mut bench, _) = admitted(None, None, nodes(1));
     bench.head(5);
     assert_eq!(bench.messages(0), [], "another node serves it");
     let wish = Subscription { feed: feed(), pattern: "^x".to_owned(), not_pattern: None, within: None };

@@ -104,22 +104,6 @@ fn begun(messages: &[Message]) -> Vec<u64> {
 }
 
 #[test]
-fn a_version_1_site_never_hears_of_data_connections() {
-    let mut bench = Bench::new();
-    let proof = Proof::Token { secret: "s".to_owned(), credential_sha256: String::new() };
-    bench.say(
-        0,
-        Hello { versions: vec![1], software: "old".to_owned(), proof, feeds: vec![], stand_by: None },
-    );
-    let site = SiteName::parse("oslo").unwrap();
-    bench.tell(0, HubInput::Admit { site, subscriptions: vec![] });
-    bench.tell(0, HubInput::PlanStreams(StreamPlan::routed(vec![GRID])));
-    let messages = bench.messages(0);
-    assert!(matches!(&messages[0], Message::Welcome(welcome) if welcome.version == 1));
-    assert_eq!((messages.len(), bench.drawn()), (2, vec![]));
-}
-
-#[test]
 fn a_planned_stream_is_offered_opened_marked_and_then_used() {
     let mut bench = Bench::serving(vec![position(&[(0, 0)])], 0);
     bench.messages(0);

@@ -1,6 +1,6 @@
 //! A credential that is changed while the session goes on, as the site's half sees it.
 use super::*;
-use crate::{CredentialKept, CredentialOffered, CredentialShown, CredentialWanted, VERSION_HEARTBEATS};
+use crate::{CredentialKept, CredentialOffered, CredentialShown, CredentialWanted};
 
 fn offer(bench: &mut Bench) -> Vec<Message> {
     let (offered, shown) =
@@ -28,16 +28,5 @@ fn what_the_hub_wants_and_keeps_is_told_and_what_the_site_answers_is_said() {
 fn without_a_connection_nothing_is_said() {
     let mut bench = Bench::started();
     bench.site.handle(at(0), SiteInput::Disconnected);
-    assert_eq!(offer(&mut bench), []);
-}
-
-#[test]
-fn a_hub_of_an_earlier_release_is_told_nothing() {
-    let mut bench = Bench::new();
-    let name = SiteName::parse("oslo").unwrap();
-    let proof = Proof::Credential { site: name.clone(), secret: "s".to_owned() };
-    bench.site.handle(at(0), SiteInput::Connected(proof));
-    bench.say(Welcome { version: VERSION_HEARTBEATS, site: name, hub: "hub".to_owned(), stand_by: None });
-    bench.messages();
     assert_eq!(offer(&mut bench), []);
 }

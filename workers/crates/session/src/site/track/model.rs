@@ -178,7 +178,7 @@ impl Run {
                 self.track.ask_unknown(now, [(from, to)].into_iter().collect());
                 let unknown =
                     (from..=to).filter(|n| !self.is_over(*n) && !self.model.pending.contains_key(n));
-                unknown.for_each(|number| assert!(self.track.asks.has(number), "{number} is asked"));
+                unknown.for_each(|number| assert!(self.track.requests.has(number), "{number} is asked"));
             }
             Operation::Start { .. } => {}
         }
@@ -208,7 +208,7 @@ impl Run {
     fn cover(&mut self, from: u64, to: u64) {
         for number in from..=to {
             let comes = self.model.pending.get(&number).is_some_and(|coming| {
-                coming.transfers > 0 || (!coming.legs.is_empty() && !self.track.asks.has(number))
+                coming.transfers > 0 || (!coming.legs.is_empty() && !self.track.requests.has(number))
             });
             if !comes && !self.is_waiting(number) {
                 self.model.pending.remove(&number);
@@ -365,8 +365,8 @@ impl Run {
                 "{number} is settled and comes"
             );
             let cared_for = coming.transfers > 0 || !coming.legs.is_empty() || coming.lost;
-            let forgotten = !cared_for && !track.asks.has(*number) && !model.settled.contains(number);
-            assert!(!forgotten, "nobody brings {number}, and nobody asks for it");
+            let forgotten = !cared_for && !track.requests.has(*number) && !model.settled.contains(number);
+            assert!(!forgotten, "nobody brings {number}, and nobody requests it");
         }
         for known in 0..NUMBERS {
             let accounted = |n: &u64| self.is_over(*n) || model.pending.contains_key(n);

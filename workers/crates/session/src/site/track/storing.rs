@@ -113,7 +113,7 @@ impl Track {
         assembly.legs.clear();
         assembly.transfers = 0;
         self.pending.insert(key.sequence.0, assembly);
-        self.asks.add(one(key.sequence.0), now.monotonic.plus(pause));
+        self.requests.add(one(key.sequence.0), now.monotonic.plus(pause));
     }
 }
 

@@ -6,7 +6,7 @@ use crate::frame::{Decoder, Frame, Message, slice_header, train_header};
 use crate::train::{Base, Head, put_car};
 use crate::{
     Covered, FeedStart, ProductBegin, Proof, Receipts, SiteInput, SiteState, Subscription, Subscriptions,
-    VERSION, VERSION_TRAINS, Welcome,
+    VERSION, Welcome,
 };
 
 const EPOCH: Epoch = Epoch(7);
@@ -34,7 +34,7 @@ fn info(sequence: u64, bytes: &[u8]) -> ProductInfo {
     }
 }
 
-/// A site of version 2 that begins behind 0.
+/// A site that begins behind 0.
 struct Bench {
     site: SiteSession,
     decoder: Decoder,
@@ -124,9 +124,8 @@ impl Bench {
         }
         while let Some(frame) = self.decoder.next().unwrap() {
             match frame {
-                Frame::PackedReceipts(Receipts { items, .. }) => self.receipts.extend(items),
+                Frame::Receipts(Receipts { items, .. }) => self.receipts.extend(items),
                 Frame::Message(Message::Want(want)) => self.wants.extend(want.sequences.iter()),
-                Frame::Message(Message::Receipts(_)) => panic!("version 2 packs receipts"),
                 _ => {}
             }
         }
@@ -167,7 +166,7 @@ impl Bench {
 
 #[test]
 fn a_train_is_stored_as_one_and_settles_what_lies_between_its_products() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     bench.train(2, &[4, 5, 8], 10);
     assert_eq!(bench.trains[0].cars.len(), 3);
     assert_eq!(bench.ranges(), [(0, 0), (3, 3), (6, 7), (9, 10)], "1 and 2 are nobody's word yet");
@@ -185,7 +184,7 @@ fn a_train_is_stored_as_one_and_settles_what_lies_between_its_products() {
 
 #[test]
 fn products_that_fail_are_asked_again_and_the_others_are_settled() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     bench.train(0, &[1, 2, 3, 4], 4);
     let full = StoreResult::Failed("the disk is full".to_owned());
     bench.settle(&[StoreResult::Stored, StoreResult::DigestMismatch, full, StoreResult::Held]);
@@ -200,7 +199,7 @@ fn products_that_fail_are_asked_again_and_the_others_are_settled() {
 
 #[test]
 fn the_third_bad_digest_rejects_whatever_train_it_comes_in() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     bench.train(0, &[1, 2], 2);
     bench.settle(&[StoreResult::DigestMismatch, StoreResult::Stored]);
     for _ in 0..2 {
@@ -214,7 +213,7 @@ fn the_third_bad_digest_rejects_whatever_train_it_comes_in() {
 
 #[test]
 fn what_is_settled_or_being_stored_is_passed_over() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     bench.train(0, &[1, 2], 2);
     bench.train(1, &[2, 3], 3);
     assert_eq!((bench.trains.len(), bench.completed()), (1, vec![3]));
@@ -227,7 +226,7 @@ fn what_is_settled_or_being_stored_is_passed_over() {
 
 #[test]
 fn a_product_that_is_half_there_is_completed_by_a_train() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     let begin = ProductBegin {
         info: info(2, b"abc"),
         previous: Some(Sequence(1)),
@@ -248,7 +247,7 @@ fn a_product_that_is_half_there_is_completed_by_a_train() {
 
 #[test]
 fn empty_products_ride_like_others() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     bench.products(0, &[(1, b""), (2, b"")], 2);
     assert_eq!(bench.trains[0].cars.len(), 2);
     bench.train(2, &[3], 3);
@@ -260,11 +259,11 @@ fn empty_products_ride_like_others() {
 
 #[test]
 fn a_train_cut_by_the_end_of_the_connection_comes_again() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     bench.train(0, &[1, 2], 2);
     let stored = bench.trains.remove(0);
     bench.site.handle(at(0), SiteInput::Disconnected);
-    bench.connect(VERSION_TRAINS);
+    bench.connect(VERSION);
     bench.train(0, &[1, 2, 3], 3);
     assert_eq!(bench.completed(), [3], "the first two are still being stored");
     bench.trains.push(stored);
@@ -274,7 +273,7 @@ fn a_train_cut_by_the_end_of_the_connection_comes_again() {
 
 #[test]
 fn results_of_a_former_epoch_settle_nothing_in_the_present_one() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     bench.train(0, &[1, 2], 2);
     bench.say(FeedStart { feed: feed(), epoch: Epoch(8), after: Sequence(0), duplicates: None });
     bench.settle(&[StoreResult::Stored, StoreResult::Stored]);
@@ -285,20 +284,13 @@ fn results_of_a_former_epoch_settle_nothing_in_the_present_one() {
 
 #[test]
 fn a_driver_that_says_too_little_has_not_stored_the_rest() {
-    let mut bench = Bench::started(VERSION_TRAINS);
+    let mut bench = Bench::started(VERSION);
     bench.train(0, &[1, 2], 2);
     bench.settle(&[StoreResult::Stored]);
     assert_eq!(bench.ranges(), [(0, 1)]);
     bench.train(2, &[3], 3);
     bench.settle(&[StoreResult::Stored, StoreResult::Stored]);
     assert_eq!(bench.ranges(), [(0, 1), (3, 3)]);
-}
-
-#[test]
-fn version_1_knows_no_trains() {
-    let mut bench = Bench::started(VERSION);
-    bench.train(0, &[1], 1);
-    assert_eq!(bench.count(|output| matches!(output, SiteOutput::Event(crate::SiteEvent::Violation(_)))), 1);
 }
 
 #[test]

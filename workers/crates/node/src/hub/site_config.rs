@@ -1,0 +1,42 @@
+//! A site's configuration, converted from the agent's lines to the session's types.
+use std::collections::BTreeMap;
+
+use downburst_model::FeedName;
+use downburst_session::{FeedHandling, NodeFeeds, Nodes, Subscription};
+
+use crate::lines::{SiteLine, SubscriptionLine};
+
+/// The nodes of the hub that serve a site.
+pub(super) fn nodes(line: &SiteLine) -> Nodes {
+    let items =
+        line.nodes.iter().map(|node| NodeFeeds { address: node.address.clone(), feeds: node.feeds.clone() });
+    Nodes { version: line.nodes_version, items: items.collect() }
+}
+
+/// A site's subscriptions.
+pub(super) fn subscriptions(line: &SiteLine) -> Vec<Subscription> {
+    line.subscriptions
+        .iter()
+        .map(|item| Subscription {
+            feed: item.feed.clone(),
+            pattern: item.pattern.clone(),
+            not_pattern: item.not_pattern.clone(),
+            within: item.within.clone(),
+        })
+        .collect()
+}
+
+/// The handling of its feeds: the longest hold and the longest age of a feed's subscriptions count, and a
+/// subscription without an age removes the limit.
+pub(super) fn handling(line: &SiteLine) -> Vec<FeedHandling> {
+    let mut feeds: BTreeMap<&FeedName, Vec<&SubscriptionLine>> = BTreeMap::new();
+    for item in &line.subscriptions {
+        feeds.entry(&item.feed).or_default().push(item);
+    }
+    let handled = feeds.into_iter().map(|(feed, items)| FeedHandling {
+        feed: feed.clone(),
+        hold_us: items.iter().filter_map(|item| item.hold_us).max(),
+        max_age_us: items.iter().try_fold(0, |longest, item| Some(item.max_age_us?.max(longest))),
+    });
+    handled.filter(|it| it.hold_us.is_some() || it.max_age_us.is_some()).collect()
+}
