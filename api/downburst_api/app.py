@@ -45,7 +45,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         redoc_url=None,
         version=version("downburst"),
         description="Feeds, sites, plans and latencies of one hub. Errors are problem documents (RFC 9457).",
-        responses={400: _PROBLEM, 401: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 429: _PROBLEM, 503: _PROBLEM},
+        responses=dict.fromkeys((400, 401, 403, 404, 429, 503), openapi.REFUSED),
     )
     app.state.runtime = runtime
     problems.install(app)
@@ -94,23 +94,3 @@ def _routes(app: FastAPI, *routers: APIRouter) -> Iterator[tuple[str, str]]:
         for route in owner.routes:
             if isinstance(route, Route):
                 yield from ((method, route.path) for method in route.methods or () if method != "HEAD")
-
-
-_PROBLEM = {
-    "description": "A problem document: one sentence with the problem and the remedy.",
-    "content": {
-        "application/problem+json": {
-            "schema": {
-                "type": "object",
-                "required": ["type", "title", "status", "detail", "code"],
-                "properties": {
-                    "type": {"type": "string"},
-                    "title": {"type": "string"},
-                    "status": {"type": "integer"},
-                    "detail": {"type": "string"},
-                    "code": {"type": "string"},
-                },
-            }
-        }
-    },
-}

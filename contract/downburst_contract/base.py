@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic_core import PydanticUndefined
 
 Text = Annotated[str, Field(max_length=500)]
 Pattern = Annotated[str, Field(max_length=4096)]
@@ -21,7 +22,7 @@ OffsetTime = Annotated[
 class Shape(BaseModel):
     """What all requests share: no member that is not known, no null where none belongs."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, use_attribute_docstrings=True)
 
     @model_validator(mode="after")
     def _no_null_where_none_belongs(self) -> Self:
@@ -39,7 +40,7 @@ class Shape(BaseModel):
 class Answer(BaseModel):
     """What all answers share. A client of an older release ignores members that it does not know."""
 
-    model_config = ConfigDict(populate_by_name=True, from_attributes=True)
+    model_config = ConfigDict(populate_by_name=True, from_attributes=True, use_attribute_docstrings=True)
 
 
 class OpenAnswer(Answer):
@@ -58,9 +59,15 @@ def members(value: Any, *, without: Iterable[str] = (), **renamed: str) -> dict[
     return {new: getattr(value, old) for new, old in renamed.items()} | kept
 
 
-def names(shape: type[BaseModel]) -> tuple[str, ...]:
+def names(shape: type[BaseModel], *, without: Iterable[str] = ()) -> tuple[str, ...]:
     """The names of a shape's members as clients write them, in order."""
-    return tuple(field.alias or name for name, field in shape.model_fields.items())
+    return tuple(field.alias or name for name, field in shape.model_fields.items() if name not in without)
+
+
+def defaults(shape: type[BaseModel]) -> dict[str, Any]:
+    """What a hub takes for the members of a request that are left out, as far as that is the same for all."""
+    given = ((field.alias or name, field.get_default()) for name, field in shape.model_fields.items())
+    return {name: value for name, value in given if value not in (None, PydanticUndefined)}
 
 
 Number = int | float

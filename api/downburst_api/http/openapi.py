@@ -1,11 +1,17 @@
-"""What the api's description says beyond its routes: an example for each request, and the key that makes one safe."""
+"""What the API's description says beyond its routes: how to sign in, an example of each request and answer, and the
+key that makes a request safe to repeat.
+"""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI
 
 from downburst_api.border.idempotency import HEADER, LONGEST_KEY
+from downburst_api.border.route_rules import RULES, Rule
 
 
 def install(app: FastAPI) -> None:
@@ -14,19 +20,98 @@ def install(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         described = plain()
-        for (method, path), example in EXAMPLES.items():
-            operation = described["paths"][path][method.lower()]
-            operation["requestBody"]["content"]["application/json"]["example"] = example
-        for path, operations in described["paths"].items():
-            operation = operations.get("post", {})
-            known = operation.setdefault("parameters", []) if operation and path.startswith("/v1/") else None
-            if known is not None and KEY not in known:
-                known.append(KEY)
+        if "securitySchemes" not in described["components"]:
+            complete(described)
+            for method, path, operation in _operations(described):
+                _show(operation, examples().get(f"{method} {path}"))
         return described
 
     app.openapi = openapi  # type: ignore[method-assign]
 
 
+def complete(described: dict[str, Any]) -> None:
+    """Adds all but the examples of answers."""
+    described["components"]["securitySchemes"] = SECURITY
+    schemas = described["components"]["schemas"]
+    schemas["Problem"] = PROBLEM
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    described["components"]["responses"] = {"Problem": REFUSED}
+    for (method, path), example in EXAMPLES.items():
+        operation = described["paths"][path][method.lower()]
+        operation["requestBody"]["content"]["application/json"]["example"] = example
+    rules = {(method, path.replace(":anytext}", "}")): rule for (method, path), rule in RULES.items()}
+    for method, path, operation in _operations(described):
+        operation["security"] = _security(rules[method, path])
+        operation["responses"] = _answers(operation["responses"])
+        if method == "POST" and path.startswith("/v1/"):
+            operation.setdefault("parameters", []).append(KEY)
+
+
+@cache
+def examples() -> Mapping[str, Any]:
+    """By method and path an answer of the API; recorded from a hub, as `unit.api.write_contract` does."""
+    recorded: dict[str, Any] = json.loads((files("downburst_api.http") / "examples.json").read_text())
+    return recorded
+
+
+def _operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            yield method.upper(), path, operation
+
+
+def _answers(answers: dict[str, Any]) -> dict[str, Any]:
+    """Refusals by reference; without the framework's own, which the API never sends."""
+    known = {status: answer for status, answer in answers.items() if "HTTPValidationError" not in json.dumps(answer)}
+    return {
+        status: {"$ref": "#/components/responses/Problem"} if answer == REFUSED else answer
+        for status, answer in known.items()
+    }
+
+
+def _security(rule: Rule) -> list[dict[str, list[str]]]:
+    """A token or a session; nothing where a route lets everybody in."""
+    return [{"token": []}, {"session": []}] if rule.scope is not None or rule.known else []
+
+
+def _show(operation: dict[str, Any], example: Any) -> None:
+    for status, answer in operation["responses"].items():
+        if status.startswith("2") and example is not None:
+            for content in answer.get("content", {}).values():
+                content["example"] = example
+
+
+REFUSED: dict[str, Any] = {
+    "description": "A problem document: one sentence with the problem and the remedy.",
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+PROBLEM = {
+    "type": "object",
+    "title": "Problem",
+    "description": "Why a request was refused: one sentence with the problem and the remedy (RFC 9457).",
+    "required": ["type", "title", "status", "detail", "code"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+    },
+}
+SECURITY = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An access token, or the secret of a session that was begun with `bearer`.",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "downburst_PORT",
+        "description": "A session of a browser; the cookie's name ends in the hub's port.",
+    },
+}
 KEY = {
     "name": HEADER,
     "in": "header",

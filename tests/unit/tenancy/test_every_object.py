@@ -29,9 +29,9 @@ from downburst.clock import FakeClock
 from downburst.ledger import Book, Ledger
 from downburst.model import Feed, Place, ProductException, Resend, Site, Subscription
 from downburst.rights import Limit
-from downburst_api.overview import stream
 from downburst_api.app import create_app
 from downburst_api.border.route_rules import RULES, Holds, Object, Own, Rule
+from downburst_api.overview import stream
 from factories import AUTHORIZATION, EPOCH, runtime, sketch_row
 
 SECRET = "sesame"
