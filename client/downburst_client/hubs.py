@@ -1,4 +1,4 @@
-"""A hub that is asked over HTTP: `Hub` waits for each answer, `AsyncHub` lets others run meanwhile."""
+"""A hub that is asked over HTTP: `Hub` waits for each answer, `AsyncHub` lets others run."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager

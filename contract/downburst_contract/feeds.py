@@ -24,7 +24,7 @@ LdmPattern = Annotated[str, Field(min_length=1, max_length=255)]
 class FeedChange(Shape):
     """Properties of a feed; those left out keep their value (PATCH) or take the default (POST, PUT)."""
 
-    feed_class: FeedClass | None = Field(None, alias="class")
+    feed_class: Annotated[FeedClass | None, Field(alias="class")] = None
     retention_hours: Annotated[float, Field(gt=0, le=24 * 366)] | None = None
     retention_bytes: Bytes | None = None
     objective_ms: Annotated[float, Field(gt=0, le=86_400_000)] | None = None
@@ -62,7 +62,7 @@ class Feed(Answer):
     """A named stream of products."""
 
     feed: str
-    feed_class: FeedClass = Field(alias="class")
+    feed_class: Annotated[FeedClass, Field(alias="class")]
     retention_hours: float
     retention_bytes: int
     objective_ms: float

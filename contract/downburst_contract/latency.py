@@ -1,6 +1,7 @@
 """Latency and volume: percentiles, histories, distributions, and who feeds whom. Latencies are in milliseconds."""
 
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import Field
 
@@ -55,9 +56,9 @@ class LatencyHistory(Answer):
     """Latency over time, oldest first; steps without products are left out."""
 
     step_minutes: int
-    begin: OffsetTime = Field(alias="from")
+    begin: Annotated[OffsetTime, Field(alias="from")]
     """The range that was asked for; the end is not part of it."""
-    end: OffsetTime = Field(alias="to")
+    end: Annotated[OffsetTime, Field(alias="to")]
     points: list[LatencyPoint]
 
 
@@ -111,8 +112,8 @@ class VolumeHistory(Answer):
     """Volume over time, oldest first; steps without products are left out."""
 
     step_minutes: int
-    begin: OffsetTime = Field(alias="from")
-    end: OffsetTime = Field(alias="to")
+    begin: Annotated[OffsetTime, Field(alias="from")]
+    end: Annotated[OffsetTime, Field(alias="to")]
     points: list[Arrivals]
 
 

@@ -1,7 +1,7 @@
 """The overview and the states of the hub: what is wrong, what flows, how and why, who has it, how late."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -131,7 +131,7 @@ class FeedSeen(Answer):
     """A feed: what comes in, its plan, its latency."""
 
     feed: str
-    feed_class: FeedClass = Field(alias="class")
+    feed_class: Annotated[FeedClass, Field(alias="class")]
     products: int
     bytes: int
     rate_bps: Number

@@ -167,7 +167,7 @@ class ProductTraced(Answer):
     stored_at: datetime
     size: int
     digest: str
-    feed_class: str = Field(alias="class")
+    feed_class: Annotated[str, Field(alias="class")]
     kept: bool
     states: dict[str, int]
     """How many sites are in each state."""

@@ -40,8 +40,8 @@ class Resend(Answer):
 
     pattern: str
     not_pattern: str | None
-    from_at: datetime = Field(alias="from")
-    to_at: datetime = Field(alias="to")
+    from_at: Annotated[datetime, Field(alias="from")]
+    to_at: Annotated[datetime, Field(alias="to")]
     id: int
     site: str
     feed: str

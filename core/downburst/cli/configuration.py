@@ -328,10 +328,10 @@ def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
 
 def _pruned_pairs(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     """What is known by two names; before its site or feed goes, and takes it along."""
-    for part, names, what, ends in _PAIRS:
+    for part, pair, what, ends in _PAIRS:
         if part in wanted:
-            kept = [_key(one, names) for one in entries(wanted, part, *names)]
-            for key in (_key(one, names) for one in getattr(known, part)):
+            kept = [_key(one, pair) for one in entries(wanted, part, *pair)]
+            for key in (_key(one, pair) for one in getattr(known, part)):
                 if key not in kept:
                     yield Step(what.format(*key), "DELETE", tuple(end.format(*key) for end in ends))
 

@@ -27,8 +27,7 @@ def api_routes(app: FastAPI) -> list[APIRoute]:
 
 def method_of(route: APIRoute) -> str:
     """The method of a route; each has one."""
-    (method,) = route.methods or ()
-    return method
+    return next(iter(route.methods or ()))
 
 
 def calls_text(app: FastAPI) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
-from downburst_api.plans.shapes import plan_out
 from fastapi.encoders import jsonable_encoder
 
 from downburst.cli import main
 from downburst.model import Plan
 from downburst.settings import MulticastSettings
+from downburst_api.plans.shapes import plan_out
 from downburst_scheduler.legs import group_leg, legs_of
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.planner import Question, Rules, decide, flip_of
