@@ -50,6 +50,8 @@ RUN /opt/downburst/bin/pip install --no-cache-dir --require-hashes -r requiremen
 COPY pyproject.toml README.md LICENSE ./
 COPY core core
 COPY api api
+COPY client client
+COPY contract contract
 COPY scheduler scheduler
 COPY services services
 COPY workers/downburst_worker workers/downburst_worker

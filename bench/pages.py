@@ -31,8 +31,8 @@ from downburst.events import FeedTraffic, SessionChanged, SessionTraffic, SitePr
 from downburst.ledger import Ledger
 from downburst.model import Batch, Feed, Site, Subscription, Transport
 from downburst_api.app import create_app
+from downburst_api.overview.shared import SharedOverview
 from downburst_api.runtime import Runtime
-from downburst_api.shared_overview import SharedOverview
 from factories import runtime, settled, sketch_row
 from kit.capabilities import reasons
 

@@ -94,7 +94,15 @@ def tracked(*patterns: str, without: tuple[str, ...] = ()) -> list[str]:
 
 
 AREAS = ["command line", "api", "alarms", "plans", "log", "hub", "node", "help of the node", "page"]
-PYTHON = ("core/*.py", "api/*.py", "scheduler/*.py", "services/*.py", "workers/downburst_worker/*.py")
+PYTHON = (
+    "core/*.py",
+    "api/*.py",
+    "client/*.py",
+    "contract/*.py",
+    "scheduler/*.py",
+    "services/*.py",
+    "workers/downburst_worker/*.py",
+)
 RUST = ("workers/crates/*/src/*.rs", "workers/log-kafka/src/*.rs")
 RUST_OF_TESTS = ("*/tests.rs", "*/tests/*", "workers/crates/sim/*", "workers/crates/testkit/*")
 PAGE = ("services/dashboard/src/*.svelte", "services/dashboard/src/*.ts", "services/dashboard/index.html")

@@ -6,39 +6,34 @@ from importlib.metadata import version
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
-from downburst_api import (
-    access_requests,
-    alarms,
-    browsing,
-    circuits,
-    deliveries,
-    described,
-    feeds,
-    guard,
-    health,
-    latency,
-    latency_spread,
-    ldm,
-    objectives,
-    overview,
-    own_site,
-    page,
-    plans,
-    problems,
-    products,
-    resends,
-    sessions,
-    sites,
-    stream,
-    traces,
-    upstreams,
-    users,
-    volume,
-)
+from downburst_api.access_requests import routes as access_requests
+from downburst_api.alarms import objectives
+from downburst_api.alarms import routes as alarms
+from downburst_api.border import authorization, problems
+from downburst_api.border.idempotency import Idempotency
 from downburst_api.border.proxies import Forwarded
-from downburst_api.idempotency import Idempotency
+from downburst_api.circuits import routes as circuits
+from downburst_api.deliveries import routes as deliveries
+from downburst_api.deliveries import trace
+from downburst_api.feeds import routes as feeds
+from downburst_api.health import routes as health
+from downburst_api.http import dashboard, openapi
+from downburst_api.latency import histogram, volume
+from downburst_api.latency import routes as latency
+from downburst_api.ldm import routes as ldm
 from downburst_api.metrics import scrape
+from downburst_api.overview import document, stream
+from downburst_api.plans import routes as plans
+from downburst_api.products import routes as products
+from downburst_api.products import upload
+from downburst_api.resends import routes as resends
 from downburst_api.runtime import Runtime
+from downburst_api.sessions import routes as sessions
+from downburst_api.sites import routes as sites
+from downburst_api.sites import self_service
+from downburst_api.subscriptions import routes as subscriptions
+from downburst_api.upstreams import routes as upstreams
+from downburst_api.users import routes as users
 
 
 def create_app(runtime: Runtime) -> FastAPI:
@@ -50,7 +45,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         redoc_url=None,
         version=version("downburst"),
         description="Feeds, sites, plans and latencies of one hub. Errors are problem documents (RFC 9457).",
-        responses={400: _PROBLEM, 401: _PROBLEM, 403: _PROBLEM, 404: _PROBLEM, 429: _PROBLEM, 503: _PROBLEM},
+        responses=dict.fromkeys((400, 401, 403, 404, 429, 503), openapi.REFUSED),
     )
     app.state.runtime = runtime
     problems.install(app)
@@ -58,35 +53,36 @@ def create_app(runtime: Runtime) -> FastAPI:
         sessions,
         users,
         access_requests,
-        own_site,
+        self_service,
         objectives,
         alarms,
-        browsing,
         products,
-        traces,
+        upload,
+        trace,
         deliveries,
         feeds,
         sites,
+        subscriptions,
         resends,
         upstreams,
         ldm,
         circuits,
         plans,
         latency,
-        latency_spread,
+        histogram,
         volume,
-        overview,
+        document,
         stream,
         health,
         scrape,
     )
     for module in modules:
         app.include_router(module.router)
-    page.mount(app, runtime.dashboard)
-    described.install(app)
+    dashboard.mount(app, runtime.dashboard)
+    openapi.install(app)
     app.add_middleware(Idempotency, ledger=runtime.ledger)
     routes = _routes(app, *(module.router for module in modules))
-    guard.install(app, runtime.gate, runtime.settings.limits, routes)
+    authorization.install(app, runtime.gate, runtime.settings.limits, routes)
     app.add_middleware(Forwarded, proxies=runtime.settings.access.proxies)
     return app
 
@@ -98,23 +94,3 @@ def _routes(app: FastAPI, *routers: APIRouter) -> Iterator[tuple[str, str]]:
         for route in owner.routes:
             if isinstance(route, Route):
                 yield from ((method, route.path) for method in route.methods or () if method != "HEAD")
-
-
-_PROBLEM = {
-    "description": "A problem document: one sentence with the problem and the remedy.",
-    "content": {
-        "application/problem+json": {
-            "schema": {
-                "type": "object",
-                "required": ["type", "title", "status", "detail", "code"],
-                "properties": {
-                    "type": {"type": "string"},
-                    "title": {"type": "string"},
-                    "status": {"type": "integer"},
-                    "detail": {"type": "string"},
-                    "code": {"type": "string"},
-                },
-            }
-        }
-    },
-}

@@ -21,10 +21,10 @@ from downburst.live import LiveState
 from downburst.model import Acknowledgement, Feed, FeedLog, Product
 from downburst.settings import Settings
 from downburst.supervision.probes import Probes
-from downburst_api.gate import Gate
+from downburst_api.border.authentication import Gate
 from downburst_api.metrics.counted import Counted
-from downburst_api.paced import Paced, Remembered
-from downburst_api.shared_overview import SharedOverview
+from downburst_api.overview.readings import Paced, Remembered
+from downburst_api.overview.shared import SharedOverview
 
 
 class Node(Protocol):

@@ -100,6 +100,8 @@ _AREAS = (
     ("core/downburst/demo", "command line"),
     ("core/downburst/drill", "command line"),
     ("api/", "api"),
+    ("contract/", "api"),
+    ("client/", "api"),
     ("core/downburst/alarm", "alarms"),
     ("services/downburst_alarms", "alarms"),
     ("scheduler/", "plans"),

@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = (
     "core/downburst",
     "api/downburst_api",
+    "client/downburst_client",
+    "contract/downburst_contract",
     "scheduler/downburst_scheduler",
     "services/downburst_alarms",
     "services/downburst_circuits",

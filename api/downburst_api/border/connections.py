@@ -16,8 +16,8 @@ from downburst.access_settings import LimitSettings
 from downburst.errors import TooMany
 from downburst.network.addresses import network_of
 from downburst_api.border.budgets import Budget
+from downburst_api.border.problems import MEDIA_TYPE
 from downburst_api.border.proxies import is_proxy
-from downburst_api.problems import MEDIA_TYPE
 
 
 class Connections:

@@ -8,7 +8,7 @@ from downburst.access_settings import LimitSettings
 from downburst.network.addresses import network_of
 from downburst_api.border.bodies import Body
 from downburst_api.border.budgets import Budget, tenant_of
-from downburst_api.rules import Holds, Rule
+from downburst_api.border.route_rules import Holds, Rule
 
 
 class Tenants:

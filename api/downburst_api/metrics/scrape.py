@@ -6,9 +6,8 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from downburst.alarms import Alarm
@@ -22,15 +21,15 @@ from downburst.ledger.receipts import LossKey
 from downburst.live import LiveState, SiteSession
 from downburst.model import FeedLog, LegCounters, Plan
 from downburst.sheet import Sheet
-from downburst_api.latency import minute_of
+from downburst_api.http.parameters import Hub
+from downburst_api.latency.service import minute_of
 from downburst_api.metrics.circuits import circuits_text
 from downburst_api.metrics.hub import Standing, alarms_text, hub_text, traffic_text
 from downburst_api.metrics.latency import latency_text
 from downburst_api.metrics.sites import backlogs_text, sites_text
-from downburst_api.runtime import Runtime, runtime_of
+from downburst_api.runtime import Runtime
 
 router = APIRouter(tags=["health"])
-Hub = Annotated[Runtime, Depends(runtime_of)]
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -2,32 +2,32 @@
 
 from datetime import datetime, timedelta
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from downburst.alarms import Severity, Silence
 from downburst.events import SiteProgress
 from downburst.live import FeedArrivals, LiveState, UpstreamLink
 from downburst.model import Feed, LdmSource, LegCounters, Plan, Site, Upstream
 from downburst.site_states import SiteState
-from downburst_api.backlog_out import backlog_out
-from downburst_api.circuit_schemas import circuit_out
-from downburst_api.latency import figures, latencies_of_feeds, minute_of
+from downburst_api.circuits.shapes import circuit_out
+from downburst_api.http.parameters import Hub
+from downburst_api.latency.service import figures, latencies_of_feeds, minute_of
 from downburst_api.overview.facts import Facts
 from downburst_api.overview.of_hub import wrong_with_hub
 from downburst_api.overview.present import wrong_now
 from downburst_api.overview.wrong import Wrong, graded, in_order, out
-from downburst_api.path_out import seen_of
-from downburst_api.runtime import Runtime, runtime_of
-from downburst_api.schemas import plan_out
-from downburst_api.standings import standing_out
+from downburst_api.plans.shapes import plan_out
+from downburst_api.runtime import Runtime
+from downburst_api.sites.path import seen_of
+from downburst_api.sites.shapes import backlog_out, standing_out
+from downburst_contract.overview import Overview
 
 router = APIRouter(prefix="/v1", tags=["overview"])
-Hub = Annotated[Runtime, Depends(runtime_of)]
 
 
-@router.get("/overview")
+@router.get("/overview", response_model=Overview)
 async def overview(hub: Hub) -> Response:
     """Problems, feeds, plans with reasons, sites, latencies."""
     # The framework's encoder takes each value in its hands: seconds, for hundreds of sites.

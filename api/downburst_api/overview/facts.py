@@ -9,7 +9,7 @@ from downburst.alarms import Alarm, Silence
 from downburst.circuits import Circuit, Measured
 from downburst.ledger import Book
 from downburst.model import Fault, Feed, LdmSource, LegCounters, Plan, Site, Upstream
-from downburst_api.standings import Standings
+from downburst_api.sites.standings import Standings
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import httpx
 import typer
@@ -14,6 +13,8 @@ from rich.table import Column, Table
 from downburst.errors import BadInput, DownburstError, Failure
 from downburst.local_token import authorization
 from downburst.settings import DEFAULT_HUB, HUB_VARIABLE
+from downburst_client import BadAddress, BrokenOff, Hub, Problem, Unreachable
+from downburst_client.call import path_of
 
 HubAddress = Annotated[str, typer.Option("--hub", envvar=HUB_VARIABLE, help="The hub's address.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -31,46 +32,42 @@ class BadRequest(Answered):
 
 
 class HubClient:
-    """One hub, asked over HTTP."""
+    """One hub, asked with the rights of whoever runs the command; what goes wrong is said in a sentence."""
 
     def __init__(self, address: str) -> None:
         self._address = address.rstrip("/")
 
     def ask(self, method: str, *path: str, **request: Any) -> Any:
         """The hub's answer as JSON (None if it has no body); each part of the path is percent-encoded."""
-        answer = self._answer(method, f"{self._address}/{'/'.join(_encoded(part) for part in path)}", **request)
+        answer = self._answer(method, path_of(*path), **request)
         return answer.json() if answer.content else None
 
     def every(self, *path: str, **request: Any) -> list[Any]:
         """All items of a list, page by page."""
-        answer = self._answer("GET", f"{self._address}/{'/'.join(_encoded(part) for part in path)}", **request)
+        answer = self._answer("GET", path_of(*path), **request)
         items: list[Any] = answer.json()
         while (following := answer.links.get("next")) is not None:
-            answer = self._answer("GET", self._address + following["url"])
+            answer = self._answer("GET", following["url"])
             items += answer.json()
         return items
 
-    def _answer(self, method: str, url: str, **request: Any) -> httpx.Response:
+    def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
         try:
-            headers = {**authorization(self._address), **request.pop("headers", {})}
-            answer = httpx.request(method, url, timeout=TIMEOUT, headers=headers, **request)
-        except httpx.UnsupportedProtocol:
-            raise _bad_address(self._address) from None
-        except httpx.InvalidURL:
-            raise _bad_address(self._address) from None
-        except httpx.ConnectError:
-            raise Failure(
-                f"no hub answers at {self._address}; start one with `downburst hub`, "
-                f"or name it with --hub or {HUB_VARIABLE}"
+            with Hub(self._address, headers=authorization(self._address)) as hub:
+                return hub.request(method, path, **request)
+        except BadAddress:
+            raise BadRequest(
+                f"{self._address!r} is not the address of a hub; write for example {DEFAULT_HUB}"
             ) from None
-        except httpx.HTTPError as error:
-            reason = str(error) or type(error).__name__
+        except Unreachable as error:
             raise Failure(
-                f"the hub at {self._address} closed the connection: {reason}; check its log and try again"
-            ) from error
-        if answer.is_success:
-            return answer
-        raise _refusal(answer)
+                f"{error}; start one with `downburst hub`, or name it with --hub or {HUB_VARIABLE}"
+            ) from None
+        except BrokenOff as error:
+            raise Failure(f"{error}; check its log and try again") from error
+        except Problem as error:
+            kind = BadRequest if error.status < SERVER_ERRORS else Answered
+            raise kind(error.detail) from None
 
 
 def confirm(question: str, *, yes: bool) -> None:
@@ -125,30 +122,8 @@ def bits(value_bps: float | None) -> str:
     return "" if value_bps is None else f"{value_bps / 1e6:.2f} Mb/s"
 
 
-def _encoded(part: str) -> str:
-    encoded = quote(part, safe="")
-    # A lone dot would be taken for the current directory and vanish from the address.
-    return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
-
-
-def _bad_address(address: str) -> DownburstError:
-    return BadRequest(f"{address!r} is not the address of a hub; write for example {DEFAULT_HUB}")
-
-
-def _refusal(answer: httpx.Response) -> DownburstError:
-    kind = BadRequest if answer.is_client_error else Answered
-    try:
-        problem = answer.json()
-    except ValueError:
-        problem = {}
-    if not isinstance(problem, Mapping) or "detail" not in problem:
-        return kind(f"{answer.url} answered {answer.status_code} {answer.reason_phrase}; is this a Downburst hub?")
-    return kind(str(problem["detail"]))
-
-
 def _text(cell: object) -> str:
     return "" if cell is None else str(cell)
 
 
-# Storing gigabytes takes the hub minutes; connecting takes none.
-TIMEOUT = httpx.Timeout(700.0, connect=5.0)
+SERVER_ERRORS = 500

@@ -9,6 +9,14 @@ from urllib.parse import urlsplit
 
 from downburst.cli.client import HubClient
 from downburst.errors import BadInput
+from downburst_contract.alarms import ObjectiveWanted, OwnReceiver, ReceiverNew, SilenceNew
+from downburst_contract.base import defaults, names
+from downburst_contract.circuits import PortChange
+from downburst_contract.feeds import FeedChange
+from downburst_contract.ldm import LdmAcceptNew, LdmSourceNew
+from downburst_contract.sites import SiteChange
+from downburst_contract.subscriptions import SubscriptionNew
+from downburst_contract.upstreams import UpstreamNew
 
 Entry = dict[str, Any]
 
@@ -156,7 +164,7 @@ def _pins(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
 
 def _sources(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for source in entries(wanted, "ldm_sources", "source", "feeds", "upstreams"):
-        whole: Entry = {"pattern": ".*", "max_age_s": 3600} | source
+        whole: Entry = defaults(LdmSourceNew) | source
         name, before = whole["source"], _find(known.ldm_sources, "source", whole)
         what = f"LDM source {name}: {whole['feeds']} {whole['pattern']} from {', '.join(whole['upstreams'])}"
         if before is None:
@@ -167,7 +175,7 @@ def _sources(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
 
 def _accepts(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     for line in entries(wanted, "ldm_accepts", "feeds", "host"):
-        whole = {"pattern": ".*"} | line
+        whole = defaults(LdmAcceptNew) | line
         if not any(_some(one, ACCEPT) == whole for one in known.ldm_accepts):
             what = f"let hosts that match {whole['host']} push {whole['feeds']} {whole['pattern']}"
             yield Step(what, "POST", ("ldm", "accepts"), whole)
@@ -311,7 +319,7 @@ def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
         if part == "sites" and part in wanted:
             yield from _pruned_subscriptions(wanted, known)
     if "ldm_accepts" in wanted:
-        lines = [{"pattern": ".*"} | line for line in entries(wanted, "ldm_accepts", "feeds", "host")]
+        lines = [defaults(LdmAcceptNew) | line for line in entries(wanted, "ldm_accepts", "feeds", "host")]
         for one in known.ldm_accepts:
             if _some(one, ACCEPT) not in lines:
                 what = f"let hosts that match {one['host']} no longer push {one['feeds']} {one['pattern']}"
@@ -320,10 +328,10 @@ def _pruned(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
 
 def _pruned_pairs(wanted: Mapping[str, Any], known: Known) -> Iterator[Step]:
     """What is known by two names; before its site or feed goes, and takes it along."""
-    for part, names, what, ends in _PAIRS:
+    for part, pair, what, ends in _PAIRS:
         if part in wanted:
-            kept = [_key(one, names) for one in entries(wanted, part, *names)]
-            for key in (_key(one, names) for one in getattr(known, part)):
+            kept = [_key(one, pair) for one in entries(wanted, part, *pair)]
+            for key in (_key(one, pair) for one in getattr(known, part)):
                 if key not in kept:
                     yield Step(what.format(*key), "DELETE", tuple(end.format(*key) for end in ends))
 
@@ -380,26 +388,21 @@ def _said(values: Mapping[str, Any], kind: str) -> str:
     return f": {said}" if said else ""
 
 
-FEED = (
-    *("feed", "class", "retention_hours", "retention_bytes", "objective_ms", "duplicate_rule", "durability"),
-    *("max_product_bytes", "ldm_feed_type", "ldm_pattern"),
-)
-SITE = (
-    *("site", "organisation", "contact", "place", "multicast_interface", "circuit_attachment", "access_rate_bps"),
-    *("ceiling_mbps_by_hour", "allow", "limits", "multicast", "active", "data_connections", "ldm_host"),
-)
-SUBSCRIPTION = ("feed", "pattern", "not_pattern", "in_order", "hold_s", "max_age_s")
-WHAT = ("feed", "pattern", "not_pattern")
-SOURCE = ("source", "feeds", "pattern", "upstreams", "max_age_s")
-ACCEPT = ("feeds", "pattern", "host")
-UPSTREAM = ("upstream", "address", "feeds")
-PORT = (*("port", "site", "rate_bps", "port_rate_bps", "interface", "underlay", "stp", "first_vlan", "last_vlan"),)
-RECEIVER = ("receiver", "kind", "address", "kinds", "feeds", "sites", "severities")
-SITE_RECEIVER = ("site", "receiver", "kind", "address", "kinds", "feeds", "severities")
 SITE_AND_NAME = ("site", "receiver")
 FEED_AND_SITE = ("feed", "site")
-OBJECTIVE = (*FEED_AND_SITE, "objective_ms", "quantile", "minutes")
-WINDOW = ("kind", "feed", "site", "reason")
+TAGS = ("first_vlan", "last_vlan")
+WHAT = ("feed", "pattern", "not_pattern")
+FEED = ("feed", *names(FeedChange))
+SITE = ("site", *names(SiteChange))
+SUBSCRIPTION = names(SubscriptionNew, without=("start",))
+SOURCE = names(LdmSourceNew)
+ACCEPT = names(LdmAcceptNew)
+UPSTREAM = names(UpstreamNew, without=("token",))
+PORT = ("port", "site", *names(PortChange, without=TAGS), *TAGS)
+RECEIVER = names(ReceiverNew)
+SITE_RECEIVER = ("site", *names(OwnReceiver))
+OBJECTIVE = (*FEED_AND_SITE, *names(ObjectiveWanted))
+WINDOW = (*names(SilenceNew, without=("minutes", "alarm", "begins", "reason")), "reason")
 _PARTS: Mapping[str, Callable[[Mapping[str, Any], Known], Iterator[Step]]] = {
     "feeds": _feeds,
     "ldm_sources": _sources,

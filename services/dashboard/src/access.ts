@@ -1,16 +1,8 @@
 /** The user of the page, and sign-in by password or by a link that works once. */
+import type { Change, Who } from './api'
 import { call } from './hub'
 
-export type Role = 'viewer' | 'site' | 'operator' | 'admin'
-
-export interface Who {
-  /** `null`: not signed in. */
-  user: string | null
-  role: Role | null
-  site: string | null
-  scopes: string[]
-  hub: string
-}
+export type { Change, Role, Who } from './api'
 
 /** What a one-time link in the address is for. */
 export type LinkKind = 'welcome' | 'invitation' | 'sign-in'
@@ -18,19 +10,6 @@ export type LinkKind = 'welcome' | 'invitation' | 'sign-in'
 export interface OneTimeLink {
   kind: LinkKind
   secret: string
-}
-
-export interface Change {
-  number: number
-  at: string
-  who: string
-  role: string | null
-  peer: string
-  action: string
-  kind: string
-  subject: string
-  before: Record<string, unknown> | null
-  after: Record<string, unknown> | null
 }
 
 /** The one-time link that an address carries, after its `#`, which no server ever sees. */

@@ -12,6 +12,8 @@ import {
   utc,
   windowOf,
   worstFirst,
+  type Judged,
+  type Receiver,
   type Silence,
 } from './alarms'
 
@@ -24,6 +26,7 @@ const SILENCE: Silence = {
   feed: null,
   site: null,
   begins: null,
+  alarm_key: null,
 }
 
 test.each([
@@ -31,7 +34,7 @@ test.each([
   [{ site: 'unl.edu' }, 'all alarms of unl.edu'],
   [{ kind: 'clock', site: 'unl.edu' }, 'clock alarms of unl.edu'],
   [{ feed: 'NGRID', site: 'unl.edu' }, 'all alarms of NGRID at unl.edu'],
-])('a silence of %o is about %s', (about, expected) => expect(aboutOf({ ...SILENCE, ...about })).toBe(expected))
+])('a silence of %o is about %s', (about, expected) => expect(aboutOf({ ...SILENCE, ...about } as Silence)).toBe(expected))
 
 test('a window that lies ahead says both its ends, in UTC', () => {
   const ahead = { ...SILENCE, begins: '2026-01-31T13:00:00+01:00' }
@@ -53,8 +56,8 @@ test.each([
 )
 
 test('a receiver hears of what it names, or of all', () => {
-  const all = { receiver: 'ops', kind: 'mail', address: 'a@b', kinds: [], feeds: [], sites: [] } as const
-  const severities = ['critical', 'warning', 'information']
+  const all = { receiver: 'ops', kind: 'mail', address: 'a@b', kinds: [], feeds: [], sites: [], owner: null } as const
+  const severities: Receiver['severities'] = ['critical', 'warning', 'information']
   expect(heardBy({ ...all, kinds: [], feeds: [], sites: [], severities })).toBe('all alarms')
   expect(heardBy({ ...all, kinds: [], feeds: [], sites: [], severities: ['critical'] })).toBe('all alarms (critical)')
   expect(heardBy({ ...all, kinds: ['clock', 'silence'], feeds: ['NGRID'], sites: [], severities })).toBe(
@@ -63,7 +66,7 @@ test('a receiver hears of what it names, or of all', () => {
 })
 
 test('an objective says what the hub decides where it says nothing itself', () => {
-  const objective = { feed: 'NGRID', site: 'unl.edu', objective_ms: 2000, quantile: 0.95, minutes: 15 }
+  const objective = { objective: 'NGRID/unl.edu', feed: 'NGRID', site: 'unl.edu', objective_ms: 2000, quantile: 0.95, minutes: 15 }
   expect(objectiveInWords(objective)).toBe('95 % within 2.00 s, over 15 min')
   expect(objectiveInWords({ ...objective, quantile: null, minutes: null })).toBe(
     'the default share within 2.00 s, over the default period',
@@ -77,7 +80,7 @@ test('a moment in a field is one in UTC', () => {
 })
 
 test('the worst comes first, of those the newest, with counts that leave the silenced apart', () => {
-  const wrong = [
+  const wrong: (Judged & { since: string })[] = [
     { severity: 'warning', silence: null, since: '2026-01-31T12:00:00Z' },
     { severity: 'critical', silence: SILENCE, since: '2026-01-31T11:00:00Z' },
     { severity: 'critical', silence: null, since: '2026-01-31T10:00:00Z' },

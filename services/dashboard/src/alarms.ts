@@ -1,58 +1,12 @@
 /** Alarms, silences, recipients and latency objectives. */
 import words from './alarm-words.json'
+import type { Alarm, Fault, Objective, Receiver, ReceiverKind, Silence } from './api'
 import { latency, percent, span } from './format'
 
+export type { Alarm, Objective, Receiver, ReceiverKind, Silence }
+
 /** The severity, and the silence that stops notifications, if any. */
-export interface Judged {
-  severity: string
-  silence: Silence | null
-}
-
-export interface Alarm extends Judged {
-  alarm: number
-  kind: string
-  feed: string | null
-  site: string | null
-  since: string
-  ended_at: string | null
-  sentence: string
-  next_step: string
-  silenced_until: string | null
-}
-
-/** `null` stands for all; without `begins` the silence starts when it is created. */
-export interface Silence {
-  number: number
-  until: string
-  by: string
-  reason: string
-  kind: string | null
-  feed: string | null
-  site: string | null
-  begins: string | null
-}
-
-export type ReceiverKind = 'mail' | 'webhook' | 'alertmanager'
-
-/** A recipient of notifications; empty lists stand for all. */
-export interface Receiver {
-  receiver: string
-  kind: ReceiverKind
-  address: string
-  kinds: string[]
-  feeds: string[]
-  sites: string[]
-  severities: string[]
-}
-
-/** What the latency of a feed at one site has to meet; `null`: as the hub's settings say. */
-export interface Objective {
-  feed: string
-  site: string
-  objective_ms: number
-  quantile: number | null
-  minutes: number | null
-}
+export type Judged = Pick<Alarm | Fault, 'severity' | 'silence'>
 
 /** What a silence keeps quiet: `clock alarms of unl.edu`. */
 export function aboutOf(silence: Silence): string {

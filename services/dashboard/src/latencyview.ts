@@ -1,38 +1,18 @@
 /** One look at latency: what the address says, what is asked of the hub, and what is read out of the answers. */
+import type { Arrivals, LatencyKind, LatencyPoint } from './api'
 import { addressOf } from './route'
+
+export type { Arrivals, Bin, Figures, LatencyKind as Kind, LatencyPoint as Point } from './api'
 
 export interface Look {
   feed: string
   /** `null`: all sites. */
   site: string | null
-  kind: Kind
+  kind: LatencyKind
   /** So many minutes up to `until`. */
   minutes: number
   /** RFC 3339; `null`: now. */
   until: string | null
-}
-
-export type Kind = 'distribution' | 'end-to-end' | 'queueing' | 'action'
-
-export interface Figures {
-  p50: number | null
-  p95: number | null
-  p99: number | null
-  max: number | null
-  count: number
-  negative: number
-  bound: number | null
-}
-
-export interface Point extends Figures {
-  at: string
-}
-
-export interface Arrivals {
-  at: string
-  products: number
-  bytes: number
-  peak_1s_bytes: number
 }
 
 export interface Steps<Of> {
@@ -44,12 +24,6 @@ export interface Series<Of> extends Steps<Of> {
   /** The range that was asked for; the end is not part of it. */
   from: string
   to: string
-}
-
-export interface Bin {
-  from_ms: number
-  to_ms: number
-  count: number
 }
 
 /** A series of steps without products. */
@@ -124,15 +98,15 @@ export function pointsOf<Of extends { at: string }>(series: Series<Of>, steps_s:
 }
 
 /** The point with the worst value; `null` where nothing was measured. */
-export function worst(points: Point[]): Point | null {
-  return points.reduce<Point | null>(
+export function worst(points: LatencyPoint[]): LatencyPoint | null {
+  return points.reduce<LatencyPoint | null>(
     (found, point) => ((point.max ?? -Infinity) > (found?.max ?? -Infinity) ? point : found),
     null,
   )
 }
 
 /** Steps in which the feed brought something and nothing was reported, joined where nothing lies between them. */
-export function gaps(reported: Steps<Point>, arrived: Steps<Arrivals>): Gap[] {
+export function gaps(reported: Steps<LatencyPoint>, arrived: Steps<Arrivals>): Gap[] {
   const step_ms = Math.max(reported.step_minutes, arrived.step_minutes) * 60_000
   const seen = new Set(reported.points.filter((point) => point.count > 0).map((point) => stepOf(point.at, step_ms)))
   const found: Gap[] = []
@@ -194,7 +168,7 @@ function seconds(at: Date): string {
   return `${at.toISOString().slice(0, 19)}Z`
 }
 
-export const KINDS: Kind[] = ['distribution', 'end-to-end', 'queueing', 'action']
+export const KINDS: LatencyKind[] = ['distribution', 'end-to-end', 'queueing', 'action']
 export const RANGES: { minutes: number; title: string }[] = [
   { minutes: 15, title: '15 min' },
   { minutes: 60, title: '1 h' },

@@ -1,34 +1,6 @@
 /** What the page of one feed asks for, and columns for what is counted by powers of two. */
 
-export interface PlanMade {
-  version: number
-  transport: string
-  reason: string
-  made_at: string
-  pinned: boolean
-  products: number
-}
-
-export interface Row {
-  feed: string
-  site: string
-  transport: string
-  kind: string
-  p50: number | null
-  p95: number | null
-  p99: number | null
-  max: number | null
-  count: number
-}
-
-export interface Distribution {
-  since: string
-  products: number
-  bytes: number
-  sizes: { up_to_bytes: number; products: number }[]
-  silences: { up_to_ms: number; times: number }[]
-  complete: boolean
-}
+export type { Distribution, PathLatency as Row, Plan as PlanMade } from './api'
 
 /** A column for each power of two from the first to the last, those that are empty included. */
 export function powers(

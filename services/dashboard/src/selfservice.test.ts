@@ -39,6 +39,8 @@ test.each([
 
 const credential: Credential = {
   sha256: 'c',
+  site: 'unl.edu',
+  replaces: null,
   created_at: '2026-01-01T00:00:00Z',
   peer: '192.0.2.7:1',
   expires_at: '2026-04-01T00:00:00Z',

@@ -1,110 +1,19 @@
 /** Requests for access, and a site's view of itself. */
+import type { Credential, RequestMade, RequestStateShown, SiteWhole } from './api'
 import { call } from './hub'
 
-export interface Asked {
-  number: number
-  secret: string
-  fragment: string
-}
-
-export interface RequestStateShown {
-  number: number
-  site: string
-  state: 'waiting' | 'approved' | 'refused'
-  answer: string
-  asked_at: string
-  user: string | null
-  fragment: string | null
-}
-
-export interface AccessRequest {
-  number: number
-  site: string
-  organisation: string
-  contact: string
-  place: string
-  feeds: string[]
-  note: string
-  peer: string
-  asked_at: string
-}
-
-export interface Subscription {
-  id: number
-  feed: string
-  pattern: string
-  not_pattern: string | null
-}
-
-/** Of a feed a site may take what matches `pattern` (OK) and not `not_pattern` (NOT). */
-export interface Limit {
-  feed: string
-  pattern: string
-  not_pattern: string | null
-}
-
-/** The credential of a receiver; of credentials that replaced each other the newest counts. */
-export interface Credential {
-  sha256: string
-  created_at: string
-  peer: string
-  expires_at: string | null
-  revoked_at: string | null
-  replaced_at: string | null
-  asked_at: string | null
-  renews_at: string | null
-}
-
-export interface OwnSite {
-  site: string
-  organisation: string
-  contact: string
-  place: { text: string; latitude: number | null; longitude: number | null } | null
-  multicast: boolean
-  multicast_interface: string
-  circuit_attachment: { port: string; first_vlan: number; last_vlan: number } | null
-  access_rate_bps: number | null
-  allow: string[]
-  limits: Limit[]
-  subscriptions: Subscription[]
-  credentials: Credential[]
-  troubles: Record<string, string>
-  connected: boolean
-  sites_address: string[]
-}
-
-export interface LatencyRow {
-  feed: string
-  kind: string
-  transport: string
-  count: number
-  p50: number | null
-  p95: number | null
-  p99: number | null
-  max: number | null
-}
-
-/** The past products that a pattern matches. */
-export interface PatternTest {
-  feed: string
-  products: number
-  matched: number
-  matched_bytes: number
-  matched_ids: string[]
-  other_ids: string[]
-  complete: boolean
-}
-
-/** A resend or a backfill. */
-export interface Sending {
-  id: number
-  kind: string
-  feed: string
-  from: string
-  to: string
-  state: string
-  products: number
-}
+export type {
+  AccessRequest,
+  Credential,
+  PathLatency as LatencyRow,
+  PatternTested as PatternTest,
+  RequestMade as Asked,
+  RequestStateShown,
+  Resend as Sending,
+  SiteLimit as Limit,
+  SiteWhole as OwnSite,
+  Subscription,
+} from './api'
 
 /** The request in an address: `#request` for the form, `#request=dbq_…` for the state of a request. */
 export function requestIn(hash: string): { secret: string | null } | null {
@@ -142,12 +51,12 @@ export function standing(credential: Credential, now: Date): string {
 const minute = (instant: string) => instant.slice(0, 16).replace('T', ' ')
 
 /** The command that starts a receiver, to be copied. */
-export function receiveCommand(site: OwnSite, page: { hostname: string }): string {
+export function receiveCommand(site: SiteWhole, page: { hostname: string }): string {
   const announced = site.sites_address[0] ?? `${page.hostname}:7370`
   // A wildcard or loopback address that the hub listens on can't be reached from a site.
   const address = announced.replace(/^(0\.0\.0\.0|\[::\]|127\.0\.0\.1)(?=:)/, page.hostname)
   return `downburst-node receive --hub ${address} --token-file ${site.site}.token --dir /data/downburst`
 }
 
-export const ask = (wanted: Record<string, unknown>) => call<Asked>('POST', 'access-requests', wanted)
+export const ask = (wanted: Record<string, unknown>) => call<RequestMade>('POST', 'access-requests', wanted)
 export const stateOf = (secret: string) => call<RequestStateShown>('POST', 'access-requests/state', { secret })

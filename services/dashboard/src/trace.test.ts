@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { address, asked, bar, inOrder, longest_ms, whole_ms, type Delivery, type DeliveryState } from './trace'
 
 function delivery(site: string, state: DeliveryState, ms: number | null = null): Delivery {
-  const timing = { distribution_ms: ms, bound_ms: null, slow: null, stages: [] }
-  return { site, state, cause: null, reason: 'r', next_action: 'n', timing }
+  const timing = { distribution_ms: ms, end_to_end_ms: null, bound_ms: null, slow: null, stages: [] }
+  return { site, state, cause: null, reason: 'r', next_action: 'n', receipt: null, timing }
 }
 
 describe('the address of a question', () => {

@@ -1,48 +1,14 @@
 /** Where a product is: the question in the address, the answer from the hub, and what a reader wants first. */
 
+import type { Delivery, DeliveryState, Stage, Trace } from './api'
 import { call } from './hub'
 
-export type DeliveryState =
-  'waiting' | 'sending' | 'repairing' | 'stored' | 'rejected' | 'expired' | 'not-subscribed' | 'denied'
-
-export interface Stage {
-  stage: string
-  ms: number | null
-  across_clocks: boolean
-}
-
-export interface Delivery {
-  site: string
-  state: DeliveryState
-  cause: string | null
-  reason: string
-  next_action: string
-  timing: { distribution_ms: number | null; bound_ms: number | null; slow: string | null; stages: Stage[] }
-}
-
-export interface Product {
-  feed: string
-  sequence: number
-  product_id: string
-  origin: string
-  created_at: string
-  stored_at: string
-  size: number
-  digest: string
-  kept: boolean
-  states: Partial<Record<DeliveryState, number>>
-  deliveries: Delivery[]
-}
+export type { Delivery, DeliveryState, ProductTraced as Product, Stage, Trace as Answer } from './api'
 
 /** A product, and a site to which the answer is narrowed; empty for all that want it. */
 export interface Question {
   product: string
   site: string
-}
-
-export interface Answer {
-  products: Product[]
-  notes: string[]
 }
 
 /** The question in an address (`#/trace/…`, `#/trace/…?site=…`); `null` if there is none. */
@@ -64,9 +30,9 @@ export function address(product: string, site = ''): string {
 }
 
 /** Asks the hub; what it refuses is thrown as its sentence. */
-export function ask({ product, site }: Question, signal: AbortSignal): Promise<Answer> {
+export function ask({ product, site }: Question, signal: AbortSignal): Promise<Trace> {
   const query = new URLSearchParams({ limit: '3', product, ...(site ? { site } : {}) })
-  return call<Answer>('GET', `products/trace?${query}`, undefined, signal)
+  return call<Trace>('GET', `products/trace?${query}`, undefined, signal)
 }
 
 /** Those who lack the product first, then the slowest, then by name. */

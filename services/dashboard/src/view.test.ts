@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { recorded } from './fixtures/recorded'
-import { parseOverview } from './overview'
+import { parseOverview, type Feed, type SiteFeed } from './overview'
 import {
   behindOf,
   circuitsInOrder,
@@ -58,7 +58,7 @@ test('of equally bad faults the order is the one of the hub', () => {
   if (!fault) return
   const cause = { ...fault, sentence: 'a disk is full', at: '2026-03-14T15:00:00Z' }
   const follows = { ...fault, sentence: 'nothing comes out', at: '2026-03-14T15:01:00Z' }
-  const light = { ...fault, sentence: 'it may be slow', severity: 'information' }
+  const light = { ...fault, sentence: 'it may be slow', severity: 'information' as const }
   const shown = faultsInOrder([light, cause, follows]).map((one) => one.sentence)
   expect(shown).toEqual(['a disk is full', 'nothing comes out', 'it may be slow'])
 })
@@ -66,7 +66,7 @@ test('of equally bad faults the order is the one of the hub', () => {
 test('a feed of an unknown class goes last, not away', () => {
   const [one, ...others] = recorded().feeds
   expect(one).toBeDefined()
-  if (one) expect(feedsInOrder([{ ...one, class: 'other' }, ...others]).at(-1)?.class).toBe('other')
+  if (one) expect(feedsInOrder([{ ...one, class: 'other' as Feed['class'] }, ...others]).at(-1)?.class).toBe('other')
 })
 
 test('the saving is that of the bytes, and shows when multicast cost more', () => {
@@ -131,7 +131,7 @@ test('the feeds of a site are grouped by transport', () => {
     ['multicast', ['NGRID', 'NEXRAD2']],
     ['unicast', ['IDS|DDPLUS', 'WARNINGS']],
   ])
-  const unsent = site.feeds.map((feed) => ({ ...feed, transport: null }))
+  const unsent = site.feeds.map((feed) => ({ ...feed, transport: null as unknown as SiteFeed['transport'] }))
   expect(transportsOf({ ...site, feeds: unsent })).toEqual([['', ['NGRID', 'NEXRAD2', 'IDS|DDPLUS', 'WARNINGS']]])
 })
 

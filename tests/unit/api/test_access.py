@@ -13,9 +13,9 @@ from downburst.access_settings import AccessSettings
 from downburst.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.model import Feed, Site
-from downburst_api import stream
 from downburst_api.app import create_app
-from downburst_api.rules import RULES
+from downburst_api.border.route_rules import RULES
+from downburst_api.overview import stream
 from factories import runtime
 from unit.api.access_table import CALLERS, MAY, NOBODY, NOT, OWN, PUBLISHED, markdown, rows
 

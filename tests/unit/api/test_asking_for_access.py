@@ -15,7 +15,7 @@ PASSWORD = "four words are long"
 
 @pytest.fixture(autouse=True)
 def _quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("downburst_api.sessions.hash_password", lambda password: f"hash of {password}")
+    monkeypatch.setattr("downburst_api.sessions.routes.hash_password", lambda password: f"hash of {password}")
 
 
 def stranger(hub: Asked) -> httpx.AsyncClient:

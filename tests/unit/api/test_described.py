@@ -19,7 +19,7 @@ from downburst.clock import FakeClock
 from downburst.ledger import Ledger
 from downburst.model import Feed, Site
 from downburst_api.app import create_app
-from downburst_api.described import EXAMPLES
+from downburst_api.http.openapi import EXAMPLES
 from factories import AUTHORIZATION, runtime
 
 SEED = int(os.environ.get("DOWNBURST_SEED", "1"))

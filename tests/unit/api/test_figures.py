@@ -34,9 +34,9 @@ from downburst.model import (
     Subscription,
     Transport,
 )
-from downburst_api.latency import minute_of
-from downburst_api.shared_overview import OLDEST_S, SharedOverview
-from downburst_api.stream import overviews
+from downburst_api.latency.service import minute_of
+from downburst_api.overview.shared import OLDEST_S, SharedOverview
+from downburst_api.overview.stream import overviews
 from factories import multicast, plan, settled, sketch_row, unicast
 from unit.api.conftest import Asked
 

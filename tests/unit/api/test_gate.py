@@ -9,7 +9,7 @@ from downburst.access import TOKEN_PREFIX, Caller, Role, Scope
 from downburst.clock import FakeClock
 from downburst.errors import LedgerAway, NotSignedIn
 from downburst.ledger import Book
-from downburst_api.gate import REMEMBERED_S, Gate, Shown
+from downburst_api.border.authentication import REMEMBERED_S, Gate, Shown
 
 SOURCE = Caller("token 1 (decoder)", Role.OPERATOR, frozenset({Scope.INGEST}))
 

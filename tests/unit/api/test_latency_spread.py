@@ -3,7 +3,7 @@
 import pytest
 
 from downburst.model import Batch
-from downburst_api.latency_spread import bins
+from downburst_api.latency.histogram import bins
 from factories import sketch_row
 from unit.api.conftest import Asked
 

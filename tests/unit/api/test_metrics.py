@@ -26,7 +26,7 @@ from downburst.exposition import CATALOGUE
 from downburst.ledger import Ledger
 from downburst.model import Batch, Feed, LatencyKind, LegCounters, Site, Transport
 from downburst.sheet import Sheet
-from downburst_api.latency import minute_of
+from downburst_api.latency.service import minute_of
 from downburst_api.metrics import scrape
 from downburst_api.metrics.counted import Counted
 from downburst_api.metrics.histograms import OPEN_MINUTES, Histograms, Series

@@ -8,8 +8,8 @@ import pytest
 from downburst.clock import FakeClock
 from downburst.errors import NotFound
 from downburst.ledger import Book, Ledger
-from downburst_api import paced
-from downburst_api.paced import Paced
+from downburst_api.overview import readings as paced
+from downburst_api.overview.readings import Paced
 
 
 async def test_what_is_cheap_is_always_fresh(ledger: Ledger, clock: FakeClock) -> None:

@@ -29,8 +29,8 @@ def _quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_password(password: str, kept: str | None) -> bool:
         return kept == f"hash of {password}"
 
-    monkeypatch.setattr("downburst_api.sessions.is_password", is_password)
-    monkeypatch.setattr("downburst_api.sessions.hash_password", _hash)
+    monkeypatch.setattr("downburst_api.sessions.routes.is_password", is_password)
+    monkeypatch.setattr("downburst_api.sessions.routes.hash_password", _hash)
 
 
 def _hash(password: str) -> str:

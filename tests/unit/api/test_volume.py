@@ -8,7 +8,7 @@ import pytest
 from downburst.events import SiteProgress
 from downburst.live import SiteSession
 from downburst.model import TrafficMinute, Transport
-from downburst_api.volume import hours_between, volumes
+from downburst_api.latency.arrivals import hours_between, volumes
 from unit.api.conftest import Asked
 
 

@@ -25,7 +25,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[[httpx.Response], list[tupl
             answer.request = httpx.Request(method, url)
             return answer
 
-        monkeypatch.setattr(httpx, "request", request)
+        monkeypatch.setattr(httpx.Client, "request", staticmethod(request))
         return asked
 
     return answering
@@ -76,7 +76,7 @@ def test_no_hub_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     def request(*_: Any, **__: Any) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    monkeypatch.setattr(httpx, "request", request)
+    monkeypatch.setattr(httpx.Client, "request", staticmethod(request))
     assert ended("status", "--hub", "http://127.0.0.1:9") == 1
     assert "no hub answers at http://127.0.0.1:9" in capsys.readouterr().err
 
@@ -149,7 +149,7 @@ def test_a_resend_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         body = {"id": 7, "site": "unl.edu", "feed": "NGRID", "from": "a", "to": "b", "products": 3, "bytes": 99}
         return httpx.Response(200, json=body | {"expired": 1, "state": next(looks)})
 
-    monkeypatch.setattr(httpx, "request", request)
+    monkeypatch.setattr(httpx.Client, "request", staticmethod(request))
     monkeypatch.setattr(resend, "LOOK_S", 0.0)
     options = ("--site", "unl.edu", "--feed", "NGRID", "--from", "2h", "--pattern", "^A", "--wait")
     assert ended("resend", *options, "--hub", "http://h") == 0

@@ -52,7 +52,7 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     stand_in = Asked()
-    monkeypatch.setattr(httpx, "request", stand_in.request)
+    monkeypatch.setattr(httpx.Client, "request", staticmethod(stand_in.request))
     return stand_in
 
 

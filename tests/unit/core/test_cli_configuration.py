@@ -49,8 +49,8 @@ class HubInMemory(HubClient):
         super().__init__("http://hub")
         self._app = app
 
-    def _answer(self, method: str, url: str, **request: Any) -> httpx.Response:
-        answer = asyncio.run(self._asked(method, url, **request))
+    def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
+        answer = asyncio.run(self._asked(method, f"http://hub{path}", **request))
         assert answer.is_success, answer.text
         return answer
 

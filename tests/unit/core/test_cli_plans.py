@@ -12,7 +12,7 @@ from fastapi.encoders import jsonable_encoder
 from downburst.cli import main
 from downburst.model import Plan
 from downburst.settings import MulticastSettings
-from downburst_api.schemas import plan_out
+from downburst_api.plans.shapes import plan_out
 from downburst_scheduler.legs import group_leg, legs_of
 from downburst_scheduler.models.floors import Floor
 from downburst_scheduler.planner import Question, Rules, decide, flip_of
@@ -33,7 +33,7 @@ class Hub:
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
     stand_in = Hub([made()])
-    monkeypatch.setattr(httpx, "request", stand_in.request)
+    monkeypatch.setattr(httpx.Client, "request", staticmethod(stand_in.request))
     monkeypatch.setenv("COLUMNS", "400")
     return stand_in
 

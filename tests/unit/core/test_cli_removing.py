@@ -31,7 +31,7 @@ class Deleted(list[str]):
 @pytest.fixture
 def deleted(monkeypatch: pytest.MonkeyPatch) -> Deleted:
     stand_in = Deleted()
-    monkeypatch.setattr(httpx, "request", stand_in.request)
+    monkeypatch.setattr(httpx.Client, "request", staticmethod(stand_in.request))
     return stand_in
 
 

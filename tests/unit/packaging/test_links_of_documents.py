@@ -63,7 +63,7 @@ def headings(document: Path) -> set[str]:
 
 def test_sources_name_decisions_that_exist() -> None:
     wrong = []
-    for folder in ("core", "api", "scheduler", "services", "workers", "bench", "tests", "packaging", "charts"):
+    for folder in _FOLDERS:
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in _SOURCES and not _BUILT.intersection(path.parts) and path.is_file():
                 named = NAMED.findall(path.read_text(errors="replace"))
@@ -71,5 +71,9 @@ def test_sources_name_decisions_that_exist() -> None:
     assert not wrong, wrong
 
 
+_FOLDERS = (
+    *("core", "api", "client", "contract", "scheduler", "services", "workers", "bench", "tests", "packaging"),
+    "charts",
+)
 _SOURCES = {".py", ".rs", ".svelte", ".ts", ".yaml", ".toml", ".md"}
 _BUILT = {"node_modules", "target", "dist", ".svelte-kit"}

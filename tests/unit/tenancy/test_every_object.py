@@ -29,9 +29,9 @@ from downburst.clock import FakeClock
 from downburst.ledger import Book, Ledger
 from downburst.model import Feed, Place, ProductException, Resend, Site, Subscription
 from downburst.rights import Limit
-from downburst_api import stream
 from downburst_api.app import create_app
-from downburst_api.rules import RULES, Holds, Object, Own, Rule
+from downburst_api.border.route_rules import RULES, Holds, Object, Own, Rule
+from downburst_api.overview import stream
 from factories import AUTHORIZATION, EPOCH, runtime, sketch_row
 
 SECRET = "sesame"
@@ -109,7 +109,7 @@ async def world(
     opened, _ = runtime(tmp_path / "open", ledger, clock, access=AccessSettings(without_login="latency"))
     await node.refresh()
     monkeypatch.setattr(stream, "overviews", _no_overviews)
-    monkeypatch.setattr("downburst_api.sessions.is_password", lambda *_: False)
+    monkeypatch.setattr("downburst_api.sessions.routes.is_password", lambda *_: False)
     transports = [
         httpx.ASGITransport(create_app(one), raise_app_exceptions=False, client=(peer, 1))
         for one, peer in ((made, "192.0.2.1"), (opened, "192.0.2.2"))

@@ -15,10 +15,11 @@ from downburst.errors import TooMany
 from downburst.ledger import Book
 from downburst.model import Site
 from downburst.network.addresses import network_of
-from downburst_api import sessions, stream
 from downburst_api.app import create_app
 from downburst_api.border import hashing
 from downburst_api.border.budgets import Budget
+from downburst_api.overview import stream
+from downburst_api.sessions import routes as sessions
 from unit.api.conftest import Asked
 
 PASSWORD = "four words are long"

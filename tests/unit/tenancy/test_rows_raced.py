@@ -16,8 +16,8 @@ from downburst.ledger import Book, limits
 from downburst.ledger.limits import Newest
 from downburst.model import Feed, Site
 from downburst.tables import answers, resends, subscriptions, tokens
-from downburst_api import sessions
 from downburst_api.app import create_app
+from downburst_api.sessions import routes as sessions
 from factories import AUTHORIZATION
 from unit.api.conftest import Asked
 from unit.tenancy.test_races import Crowd, bearer

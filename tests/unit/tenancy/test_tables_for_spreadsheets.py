@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from downburst_api.csv_out import csv_answer
+from downburst_api.http.spreadsheet import csv_answer
 
 
 def cells(value: object) -> str:

@@ -1,0 +1,1 @@
+"""Sites that ask for access, and operators who answer."""

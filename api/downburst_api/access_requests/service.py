@@ -1,0 +1,59 @@
+"""What becomes of a request for access: its secret, its state, its approval."""
+
+from downburst.access import LINK_PREFIX, REQUEST_PREFIX, AccessRequest, Caller, LinkKind, hashed, new_secret
+from downburst.ledger import Book
+from downburst.network.addresses import network_of
+from downburst_api.runtime import Runtime
+from downburst_api.sites.service import announce
+from downburst_api.users.routes import INVITATION
+from downburst_contract import access as shapes
+
+
+async def ask(hub: Runtime, caller: Caller, wanted: shapes.RequestNew) -> shapes.RequestMade:
+    """Keeps a request; so many from one address as its limit lets through."""
+    hub.gate.requests.take(network_of(caller.peer))
+    secret = new_secret(REQUEST_PREFIX)
+    given = wanted.model_dump() | {"feeds": tuple(wanted.feeds or ())}
+    request = AccessRequest(0, hashed(secret), **given, peer=caller.peer)
+    kept = await hub.ledger.write(lambda book: book.access_requests.add(request))
+    return shapes.RequestMade(number=kept.number, secret=secret, fragment=f"#request={secret}")
+
+
+async def state(hub: Runtime, secret: str) -> shapes.RequestStateShown:
+    """State of a request; an approved one has another link each time, until a password is chosen."""
+    sha256, link = hashed(secret), new_secret(LINK_PREFIX)
+
+    def look(book: Book) -> shapes.RequestStateShown:
+        request = book.access_requests.by_secret(sha256)
+        user = None if request.invites is None else book.users.find(request.invites)
+        fragment = None
+        if user is not None and user.password_hash is None and user.active and user.site == request.site:
+            book.login_links.add(hashed(link), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
+            fragment = f"#invitation={link}"
+        return shapes.RequestStateShown(
+            number=request.number,
+            site=request.site,
+            state=request.state,
+            answer=request.answer,
+            asked_at=request.asked_at,
+            user=None if user is None else user.name,
+            fragment=fragment,
+        )
+
+    return await hub.ledger.write(look)
+
+
+async def approve(hub: Runtime, number: int, given: shapes.Approval, *, by: str) -> AccessRequest:
+    """Creates the site and its user; the feeds are those that were asked for, unless others are given."""
+
+    def decide(book: Book) -> AccessRequest:
+        asked = book.access_requests.one(number).feeds
+        allow = asked if given.allow is None else tuple(given.allow)
+        for feed in allow:
+            if feed != "*":
+                book.feeds.one(feed)
+        return book.access_requests.approve(number, allow=allow, by=by, answer=given.answer)
+
+    decided = await hub.ledger.write(decide)
+    await announce(hub)
+    return decided

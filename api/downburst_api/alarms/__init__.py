@@ -1,0 +1,1 @@
+"""Alarms, silences, receivers, objectives."""

@@ -1,0 +1,36 @@
+"""What silences and receivers are made of."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from downburst.alarms import Silence
+from downburst.errors import BadInput
+from downburst.ledger import Book
+from downburst.moments import coming_moment
+from downburst_api.runtime import Runtime
+from downburst_contract.alarms import SilenceNew
+
+
+async def silence(hub: Runtime, wanted: SilenceNew, *, by: str) -> Silence:
+    """Keeps a silence: of a single alarm that goes on, or of all of a kind, feed and site."""
+    begins, until = window(wanted.begins, wanted.minutes, hub.clock.now())
+    if wanted.alarm is None:
+        made = Silence(0, until, by, wanted.reason, wanted.kind, wanted.feed, wanted.site, begins)
+        return await hub.ledger.write(lambda book: book.silences.add(made))
+    if {wanted.kind, wanted.feed, wanted.site} != {None}:
+        raise BadInput("an alarm has its kind, feed and site already; leave them out, or leave `alarm` out")
+    number, whole = wanted.alarm, Silence(0, until, by, wanted.reason, begins=begins)
+
+    def add(book: Book) -> Silence:
+        one = book.alarms.find_open(number)
+        return book.silences.add(replace(whole, kind=one.kind, feed=one.feed, site=one.site, alarm_key=one.key))
+
+    return await hub.ledger.write(add)
+
+
+def window(begins: str | None, minutes: float, now: datetime) -> tuple[datetime | None, datetime]:
+    """Begin and end of what is silenced; the begin is None for what begins at once."""
+    begin = None if begins is None else coming_moment(begins, now)
+    if begin is not None and begin + timedelta(minutes=minutes) <= now:
+        raise BadInput("the window is over already; correct `begins` or `minutes`")
+    return begin, (begin or now) + timedelta(minutes=minutes)

@@ -1,0 +1,130 @@
+"""Routes of ports and circuits."""
+
+from typing import Annotated, Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Query, Response
+
+from downburst.circuits import FINISHED, CircuitState
+from downburst.ledger.circuits import Which
+from downburst.moments import coming_moment
+from downburst_api.circuits import service
+from downburst_api.http.pagination import NewestPaged, Paged
+from downburst_api.http.parameters import Hub, Number
+from downburst_contract import circuits as shapes
+
+router = APIRouter(prefix="/v1", tags=["circuits"])
+DryRun = Annotated[bool, Query(description="Dry run: only show the result.")]
+By = Annotated[str, Query(min_length=1, max_length=100)]
+_CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"description": "The port has no capacity left in the window; `circuits` lists the reservations."}
+}
+
+
+@router.get("/ports")
+async def list_ports(hub: Hub, page: Paged) -> list[shapes.Port]:
+    """Every port where circuits may end, by name."""
+    return page.of(map(shapes.Port.of, await hub.ledger.read(lambda book: book.ports.all())), "port")
+
+
+@router.post("/ports", status_code=201, responses={409: {"description": "The name is taken."}})
+async def add_port(hub: Hub, wanted: shapes.PortNew) -> shapes.Port:
+    """Creates a port."""
+    return shapes.Port.of(await hub.circuits.add_port(wanted.to_model()))
+
+
+@router.get("/ports/{port}")
+async def show_port(hub: Hub, port: str) -> shapes.Port:
+    """One port."""
+    return shapes.Port.of(await hub.ledger.read(lambda book: book.ports.one(port)))
+
+
+@router.patch("/ports/{port}", responses=_CONFLICT)
+async def change_port(hub: Hub, port: str, wanted: shapes.PortChange) -> shapes.Port:
+    """Changes the given properties of a port, unless circuits on it would lose reserved capacity."""
+    before = await hub.ledger.read(lambda book: book.ports.one(port))
+    return shapes.Port.of(await hub.circuits.change_port(service.changed_port(before, wanted)))
+
+
+@router.delete("/ports/{port}", status_code=204, responses={409: {"description": "Circuits need it."}})
+async def remove_port(hub: Hub, port: str) -> None:
+    """Removes a port that no circuit needs."""
+    await hub.circuits.remove_port(port)
+
+
+@router.get("/circuits")
+async def list_circuits(
+    hub: Hub,
+    state: Annotated[list[CircuitState] | None, Query()] = None,
+    *,
+    site: str | None = None,
+    port: str | None = None,
+    finished: bool = False,
+    page: NewestPaged,
+) -> list[shapes.Circuit]:
+    """The newest circuits, newest first; ended and cancelled ones only on request."""
+    open_states = [one for one in CircuitState if finished or one not in FINISHED]
+    which = Which(states=state or open_states, site=site, port=port)
+    return page.of(await hub.ledger.read(lambda book: service.listed(hub, book, which, page)), "circuit")
+
+
+@router.post(
+    "/circuits", status_code=201, responses={**_CONFLICT, 200: {"description": "A dry run, or created before."}}
+)
+async def request_circuit(
+    hub: Hub, wanted: shapes.CircuitNew, response: Response, *, dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Reserves a circuit; a refusal has the reason and the circuits in conflict."""
+    circuit = wanted.to_model(hub.clock.now(), wanted.request_id or uuid4().hex)
+    return await service.answered(hub, await hub.circuits.request(circuit, dry_run=dry_run), response)
+
+
+@router.get("/circuits/{circuit}")
+async def show_circuit(hub: Hub, circuit: Number) -> shapes.CircuitWhole:
+    """One circuit with its history and measurements."""
+    return await hub.ledger.read(lambda book: service.whole(hub, book, circuit))
+
+
+@router.patch("/circuits/{circuit}", responses=_CONFLICT)
+async def modify_circuit(
+    hub: Hub, circuit: Number, wanted: shapes.CircuitModify, *, dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Changes rate, end or burst, together or not at all: a refusal leaves the circuit and its traffic unchanged."""
+    change = wanted.to_model(hub.clock.now())
+    return await service.answered(hub, await hub.circuits.modify(circuit, change, by=wanted.by, dry_run=dry_run))
+
+
+@router.delete("/circuits/{circuit}")
+async def cancel_circuit(
+    hub: Hub, circuit: Number, *, by: By = "operator", dry_run: DryRun = False
+) -> shapes.CircuitAnswered:
+    """Cancels a circuit; its rate is free immediately, and its set-up is removed."""
+    return await service.answered(hub, await hub.circuits.cancel(circuit, by=by, dry_run=dry_run))
+
+
+@router.post("/circuits/{circuit}/clone", status_code=201, responses=_CONFLICT)
+async def clone_circuit(
+    hub: Hub,
+    circuit: Number,
+    response: Response,
+    wanted: shapes.CircuitClone | None = None,
+    *,
+    dry_run: DryRun = False,
+) -> shapes.CircuitAnswered:
+    """Reserves another circuit like one, as long as it, from now or from `begin`."""
+    clone = wanted or shapes.CircuitClone()
+    answer = await hub.circuits.clone(
+        circuit,
+        request_id=clone.request_id or uuid4().hex,
+        begin=coming_moment(clone.begin, hub.clock.now()),
+        by=clone.by,
+        dry_run=dry_run,
+    )
+    return await service.answered(hub, answer, response)
+
+
+@router.post("/circuits/{circuit}/measure", status_code=202)
+async def measure_circuit(hub: Hub, circuit: Number) -> shapes.CircuitWhole:
+    """Measures a circuit now; the result is in `measurements` some seconds later."""
+    measured = await hub.circuits.measure(circuit)
+    return await hub.ledger.read(lambda book: service.whole(hub, book, measured.number))

@@ -1,0 +1,51 @@
+"""What is read of circuits for an answer, and what a change makes of a port."""
+
+from dataclasses import replace
+
+from fastapi import Response
+
+from downburst.circuits import CircuitAnswer, CircuitState, Measured, Port
+from downburst.errors import BadInput
+from downburst.ledger import Book
+from downburst.ledger.circuits import Which
+from downburst_api.circuits.shapes import circuit_out
+from downburst_api.http.pagination import NewestPage
+from downburst_api.runtime import Runtime
+from downburst_contract import circuits as shapes
+from downburst_contract.base import members
+
+
+async def answered(hub: Runtime, answer: CircuitAnswer, response: Response | None = None) -> shapes.CircuitAnswered:
+    """What became of a request; nothing new was made where it was a dry run, or was made before."""
+    if response is not None and not answer.done:
+        response.status_code = 200
+    circuit, measured = answer.circuit, list[Measured]()
+    if circuit.state not in NEVER_STOOD:
+        measured = await hub.ledger.read(lambda book: book.circuits.measurements([circuit.number]))
+    return shapes.CircuitAnswered(**circuit_out(circuit, measured, hub.live), done=answer.done)
+
+
+def listed(hub: Runtime, book: Book, which: Which, page: NewestPage) -> list[shapes.Circuit]:
+    """A page of circuits, and one more to know whether there is another page."""
+    found = book.circuits.newest(which, before=page.before, limit=page.to_read)
+    measured = book.circuits.measurements([circuit.number for circuit in found])
+    return [shapes.Circuit(**circuit_out(circuit, measured, hub.live)) for circuit in found]
+
+
+def whole(hub: Runtime, book: Book, number: int) -> shapes.CircuitWhole:
+    """One circuit with its history and measurements."""
+    circuit = book.circuits.one(number)
+    events = [shapes.CircuitEvent(**members(event, without=("circuit",))) for event in book.circuits.events(number)]
+    return shapes.CircuitWhole(**circuit_out(circuit, book.circuits.measurements([number]), hub.live), events=events)
+
+
+def changed_port(port: Port, wanted: shapes.PortChange) -> Port:
+    """The port with what the client said."""
+    given = wanted.given()
+    if not given:
+        raise BadInput("nothing to change was given; give a rate, port rate, interface, underlay, stp or tags")
+    return replace(port, **given)
+
+
+NEVER_STOOD = (CircuitState.REQUESTED, CircuitState.ADMITTED)
+"""Nothing was measured of a circuit in these states."""

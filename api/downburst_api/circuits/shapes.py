@@ -1,0 +1,45 @@
+"""How circuits are told: what was reserved, what was measured, what is used."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from downburst.circuits import Circuit, Measured
+from downburst.live import LiveState
+from downburst_contract.circuits import LAYER
+
+
+def circuit_out(circuit: Circuit, measured: Sequence[Measured], live: LiveState) -> dict[str, Any]:
+    """A circuit for clients: what was reserved, what it was measured to carry, what is used of it."""
+    values = asdict(circuit)
+    del values["asked_sha256"]
+    rows = [row for row in measured if row.circuit == circuit.number]
+    return {
+        "circuit": values.pop("number"),
+        "state": values.pop("state"),
+        "reason": values.pop("reason"),
+        "shape": circuit.shape,
+        "sites": list(circuit.sites),
+        **values,
+        "layer": LAYER,
+        "measured_out_bps": min((row.rate_bps for row in rows if row.direction == "out"), default=None),
+        "measured_in_bps": min((row.rate_bps for row in rows if row.direction == "in"), default=None),
+        "measured_at": max((row.at for row in rows), default=None),
+        "used_out_bps": _used(circuit, live, "out_bps"),
+        "used_in_bps": _used(circuit, live, "in_bps"),
+        "measurements": [_measured_out(row) for row in rows],
+    }
+
+
+def _measured_out(row: Measured) -> dict[str, Any]:
+    values = asdict(row)
+    del values["circuit"]
+    return {**values, "enough": row.enough}
+
+
+def _used(circuit: Circuit, live: LiveState, name: str) -> float:
+    """By the site that gets or sends most: what is reserved, is so for each. Of a sum for all, the even share."""
+    loads = (live.circuits.get((circuit.number, site)) for site in circuit.sites)
+    all_of_it = live.circuits.get((circuit.number, None))
+    share = float(getattr(all_of_it, name)) / len(circuit.sites) if all_of_it else 0.0
+    return max((float(getattr(load, name)) for load in loads if load is not None), default=share)

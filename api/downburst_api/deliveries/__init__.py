@@ -1,0 +1,1 @@
+"""Where products are, and what sites lost."""

@@ -1,0 +1,115 @@
+"""What the ledger knows around some products, and how the node's facts are judged by it for every site."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from downburst.deliveries import Delivery, Known, ProductFacts, SiteFacts, deliver
+from downburst.events import ActionFailed
+from downburst.ledger import Book
+from downburst.live import LiveState, SiteSession
+from downburst.model import Feed, ProductException, Settled, Site, Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the ledger knows around some products."""
+
+    feeds: dict[str, Feed]
+    sites: dict[str, Site]
+    enrolled: frozenset[str]
+    subscriptions: Sequence[Subscription]
+    settled: Sequence[Settled]
+    exceptions: Sequence[ProductException]
+    objectives_ms: Mapping[tuple[str, str], float]
+    """Of feeds at single sites."""
+
+    def known(self, product: ProductFacts, site: str, live: LiveState) -> Known:
+        """About one site and one product."""
+        registered = self.sites.get(site)
+        session = live.session(site)
+        connected = session is not None and session.connected
+        frontiers = [
+            report
+            for report in self.settled
+            if (report.feed, report.epoch, report.site) == (product.feed, product.epoch, site)
+        ]
+        return Known(
+            allowed=registered is not None and registered.may_take(product.feed),
+            allow=() if registered is None else registered.allow,
+            limits=() if registered is None else registered.limits_of(product.feed),
+            enrolled=site in self.enrolled,
+            subscriptions=tuple(self._wishes(product.feed, site)),
+            exception=next((one for one in self.exceptions if _is_of(one, product, site)), None),
+            settled_to=max((report.settled_to for report in frontiers), default=None),
+            connected=connected,
+            last_seen_at=_last_seen(live, site, frontiers),
+            away_reason=None if session is None or connected else session.reason,
+            trouble=_trouble(session, product.feed),
+            action_failed=_action_failed(session, product.feed),
+            retention_hours=self.feeds[product.feed].retention_hours,
+            objective_ms=self.objectives_ms.get((product.feed, site), self.feeds[product.feed].objective_ms),
+        )
+
+    def facts(self, product: ProductFacts, told: Iterable[SiteFacts], site: str | None) -> list[SiteFacts]:
+        """What the node told, and the sites it can't tell of: those without a right, and one that was asked for."""
+        facts = {one.site: one for one in told}
+        for name, registered in self.sites.items():
+            wishes = self._wishes(product.feed, name)
+            refused = bool(wishes) and not registered.may_take(product.feed)
+            if name not in facts and site in (None, name) and (refused or site == name):
+                facts[name] = SiteFacts(name, active=registered.active)
+        return [facts[name] for name in sorted(facts)]
+
+    def _wishes(self, feed: str, site: str) -> list[Subscription]:
+        return [wish for wish in self.subscriptions if (wish.feed, wish.site) == (feed, site)]
+
+
+def judged(product: ProductFacts, facts: SiteFacts, known: Known, now: datetime) -> Delivery:
+    """The state of a product at a site."""
+    # A site that was refused the feed has no subscriptions at the node, but wishes in the ledger.
+    if known.subscriptions and not facts.subscriptions and known.allowed:
+        facts = replace(facts, subscriptions=len(known.subscriptions))
+    return deliver(product, facts, known, now=now)
+
+
+def context_of(book: Book, feeds: dict[str, Feed], products: Sequence[ProductFacts]) -> Context:
+    """As of now."""
+    names = {product.feed for product in products}
+    return Context(
+        feeds=feeds,
+        sites={site.name: site for site in book.sites.all()},
+        enrolled=frozenset(credential.site for credential in book.credentials.usable()),
+        subscriptions=[wish for name in names for wish in book.subscriptions.of_feed(name)],
+        settled=[report for name in names for report in book.settled.of_feed(name)],
+        exceptions=[
+            exception
+            for product in products
+            for exception in book.exceptions.of_product(product.feed, product.epoch, product.sequence)
+        ],
+        objectives_ms={(one.feed, one.site): one.objective_ms for one in book.objectives.all()},
+    )
+
+
+def _trouble(session: SiteSession | None, feed: str) -> str | None:
+    if session is None or not session.connected or feed not in session.progress:
+        return None
+    return session.progress[feed].trouble
+
+
+def _action_failed(session: SiteSession | None, feed: str) -> ActionFailed | None:
+    """What the site said last; it holds while the site is away."""
+    if session is None or feed not in session.progress:
+        return None
+    return session.progress[feed].action_failed
+
+
+def _is_of(exception: ProductException, product: ProductFacts, site: str) -> bool:
+    return (exception.epoch, exception.sequence, exception.site) == (product.epoch, product.sequence, site)
+
+
+def _last_seen(live: LiveState, site: str, frontiers: Sequence[Settled]) -> datetime | None:
+    session = live.session(site)
+    if session is not None:
+        return session.since
+    return max((report.last_receipt_at for report in frontiers if report.last_receipt_at is not None), default=None)

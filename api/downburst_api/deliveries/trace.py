@@ -1,0 +1,138 @@
+"""Where is this product, who has it, and why not: the node's facts and the ledger's, judged for every site."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from downburst.access import Caller
+from downburst.deliveries import ProductName, Whereabouts, may_see, meanings
+from downburst.errors import NotFound
+from downburst.ledger import Book
+from downburst.ledger.feeds import unknown_feed
+from downburst.model import Feed
+from downburst.rights import Limit
+from downburst_api.border.site_rights import feeds_shown
+from downburst_api.deliveries.service import context_of, judged
+from downburst_api.deliveries.shapes import product_out
+from downburst_api.http.parameters import Asking, Hub
+from downburst_api.runtime import Runtime
+from downburst_contract.products import ProductTraced, Trace
+
+router = APIRouter(prefix="/v1", tags=["deliveries"])
+
+
+@router.get("/products/trace")
+async def trace(  # noqa: PLR0913
+    hub: Hub,
+    caller: Asking,
+    *,
+    product: Annotated[
+        str,
+        Query(
+            min_length=1,
+            max_length=4096,
+            description="A product id, FEED:SEQUENCE, the path of a received file, or at least 8 digits of a digest.",
+        ),
+    ],
+    feed: str | None = None,
+    site: str | None = None,
+    before: Annotated[
+        int | None, Query(ge=1, le=2**63 - 1, description="Only products older than this sequence.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of products.")] = 5,
+) -> Trace:
+    """State of a product at every site that subscribes to it, with the reason, the next action and its times."""
+    feeds, limits = await hub.ledger.read(lambda book: (_feeds(book, caller, feed, site), _limits(book, caller)))
+    for name in meanings(product, feed=feed, feeds=feeds):
+        wanted = [name.feed] if name.feed is not None else list(feeds)
+        answers = [
+            _within(limits, await hub.node.whereabouts(name, feed=one, before=before, limit=limit, site=site))
+            for one in wanted
+            if one in feeds
+        ]
+        if any(answer.products for answer in answers):
+            return await _answer(hub, product, name, answers, feeds=feeds, site=site, limit=limit)
+    raise _unknown(product, feed, list(feeds))
+
+
+async def _answer(  # noqa: PLR0913
+    hub: Runtime,
+    asked: str,
+    name: ProductName,
+    answers: Sequence[Whereabouts],
+    *,
+    feeds: dict[str, Feed],
+    site: str | None,
+    limit: int,
+) -> Trace:
+    found = [(product, told) for answer in answers for product, told in answer.products]
+    found.sort(key=lambda one: (one[0].stored_at, one[0].sequence), reverse=True)
+    found = found[:limit]
+    context = await hub.ledger.read(lambda book: context_of(book, feeds, [product for product, _ in found]))
+    now = hub.clock.now()
+    products = []
+    for product, told in found:
+        deliveries = [
+            judged(product, facts, context.known(product, facts.site, hub.live), now)
+            for facts in context.facts(product, told, site)
+        ]
+        products.append(product_out(product, deliveries))
+    return Trace(
+        asked=asked,
+        read_as=name.meaning.value,
+        products=products,
+        next_before=_next_before(answers, products, limit),
+        notes=_notes(answers),
+    )
+
+
+def _next_before(answers: Sequence[Whereabouts], products: Sequence[ProductTraced], limit: int) -> int | None:
+    """Where the next page begins; only within one feed, whose sequences have an order."""
+    if len(answers) != 1 or answers[0].search_complete:
+        return None
+    return products[-1].sequence if len(products) == limit else answers[0].searched_to + 1
+
+
+def _notes(answers: Sequence[Whereabouts]) -> list[str]:
+    """What a reader must know about the limits of the answer."""
+    notes = []
+    if len(answers) > 1 and not all(answer.search_complete for answer in answers):
+        notes.append("older products may have this name; name the feed to page through them")
+    if not all(answer.receipts_complete for answer in answers):
+        notes.append("the search for receipts was cut short; a state without times may have some")
+    return notes
+
+
+def _unknown(product: str, feed: str | None, feeds: list[str]) -> NotFound:
+    where = f"the log of {feed}" if feed else f"the logs of {len(feeds)} feeds"
+    return NotFound(
+        f"{where} know{'s' if feed else ''} no product {product[:200]!r}; ids are compared whole, and a log "
+        "remembers what it evicted for a week; check the spelling (downburst log tail shows the newest ids)",
+        code="unknown-product",
+    )
+
+
+def _feeds(book: Book, caller: Caller, feed: str | None, site: str | None) -> dict[str, Feed]:
+    """The feeds that are looked through; of others neither the caller's question nor an answer may tell."""
+    feeds = {one.name: one for one in feeds_shown(book, caller)}
+    if feed is not None and feed not in feeds:
+        raise unknown_feed(feed, list(feeds))
+    if site is not None:
+        book.sites.one(site)
+    return feeds
+
+
+def _limits(book: Book, caller: Caller) -> tuple[Limit, ...]:
+    return () if caller.site is None else book.sites.one(caller.site).limits
+
+
+def _within(limits: Sequence[Limit], answer: Whereabouts) -> Whereabouts:
+    """Without what no limit of the asking site grants: numbers could be asked for one after the other."""
+    kept = tuple(
+        (product, told)
+        for product, told in answer.products
+        if may_see(product.product_id, [limit for limit in limits if limit.feed == product.feed])
+    )
+    return replace(answer, products=kept)

@@ -1,0 +1,75 @@
+"""Routes of feeds and pins."""
+
+from fastapi import APIRouter, Response
+
+from downburst.events import PinChanged
+from downburst.model import Feed
+from downburst_api.border.site_rights import feeds_shown
+from downburst_api.feeds import service
+from downburst_api.http.etags import Unchanged, tagged
+from downburst_api.http.pagination import Paged
+from downburst_api.http.parameters import Asking, Hub
+from downburst_contract import feeds as shapes
+
+router = APIRouter(prefix="/v1/feeds", tags=["feeds"])
+
+
+@router.get("")
+async def list_feeds(hub: Hub, caller: Asking, page: Paged) -> list[shapes.Feed]:
+    """Every feed, by name; a site's administrator sees those that the site may take."""
+    return page.of(map(shapes.Feed.of, await hub.ledger.read(lambda book: feeds_shown(book, caller))), "feed")
+
+
+@router.post("", status_code=201, responses={409: {"description": "The name is taken."}})
+async def add_feed(hub: Hub, answer: Response, wanted: shapes.FeedNew) -> shapes.Feed:
+    """Creates a feed."""
+    return tagged(shapes.Feed.of(await service.add(hub, wanted.to_model())), answer)
+
+
+@router.get("/{feed}")
+async def show_feed(hub: Hub, answer: Response, feed: str) -> shapes.Feed:
+    """One feed."""
+    return tagged(shapes.Feed.of(await hub.ledger.read(lambda book: book.feeds.one(feed))), answer)
+
+
+@router.put("/{feed}")
+async def put_feed(
+    hub: Hub, answer: Response, unchanged: Unchanged, feed: str, wanted: shapes.FeedChange
+) -> shapes.Feed:
+    """Creates the feed, or gives it exactly these properties."""
+    return tagged(shapes.Feed.of(await service.put(hub, Feed(feed, **wanted.given()), unchanged)), answer)
+
+
+@router.patch("/{feed}")
+async def change_feed(
+    hub: Hub, answer: Response, unchanged: Unchanged, feed: str, wanted: shapes.FeedChange
+) -> shapes.Feed:
+    """Changes the given properties of a feed."""
+    return tagged(shapes.Feed.of(await service.change(hub, feed, wanted.given(), unchanged)), answer)
+
+
+@router.delete("/{feed}", status_code=204)
+async def remove_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
+    """Removes a feed and the subscriptions to it."""
+    await service.remove(hub, feed, unchanged)
+
+
+@router.put("/{feed}/pin")
+async def pin_feed(
+    hub: Hub, caller: Asking, answer: Response, unchanged: Unchanged, *, feed: str, wanted: shapes.PinNew
+) -> shapes.Pin:
+    """Orders the scheduler to use one transport for a feed.
+
+    A transport that can't serve the feed's sites is refused (422); one that traffic or paths rule out for now is
+    kept.
+    """
+    pin = await service.pin(hub, feed, wanted.transport, unchanged, by=wanted.by or caller.name)
+    hub.bus.publish(PinChanged(feed))
+    return tagged(shapes.Pin.of(pin), answer)
+
+
+@router.delete("/{feed}/pin", status_code=204)
+async def unpin_feed(hub: Hub, unchanged: Unchanged, feed: str) -> None:
+    """Lets the scheduler choose again; a feed without a pin stays as it is."""
+    await service.unpin(hub, feed, unchanged)
+    hub.bus.publish(PinChanged(feed))

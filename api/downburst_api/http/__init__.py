@@ -1,0 +1,1 @@
+"""What routes of every noun share: parameters, pages of lists, entity tags, tables, the description."""

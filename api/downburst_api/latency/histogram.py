@@ -1,0 +1,78 @@
+"""How latencies are spread: a histogram over decades, from the sketches in the ledger."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Query
+
+from downburst.ledger import Book
+from downburst.ledger.latency_selection import Selection
+from downburst.model import LatencyKind, Transport
+from downburst.moments import moment
+from downburst.sheet import Merged, Sheet, bucket_of_code
+from downburst.sketch import value_of
+from downburst_api.border.site_rights import check_feed_shown
+from downburst_api.http.parameters import Asking, Hub
+from downburst_api.latency.routes import Minutes
+from downburst_api.latency.service import figures, figures_of, minute_of
+from downburst_contract.latency import Bin, Figures, Histogram
+
+router = APIRouter(prefix="/v1", tags=["latency"])
+
+
+@router.get("/latency/histogram")
+async def latency_histogram(  # noqa: PLR0913
+    hub: Hub,
+    caller: Asking,
+    *,
+    feed: str,
+    site: str | None = None,
+    transport: Transport | None = None,
+    kind: LatencyKind = LatencyKind.DISTRIBUTION,
+    minutes: Minutes = 360,
+    until: Annotated[str | None, Query(description="The end: RFC 3339, or how long ago; now if left out.")] = None,
+) -> Histogram:
+    """Latency distribution: product counts in ten steps per decade, with the figures of all products."""
+    now = hub.clock.now()
+    end = minute_of(now if until is None else moment(until, now)) + 1
+
+    wanted = Selection(end - minutes, end, feed, site, transport, kind)
+
+    def work(book: Book) -> Sheet:
+        check_feed_shown(book, caller, feed)
+        return book.latency.sheet(wanted)
+
+    sheet = await hub.ledger.read(work)
+    whole = Merged.of(sheet, np.zeros(len(sheet), np.int64), 1)
+    found = figures_of(whole)[0] if len(sheet) else figures([])
+    return Histogram(bins=bins(buckets(sheet)), figures=Figures(**found))
+
+
+def buckets(sheet: Sheet) -> dict[str, int]:
+    """How many values lie in each bucket, over all sketches."""
+    codes, place = np.unique(sheet.codes, return_inverse=True)
+    counts = np.bincount(place, sheet.held, len(codes)).astype(np.int64)
+    return {bucket_of_code(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
+
+
+def bins(buckets: Mapping[str, int]) -> list[Bin]:
+    """The counts between round bounds; those at or below zero, which have no place on a log axis, are left out."""
+    steps: defaultdict[int, int] = defaultdict(int)
+    for bucket, count in buckets.items():
+        value_ms = value_of(bucket)
+        if value_ms > 0:
+            steps[math.ceil(math.log10(value_ms) * STEPS_A_DECADE)] += count
+    return [
+        Bin(from_ms=_bound_ms(step - 1), to_ms=_bound_ms(step), count=count) for step, count in sorted(steps.items())
+    ]
+
+
+def _bound_ms(step: int) -> float:
+    return float(f"{10 ** (step / STEPS_A_DECADE):.3g}")
+
+
+STEPS_A_DECADE = 10
+"""Wider than the sketch's own buckets, whose bounds are not round."""

@@ -1,0 +1,1 @@
+"""LDM: sources, who may push, who is connected."""

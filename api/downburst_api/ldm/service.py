@@ -1,0 +1,75 @@
+"""What becomes of LDM's sources and permissions: a source that the node refuses is not kept."""
+
+from contextlib import suppress
+from typing import Any
+
+from downburst.errors import DownburstError, NodeAway
+from downburst.ldm.feed_types import parse_feed_type
+from downburst.ledger import Book
+from downburst.model import LdmAccept, LdmSource
+from downburst_api.border.site_rights import check_pattern
+from downburst_api.runtime import Runtime
+
+
+async def add_source(hub: Runtime, source: LdmSource) -> LdmSource:
+    """Keeps a source, and has the node ask it."""
+    await check_pattern(hub.node, "pattern", source.pattern)
+    kept = await hub.ledger.write(lambda book: book.ldm_sources.add(source))
+    try:
+        await hub.node.connect_ldm()
+    except NodeAway:
+        pass
+    except DownburstError:
+        await hub.ledger.write(lambda book: book.ldm_sources.remove(source.name))
+        with suppress(DownburstError):
+            await hub.node.connect_ldm()
+        raise
+    return kept
+
+
+async def change_source(hub: Runtime, name: str, source: LdmSource) -> LdmSource:
+    """Gives a source exactly these properties."""
+    await check_pattern(hub.node, "pattern", source.pattern)
+    _, kept = await hub.ledger.write(lambda book: (book.ldm_sources.one(name), book.ldm_sources.change(source)))
+    await reconnect(hub)
+    return kept
+
+
+async def remove_source(hub: Runtime, name: str) -> None:
+    """Removes a source; its products stay."""
+    await hub.ledger.write(lambda book: book.ldm_sources.remove(name))
+    await reconnect(hub)
+    for key in [key for key in hub.live.ldm_sources if key[0] == name]:
+        del hub.live.ldm_sources[key]
+
+
+async def add_accept(hub: Runtime, line: LdmAccept) -> LdmAccept:
+    """Lets hosts push products."""
+    await check_pattern(hub.node, "pattern", line.pattern)
+    await check_pattern(hub.node, "host", line.host)
+    kept = await hub.ledger.write(lambda book: book.ldm_accepts.add(line))
+    await reconnect(hub)
+    return kept
+
+
+async def reconnect(hub: Runtime) -> None:
+    """Has the node do as the ledger says; a node that is away does so when it is back."""
+    with suppress(NodeAway):
+        await hub.node.connect_ldm()
+
+
+async def status(hub: Runtime) -> dict[str, Any]:
+    """What the node tells of LDMs; nothing while it is away."""
+    with suppress(NodeAway):
+        found: dict[str, Any] = (await hub.node.status()).get("ldm", {})
+        return found
+    return {}
+
+
+def routed(book: Book) -> int:
+    """The bits of all feed types that belong to a feed."""
+    bits = 0
+    for feed in book.feeds.all():
+        if feed.ldm_feed_type:
+            bits |= parse_feed_type(feed.ldm_feed_type)
+    return bits

@@ -1,0 +1,47 @@
+"""Routes of plans: what is decided, why, and what it cost."""
+
+from fastapi import APIRouter
+
+from downburst.ledger import Book
+from downburst_api.http.pagination import NewestPage, NewestPaged, Paged
+from downburst_api.http.parameters import Hub
+from downburst_api.plans.shapes import plan_out
+from downburst_contract.feeds import Pin
+from downburst_contract.plans import CurrentPlan, Plan, Totals
+
+router = APIRouter(prefix="/v1", tags=["plans"])
+
+
+@router.get("/plans", response_model_exclude_unset=True)
+async def list_plans(hub: Hub, page: Paged) -> list[CurrentPlan]:
+    """The current plan of every feed that has one."""
+    return page.of(await hub.ledger.read(_current_plans), "feed")
+
+
+@router.get("/feeds/{feed}/plans", response_model_exclude_unset=True)
+async def plan_history(hub: Hub, feed: str, page: NewestPaged) -> list[Plan]:
+    """The plans of a feed, newest first, each with the bytes that its legs sent."""
+    return page.of(await hub.ledger.read(lambda book: _history(book, feed, page)), "version")
+
+
+@router.get("/totals")
+async def totals(hub: Hub) -> Totals:
+    """Totals of all legs of all feeds."""
+    return Totals.model_validate(await hub.ledger.read(lambda book: book.legs.totals()))
+
+
+def _current_plans(book: Book) -> list[CurrentPlan]:
+    known = {feed.name for feed in book.feeds.all()}
+    pins = {feed: Pin.of(pin) for feed, pin in book.pins.all().items()}
+    counters = book.legs.counters()
+    return [
+        CurrentPlan(**plan_out(plan, counters), pin=pins.get(plan.feed))
+        for plan in book.plans.all_current()
+        if plan.feed in known
+    ]
+
+
+def _history(book: Book, feed: str, page: NewestPage) -> list[Plan]:
+    plans = book.plans.history(book.feeds.one(feed).name, before=page.before, limit=page.to_read)
+    counters = book.legs.counters(feed)
+    return [Plan(**plan_out(plan, counters)) for plan in plans]

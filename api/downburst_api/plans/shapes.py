@@ -1,0 +1,56 @@
+"""How plans are told, with what each of their legs sent."""
+
+from dataclasses import asdict
+from typing import Any
+
+from downburst.model import LegCounters, Plan, Transport
+
+
+def plan_out(plan: Plan, counters: list[LegCounters]) -> dict[str, Any]:
+    """A plan for clients, with what each of its legs sent under it."""
+    sent = {row.leg: row for row in counters if row.feed == plan.feed and row.version == plan.version}
+    listed = [_leg_out(asdict(leg), sent.pop(leg.leg, None)) for leg in plan.legs]
+    # Legs of an earlier plan can send a last product after the change; it is booked here and must not be hidden.
+    rest = [_leg_out({"leg": row.leg, "transport": row.transport, "sites": ()}, row) for row in sent.values()]
+    return {
+        "feed": plan.feed,
+        "version": plan.version,
+        "transport": plan.transport,
+        "reason": plan.reason,
+        "made_at": plan.made_at,
+        "pinned": plan.pinned,
+        "legs": listed + rest,
+        "candidates": [asdict(candidate) for candidate in plan.candidates],
+        "figures": dict(plan.figures),
+        "floor": _floor_out(plan),
+        "flip": plan.figures.get("flip") or None,
+        "would_be": plan.figures.get("would_be"),
+        "products": max((row["products"] for row in listed + rest), default=0),
+    }
+
+
+def _floor_out(plan: Plan) -> dict[str, Any] | None:
+    """The machines' own time inside the plan's predictions, in milliseconds; None: not measured yet."""
+    shown = {name: plan.figures.get(f"floor_{name}") for name in FLOOR}
+    return shown if shown["deliveries"] else None
+
+
+def _leg_out(leg: dict[str, Any], sent: LegCounters | None) -> dict[str, Any]:
+    names = leg.pop("sites")
+    circuits = [{"site": site, "circuit": number} for site, number in leg.pop("circuits", ())]
+    kept = sent or LegCounters("", 0, 0, Transport.UNICAST)
+    return leg | {
+        "sites": max(len(names), kept.sites),
+        "site_names": list(names),
+        "circuits": circuits,
+        "products": kept.products,
+        "bytes": kept.product_bytes,
+        "egress_bytes": kept.egress_bytes,
+        "repair_bytes": kept.repair_bytes,
+        "control_bytes": kept.control_bytes,
+        "unicast_equivalent_bytes": kept.unicast_equivalent_bytes,
+    }
+
+
+FLOOR = ("p50_ms", "p95_ms", "p99_ms", "hub_p50_ms", "slowest_site", "slowest_site_p50_ms", "deliveries")
+"""Of the figures of a plan, where their names begin with `floor_`."""

@@ -1,0 +1,1 @@
+"""The upload of products, and what a feed's log holds."""

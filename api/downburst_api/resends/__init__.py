@@ -1,0 +1,1 @@
+"""Stored products to a site once more."""

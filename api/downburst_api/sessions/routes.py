@@ -1,0 +1,201 @@
+"""Routes of whoever asks: signing in and out, one-time links, the own password."""
+
+from datetime import timedelta
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from downburst.access import (
+    LINK_PREFIX,
+    LOCAL,
+    SESSION_PREFIX,
+    Caller,
+    LinkKind,
+    Role,
+    Session,
+    User,
+    acting,
+    hashed,
+    new_secret,
+)
+from downburst.errors import BadInput, DownburstError, NotSignedIn, Refused
+from downburst.ledger import Book
+from downburst.network.addresses import network_of
+from downburst.passwords import hash_password, is_password
+from downburst_api.border.authentication import LOCAL_CALLER, caller_of_user
+from downburst_api.border.authorization import cookie_name, shown_by
+from downburst_api.http.parameters import Asking, Hub
+from downburst_api.runtime import Runtime
+from downburst_contract.access import LinkUse, PasswordChange, SessionBegun, SignIn, SignInLink, Who
+
+router = APIRouter(prefix="/v1/session", tags=["access"])
+
+
+@router.get("")
+async def who_am_i(hub: Hub, caller: Asking) -> Who:
+    """The caller and its rights; without a login `user` is null."""
+    return Who(**_rights(caller), hub=hub.settings.name)
+
+
+@router.post("", status_code=201, response_model=SessionBegun, responses={401: {}, 429: {}})
+async def sign_in(hub: Hub, request: Request, wanted: SignIn) -> JSONResponse:
+    """Signs a user in: a cookie for a browser, or a secret for a program that asks for it."""
+    _check_not_foreign(request)
+    user = await _judged(hub, shown_by(request.scope).peer, wanted.user, wanted.password)
+    if user is None:
+        raise NotSignedIn("name or password is wrong; an administrator can send you a link for another password")
+    return await _begin(hub, request, user, bearer=wanted.bearer)
+
+
+@router.delete("", status_code=204)
+async def sign_out(hub: Hub, request: Request) -> JSONResponse:
+    """Ends the session that the request shows, if there is one."""
+    shown = shown_by(request.scope)
+    for secret in (shown.bearer, shown.cookie):
+        if secret is not None and secret.startswith(SESSION_PREFIX):
+            ended = hashed(secret)
+            await hub.ledger.write(lambda book, ended=ended: book.login_sessions.end(ended))  # type: ignore[misc]
+    hub.gate.forget()
+    answer = JSONResponse(None, status_code=204)
+    answer.body = b""
+    answer.init_headers({})
+    answer.delete_cookie(cookie_name(request.scope))
+    return answer
+
+
+@router.post("/link", status_code=201, response_model=SessionBegun, responses={403: {}, 409: {}})
+async def use_link(hub: Hub, request: Request, wanted: LinkUse) -> JSONResponse:
+    """Uses a one-time link: the first administrator, an invitation with a password, or a sign-in from the shell."""
+    _check_not_foreign(request)
+    peer = shown_by(request.scope).peer
+    sha256 = hashed(wanted.link)
+    # Counted before the ledger is asked: a guess among many at once is counted like one after the other.
+    hub.gate.sign_ins_by_peer.take(network_of(peer))
+    link = await hub.ledger.read(lambda book: book.login_links.find(sha256))
+    hub.gate.sign_ins_by_peer.give_back(network_of(peer))
+    password = None
+    if link.kind is not LinkKind.SIGN_IN:
+        chosen = _needed(wanted.password)
+        password = await hub.gate.hashing.run(peer, link.user or "", hash_password, chosen)
+    with acting(Caller(f"{link.kind.value} link", None, frozenset(), peer=peer)):
+        user = await hub.ledger.write(lambda book: _used(book, sha256, wanted.user, password))
+    hub.gate.forget()
+    return await _begin(hub, request, user, bearer=False)
+
+
+@router.post("/links", status_code=201, responses={401: {}, 403: {}})
+async def make_link(hub: Hub, caller: Asking) -> SignInLink:
+    """Creates a link that signs a browser in once, as the caller: a user, or an account of the hub's machine."""
+    user = None if caller.name == LOCAL else caller.name
+    secret = new_secret(LINK_PREFIX)
+
+    def make(book: Book) -> Any:
+        if not caller.known or (user is not None and book.users.find(user) is None):
+            raise Refused("links are made for users and for commands on the hub's machine, not for tokens")
+        return book.login_links.add(hashed(secret), LinkKind.SIGN_IN, lifetime=SIGN_IN_LINK, user=user)
+
+    link = await hub.ledger.write(make)
+    return SignInLink(fragment=f"#sign-in={secret}", expires_at=link.expires_at)
+
+
+@router.put("/password", status_code=204, responses={401: {}, 403: {}})
+async def change_password(hub: Hub, caller: Asking, wanted: PasswordChange) -> None:
+    """Changes the user's own password; every session of the user ends."""
+    if not caller.known or await hub.ledger.read(lambda book: book.users.find(caller.name)) is None:
+        raise Refused("only a signed-in user can change a password")
+    if await _judged(hub, caller.peer, caller.name, wanted.old) is None:
+        raise Refused("the old password is wrong")
+    new = await hub.gate.hashing.run(caller.peer, caller.name, hash_password, wanted.new)
+    await hub.ledger.write(lambda book: book.users.change(_with_password(book.users.one(caller.name), new)))
+    hub.gate.forget()
+
+
+async def _judged(hub: Runtime, peer: str, name: str, password: str) -> User | None:
+    """The user, if this is the password; a try is counted before it is judged, and longest if it was wrong."""
+    hub.gate.attempt(peer, name)
+    try:
+        user = await hub.ledger.read(lambda book: book.users.find(name))
+        kept = user.password_hash if user is not None and user.active else None
+        good = await hub.gate.hashing.run(peer, name, is_password, password, kept)
+    except DownburstError:
+        hub.gate.take_back(peer, name)
+        raise
+    if not good:
+        return None
+    hub.gate.succeed(peer, name)
+    return user
+
+
+def _used(book: Book, sha256: str, name: str | None, password: str | None) -> User | None:
+    link = book.login_links.use(sha256)
+    if link.kind is LinkKind.FIRST:
+        if book.users.has_admin():
+            raise Refused("an administrator already exists; ask for an invitation")
+        if name is None:
+            raise BadInput("the first administrator needs a name; give `user`")
+        return book.users.add(User(name, Role.ADMIN, password_hash=password))
+    if link.user is None:
+        return None
+    user = book.users.one(link.user)
+    if not user.active:
+        raise Refused(f"{user.name} can no longer sign in; ask an administrator")
+    return user if password is None else book.users.change(_with_password(user, password))
+
+
+async def _begin(hub: Runtime, request: Request, user: User | None, *, bearer: bool) -> JSONResponse:
+    """A session, and the answer that carries its secret."""
+    secret = new_secret(SESSION_PREFIX)
+    lifetime = timedelta(hours=hub.settings.access.session_hours)
+    name = None if user is None else user.name
+    caller = LOCAL_CALLER if user is None else caller_of_user(user)
+    if caller is None:
+        raise DownburstError("a user who may not sign in signed in")
+
+    def keep(book: Book) -> Session:
+        book.audit.record("session", caller.name, "signed in", after={"role": caller.role})
+        return book.login_sessions.add(hashed(secret), name, lifetime=lifetime)
+
+    with acting(Caller(caller.name, caller.role, caller.scopes, caller.site, peer=shown_by(request.scope).peer)):
+        session = await hub.ledger.write(keep)
+    told: dict[str, Any] = {"session": secret} if bearer else {}
+    begun = SessionBegun(**_rights(caller), expires_at=session.expires_at, **told)
+    answer = JSONResponse(begun.model_dump(mode="json", exclude_unset=True), status_code=201)
+    if not bearer:
+        answer.set_cookie(
+            cookie_name(request.scope),
+            secret,
+            max_age=round(lifetime.total_seconds()),
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+    return answer
+
+
+def _check_not_foreign(request: Request) -> None:
+    """Another page must not sign a browser in as somebody else."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Refused("this request comes from a page other than the hub's own; repeat it on the hub's page")
+
+
+def _needed(password: str | None) -> str:
+    if password is None:
+        raise BadInput("this link needs a password; give `password`")
+    return password
+
+
+def _with_password(user: User, password_hash: str) -> User:
+    return User(user.name, user.role, user.site, password_hash, user.active)
+
+
+def _rights(caller: Caller) -> dict[str, Any]:
+    return {
+        "user": caller.name if caller.known else None,
+        "role": caller.role,
+        "site": caller.site,
+        "scopes": sorted(caller.scopes),
+    }
+
+
+SIGN_IN_LINK = timedelta(minutes=10)

@@ -1,0 +1,110 @@
+"""Routes of sites, their tokens and credentials."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from downburst.ledger import Book
+from downburst.model import Site
+from downburst_api.http.etags import Unchanged, etag, tagged
+from downburst_api.http.pagination import Paged
+from downburst_api.http.parameters import Hub
+from downburst_api.sites import service
+from downburst_api.sites.path import path_out
+from downburst_api.sites.standings import Standings
+from downburst_contract import sites as shapes
+
+router = APIRouter(prefix="/v1", tags=["sites"])
+
+
+@router.get("/sites")
+async def list_sites(hub: Hub, page: Paged) -> list[shapes.SiteListed]:
+    """Every site, by name, with its state, its backlog, and the reason of each feed that it can't store."""
+    sites, standings = await hub.ledger.read(lambda book: (book.sites.all(), Standings.read(book)))
+    return page.of(service.listed(hub, sites, standings), "site")
+
+
+@router.post("/sites", status_code=201, responses={409: {"description": "The name is taken."}})
+async def add_site(hub: Hub, answer: Response, wanted: shapes.SiteNew) -> shapes.Site:
+    """Creates a site."""
+    site = wanted.to_model()
+    await service.check_patterns(hub, ldm_host=site.ldm_host, limits=site.limits)
+    kept = await hub.ledger.write(lambda book: book.sites.add(site))
+    await service.announce(hub)
+    return tagged(shapes.Site.of(kept), answer)
+
+
+@router.get("/sites/{site}")
+async def show_site(hub: Hub, answer: Response, site: str) -> shapes.SiteWhole:
+    """One site with its subscriptions, credentials and tokens, and the state of its session."""
+    kept = await hub.ledger.read(lambda book: service.Kept.read(book, site))
+    answer.headers["etag"] = etag(shapes.Site.of(kept.site))
+    return service.whole(hub, kept)
+
+
+@router.get("/sites/{site}/path")
+async def show_path(hub: Hub, site: str) -> shapes.Path:
+    """Facts about the path to a site: measured, tested and reserved."""
+    kept, circuits, measured = await hub.ledger.read(lambda book: service.reserved(book, site))
+    retry = timedelta(minutes=hub.settings.multicast.retry_minutes)
+    return shapes.Path(**path_out(kept, hub.live.paths.of(site), circuits, measured, retry=retry))
+
+
+@router.patch("/sites/{site}")
+async def change_site(
+    hub: Hub, answer: Response, unchanged: Unchanged, site: str, wanted: shapes.SiteChange
+) -> shapes.Site:
+    """Changes the given properties of a site."""
+    given = wanted.given()
+    await service.check_patterns(hub, ldm_host=wanted.ldm_host, limits=given.get("limits", ()))
+
+    def change(book: Book) -> Site:
+        return book.sites.change(replace(service.seen(book, site, unchanged), **given))
+
+    kept = await hub.ledger.write(change)
+    await service.announce(hub)
+    return tagged(shapes.Site.of(kept), answer)
+
+
+@router.delete("/sites/{site}", status_code=204)
+async def remove_site(hub: Hub, unchanged: Unchanged, site: str) -> None:
+    """Removes a site; its receiver is disconnected immediately."""
+    await hub.ledger.write(lambda book: book.sites.remove(service.seen(book, site, unchanged).name))
+    hub.live.forget_site(site)
+    await service.announce(hub)
+
+
+@router.post("/sites/{site}/tokens", status_code=201)
+async def add_token(hub: Hub, site: str, wanted: shapes.TokenNew | None = None) -> shapes.TokenMade:
+    """Creates a one-time enrolment token; its text is shown only here."""
+    hours = (wanted.hours if wanted else None) or hub.settings.token_hours
+    days = wanted.credential_days if wanted else None
+    text, kept = await hub.node.new_token(
+        site,
+        lifetime=timedelta(hours=hours),
+        credential_lifetime=None if days is None else timedelta(days=days),
+    )
+    return shapes.TokenMade.of_text(text, kept)
+
+
+@router.delete("/sites/{site}/tokens")
+async def end_tokens(hub: Hub, site: str) -> shapes.TokensEnded:
+    """Ends the unused enrolment tokens of a site; enrolled receivers are not affected."""
+    ended = await hub.ledger.write(lambda book: book.tokens.end_pending(site))
+    return shapes.TokensEnded(site=site, ended=ended)
+
+
+@router.delete("/sites/{site}/credentials", status_code=200)
+async def revoke_credentials(
+    hub: Hub, site: str, sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None
+) -> shapes.CredentialsRevoked:
+    """Revokes one credential of a site, or all; a connected receiver is disconnected immediately."""
+    return shapes.CredentialsRevoked(site=site, revoked=await service.revoke(hub, site, sha256))
+
+
+@router.post("/sites/{site}/credentials/replacement", status_code=202)
+async def replace_credentials(hub: Hub, site: str) -> shapes.ReplacementAsked:
+    """Has the receivers of a site replace their credentials when they are connected; their sessions continue."""
+    return await service.replace_credentials(hub, site)

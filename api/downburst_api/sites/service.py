@@ -1,0 +1,120 @@
+"""What becomes of a site: changes that the node hears of, what is shown of it, patterns that are checked first."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from downburst import model
+from downburst.circuits import Circuit, Measured
+from downburst.credentials import Credential, EnrolmentToken
+from downburst.errors import NotFound
+from downburst.events import SitesChanged
+from downburst.ledger import Book
+from downburst.model import Site
+from downburst.rights import Limit
+from downburst_api.border.site_rights import check_pattern
+from downburst_api.http.etags import IfMatch
+from downburst_api.runtime import Runtime
+from downburst_api.sites.shapes import backlog_out, heartbeats_out, standing_out, troubles_out
+from downburst_api.sites.standings import Standings
+from downburst_contract import sites as shapes
+from downburst_contract.subscriptions import Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the ledger has of one site."""
+
+    site: Site
+    subscriptions: list[model.Subscription]
+    credentials: list[Credential]
+    tokens: list[EnrolmentToken]
+    standings: Standings
+
+    @classmethod
+    def read(cls, book: Book, name: str) -> "Kept":
+        """As of now."""
+        site = book.sites.one(name)
+        wishes, credentials = book.subscriptions.of_site(name), book.credentials.of(name)
+        return cls(site, wishes, credentials, book.tokens.of(name), Standings.read(book))
+
+
+def listed(hub: Runtime, sites: Iterable[Site], standings: Standings) -> Iterable[shapes.SiteListed]:
+    """Sites with their states, backlogs and troubles."""
+    now = hub.clock.now()
+    for site in sites:
+        yield shapes.SiteListed.of(
+            site,
+            **standing_out(standings.of(site, hub.live)),
+            **backlog_out(hub.live.backlog(site.name), now),
+            troubles=troubles_out(hub.live.session(site.name)),
+        )
+
+
+def whole(hub: Runtime, kept: Kept) -> shapes.SiteWhole:
+    """One site with everything that belongs to it."""
+    name, session = kept.site.name, hub.live.session(kept.site.name)
+    streams = session.streams if session and session.connected else None
+    return shapes.SiteWhole.of(
+        kept.site,
+        subscriptions=[Subscription.of(one) for one in kept.subscriptions],
+        credentials=[shapes.Credential.of(one) for one in kept.credentials],
+        tokens=[shapes.Token.of(one) for one in kept.tokens],
+        troubles=troubles_out(session),
+        heartbeats=heartbeats_out(session),
+        **standing_out(kept.standings.of(kept.site, hub.live)),
+        **backlog_out(hub.live.backlog(name), hub.clock.now()),
+        backlog=[one for _, one in sorted(hub.live.backlog_by_feed(name).items())],
+        sites_address=list(hub.node.sites_address),
+        session={"data_connections": None if streams is None else asdict(streams)},
+    )
+
+
+def reserved(book: Book, name: str) -> tuple[Site, list[Circuit], list[Measured]]:
+    """A site with its circuits and what was measured of them."""
+    circuits = [circuit for circuit in book.circuits.begun() if name in circuit.sites]
+    return book.sites.one(name), circuits, [row for row in book.circuits.measurements() if row.site == name]
+
+
+async def check_patterns(hub: Runtime, *, ldm_host: str | None, limits: Iterable[Limit]) -> None:
+    """Refuses patterns of a site that the node can't use."""
+    if ldm_host is not None:
+        await check_pattern(hub.node, "ldm_host", ldm_host)
+    for limit in limits:
+        await check_pattern(hub.node, "limits.pattern", limit.pattern)
+        if limit.not_pattern is not None:
+            await check_pattern(hub.node, "limits.not_pattern", limit.not_pattern)
+
+
+def seen(book: Book, name: str, unchanged: IfMatch) -> Site:
+    """The site that a change is made to, if it is the one that was seen."""
+    site = book.sites.one(name)
+    unchanged.check(f"site {name}", shapes.Site.of(site))
+    return site
+
+
+async def revoke(hub: Runtime, site: str, sha256: str | None) -> int:
+    """Revokes one credential of a site, or all; says how many."""
+    revoked = await hub.ledger.write(lambda book: book.credentials.revoke(book.sites.one(site).name, sha256))
+    if sha256 is not None and revoked == 0:
+        raise NotFound(f"site {site!r} has no usable credential {sha256}; `downburst sites show {site}` lists them")
+    await announce(hub)
+    return revoked
+
+
+async def replace_credentials(hub: Runtime, site: str) -> shapes.ReplacementAsked:
+    """Has the receivers of a site replace their credentials when they are connected."""
+    asked: list[Any] = await hub.ledger.write(lambda book: book.credentials.ask(book.sites.one(site).name))
+    if not asked:
+        raise NotFound(f"site {site!r} has no good credential; enrol its receiver: downburst sites token {site}")
+    await announce(hub)
+    session = hub.live.session(site)
+    connected = bool(session and session.connected)
+    renews = session.renews if session and connected else None
+    return shapes.ReplacementAsked(site=site, asked=len(asked), connected=connected, renews=renews)
+
+
+async def announce(hub: Runtime) -> None:
+    """Has the node and everybody else know that sites have changed."""
+    await hub.node.refresh()
+    hub.bus.publish(SitesChanged())

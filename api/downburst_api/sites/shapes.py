@@ -1,0 +1,62 @@
+"""How sites, their states and backlogs are told."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from downburst.backlog import Backlog
+from downburst.clock import from_us
+from downburst.live import SiteSession
+from downburst.site_states import SiteStanding
+from downburst_contract.sites import Heartbeat
+
+
+def standing_out(stands: SiteStanding) -> dict[str, Any]:
+    """A standing: `connected` is what programs asked before there were states."""
+    return {
+        "state": stands.state,
+        "state_words": stands.words,
+        "since": stands.since,
+        "reason": stands.reason,
+        "connected": stands.connected,
+    }
+
+
+def backlog_out(backlog: Backlog | None, now: datetime) -> dict[str, Any]:
+    """Products, bytes and the age of the oldest; null while it is not known. What was lost comes no more."""
+    if backlog is None:
+        return dict.fromkeys(_BACKLOG)
+    values = (
+        backlog.products,
+        backlog.bytes,
+        backlog.oldest_s(now),
+        backlog.lost_products,
+        backlog.lost_bytes,
+        backlog.counting,
+    )
+    return dict(zip(_BACKLOG, values, strict=True))
+
+
+def troubles_out(session: SiteSession | None) -> dict[str, str]:
+    """By feed, what a connected site says of its disk."""
+    if session is None or not session.connected:
+        return {}
+    return {feed.feed: feed.trouble for feed in session.progress.values() if feed.trouble}
+
+
+def heartbeats_out(session: SiteSession | None) -> Mapping[str, Heartbeat]:
+    """By feed, of a connected site that answers for them: when the newest that came out was made, and what waits."""
+    if session is None or not session.connected:
+        return {}
+    return {
+        feed.feed: Heartbeat(came_out=_moment(feed.heartbeat_us), waits_since=_moment(feed.heartbeat_waits_us))
+        for feed in session.progress.values()
+        if feed.heartbeat_us or feed.heartbeat_waits_us
+    }
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else from_us(microseconds)
+
+
+_BACKLOG = ("behind_products", "behind_bytes", "behind_s", "lost_products", "lost_bytes", "behind_counting")

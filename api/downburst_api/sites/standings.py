@@ -1,0 +1,36 @@
+"""How it stands with sites, gathered from the ledger and the present: every route asks here."""
+
+from dataclasses import dataclass
+
+from downburst.ledger import Book
+from downburst.ledger.receipts import Received
+from downburst.live import LiveState
+from downburst.model import Site
+from downburst.site_states import SiteStanding, standing
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """What the ledger knows of sites that are not connected."""
+
+    enrolled: set[str]
+    """Sites of which a receiver ever had a credential."""
+    received: dict[str, Received]
+    """By site; sites that never stood anywhere are not in it."""
+
+    @classmethod
+    def read(cls, book: Book) -> "Standings":
+        """As of now."""
+        return cls(book.credentials.enrolled(), book.settled.by_site())
+
+    def of(self, site: Site, live: LiveState) -> SiteStanding:
+        """The standing of a site."""
+        received = self.received.get(site.name)
+        return standing(
+            site,
+            live.session(site.name),
+            live.ldm_sites.get(site.name),
+            enrolled=site.name in self.enrolled,
+            ever_stood=received is not None,
+            last_heard=received.last_receipt_at if received else None,
+        )

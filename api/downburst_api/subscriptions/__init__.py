@@ -1,0 +1,1 @@
+"""Subscriptions of sites to feeds."""

@@ -1,0 +1,1 @@
+"""The hubs that this hub is a site of."""

@@ -1,0 +1,46 @@
+"""What becomes of an upstream: one that the node refuses is not kept."""
+
+from contextlib import suppress
+from typing import Any
+
+from downburst.errors import DownburstError, NodeAway
+from downburst.ledger import Book
+from downburst.model import Upstream
+from downburst_api.runtime import Runtime
+
+
+async def add(hub: Runtime, upstream: Upstream) -> Upstream:
+    """Keeps an upstream, and has the node connect to it."""
+    kept = await hub.ledger.write(lambda book: _keep(book, upstream))
+    try:
+        await hub.node.connect_upstreams()
+    except NodeAway:
+        pass
+    except DownburstError:
+        await hub.ledger.write(lambda book: book.upstreams.remove(upstream.name))
+        with suppress(DownburstError):
+            await hub.node.connect_upstreams()
+        raise
+    return kept
+
+
+async def remove(hub: Runtime, upstream: str) -> None:
+    """Removes an upstream; its products stay."""
+    await hub.ledger.write(lambda book: book.upstreams.remove(upstream))
+    with suppress(NodeAway):
+        await hub.node.connect_upstreams()
+    hub.live.upstreams.pop(upstream, None)
+
+
+async def states(hub: Runtime) -> dict[str, dict[str, Any]]:
+    """By upstream what the node tells of it; nothing while the node is away."""
+    with suppress(NodeAway):
+        said = (await hub.node.status()).get("upstreams", [])
+        return {one["upstream"]: one for one in said}
+    return {}
+
+
+def _keep(book: Book, upstream: Upstream) -> Upstream:
+    for feed in upstream.feeds:
+        book.feeds.one(feed)
+    return book.upstreams.add(upstream)

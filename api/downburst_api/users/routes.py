@@ -1,0 +1,155 @@
+"""Routes of administrators: users, access tokens, and who changed what."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from downburst.access import (
+    LINK_PREFIX,
+    SCOPES_OF,
+    TOKEN_PREFIX,
+    AccessToken,
+    LinkKind,
+    User,
+    check_role,
+    hashed,
+    new_secret,
+)
+from downburst.ledger import Book
+from downburst.ledger.access import token_scopes
+from downburst.ledger.audit import Changes
+from downburst.moments import moment
+from downburst_api.http.pagination import Documented, Paged
+from downburst_api.http.parameters import Asking, Hub, Number
+from downburst_contract import access as shapes
+from downburst_contract.base import members
+
+router = APIRouter(prefix="/v1", tags=["access"])
+
+
+@router.get("/users")
+async def list_users(hub: Hub, page: Paged) -> list[shapes.User]:
+    """Every user, by name."""
+    return page.of(map(shapes.User.of, await hub.ledger.read(lambda book: book.users.all())), "user")
+
+
+@router.post("/users", status_code=201, responses={409: {"description": "The name is taken."}})
+async def add_user(hub: Hub, wanted: shapes.UserNew) -> shapes.UserInvited:
+    """Creates a user and an invitation to choose a password; its text is shown only here."""
+    user = User(wanted.user, wanted.role, wanted.site)
+    secret = new_secret(LINK_PREFIX)
+
+    def add(book: Book) -> shapes.UserInvited:
+        kept = book.users.add(user)
+        return shapes.UserInvited.of(kept, **dict(_invited(book, kept, secret)))
+
+    return await hub.ledger.write(add)
+
+
+@router.get("/users/{user}")
+async def show_user(hub: Hub, user: str) -> shapes.User:
+    """One user."""
+    return shapes.User.of(await hub.ledger.read(lambda book: book.users.one(user)))
+
+
+@router.patch("/users/{user}", responses={403: {}})
+async def change_user(hub: Hub, user: str, wanted: shapes.UserChange) -> shapes.User:
+    """Changes a user's rights; a user who loses rights is signed out immediately."""
+    given = wanted.model_dump(exclude_unset=True)
+    kept = await hub.ledger.write(lambda book: book.users.change(replace(book.users.one(user), **given)))
+    hub.gate.forget()
+    return shapes.User.of(kept)
+
+
+@router.delete("/users/{user}", status_code=204, responses={403: {}})
+async def remove_user(hub: Hub, user: str) -> None:
+    """Removes a user, who is signed out immediately."""
+    await hub.ledger.write(lambda book: book.users.remove(user))
+    hub.gate.forget()
+
+
+@router.post("/users/{user}/invitations", status_code=201)
+async def invite_again(hub: Hub, user: str) -> shapes.Invitation:
+    """Creates another invitation, for a forgotten password; the old password is valid until a new one is chosen."""
+    secret = new_secret(LINK_PREFIX)
+    return await hub.ledger.write(lambda book: _invited(book, book.users.one(user), secret))
+
+
+@router.get("/access-tokens")
+async def list_tokens(hub: Hub, page: Paged) -> list[shapes.AccessToken]:
+    """Every access token, newest first; without their secrets."""
+    tokens = await hub.ledger.read(lambda book: book.access_tokens.all())
+    return page.of(map(shapes.AccessToken.of, tokens), "number", falling=True)
+
+
+@router.post("/access-tokens", status_code=201)
+async def add_token(hub: Hub, caller: Asking, wanted: shapes.AccessTokenNew) -> shapes.AccessTokenMade:
+    """Creates an access token; its text is shown only here."""
+    check_role(wanted.role, wanted.site)
+    scopes = token_scopes(wanted.role, wanted.scopes or (), SCOPES_OF[wanted.role] & caller.scopes)
+    secret, now = new_secret(TOKEN_PREFIX), hub.clock.now()
+    token = AccessToken(
+        number=0,
+        name=wanted.name,
+        sha256=hashed(secret),
+        role=wanted.role,
+        scopes=scopes,
+        site=wanted.site,
+        created_at=now,
+        created_by=caller.name[:64],
+        expires_at=now + timedelta(days=wanted.days),
+    )
+
+    def add(book: Book) -> AccessToken:
+        if wanted.site is not None:
+            book.sites.one(wanted.site)
+        return book.access_tokens.add(token)
+
+    return shapes.AccessTokenMade.of(await hub.ledger.write(add), token=secret)
+
+
+@router.delete("/access-tokens/{number}")
+async def revoke_token(hub: Hub, number: Number) -> shapes.AccessToken:
+    """Revokes an access token; it is invalid from this moment."""
+    revoked = await hub.ledger.write(lambda book: book.access_tokens.revoke(number))
+    hub.gate.forget()
+    return shapes.AccessToken.of(revoked)
+
+
+@router.get("/audit")
+async def list_changes(  # noqa: PLR0913
+    hub: Hub,
+    page: Documented,
+    *,
+    who: Annotated[str | None, Query(max_length=80)] = None,
+    kind: Annotated[str | None, Query(max_length=32, description="feed, site, subscription, pin ...")] = None,
+    subject: Annotated[str | None, Query(max_length=300, description="Name of the changed object.")] = None,
+    begin: Annotated[str | None, Query(alias="from", description="RFC 3339, or how long ago: 2h.")] = None,
+    end: Annotated[str | None, Query(alias="to")] = None,
+    cursor: Annotated[int | None, Query(ge=1, le=2**53, description="`next` of the previous page.")] = None,
+    after: Annotated[int | None, Query(ge=1, le=2**53, deprecated=True, description="As above.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> shapes.ChangePage:
+    """Changes, newest first, with their author and the former values."""
+    now = hub.clock.now()
+    wanted = Changes(
+        who,
+        kind,
+        subject,
+        begin=None if begin is None else moment(begin, now),
+        end=None if end is None else moment(end, now),
+    )
+    found = await hub.ledger.read(lambda book: book.audit.page(wanted, before=cursor or after, limit=limit))
+    items = [shapes.Change(**members(change)) for change in found]
+    return shapes.ChangePage(items=items, next=page.lead_to(found[-1].number if len(found) == limit else None))
+
+
+def _invited(book: Book, user: User, secret: str) -> shapes.Invitation:
+    link = book.login_links.add(hashed(secret), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
+    book.audit.record("invitation", user.name, "added", after={"expires_at": link.expires_at})
+    return shapes.Invitation(fragment=f"#invitation={secret}", link_expires_at=link.expires_at)
+
+
+INVITATION = timedelta(days=7)

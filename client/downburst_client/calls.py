@@ -1,0 +1,886 @@
+"""A function for each route of the API: what it takes is asked, what it returns is sent by a hub.
+
+Generated from the routes by `unit.api.write_contract`; a test compares. Not to be edited.
+"""
+
+from typing import Literal
+
+from downburst.circuits import CircuitState
+from downburst.model import LatencyKind, Transport
+from downburst_client.call import Call, path_of
+from downburst_contract import (
+    access,
+    alarms,
+    circuits,
+    feeds,
+    latency,
+    ldm,
+    overview,
+    plans,
+    products,
+    resends,
+    sites,
+    subscriptions,
+    upstreams,
+)
+
+
+def healthz() -> Call[overview.Health]:
+    """200 while every probe passes; else 503 with a problem that names the failing ones. It is cheap to request."""
+    return Call("GET", path_of("healthz"), overview.Health)
+
+
+def livez() -> Call[overview.Alive]:
+    """200 while the process answers at all; without an answer it should be restarted."""
+    return Call("GET", path_of("livez"), overview.Alive)
+
+
+def readyz() -> Call[overview.Health]:
+    """200 while the hub stores and sends products, which it also does without the ledger's server."""
+    return Call("GET", path_of("readyz"), overview.Health)
+
+
+def list_requests(
+    *, decided: bool | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[access.AccessRequest]]:
+    """Pending requests, oldest first."""
+    return Call(
+        "GET",
+        path_of("v1", "access-requests"),
+        list[access.AccessRequest],
+        query={"decided": decided, "cursor": cursor, "limit": limit},
+    )
+
+
+def ask_for_access(body: access.RequestNew) -> Call[access.RequestMade]:
+    """Asks for access; the secret in the answer gives access to the state of the request, and is shown only here."""
+    return Call("POST", path_of("v1", "access-requests"), access.RequestMade, body=body)
+
+
+def show_request(body: access.RequestSecret) -> Call[access.RequestStateShown]:
+    """State of a request; once approved, with a link to choose a password, until one is chosen."""
+    return Call("POST", path_of("v1", "access-requests", "state"), access.RequestStateShown, body=body)
+
+
+def approve(number: int, body: access.Approval | None = None) -> Call[access.AccessRequest]:
+    """Creates the site as it registered itself, and a user who sees only that site."""
+    return Call("POST", path_of("v1", "access-requests", number, "approval"), access.AccessRequest, body=body)
+
+
+def refuse(number: int, body: access.Refusal) -> Call[access.AccessRequest]:
+    """Refuses a request, with a reason."""
+    return Call("POST", path_of("v1", "access-requests", number, "refusal"), access.AccessRequest, body=body)
+
+
+def list_access_tokens(*, cursor: str | None = None, limit: int | None = None) -> Call[list[access.AccessToken]]:
+    """Every access token, newest first; without their secrets."""
+    return Call(
+        "GET", path_of("v1", "access-tokens"), list[access.AccessToken], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def add_access_token(body: access.AccessTokenNew) -> Call[access.AccessTokenMade]:
+    """Creates an access token; its text is shown only here."""
+    return Call("POST", path_of("v1", "access-tokens"), access.AccessTokenMade, body=body)
+
+
+def revoke_access_token(number: int) -> Call[access.AccessToken]:
+    """Revokes an access token; it is invalid from this moment."""
+    return Call("DELETE", path_of("v1", "access-tokens", number), access.AccessToken)
+
+
+def list_receivers(*, cursor: str | None = None, limit: int | None = None) -> Call[list[alarms.Receiver]]:
+    """Alarm receivers, by name."""
+    return Call(
+        "GET", path_of("v1", "alarm-receivers"), list[alarms.Receiver], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def add_receiver(body: alarms.ReceiverNew) -> Call[alarms.Receiver]:
+    """Creates a receiver."""
+    return Call("POST", path_of("v1", "alarm-receivers"), alarms.Receiver, body=body)
+
+
+def remove_receiver(receiver: str) -> Call[None]:
+    """Removes a receiver."""
+    return Call("DELETE", path_of("v1", "alarm-receivers", receiver), None)
+
+
+def try_receiver(receiver: str) -> Call[None]:
+    """Sends a test notification to a receiver; the problem has the reason if that fails."""
+    return Call("POST", path_of("v1", "alarm-receivers", receiver, "test"), None)
+
+
+def list_alarms(
+    *,
+    site: str | None = None,
+    feed: str | None = None,
+    ended: bool | None = None,
+    cursor: int | None = None,
+    limit: int | None = None,
+) -> Call[alarms.AlarmPage]:
+    """Open alarms, the most severe first and of those the newest; with `ended` all, newest first, in pages."""
+    return Call(
+        "GET",
+        path_of("v1", "alarms"),
+        alarms.AlarmPage,
+        query={"site": site, "feed": feed, "ended": ended, "cursor": cursor, "limit": limit},
+    )
+
+
+def list_changes(
+    *,
+    who: str | None = None,
+    kind: str | None = None,
+    subject: str | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    cursor: int | None = None,
+    limit: int | None = None,
+) -> Call[access.ChangePage]:
+    """Changes, newest first, with their author and the former values."""
+    return Call(
+        "GET",
+        path_of("v1", "audit"),
+        access.ChangePage,
+        query={
+            "who": who,
+            "kind": kind,
+            "subject": subject,
+            "from": begin,
+            "to": end,
+            "cursor": cursor,
+            "limit": limit,
+        },
+    )
+
+
+def list_circuits(
+    *,
+    state: list[CircuitState] | None = None,
+    site: str | None = None,
+    port: str | None = None,
+    finished: bool | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Call[list[circuits.Circuit]]:
+    """The newest circuits, newest first; ended and cancelled ones only on request."""
+    return Call(
+        "GET",
+        path_of("v1", "circuits"),
+        list[circuits.Circuit],
+        query={"state": state, "site": site, "port": port, "finished": finished, "cursor": cursor, "limit": limit},
+    )
+
+
+def request_circuit(body: circuits.CircuitNew, *, dry_run: bool | None = None) -> Call[circuits.CircuitAnswered]:
+    """Reserves a circuit; a refusal has the reason and the circuits in conflict."""
+    return Call("POST", path_of("v1", "circuits"), circuits.CircuitAnswered, query={"dry_run": dry_run}, body=body)
+
+
+def cancel_circuit(
+    circuit: int, *, by: str | None = None, dry_run: bool | None = None
+) -> Call[circuits.CircuitAnswered]:
+    """Cancels a circuit; its rate is free immediately, and its set-up is removed."""
+    return Call(
+        "DELETE", path_of("v1", "circuits", circuit), circuits.CircuitAnswered, query={"by": by, "dry_run": dry_run}
+    )
+
+
+def show_circuit(circuit: int) -> Call[circuits.CircuitWhole]:
+    """One circuit with its history and measurements."""
+    return Call("GET", path_of("v1", "circuits", circuit), circuits.CircuitWhole)
+
+
+def modify_circuit(
+    circuit: int, body: circuits.CircuitModify, *, dry_run: bool | None = None
+) -> Call[circuits.CircuitAnswered]:
+    """Changes rate, end or burst, together or not at all: a refusal leaves the circuit and its traffic unchanged."""
+    return Call(
+        "PATCH", path_of("v1", "circuits", circuit), circuits.CircuitAnswered, query={"dry_run": dry_run}, body=body
+    )
+
+
+def clone_circuit(
+    circuit: int, body: circuits.CircuitClone | None = None, *, dry_run: bool | None = None
+) -> Call[circuits.CircuitAnswered]:
+    """Reserves another circuit like one, as long as it, from now or from `begin`."""
+    return Call(
+        "POST",
+        path_of("v1", "circuits", circuit, "clone"),
+        circuits.CircuitAnswered,
+        query={"dry_run": dry_run},
+        body=body,
+    )
+
+
+def measure_circuit(circuit: int) -> Call[circuits.CircuitWhole]:
+    """Measures a circuit now; the result is in `measurements` some seconds later."""
+    return Call("POST", path_of("v1", "circuits", circuit, "measure"), circuits.CircuitWhole)
+
+
+def lost_deliveries(
+    *,
+    state: list[Literal["expired", "rejected"]] | None = None,
+    site: str | None = None,
+    feed: str | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Call[products.LostPage]:
+    """Products that a site will not get, newest first: rejected there, or expired before delivery."""
+    return Call(
+        "GET",
+        path_of("v1", "deliveries"),
+        products.LostPage,
+        query={
+            "state": state,
+            "site": site,
+            "feed": feed,
+            "from": begin,
+            "to": end,
+            "cursor": cursor,
+            "limit": limit,
+        },
+    )
+
+
+def list_feeds(*, cursor: str | None = None, limit: int | None = None) -> Call[list[feeds.Feed]]:
+    """Every feed, by name; a site's administrator sees those that the site may take."""
+    return Call("GET", path_of("v1", "feeds"), list[feeds.Feed], query={"cursor": cursor, "limit": limit})
+
+
+def add_feed(body: feeds.FeedNew) -> Call[feeds.Feed]:
+    """Creates a feed."""
+    return Call("POST", path_of("v1", "feeds"), feeds.Feed, body=body)
+
+
+def remove_feed(feed: str, *, if_match: str | None = None) -> Call[None]:
+    """Removes a feed and the subscriptions to it."""
+    return Call("DELETE", path_of("v1", "feeds", feed), None, headers={"if-match": if_match} if if_match else {})
+
+
+def show_feed(feed: str) -> Call[feeds.Feed]:
+    """One feed."""
+    return Call("GET", path_of("v1", "feeds", feed), feeds.Feed)
+
+
+def change_feed(feed: str, body: feeds.FeedChange, *, if_match: str | None = None) -> Call[feeds.Feed]:
+    """Changes the given properties of a feed."""
+    return Call(
+        "PATCH",
+        path_of("v1", "feeds", feed),
+        feeds.Feed,
+        body=body,
+        headers={"if-match": if_match} if if_match else {},
+    )
+
+
+def put_feed(feed: str, body: feeds.FeedChange, *, if_match: str | None = None) -> Call[feeds.Feed]:
+    """Creates the feed, or gives it exactly these properties."""
+    return Call(
+        "PUT", path_of("v1", "feeds", feed), feeds.Feed, body=body, headers={"if-match": if_match} if if_match else {}
+    )
+
+
+def show_distribution(feed: str, *, hours: float | None = None) -> Call[products.Distribution]:
+    """Product sizes of a feed and gaps between its products, from its log."""
+    return Call("GET", path_of("v1", "feeds", feed, "distribution"), products.Distribution, query={"hours": hours})
+
+
+def remove_objective(feed: str, site: str) -> Call[None]:
+    """Removes an objective; the feed's own applies at the site again."""
+    return Call("DELETE", path_of("v1", "feeds", feed, "objectives", site), None)
+
+
+def put_objective(feed: str, site: str, body: alarms.ObjectiveWanted) -> Call[alarms.Objective]:
+    """Sets the objective of a feed at a site."""
+    return Call("PUT", path_of("v1", "feeds", feed, "objectives", site), alarms.Objective, body=body)
+
+
+def test_pattern(feed: str, body: products.PatternTest) -> Call[products.PatternTested]:
+    """Effect of a pattern on the last hours: counts, and the newest ids that match and do not."""
+    return Call("POST", path_of("v1", "feeds", feed, "pattern-test"), products.PatternTested, body=body)
+
+
+def unpin_feed(feed: str, *, if_match: str | None = None) -> Call[None]:
+    """Lets the scheduler choose again; a feed without a pin stays as it is."""
+    return Call(
+        "DELETE", path_of("v1", "feeds", feed, "pin"), None, headers={"if-match": if_match} if if_match else {}
+    )
+
+
+def pin_feed(feed: str, body: feeds.PinNew, *, if_match: str | None = None) -> Call[feeds.Pin]:
+    """Orders the scheduler to use one transport for a feed.
+
+    A transport that can't serve the feed's sites is refused (422); one that traffic or paths rule out for now is
+    kept.
+    """
+    return Call(
+        "PUT",
+        path_of("v1", "feeds", feed, "pin"),
+        feeds.Pin,
+        body=body,
+        headers={"if-match": if_match} if if_match else {},
+    )
+
+
+def plan_history(feed: str, *, cursor: str | None = None, limit: int | None = None) -> Call[list[plans.Plan]]:
+    """The plans of a feed, newest first, each with the bytes that its legs sent."""
+    return Call(
+        "GET", path_of("v1", "feeds", feed, "plans"), list[plans.Plan], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def put_product(
+    feed: str, product_id: str, content: bytes, *, headers: dict[str, str] | None = None
+) -> Call[products.Stored]:
+    """Stores one product; the id is one percent-encoded value, so `/` and `%` in it survive."""
+    return Call(
+        "PUT",
+        path_of("v1", "feeds", feed, "products", product_id),
+        products.Stored,
+        content=content,
+        headers=headers or {},
+    )
+
+
+def list_latencies(
+    *,
+    feed: str | None = None,
+    site: str | None = None,
+    transport: Transport | None = None,
+    kind: LatencyKind | None = None,
+    minutes: int | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Call[list[latency.PathLatency]]:
+    """p50, p95, p99 and worst latency of each feed, site and transport, with the bound of the clocks."""
+    return Call(
+        "GET",
+        path_of("v1", "latency"),
+        list[latency.PathLatency],
+        query={
+            "feed": feed,
+            "site": site,
+            "transport": transport,
+            "kind": kind,
+            "minutes": minutes,
+            "cursor": cursor,
+            "limit": limit,
+        },
+    )
+
+
+def latency_histogram(
+    *,
+    feed: str,
+    site: str | None = None,
+    transport: Transport | None = None,
+    kind: LatencyKind | None = None,
+    minutes: int | None = None,
+    until: str | None = None,
+) -> Call[latency.Histogram]:
+    """Latency distribution: product counts in ten steps per decade, with the figures of all products."""
+    return Call(
+        "GET",
+        path_of("v1", "latency", "histogram"),
+        latency.Histogram,
+        query={"feed": feed, "site": site, "transport": transport, "kind": kind, "minutes": minutes, "until": until},
+    )
+
+
+def latency_history(
+    *,
+    feed: str,
+    site: str | None = None,
+    transport: Transport | None = None,
+    kind: LatencyKind | None = None,
+    minutes: int | None = None,
+    until: str | None = None,
+    step: Literal["minute", "hour", "day"] | None = None,
+) -> Call[latency.LatencyHistory]:
+    """Latency over time: by the minute for up to a day, by the day for more. Any range of the last year."""
+    return Call(
+        "GET",
+        path_of("v1", "latency", "history"),
+        latency.LatencyHistory,
+        query={
+            "feed": feed,
+            "site": site,
+            "transport": transport,
+            "kind": kind,
+            "minutes": minutes,
+            "until": until,
+            "step": step,
+        },
+    )
+
+
+def list_accepts(*, cursor: str | None = None, limit: int | None = None) -> Call[list[ldm.LdmAccept]]:
+    """Hosts that may push, with their feed types, oldest first."""
+    return Call("GET", path_of("v1", "ldm", "accepts"), list[ldm.LdmAccept], query={"cursor": cursor, "limit": limit})
+
+
+def add_accept(body: ldm.LdmAcceptNew) -> Call[ldm.LdmAccept]:
+    """Lets hosts push products."""
+    return Call("POST", path_of("v1", "ldm", "accepts"), ldm.LdmAccept, body=body)
+
+
+def remove_accept(number: int) -> Call[None]:
+    """Withdraws the permission to push."""
+    return Call("DELETE", path_of("v1", "ldm", "accepts", number), None)
+
+
+def list_peers() -> Call[ldm.LdmPeers]:
+    """Connected LDMs with their requests, and the products sent and answered.
+
+    LDM has no receipts: an answer means that the peer processed the product, not that it is on its disk.
+    """
+    return Call("GET", path_of("v1", "ldm", "peers"), ldm.LdmPeers)
+
+
+def list_reports(
+    *, host: str | None = None, feed: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[ldm.LdmReport]]:
+    """Latest rtstats lines: latencies at hosts that this hub does not run, by their clocks."""
+    return Call(
+        "GET",
+        path_of("v1", "ldm", "reports"),
+        list[ldm.LdmReport],
+        query={"host": host, "feed": feed, "cursor": cursor, "limit": limit},
+    )
+
+
+def list_sources(*, cursor: str | None = None, limit: int | None = None) -> Call[list[ldm.LdmSourceListed]]:
+    """All sources with the state of each of their upstreams, and feed types without a feed."""
+    return Call(
+        "GET", path_of("v1", "ldm", "sources"), list[ldm.LdmSourceListed], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def add_source(body: ldm.LdmSourceNew) -> Call[ldm.LdmSource]:
+    """Requests products from LDMs, into the feeds that have their feed types."""
+    return Call("POST", path_of("v1", "ldm", "sources"), ldm.LdmSource, body=body)
+
+
+def remove_source(source: str) -> Call[None]:
+    """Removes a source; its products stay."""
+    return Call("DELETE", path_of("v1", "ldm", "sources", source), None)
+
+
+def change_source(source: str, body: ldm.LdmSourceNew) -> Call[ldm.LdmSource]:
+    """Gives a source exactly these properties."""
+    return Call("PUT", path_of("v1", "ldm", "sources", source), ldm.LdmSource, body=body)
+
+
+def list_objectives(
+    *, site: str | None = None, feed: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[alarms.Objective]]:
+    """Objectives of single sites, by feed and site; elsewhere the feed's own objective applies."""
+    return Call(
+        "GET",
+        path_of("v1", "objectives"),
+        list[alarms.Objective],
+        query={"site": site, "feed": feed, "cursor": cursor, "limit": limit},
+    )
+
+
+def show_overview() -> Call[overview.Overview]:
+    """Problems, feeds, plans with reasons, sites, latencies."""
+    return Call("GET", path_of("v1", "overview"), overview.Overview)
+
+
+def list_plans(*, cursor: str | None = None, limit: int | None = None) -> Call[list[plans.CurrentPlan]]:
+    """The current plan of every feed that has one."""
+    return Call("GET", path_of("v1", "plans"), list[plans.CurrentPlan], query={"cursor": cursor, "limit": limit})
+
+
+def list_ports(*, cursor: str | None = None, limit: int | None = None) -> Call[list[circuits.Port]]:
+    """Every port where circuits may end, by name."""
+    return Call("GET", path_of("v1", "ports"), list[circuits.Port], query={"cursor": cursor, "limit": limit})
+
+
+def add_port(body: circuits.PortNew) -> Call[circuits.Port]:
+    """Creates a port."""
+    return Call("POST", path_of("v1", "ports"), circuits.Port, body=body)
+
+
+def remove_port(port: str) -> Call[None]:
+    """Removes a port that no circuit needs."""
+    return Call("DELETE", path_of("v1", "ports", port), None)
+
+
+def show_port(port: str) -> Call[circuits.Port]:
+    """One port."""
+    return Call("GET", path_of("v1", "ports", port), circuits.Port)
+
+
+def change_port(port: str, body: circuits.PortChange) -> Call[circuits.Port]:
+    """Changes the given properties of a port, unless circuits on it would lose reserved capacity."""
+    return Call("PATCH", path_of("v1", "ports", port), circuits.Port, body=body)
+
+
+def list_products(
+    *,
+    feed: str,
+    contains: str | None = None,
+    pattern: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Call[products.ProductPage]:
+    """Products of a feed that match, of a period, newest first; `next` leads to the next page."""
+    return Call(
+        "GET",
+        path_of("v1", "products"),
+        products.ProductPage,
+        query={
+            "feed": feed,
+            "contains": contains,
+            "pattern": pattern,
+            "since": since,
+            "until": until,
+            "cursor": cursor,
+            "limit": limit,
+        },
+    )
+
+
+def trace(
+    *,
+    product: str,
+    feed: str | None = None,
+    site: str | None = None,
+    before: int | None = None,
+    limit: int | None = None,
+) -> Call[products.Trace]:
+    """State of a product at every site that subscribes to it, with the reason, the next action and its times."""
+    return Call(
+        "GET",
+        path_of("v1", "products", "trace"),
+        products.Trace,
+        query={"product": product, "feed": feed, "site": site, "before": before, "limit": limit},
+    )
+
+
+def list_resends(
+    *, site: str | None = None, feed: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[resends.Resend]]:
+    """The newest resends, newest first."""
+    return Call(
+        "GET",
+        path_of("v1", "resends"),
+        list[resends.Resend],
+        query={"site": site, "feed": feed, "cursor": cursor, "limit": limit},
+    )
+
+
+def add_resend(body: resends.ResendNew) -> Call[resends.Resend]:
+    """Sends products in a feed's log to a site again, by a range of time; it waits while the site is offline."""
+    return Call("POST", path_of("v1", "resends"), resends.Resend, body=body)
+
+
+def cancel_resend(resend: int) -> Call[resends.Resend]:
+    """Cancels a resend; delivered products stay."""
+    return Call("DELETE", path_of("v1", "resends", resend), resends.Resend)
+
+
+def show_resend(resend: int) -> Call[resends.Resend]:
+    """One resend."""
+    return Call("GET", path_of("v1", "resends", resend), resends.Resend)
+
+
+def sign_out() -> Call[None]:
+    """Ends the session that the request shows, if there is one."""
+    return Call("DELETE", path_of("v1", "session"), None)
+
+
+def who_am_i() -> Call[access.Who]:
+    """The caller and its rights; without a login `user` is null."""
+    return Call("GET", path_of("v1", "session"), access.Who)
+
+
+def sign_in(body: access.SignIn) -> Call[access.SessionBegun]:
+    """Signs a user in: a cookie for a browser, or a secret for a program that asks for it."""
+    return Call("POST", path_of("v1", "session"), access.SessionBegun, body=body)
+
+
+def use_link(body: access.LinkUse) -> Call[access.SessionBegun]:
+    """Uses a one-time link: the first administrator, an invitation with a password, or a sign-in from the shell."""
+    return Call("POST", path_of("v1", "session", "link"), access.SessionBegun, body=body)
+
+
+def make_link() -> Call[access.SignInLink]:
+    """Creates a link that signs a browser in once, as the caller: a user, or an account of the hub's machine."""
+    return Call("POST", path_of("v1", "session", "links"), access.SignInLink)
+
+
+def change_password(body: access.PasswordChange) -> Call[None]:
+    """Changes the user's own password; every session of the user ends."""
+    return Call("PUT", path_of("v1", "session", "password"), None, body=body)
+
+
+def list_silences(*, cursor: str | None = None, limit: int | None = None) -> Call[list[alarms.Silence]]:
+    """Active silences."""
+    return Call("GET", path_of("v1", "silences"), list[alarms.Silence], query={"cursor": cursor, "limit": limit})
+
+
+def add_silence(body: alarms.SilenceNew) -> Call[alarms.Silence]:
+    """Creates a silence: its alarms are raised and shown, without notifications."""
+    return Call("POST", path_of("v1", "silences"), alarms.Silence, body=body)
+
+
+def end_silence(number: int) -> Call[None]:
+    """Ends a silence; receivers are notified of alarms that are still open."""
+    return Call("DELETE", path_of("v1", "silences", number), None)
+
+
+def list_site_receivers(
+    *, site: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[alarms.SiteReceiver]]:
+    """Alarm receivers of sites, set by their administrators, by site and name."""
+    return Call(
+        "GET",
+        path_of("v1", "site-alarm-receivers"),
+        list[alarms.SiteReceiver],
+        query={"site": site, "cursor": cursor, "limit": limit},
+    )
+
+
+def list_sites(*, cursor: str | None = None, limit: int | None = None) -> Call[list[sites.SiteListed]]:
+    """Every site, by name, with its state, its backlog, and the reason of each feed that it can't store."""
+    return Call("GET", path_of("v1", "sites"), list[sites.SiteListed], query={"cursor": cursor, "limit": limit})
+
+
+def add_site(body: sites.SiteNew) -> Call[sites.Site]:
+    """Creates a site."""
+    return Call("POST", path_of("v1", "sites"), sites.Site, body=body)
+
+
+def remove_site(site: str, *, if_match: str | None = None) -> Call[None]:
+    """Removes a site; its receiver is disconnected immediately."""
+    return Call("DELETE", path_of("v1", "sites", site), None, headers={"if-match": if_match} if if_match else {})
+
+
+def show_site(site: str) -> Call[sites.SiteWhole]:
+    """One site with its subscriptions, credentials and tokens, and the state of its session."""
+    return Call("GET", path_of("v1", "sites", site), sites.SiteWhole)
+
+
+def change_site(site: str, body: sites.SiteChange, *, if_match: str | None = None) -> Call[sites.Site]:
+    """Changes the given properties of a site."""
+    return Call(
+        "PATCH",
+        path_of("v1", "sites", site),
+        sites.Site,
+        body=body,
+        headers={"if-match": if_match} if if_match else {},
+    )
+
+
+def list_own_receivers(
+    site: str, *, cursor: str | None = None, limit: int | None = None
+) -> Call[list[alarms.Receiver]]:
+    """Alarm receivers of the site itself, by name."""
+    return Call(
+        "GET",
+        path_of("v1", "sites", site, "alarm-receivers"),
+        list[alarms.Receiver],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def add_own_receiver(site: str, body: alarms.OwnReceiver) -> Call[alarms.Receiver]:
+    """Creates a receiver for the alarms of this site."""
+    return Call("POST", path_of("v1", "sites", site, "alarm-receivers"), alarms.Receiver, body=body)
+
+
+def remove_own_receiver(site: str, receiver: str) -> Call[None]:
+    """Removes a receiver of this site."""
+    return Call("DELETE", path_of("v1", "sites", site, "alarm-receivers", receiver), None)
+
+
+def try_own_receiver(site: str, receiver: str) -> Call[None]:
+    """Sends a test notification to a receiver of this site; the problem has the reason if that fails."""
+    return Call("POST", path_of("v1", "sites", site, "alarm-receivers", receiver, "test"), None)
+
+
+def revoke_credentials(site: str, *, sha256: str | None = None) -> Call[sites.CredentialsRevoked]:
+    """Revokes one credential of a site, or all; a connected receiver is disconnected immediately."""
+    return Call(
+        "DELETE", path_of("v1", "sites", site, "credentials"), sites.CredentialsRevoked, query={"sha256": sha256}
+    )
+
+
+def replace_credentials(site: str) -> Call[sites.ReplacementAsked]:
+    """Has the receivers of a site replace their credentials when they are connected; their sessions continue."""
+    return Call("POST", path_of("v1", "sites", site, "credentials", "replacement"), sites.ReplacementAsked)
+
+
+def register_endpoint(site: str, body: sites.EndpointChange) -> Call[sites.Site]:
+    """Changes a site's own properties: organisation, contact, place, interface, circuit attachment, rates."""
+    return Call("PUT", path_of("v1", "sites", site, "endpoint"), sites.Site, body=body)
+
+
+def show_path(site: str) -> Call[sites.Path]:
+    """Facts about the path to a site: measured, tested and reserved."""
+    return Call("GET", path_of("v1", "sites", site, "path"), sites.Path)
+
+
+def list_maintenance(site: str, *, cursor: str | None = None, limit: int | None = None) -> Call[list[alarms.Silence]]:
+    """Current and planned maintenance windows of this site, by number."""
+    return Call(
+        "GET",
+        path_of("v1", "sites", site, "silences"),
+        list[alarms.Silence],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def begin_maintenance(site: str, body: alarms.Maintenance) -> Call[alarms.Silence]:
+    """Creates a maintenance window of this site: its alarms are not notified."""
+    return Call("POST", path_of("v1", "sites", site, "silences"), alarms.Silence, body=body)
+
+
+def end_maintenance(site: str, number: int) -> Call[None]:
+    """Ends or cancels a maintenance window of this site."""
+    return Call("DELETE", path_of("v1", "sites", site, "silences", number), None)
+
+
+def list_subscriptions(
+    site: str, *, cursor: str | None = None, limit: int | None = None
+) -> Call[list[subscriptions.Subscription]]:
+    """The subscriptions of a site, oldest first."""
+    return Call(
+        "GET",
+        path_of("v1", "sites", site, "subscriptions"),
+        list[subscriptions.Subscription],
+        query={"cursor": cursor, "limit": limit},
+    )
+
+
+def add_subscription(site: str, body: subscriptions.SubscriptionNew) -> Call[subscriptions.Subscription]:
+    """Subscribes a site to matching products; an invalid pattern is refused with the position."""
+    return Call("POST", path_of("v1", "sites", site, "subscriptions"), subscriptions.Subscription, body=body)
+
+
+def remove_subscription_of(site: str, subscription: int, *, if_match: str | None = None) -> Call[None]:
+    """Ends a subscription of this site."""
+    return Call(
+        "DELETE",
+        path_of("v1", "sites", site, "subscriptions", subscription),
+        None,
+        headers={"if-match": if_match} if if_match else {},
+    )
+
+
+def end_tokens(site: str) -> Call[sites.TokensEnded]:
+    """Ends the unused enrolment tokens of a site; enrolled receivers are not affected."""
+    return Call("DELETE", path_of("v1", "sites", site, "tokens"), sites.TokensEnded)
+
+
+def add_token(site: str, body: sites.TokenNew | None = None) -> Call[sites.TokenMade]:
+    """Creates a one-time enrolment token; its text is shown only here."""
+    return Call("POST", path_of("v1", "sites", site, "tokens"), sites.TokenMade, body=body)
+
+
+def status() -> Call[overview.Status]:
+    """The hub and its node, with the node's feeds and sessions."""
+    return Call("GET", path_of("v1", "status"), overview.Status)
+
+
+def list_all_subscriptions(
+    *, feed: str | None = None, site: str | None = None, cursor: str | None = None, limit: int | None = None
+) -> Call[list[subscriptions.Subscription]]:
+    """Every subscription, of a feed or site if given, oldest first."""
+    return Call(
+        "GET",
+        path_of("v1", "subscriptions"),
+        list[subscriptions.Subscription],
+        query={"feed": feed, "site": site, "cursor": cursor, "limit": limit},
+    )
+
+
+def remove_subscription(subscription: int, *, if_match: str | None = None) -> Call[None]:
+    """Ends a subscription."""
+    return Call(
+        "DELETE",
+        path_of("v1", "subscriptions", subscription),
+        None,
+        headers={"if-match": if_match} if if_match else {},
+    )
+
+
+def totals() -> Call[plans.Totals]:
+    """Totals of all legs of all feeds."""
+    return Call("GET", path_of("v1", "totals"), plans.Totals)
+
+
+def tree() -> Call[latency.Tree]:
+    """The distribution tree: upstreams, this hub, its sites with their feeds; no addresses, no contacts."""
+    return Call("GET", path_of("v1", "tree"), latency.Tree)
+
+
+def list_upstreams(*, cursor: str | None = None, limit: int | None = None) -> Call[list[upstreams.UpstreamListed]]:
+    """All upstreams with their state: connected or the reason, and products stored, skipped and looped."""
+    return Call(
+        "GET", path_of("v1", "upstreams"), list[upstreams.UpstreamListed], query={"cursor": cursor, "limit": limit}
+    )
+
+
+def add_upstream(body: upstreams.UpstreamNew) -> Call[upstreams.Upstream]:
+    """Makes this hub a site of another one, with a token from its operator."""
+    return Call("POST", path_of("v1", "upstreams"), upstreams.Upstream, body=body)
+
+
+def remove_upstream(upstream: str) -> Call[None]:
+    """Removes an upstream; its products stay."""
+    return Call("DELETE", path_of("v1", "upstreams", upstream), None)
+
+
+def list_users(*, cursor: str | None = None, limit: int | None = None) -> Call[list[access.User]]:
+    """Every user, by name."""
+    return Call("GET", path_of("v1", "users"), list[access.User], query={"cursor": cursor, "limit": limit})
+
+
+def add_user(body: access.UserNew) -> Call[access.UserInvited]:
+    """Creates a user and an invitation to choose a password; its text is shown only here."""
+    return Call("POST", path_of("v1", "users"), access.UserInvited, body=body)
+
+
+def remove_user(user: str) -> Call[None]:
+    """Removes a user, who is signed out immediately."""
+    return Call("DELETE", path_of("v1", "users", user), None)
+
+
+def show_user(user: str) -> Call[access.User]:
+    """One user."""
+    return Call("GET", path_of("v1", "users", user), access.User)
+
+
+def change_user(user: str, body: access.UserChange) -> Call[access.User]:
+    """Changes a user's rights; a user who loses rights is signed out immediately."""
+    return Call("PATCH", path_of("v1", "users", user), access.User, body=body)
+
+
+def invite_again(user: str) -> Call[access.Invitation]:
+    """Creates another invitation, for a forgotten password; the old password is valid until a new one is chosen."""
+    return Call("POST", path_of("v1", "users", user, "invitations"), access.Invitation)
+
+
+def volume(*, minutes: int | None = None) -> Call[latency.Volume]:
+    """Volume of each feed: mean and greatest hour, share of all, products an hour; the largest feed first."""
+    return Call("GET", path_of("v1", "volume"), latency.Volume, query={"minutes": minutes})
+
+
+def volume_history(*, feed: str, minutes: int | None = None, until: str | None = None) -> Call[latency.VolumeHistory]:
+    """Volume of a feed: by the minute for up to six hours, by the hour for up to two weeks, else by the day."""
+    return Call(
+        "GET",
+        path_of("v1", "volume", "history"),
+        latency.VolumeHistory,
+        query={"feed": feed, "minutes": minutes, "until": until},
+    )

@@ -1,0 +1,105 @@
+"""Feeds, and orders to use one transport for them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field
+
+from downburst import model
+from downburst.ldm.feed_types import parse_feed_type
+from downburst.model import DuplicateRule, Durability, FeedClass, Transport
+from downburst_contract.base import Answer, Bytes, Shape, members
+
+
+def _is_feed_type(text: str) -> str:
+    parse_feed_type(text)
+    return text
+
+
+FeedType = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_is_feed_type)]
+"""LDM's feed types, as an expression."""
+LdmPattern = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class FeedChange(Shape):
+    """Properties of a feed; those left out keep their value (PATCH) or take the default (POST, PUT)."""
+
+    feed_class: Annotated[FeedClass | None, Field(alias="class")] = None
+    retention_hours: Annotated[float, Field(gt=0, le=24 * 366)] | None = None
+    retention_bytes: Bytes | None = None
+    objective_ms: Annotated[float, Field(gt=0, le=86_400_000)] | None = None
+    duplicate_rule: DuplicateRule | None = None
+    durability: Durability | None = None
+    max_product_bytes: Bytes | None = None
+    ldm_feed_type: FeedType | None = None
+    """LDM's feed types of its products; null: LDMs neither bring nor get them."""
+    ldm_pattern: LdmPattern | None = None
+
+    @classmethod
+    def _nullable(cls) -> set[str]:
+        return {"ldm_feed_type", "ldm_pattern"}
+
+    def given(self) -> dict[str, Any]:
+        """What the client said, by the model's names."""
+        return self.model_dump(exclude_unset=True)
+
+
+class FeedNew(FeedChange):
+    """A feed to make."""
+
+    feed: str
+
+    def to_model(self) -> model.Feed:
+        """The feed with defaults for what was left out."""
+        given = self.given()
+        if given.get("ldm_feed_type") is not None:
+            # What several LDMs bring is the same if they say so, and requests are resumed by that.
+            given.setdefault("duplicate_rule", DuplicateRule.SIGNATURE)
+        return model.Feed(given.pop("feed"), **given)
+
+
+class Feed(Answer):
+    """A named stream of products."""
+
+    feed: str
+    feed_class: Annotated[FeedClass, Field(alias="class")]
+    retention_hours: float
+    retention_bytes: int
+    objective_ms: float
+    duplicate_rule: DuplicateRule
+    durability: Durability
+    max_product_bytes: int
+    unicast_leg: int | None
+    """The leg that serves sites by unicast."""
+    created_at: datetime | None
+    ldm_feed_type: str | None
+    """LDM's feed types of its products; null: LDMs neither bring nor get them."""
+    ldm_pattern: str | None
+    """Of these types, the products whose identifier matches; null: all."""
+
+    @classmethod
+    def of(cls, feed: model.Feed) -> Self:
+        """A feed for clients."""
+        return cls(**members(feed, feed="name"))
+
+
+class PinNew(Shape):
+    """A transport to use whatever the scheduler thinks."""
+
+    transport: Transport
+    by: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """Who is named as the one who asked; whoever asks, if left out."""
+
+
+class Pin(Answer):
+    """An operator's order to use one transport for a feed."""
+
+    feed: str
+    transport: Transport
+    by: str
+    at: datetime
+
+    @classmethod
+    def of(cls, pin: model.Pin) -> Self:
+        """A pin for clients."""
+        return cls(**members(pin))

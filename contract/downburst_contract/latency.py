@@ -1,0 +1,165 @@
+"""Latency and volume: percentiles, histories, distributions, and who feeds whom. Latencies are in milliseconds."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from downburst.model import LatencyKind, Transport
+from downburst_contract.base import Answer, OffsetTime
+
+
+class Figures(Answer):
+    """What is known of some latencies; null where nothing is counted."""
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    max: float | None
+    count: int
+    negative: int
+    """How many are negative: the clocks were wrong by more than that."""
+    bound: float | None
+    """By how much clocks may differ."""
+
+
+class PathLatency(Answer):
+    """The latency of a feed to a site by a transport."""
+
+    feed: str
+    site: str
+    transport: Transport
+    kind: LatencyKind
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    max: float | None
+    count: int
+    negative: int
+    bound: float | None
+
+
+class LatencyPoint(Answer):
+    """The latencies of one step."""
+
+    at: OffsetTime
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    max: float | None
+    count: int
+    negative: int
+    bound: float | None
+
+
+class LatencyHistory(Answer):
+    """Latency over time, oldest first; steps without products are left out."""
+
+    step_minutes: int
+    begin: Annotated[OffsetTime, Field(alias="from")]
+    """The range that was asked for; the end is not part of it."""
+    end: Annotated[OffsetTime, Field(alias="to")]
+    points: list[LatencyPoint]
+
+
+class Bin(Answer):
+    """How many latencies lie between two bounds."""
+
+    from_ms: float
+    to_ms: float
+    count: int
+
+
+class Histogram(Answer):
+    """The distribution of latencies, with the figures of all products."""
+
+    bins: list[Bin]
+    figures: Figures
+
+
+class FeedVolume(Answer):
+    """What came into a feed."""
+
+    feed: str
+    bytes: int
+    products: int
+    mean_bytes_per_hour: float
+    max_bytes_per_hour: float
+    share: float
+    products_per_hour: float
+
+
+class Volume(Answer):
+    """The volume of each feed, the largest first."""
+
+    minutes: int
+    since: OffsetTime
+    hours_seen: float
+    bytes: int
+    feeds: list[FeedVolume]
+
+
+class Arrivals(Answer):
+    """What came into a feed in one step."""
+
+    at: OffsetTime
+    products: int
+    bytes: int
+    peak_1s_bytes: int
+
+
+class VolumeHistory(Answer):
+    """Volume over time, oldest first; steps without products are left out."""
+
+    step_minutes: int
+    begin: Annotated[OffsetTime, Field(alias="from")]
+    end: Annotated[OffsetTime, Field(alias="to")]
+    points: list[Arrivals]
+
+
+class TreeUpstream(Answer):
+    """A hub that this hub is a site of."""
+
+    upstream: str
+    connected: bool
+    feeds: list[str]
+
+
+class TreeFeed(Answer):
+    """A feed that a site takes, and how it travels now."""
+
+    feed: str
+    transport: Transport | None
+
+
+class TreeSite(Answer):
+    """A site with its feeds."""
+
+    site: str
+    organisation: str
+    connected: bool
+    feeds: list[TreeFeed]
+
+
+class Tree(Answer):
+    """The distribution tree: upstreams, this hub, its sites with their feeds; no addresses, no contacts."""
+
+    hub: str
+    upstreams: list[TreeUpstream]
+    sites: list[TreeSite]
+
+
+class MinuteLatency(Answer):
+    """The latencies of one minute."""
+
+    minute: datetime
+    p50: float | None
+    p99: float | None
+
+
+class FeedLatency(Answer):
+    """The latencies of a feed at all its sites over the last hour."""
+
+    distribution_ms: Figures
+    end_to_end_ms: Figures
+    history: list[MinuteLatency]

@@ -1,0 +1,412 @@
+"""A hub with something of everything, and a request to each of its routes: the answers are golden."""
+
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from downburst.access import LinkKind, hashed
+from downburst.alarms import AlarmKind, Condition
+from downburst.backlog import FeedBacklog
+from downburst.circuits import CircuitState, CircuitUse, Direction, Measured
+from downburst.clock import FakeClock, to_us
+from downburst.events import (
+    ActionFailed,
+    BacklogSeen,
+    FeedTraffic,
+    LdmSourceChanged,
+    LegChanged,
+    LegTraffic,
+    SessionChanged,
+    SessionTraffic,
+    SiteBacklog,
+    SiteProgress,
+    Streams,
+    TcpPath,
+    TrafficSeen,
+    UpstreamChanged,
+)
+from downburst.ledger import Book, Ledger
+from downburst.model import (
+    Candidate,
+    Fault,
+    LatencyKind,
+    LegCounters,
+    ProductException,
+    Subscription,
+    TrafficMinute,
+    Transport,
+    Upstream,
+)
+from downburst_api.app import create_app
+from downburst_api.runtime import Runtime
+from downburst_circuits.desk import Desk
+from factories import (
+    AUTHORIZATION,
+    EPOCH,
+    multicast,
+    plan,
+    runtime,
+    settled,
+    sketch_row,
+    unicast,
+)
+
+PRODUCT_STORED_US = 1_767_225_600_000_000
+
+
+@dataclass
+class Played:
+    """What was asked and answered, in order."""
+
+    client: httpx.AsyncClient
+    directory: Path
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+    async def ask(self, method: str, route: str, *, query: str = "", body: Any = None, **path: Any) -> Any:
+        """Asks a route; `path` fills in its parts. Raw bodies are uploads."""
+        url = route
+        for name, value in path.items():
+            url = url.replace(f"{{{name}:anytext}}", str(value)).replace(f"{{{name}}}", str(value))
+        request = {"content": body} if isinstance(body, bytes) else {} if body is None else {"json": body}
+        answer = await self.client.request(method, url + query, **request)
+        assert answer.status_code < 300, f"{method} {url}: {answer.text}"
+        text = answer.text.replace(str(self.directory), "/var/lib/downburst")
+        headers = {name: answer.headers[name] for name in ("etag", "link") if name in answer.headers}
+        self.answers.append(
+            {"route": f"{method} {route}", "query": query, "status": answer.status_code, "text": text, **headers}
+        )
+        return answer.json() if text and "json" in answer.headers["content-type"] else None
+
+
+async def played(
+    directory: Path, ledger: Ledger, clock: FakeClock, patch: pytest.MonkeyPatch
+) -> list[dict[str, Any]]:
+    """Every answer of the hub, the same in every run."""
+    numbers = iter(range(1, 1000))
+    patch.setattr(secrets, "token_urlsafe", lambda _size: f"secret-{next(numbers)}")
+    patch.setattr("kit.fake_node.time_ns", lambda: to_us(clock.now()) * 1000)
+    made, node = runtime(directory, ledger, clock)
+    await made.probes.look()
+    transport = httpx.ASGITransport(create_app(made))
+    async with httpx.AsyncClient(transport=transport, base_url="http://hub", headers=AUTHORIZATION) as client:
+        play = Played(client, directory)
+        await _configure(play)
+        with ledger.transaction() as book:
+            _fill(book, clock)
+        _happen(made.live, clock)
+        node.fake.ways["unl.edu"] = {"receipts": [_receipt()]}
+        clock.advance(90)
+        await _circuits(play, made, ledger, clock)
+        await _access(play, ledger)
+        await _look(play)
+        await _end(play)
+    return play.answers
+
+
+async def _configure(play: Played) -> None:
+    ask = play.ask
+    await ask(
+        "POST", "/v1/feeds", body={"feed": "NGRID", "class": "grid", "retention_hours": 6, "objective_ms": 2_000}
+    )
+    await ask("PUT", "/v1/feeds/{feed}", feed="WARN", body={"class": "warning", "durability": "power"})
+    await ask("PATCH", "/v1/feeds/{feed}", feed="WARN", body={"ldm_feed_type": "IDS|DDPLUS", "ldm_pattern": "^W"})
+    await ask("POST", "/v1/sites", body=SITE)
+    await ask("POST", "/v1/sites", body={"site": "cma.example", "multicast": False, "allow": ["WARN", "NGRID"]})
+    await ask("POST", "/v1/sites", body={"site": "ldm.example", "ldm_host": r"^ldm\.example$"})
+    await ask("PATCH", "/v1/sites/{site}", site="unl.edu", body={"data_connections": 4})
+    await ask("PUT", "/v1/sites/{site}/endpoint", site="unl.edu", body={"contact": "night@unl.example"})
+    subscription = {"feed": "NGRID", "pattern": "nam", "not_pattern": "test", "start": "2h", "max_age_s": 3600}
+    await ask("POST", "/v1/sites/{site}/subscriptions", site="unl.edu", body=subscription)
+    await ask("POST", "/v1/sites/{site}/subscriptions", site="unl.edu", body={"feed": "WARN", "in_order": True})
+    await ask("POST", "/v1/sites/{site}/subscriptions", site="cma.example", body={"feed": "NGRID"})
+    await ask("POST", "/v1/sites/{site}/subscriptions", site="ldm.example", body={"feed": "WARN"})
+    await ask("POST", "/v1/sites/{site}/tokens", site="unl.edu", body={"hours": 24})
+    resend = {"site": "unl.edu", "feed": "NGRID", "from": "3h", "to": "1h", "pattern": "nam"}
+    await ask("POST", "/v1/resends", body=resend)
+    upload = "/v1/feeds/{feed}/products/{product_id:anytext}"
+    for name in ("nam.t00z.grib2", "nam.t00z.grib2", "gfs.t00z.grib2"):
+        await ask("PUT", upload, feed="NGRID", product_id=name, body=b"GRIB" * 500)
+    source = {
+        "source": "conduit",
+        "feeds": "CONDUIT",
+        "pattern": "[05]$",
+        "upstreams": ["idd-a.example", "idd-b.example"],
+    }
+    await ask("POST", "/v1/ldm/sources", body=source)
+    await ask("PUT", "/v1/ldm/sources/{source}", source="conduit", body=source | {"max_age_s": 600})
+    await ask("POST", "/v1/ldm/accepts", body={"feeds": "EXP", "pattern": "^model", "host": r"^ldm\.example$"})
+    upstream = {"upstream": "national", "address": "hub.example:7370", "token": f"dbt1.{'0a' * 32}.given"}
+    await ask("POST", "/v1/upstreams", body=upstream | {"feeds": ["NGRID"]})
+    await ask("PUT", "/v1/feeds/{feed}/objectives/{site}", feed="NGRID", site="unl.edu", body={"objective_ms": 1500})
+    await ask(
+        "POST", "/v1/sites/{site}/silences", site="cma.example", body={"minutes": 120, "reason": "power is off"}
+    )
+    await ask("POST", "/v1/silences", body={"minutes": 60, "reason": "known", "kind": "silence", "feed": "NGRID"})
+    receiver = {"receiver": "duty", "kind": "mail", "address": "duty@hub.example", "feeds": ["NGRID"]}
+    await ask("POST", "/v1/alarm-receivers", body=receiver)
+    await ask("POST", "/v1/alarm-receivers/{receiver}/test", receiver="duty")
+    own = {"receiver": "us", "kind": "webhook", "address": "https://93.184.216.34/hook", "kinds": ["site-down"]}
+    await ask("POST", "/v1/sites/{site}/alarm-receivers", site="unl.edu", body=own)
+    await ask("POST", "/v1/sites/{site}/alarm-receivers/{receiver}/test", site="unl.edu", receiver="us")
+
+
+def _fill(book: Book, clock: FakeClock) -> None:
+    now = clock.now()
+    minute = to_us(now) // 60_000_000
+    secret = hashed("a receiver's token")
+    book.tokens.add("unl.edu", secret, lifetime=LIFETIME, credential_lifetime=LIFETIME)
+    book.tokens.consume(secret, hashed("a receiver's credential"), peer="192.0.2.1")
+    book.plans.append(plan("NGRID", unicast(1, "unl.edu", "cma.example"), reason="at first"))
+    multi = plan("NGRID", multicast(2, "unl.edu"), replace(unicast(3, "cma.example"), circuits=(("cma.example", 1),)))
+    figures: dict[str, Any] = {"predicted_over_measured": 0.9, "sites": 2, "flip": "at 3 sites", "would_be": None}
+    figures |= {f"floor_{name}": 1.5 for name in ("p50_ms", "p95_ms", "p99_ms")}
+    figures |= {"floor_slowest_site": "unl.edu", "floor_slowest_site_p50_ms": 2.5, "floor_deliveries": 12}
+    judged = (
+        Candidate(Transport.STATIC_CIRCUIT, feasible=False, reason="none is offered"),
+        Candidate(Transport.MULTICAST, feasible=True, reason="cheapest", egress_bps=1e6, predicted_p99_ms=80.5),
+    )
+    book.plans.append(replace(multi, candidates=judged, figures=figures))
+    book.plans.append(plan("WARN", unicast(4, "unl.edu"), reason="one site"))
+    book.legs.count(
+        [
+            LegCounters("NGRID", 1, 1, Transport.UNICAST, 2, 20, 2000, 2100, 0, 50, 2000),
+            LegCounters("NGRID", 2, 2, Transport.MULTICAST, 2, 10, 1000, 1100, 30, 50, 2000),
+            LegCounters("NGRID", 2, 1, Transport.UNICAST, 2, 1, 100, 105, 0, 0, 100),
+        ]
+    )
+    book.latency.add(
+        sketch_row([10, 20, 30, 4000], minute=minute, site="unl.edu"),
+        sketch_row([-5], minute=minute - 1, site="cma.example", transport=Transport.MULTICAST),
+        sketch_row([99], minute=minute, site="unl.edu", kind=LatencyKind.END_TO_END),
+    )
+    book.traffic.add([TrafficMinute("NGRID", minute - at, 10, 3_000, 100) for at in (0, 1, 59, 60)])
+    book.settled.advance(settled(7, stored=6, site="unl.edu"), at=now)
+    book.exceptions.add(
+        ProductException("NGRID", EPOCH, 2, "unl.edu", "expired", now),
+        ProductException("NGRID", EPOCH, 9, "cma.example", "rejected", now),
+    )
+    book.faults.add(Fault(now, "the log of NGRID was cut short", "NGRID", None, "look"))
+    book.alarms.raise_(Condition(AlarmKind.OBJECTIVE, "late", "look", "NGRID", "unl.edu"))
+    book.alarms.raise_(Condition(AlarmKind.SILENCE, "silent", "ask", "NGRID"))
+    ended = book.alarms.raise_(Condition(AlarmKind.CLOCK, "its clock is wrong", "set it", site="cma.example"))
+    book.alarms.end([ended], now)
+    book.upstreams.add(Upstream("spare", "spare.example:7370", f"dbt1.{'0b' * 32}.given"))
+    book.subscriptions.add(Subscription(0, "cma.example", "WARN"))
+
+
+def _happen(live: Any, clock: FakeClock) -> None:
+    now, at_us = clock.now(), to_us(clock.now())
+    live.apply(
+        SessionChanged("unl.edu", "connected", now, "192.0.2.1:5", software="downburst-node 0.1.0", renews=True)
+    )
+    live.apply(SessionChanged("cma.example", "closed", now, "192.0.2.2:5", reason="the site ended"))
+    failed = ActionFailed("pqact.conf:3", 1, "no such file", "nam.grib2", 7)
+    progress = (
+        SiteProgress("NGRID", 7, 2, Transport.MULTICAST, 2, "no space left", 3, failed, at_us, at_us - 9_000_000, 5),
+        SiteProgress("WARN", 0, 0, Transport.UNICAST, 4),
+    )
+    path = TcpPath(70_000, 10_000, 50, 24_000_000, is_lower_bound=True, congestion="cubic", path_mtu_bytes=1_400)
+    streams = Streams(open=3, planned=4, reason="it helps")
+    for second, size in enumerate((1000, 0, 0, 3000)):
+        begin = at_us + second * 1_000_000
+        feed, leg = FeedTraffic("NGRID", 1, size, (size,), 9), LegTraffic(2, "NGRID", 2000, 0, 1, size, 2, 0)
+        session = SessionTraffic("unl.edu", 1500, 250, 500, progress, streams, path)
+        live.apply(TrafficSeen(begin, begin + 1_000_000, (feed,), (leg,), (session,), 0))
+    lacking = (
+        FeedBacklog("NGRID", True, 4_000, 1_000_000, at_us - 720_000_000, 17, 5_000),
+        FeedBacklog("OTHER", False),
+    )
+    live.apply(BacklogSeen((SiteBacklog("cma.example", lacking),)))
+    live.apply(LegChanged("NGRID", 2, "unl.edu", "joined", now))
+    live.apply(LegChanged("NGRID", 2, "cma.example", "never-heard", now, reason="no querier"))
+    live.apply(UpstreamChanged("national", "connected", now, hub="National Hub"))
+    live.apply(LdmSourceChanged("conduit", "idd-a.example", "connected", now, mode="primary"))
+    live.reported(
+        "20160929125247 20160929125248              ingest1.local.irads NEXRAD2 rpga1_v_140.172.24.16          187"
+        "     22151151 0.596241       1.16   11@0022                6.8.1\n"
+    )
+
+
+async def _circuits(play: Played, made: Runtime, ledger: Ledger, clock: FakeClock) -> None:
+    port = {"port": "hub-eth0", "rate_bps": 1_000_000_000, "interface": "eth0", "underlay": "192.0.2.1"}
+    tags = {"first_vlan": 100, "last_vlan": 199}
+    far = {
+        "port": "unl-eth1",
+        "rate_bps": 1_000_000_000,
+        "interface": "eth1",
+        "underlay": "192.0.2.9",
+        "site": "unl.edu",
+    }
+    await play.ask("POST", "/v1/ports", body=port | tags)
+    await play.ask("POST", "/v1/ports", body=far | tags)
+    await play.ask("PATCH", "/v1/ports/{port}", port="hub-eth0", body={"port_rate_bps": 10_000_000_000})
+    wanted = {
+        "sites": [{"site": "unl.edu"}],
+        "rate_out_bps": 300_000_000,
+        "begin": "now",
+        "end": "+2h",
+        "request_id": "a",
+    }
+    first = await play.ask("POST", "/v1/circuits", body=wanted)
+    number = first["circuit"]
+    await play.ask("PATCH", "/v1/circuits/{circuit}", circuit=number, body={"rate_out_bps": 200_000_000})
+    clone = {"begin": "+3h", "request_id": "b"}
+    again = await play.ask("POST", "/v1/circuits/{circuit}/clone", circuit=number, body=clone)
+    await play.ask("DELETE", "/v1/circuits/{circuit}", circuit=again["circuit"])
+    row = Measured(
+        number, "unl.edu", Direction.OUT, clock.now(), 150_000_000, 200_000_000, 0.25, 900, "policer", "why"
+    )
+    with ledger.transaction() as book:
+        slow = replace(book.circuits.one(number), state=CircuitState.DEGRADED, reason="it is slow")
+        book.circuits.save(slow)
+        book.circuits.measured([row])
+    assert isinstance(made.circuits, Desk)
+    made.circuits._register.open[number] = slow
+    made.live.apply(TrafficSeen(0, 1_000_000, (), (), (), 0, (CircuitUse(number, "unl.edu", 12_500_000, 1_000),)))
+    await play.ask("POST", "/v1/circuits/{circuit}/measure", circuit=number)
+
+
+async def _access(play: Played, ledger: Ledger) -> None:
+    ask = play.ask
+    await ask("POST", "/v1/users", body={"user": "ben", "role": "site", "site": "unl.edu"})
+    await ask("POST", "/v1/users/{user}/invitations", user="ben")
+    await ask("PATCH", "/v1/users/{user}", user="ben", body={"role": "operator", "site": None})
+    token = {"name": "prometheus", "role": "viewer", "scopes": ["metrics"], "days": 365}
+    await ask("POST", "/v1/access-tokens", body=token)
+    wanted = {"site": "new.example", "organisation": "New", "contact": "new@new.example", "feeds": ["NGRID"]}
+    first = await ask("POST", "/v1/access-requests", body=wanted)
+    second = await ask("POST", "/v1/access-requests", body=wanted | {"site": "other.example"})
+    await ask("POST", "/v1/access-requests/{number}/approval", number=first["number"], body={"answer": "welcome"})
+    await ask("POST", "/v1/access-requests/{number}/refusal", number=second["number"], body={"answer": "no"})
+    await ask("POST", "/v1/access-requests", body=wanted | {"site": "third.example"})
+    await ask("POST", "/v1/access-requests/state", body={"secret": first["secret"]})
+    await ask("POST", "/v1/session/links")
+    with ledger.transaction() as book:
+        book.login_links.add(hashed("the-link"), LinkKind.FIRST, lifetime=LIFETIME, user=None)
+    long = "a long sentence is easy to keep"
+    await ask("POST", "/v1/session/link", body={"link": "the-link", "user": "anna", "password": long})
+    play.client.cookies.clear()
+    begun = await ask("POST", "/v1/session", body={"user": "anna", "password": long, "bearer": True})
+    play.client.headers["authorization"] = f"Bearer {begun['session']}"
+    await ask("PUT", "/v1/session/password", body={"old": long, "new": "another long sentence of mine"})
+    play.client.headers["authorization"] = AUTHORIZATION["Authorization"]
+    await ask("GET", "/v1/session")
+    await ask("DELETE", "/v1/session")
+
+
+async def _look(play: Played) -> None:
+    ask = play.ask
+    for route in LISTS:
+        await ask("GET", route)
+        if route in PAGED:
+            await ask("GET", route, query="?limit=1")
+    for query in ("?ended=true", "?site=unl.edu"):
+        await ask("GET", "/v1/alarms", query=query)
+    for site in ("unl.edu", "cma.example", "ldm.example"):
+        for route in ("", "/path", "/silences", "/alarm-receivers", "/subscriptions"):
+            await ask("GET", "/v1/sites/{site}" + route, site=site)
+    for route in ("/v1/latency/history", "/v1/latency/histogram", "/v1/volume/history"):
+        await ask("GET", route, query="?feed=NGRID")
+    await ask("GET", "/v1/latency/histogram", query="?feed=WARN")
+    await ask("GET", "/v1/latency/history", query="?feed=NGRID&format=csv")
+    await ask("GET", "/v1/volume", query="?format=csv")
+    await ask("GET", "/v1/feeds/{feed}", feed="NGRID")
+    await ask("GET", "/v1/feeds/{feed}/plans", feed="NGRID")
+    await ask("GET", "/v1/feeds/{feed}/distribution", feed="NGRID")
+    await ask("POST", "/v1/feeds/{feed}/pattern-test", feed="NGRID", body={"pattern": "nam"})
+    await ask("PUT", "/v1/feeds/{feed}/pin", feed="NGRID", body={"transport": "unicast"})
+    await ask("GET", "/v1/plans")
+    await ask("GET", "/v1/products", query="?feed=NGRID&limit=1")
+    await ask("GET", "/v1/products/trace", query="?product=nam.t00z.grib2")
+    await ask("GET", "/v1/products/trace", query="?product=gfs.t00z.grib2")
+    await ask("GET", "/v1/resends/{resend}", resend=1)
+    await ask("GET", "/v1/ports/{port}", port="hub-eth0")
+    await ask("GET", "/v1/circuits", query="?finished=true")
+    await ask("GET", "/v1/circuits/{circuit}", circuit=1)
+    await ask("GET", "/v1/users/{user}", user="anna")
+
+
+async def _end(play: Played) -> None:
+    ask = play.ask
+    await ask("DELETE", "/v1/resends/{resend}", resend=1)
+    await ask("DELETE", "/v1/feeds/{feed}/pin", feed="NGRID")
+    await ask("DELETE", "/v1/feeds/{feed}/objectives/{site}", feed="NGRID", site="unl.edu")
+    await ask("DELETE", "/v1/sites/{site}/alarm-receivers/{receiver}", site="unl.edu", receiver="us")
+    await ask("DELETE", "/v1/alarm-receivers/{receiver}", receiver="duty")
+    await ask("DELETE", "/v1/sites/{site}/silences/{number}", site="cma.example", number=1)
+    await ask("DELETE", "/v1/silences/{number}", number=2)
+    await ask("POST", "/v1/sites/{site}/credentials/replacement", site="unl.edu")
+    await ask("DELETE", "/v1/sites/{site}/credentials", site="unl.edu")
+    await ask("DELETE", "/v1/sites/{site}/tokens", site="unl.edu")
+    await ask("DELETE", "/v1/sites/{site}/subscriptions/{subscription}", site="unl.edu", subscription=1)
+    await ask("DELETE", "/v1/subscriptions/{subscription}", subscription=2)
+    await ask("DELETE", "/v1/upstreams/{upstream}", upstream="national")
+    await ask("DELETE", "/v1/ldm/sources/{source}", source="conduit")
+    await ask("DELETE", "/v1/ldm/accepts/{number}", number=1)
+    await ask("DELETE", "/v1/access-tokens/{number}", number=1)
+    await ask("DELETE", "/v1/users/{user}", user="ben")
+    await ask("DELETE", "/v1/circuits/{circuit}", circuit=1)
+    await ask("POST", "/v1/ports", body={"port": "spare", "rate_bps": 1_000_000})
+    await ask("DELETE", "/v1/ports/{port}", port="spare")
+    await ask("DELETE", "/v1/sites/{site}", site="ldm.example")
+    await ask("DELETE", "/v1/feeds/{feed}", feed="WARN")
+    await ask("GET", "/v1/audit", query="?limit=30")
+
+
+def routes_of(answers: list[dict[str, Any]]) -> Iterator[str]:
+    """The routes that were asked."""
+    return (answer["route"] for answer in answers)
+
+
+def shown(answer: dict[str, Any]) -> Any:
+    """The body as JSON, or its text."""
+    try:
+        return json.loads(answer["text"])
+    except ValueError:
+        return answer["text"]
+
+
+SITE = {
+    "site": "unl.edu",
+    "organisation": "University of Nebraska",
+    "contact": "weather@unl.example",
+    "place": {"text": "Lincoln", "latitude": 40.8, "longitude": -96.7},
+    "circuit_attachment": {"port": "urn:ogf:unl", "first_vlan": 100, "last_vlan": 110},
+    "access_rate_bps": 1e9,
+    "ceiling_mbps_by_hour": [100.0] * 24,
+    "limits": [{"feed": "NGRID", "pattern": "nam|gfs", "not_pattern": None}],
+}
+LISTS = (
+    *("/livez", "/readyz", "/healthz", "/v1/status", "/v1/overview", "/v1/totals", "/v1/tree", "/v1/volume"),
+    *("/v1/feeds", "/v1/plans", "/v1/sites", "/v1/subscriptions", "/v1/resends", "/v1/upstreams", "/v1/latency"),
+    *("/v1/ldm/sources", "/v1/ldm/accepts", "/v1/ldm/peers", "/v1/ldm/reports", "/v1/objectives", "/v1/alarms"),
+    *("/v1/silences", "/v1/alarm-receivers", "/v1/site-alarm-receivers", "/v1/ports", "/v1/circuits"),
+    *("/v1/users", "/v1/access-tokens", "/v1/access-requests", "/v1/audit", "/v1/deliveries"),
+)
+PAGED = ("/v1/feeds", "/v1/sites", "/v1/subscriptions", "/v1/latency", "/v1/deliveries", "/v1/audit")
+LIFETIME = timedelta(days=30)
+
+
+def _receipt() -> dict[str, Any]:
+    stored_us = PRODUCT_STORED_US + 9_000_000
+    return {
+        "outcome": "stored",
+        "lane": "live",
+        "transport": "unicast",
+        "leg": 1,
+        "repaired": False,
+        "first_byte_us": stored_us - 4000,
+        "last_byte_us": stored_us - 1000,
+        "site_stored_us": stored_us,
+        "action_done_us": None,
+        "clock_offset_us": 0,
+        "clock_bound_us": 200,
+        "sent_before": [{"feed": "HDS", "products": 2, "bytes": 48_000_000}],
+    }
