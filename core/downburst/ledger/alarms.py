@@ -194,8 +194,7 @@ class SiteReceivers:
 
     def of(self, site: str) -> list[Receiver]:
         """Those of a site, by name."""
-        query = select(site_receivers).where(site_receivers.c.site == site).order_by(site_receivers.c.name)
-        return [_site_receiver(row) for row in self._connection.execute(query)]
+        return [receiver for receiver in self.all() if receiver.owner == site]
 
     def one(self, site: str, name: str) -> Receiver:
         """The receiver; a name that the site did not give is refused."""
@@ -248,8 +247,7 @@ class Objectives:
 
     def find(self, feed: str, site: str) -> Objective | None:
         """That of a feed at a site, if there is one."""
-        row = self._connection.execute(select(objectives).where(self._of(feed, site))).one_or_none()
-        return None if row is None else Objective(**_values(row))
+        return next((one for one in self.all() if (one.feed, one.site) == (feed, site)), None)
 
     def put(self, objective: Objective) -> Objective:
         """Keeps it in place of what was there."""

@@ -90,12 +90,11 @@ class LdmAccepts:
 
     def remove(self, number: int) -> None:
         """Forgets a line."""
-        found = ldm_accepts.c.id == number
-        row = self._connection.execute(select(ldm_accepts).where(found)).one_or_none()
-        if row is None:
+        before = next((line for line in self.all() if line.id == number), None)
+        if before is None:
             raise NotFound(f"nothing is accepted under the number {number}; `downburst ldm accepts` shows all")
-        self._connection.execute(delete(ldm_accepts).where(found))
-        self._audit.record("LDM accept", number, "removed", before=LdmAccept(**row._mapping))
+        self._connection.execute(delete(ldm_accepts).where(ldm_accepts.c.id == number))
+        self._audit.record("LDM accept", number, "removed", before=before)
 
 
 def _row(source: LdmSource) -> dict[str, Any]:
