@@ -28,7 +28,7 @@ class Leg:
     def open(self, datagram: bytes) -> tuple[int, bytes]:
         """The packet number and the payload; raises where the datagram is not this leg's."""
         header = datagram[:HEADER_BYTES]
-        if header[0] != 0xD2 or header[1] != self.key_id or int.from_bytes(header[2:6], "big") != self.leg:
+        if header[0] != 0xD1 or header[1] != self.key_id or int.from_bytes(header[2:6], "big") != self.leg:
             raise ValueError("the datagram belongs to another leg")
         nonce = self.epoch.to_bytes(8, "big")[4:] + header[6:]
         return int.from_bytes(header[6:], "big"), AESGCM(self.key).decrypt(nonce, datagram[HEADER_BYTES:], header)

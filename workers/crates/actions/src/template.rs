@@ -13,7 +13,7 @@ pub struct Template {
     pieces: Vec<Piece>,
 }
 
-/// What is known of a product.
+/// The values of a product that a template substitutes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Substitutions<'a> {
     /// What the pattern's groups matched; the whole match first.
@@ -355,7 +355,8 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "[\\\\%():a-y0-9&seq]{0,40}|.{0,40}", group in ".{0,9}") {
             if let Ok(template) = Template::parse(&text) {
-                let known = Substitutions { groups: &[Some(&group), Some(&group)], created: WallMicros(5), sequence: 1 };
+                let groups = &[Some(group.as_str()), Some(group.as_str())];
+                let known = Substitutions { groups, created: WallMicros(5), sequence: 1 };
                 let _ = template.resolve(&known);
                 if let Ok(path) = template.resolve_path(&known) {
                     prop_assert!(path.split('/').filter(|part| *part == "..").count()

@@ -42,8 +42,8 @@ pub struct ActionFailed {
     /// Its number at the hub.
     #[n(4)]
     pub sequence: Sequence,
-    /// The life of the hub's log that these numbers are of. Absent: an earlier release, which reported only
-    /// the newest one.
+    /// The life of the hub's log that these numbers are of. Absent: the site's log does
+    /// not name one.
     #[n(5)]
     pub epoch: Option<Epoch>,
     /// For how many products of the feed rules failed, and nobody there has looked after it yet; this one counts.

@@ -99,7 +99,7 @@ fn receiver(dice: &mut Dice, shared: Loss) -> PlannedReceiver {
 }
 
 /// Requests and answers by datagrams get lost, overtake each other and come twice; one site in eight has a
-/// firewall, one in eight is of an earlier release.
+/// firewall, one in eight has no repair channel.
 fn channel(dice: &mut Dice, delay: Micros) -> Option<LinkConfig> {
     let loss = match dice.below(8) {
         0 => return None,

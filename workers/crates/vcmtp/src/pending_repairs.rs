@@ -3,7 +3,7 @@
 //! | state | event | next |
 //! |---|---|---|
 //! | small group | any | no notice |
-//! | large group | a repair to the group is decided, or more of it | a notice without delay, and another [`GAP`] later |
+//! | large group | a repair to the group is decided, or more of it | a notice immediately, another [`GAP`] later |
 //! | large group | a second since the last notice | a notice of the size alone |
 use std::collections::BTreeMap;
 

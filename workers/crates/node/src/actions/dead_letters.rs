@@ -1,4 +1,5 @@
-//! The dead letters of a site's actions: a product with the reason of the failure, until an operator repeats or drops it.
+//! The dead letters of a site's actions: a product with the reason of its failure, until an operator repeats or
+//! drops it.
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

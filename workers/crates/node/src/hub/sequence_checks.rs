@@ -35,7 +35,8 @@ pub(super) fn go_on_above_what_is_remembered(
     Ok(())
 }
 
-/// Checks the positions in a hello. Sequences that this log never assigned are not assigned from here on. The copy of a shared log gives none, and may lag behind the products that another node sent.
+/// Checks the positions in a hello. Sequences that this log never assigned are not assigned from here on. The copy
+/// of a shared log assigns none, and may lag behind the products that another node sent.
 /// Returns the accepted positions beyond the log's knowledge; the error names a position that can't be
 /// accepted.
 pub(super) fn check(hub: &Hub, hello: &Hello) -> Result<BTreeMap<FeedName, Sequence>, String> {

@@ -134,7 +134,7 @@ pub enum HubInput {
     OfferCircuit(Box<CircuitOffer>),
     /// Have the site take its end of a circuit away.
     EndCircuit(CircuitEnd),
-    /// Ask the site for another credential. A site of an earlier release is not asked.
+    /// Ask the site for another credential.
     WantCredential(CredentialWanted),
     /// Answer to [`HubEvent::CredentialOffered`]: it is kept where it survives whatever happens to the hub, and good.
     KeepCredential(CredentialKept),
