@@ -5,7 +5,7 @@ from downburst.ledger import Book
 from downburst.network.addresses import network_of
 from downburst_api.runtime import Runtime
 from downburst_api.sites.service import announce
-from downburst_api.users.routes import INVITATION
+from downburst_api.users.invitations import INVITATION
 from downburst_contract import access as shapes
 
 

@@ -11,7 +11,6 @@ from downburst.access import (
     SCOPES_OF,
     TOKEN_PREFIX,
     AccessToken,
-    LinkKind,
     User,
     check_role,
     hashed,
@@ -23,6 +22,7 @@ from downburst.ledger.audit import Changes
 from downburst.moments import moment
 from downburst_api.http.pagination import Documented, Paged
 from downburst_api.http.parameters import Asking, Hub, Number
+from downburst_api.users.invitations import invited
 from downburst_contract import access as shapes
 from downburst_contract.base import members
 
@@ -43,7 +43,7 @@ async def add_user(hub: Hub, wanted: shapes.UserNew) -> shapes.UserInvited:
 
     def add(book: Book) -> shapes.UserInvited:
         kept = book.users.add(user)
-        return shapes.UserInvited.of(kept, **dict(_invited(book, kept, secret)))
+        return shapes.UserInvited.of(kept, **dict(invited(book, kept, secret)))
 
     return await hub.ledger.write(add)
 
@@ -74,7 +74,7 @@ async def remove_user(hub: Hub, user: str) -> None:
 async def invite_again(hub: Hub, user: str) -> shapes.Invitation:
     """Creates another invitation, for a forgotten password; the old password is valid until a new one is chosen."""
     secret = new_secret(LINK_PREFIX)
-    return await hub.ledger.write(lambda book: _invited(book, book.users.one(user), secret))
+    return await hub.ledger.write(lambda book: invited(book, book.users.one(user), secret))
 
 
 @router.get("/access-tokens")
@@ -144,12 +144,3 @@ async def list_changes(  # noqa: PLR0913
     found = await hub.ledger.read(lambda book: book.audit.page(wanted, before=cursor or after, limit=limit))
     items = [shapes.Change(**members(change)) for change in found]
     return shapes.ChangePage(items=items, next=page.lead_to(found[-1].number if len(found) == limit else None))
-
-
-def _invited(book: Book, user: User, secret: str) -> shapes.Invitation:
-    link = book.login_links.add(hashed(secret), LinkKind.INVITATION, lifetime=INVITATION, user=user.name)
-    book.audit.record("invitation", user.name, "added", after={"expires_at": link.expires_at})
-    return shapes.Invitation(fragment=f"#invitation={secret}", link_expires_at=link.expires_at)
-
-
-INVITATION = timedelta(days=7)

@@ -12,6 +12,8 @@ use crate::hub::{BrowseLine, ClockStanding, DeliveriesLine, ProductsLine};
 mod bounds;
 mod circuits;
 mod events;
+#[cfg(test)]
+mod golden;
 mod jobs;
 mod ldm;
 mod sites;

@@ -1,0 +1,184 @@
+"""The lines between agent and node: `tests/golden/node-lines.json` has one of each kind, with every field.
+
+The agent's builders make exactly its jobs, and its parsers read every field of its events. The crate `node` holds
+the other half (lines/golden.rs): it reads every field of the jobs, and its events are exactly these. A field that one
+side renames, adds or reads as another type fails on that side.
+
+    cd tests && ../.venv/bin/python -m unit.worker.test_lines_of_both_sides     # writes the jobs after a change
+"""
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from downburst.bounds import SetAside
+from downburst.browsing import Browse
+from downburst.circuits import Circuit, CircuitEnd, Lease, Port, Replication
+from downburst.credentials import Credential
+from downburst.deliveries import ProductName
+from downburst.deliveries.naming import Meaning
+from downburst.model import (
+    Feed,
+    Head,
+    IdFilter,
+    LdmAccept,
+    LdmSource,
+    Product,
+    Resend,
+    Settled,
+    Site,
+    Subscription,
+    Upstream,
+)
+from downburst.rights import Limit
+from downburst.settings import LdmSettings, MulticastSettings
+from downburst_worker import lines
+from downburst_worker.backlog_lines import backlog_seen, with_positions
+from downburst_worker.circuit_lines import circuit_told, lease_line
+from downburst_worker.whereabouts import browse_job, deliveries_job
+from factories import EPOCH, FAR, SOME_TIME, multicast, plan, unicast
+
+FILE = Path(__file__).parents[2] / "golden/node-lines.json"
+GOLDEN: dict[str, Any] = json.loads(FILE.read_text())
+Line = dict[str, Any]
+
+
+def jobs() -> dict[str, Line]:
+    """A job of each kind, with everything that it may hold."""
+    feed = Feed("NGRID", unicast_leg=1, ldm_feed_type="NGRID", ldm_pattern="^Y")
+    site = Site(
+        "unl.edu",
+        multicast_interface="eth1",
+        access_rate_bps=1e9,
+        ceiling_mbps_by_hour=(100.0,) * 24,
+        allow=("NGRID",),
+        limits=(Limit("NGRID", "nam", "test"),),
+        data_connections=4,
+        created_at=SOME_TIME,
+        ldm_host="^ldm",
+    )
+    credential = Credential("c" * 64, "unl.edu", SOME_TIME, "192.0.2.1", FAR, replaces="b" * 64)
+    wish = Subscription(1, "unl.edu", "NGRID", "nam", "test", in_order=True, max_age_s=60.0)
+    resend = Resend(3, "unl.edu", "NGRID", SOME_TIME, FAR, had=(IdFilter("gfs", "test"),))
+    sites = lines.sites_job([site], [credential], [wish], [resend])
+    legs = (
+        unicast(1, "unl.edu"),
+        replace(unicast(3, "isu.edu"), circuits=(("isu.edu", 2),)),
+        multicast(2, "iem.edu"),
+    )
+    hears = replace(multicast(4, "iem.edu"), circuits=(("iem.edu", 1),))
+    settings = MulticastSettings(burst_bytes=60_000, repair_s=30)
+    name = ProductName(Meaning.SEQUENCE, feed="NGRID", epoch=EPOCH, sequence=7, product_id=None, digest=None)
+    ends = (
+        CircuitEnd("eth0", None, vlan=100, address="10.0.0.1/30"),
+        CircuitEnd("eth1", "unl.edu", vlan=100, address="10.0.0.2/30"),
+    )
+    circuit = Circuit(
+        *(1, "request", ends, 300_000_000, 1_000_000, SOME_TIME, FAR),
+        replication=Replication.UNDERLAY,
+        group="239.77.0.9",
+        burst_bytes=60_000,
+    )
+    ports = (
+        Port("eth0", 10**9, interface="eth0", underlay="192.0.2.1", port_rate_bps=10**9),
+        Port("eth1", 10**9, interface="eth1", underlay="192.0.2.9"),
+    )
+    browse = Browse(
+        "NGRID",
+        SOME_TIME,
+        FAR,
+        pattern="nam",
+        not_pattern="test",
+        contains="t00z",
+        before=9,
+        limits=(Limit("NGRID", "nam", "x"),),
+    )
+    return {
+        "feeds": lines.feeds_job([feed], [Head("NGRID", EPOCH, 9)]),
+        "sites": with_positions(sites, [Settled("NGRID", EPOCH, "unl.edu", 7)]),
+        "upstreams": lines.upstreams_job([Upstream("national", "hub.example:7370", "dbt1.token", ("NGRID",))]),
+        "ldm": lines.ldm_job(
+            [LdmSource("idd", "CONDUIT", ("idd.example",), "[05]$", 600)],
+            [LdmAccept(1, "EXP", "^x", "^ldm")],
+            LdmSettings(listen=("127.0.0.1:388",), rtstats="collector.example:388"),
+        ),
+        "plan": lines.plan_job(plan("NGRID", *legs, hears), settings),
+        "ingest": lines.ingest_job(
+            "/spool/1", Product("NGRID", "nam", SOME_TIME, "origin"), digest="d" * 64, remove=True
+        ),
+        "deliveries": deliveries_job(name, feed="NGRID", before=9, limit=5, site="unl.edu"),
+        "browse": browse_job(browse),
+        "circuit-up": {"circuit": lease_line(Lease(circuit, ports))},
+    }
+
+
+def read(kind: str, line: Line) -> None:
+    """Has the agent's parser read an event; raises what it can't read."""
+    aside: list[SetAside] = []
+    PARSERS[kind](line, aside)
+    if aside:
+        raise ValueError(aside[0].sentence)
+
+
+PARSERS: dict[str, Callable[[Line, list[SetAside]], object]] = {
+    "session": lambda line, _: lines.session_changed(line),
+    "leg": lambda line, _: lines.leg_changed(line),
+    "upstream": lambda line, _: lines.upstream_changed(line),
+    "ldm-source": lambda line, _: lines.ldm_source_changed(line),
+    "ldm-peer": lambda line, _: lines.ldm_peer_changed(line),
+    "resend": lambda line, _: lines.resend_ended(line),
+    "fault": lambda line, _: lines.told_fault(line),
+    "circuit": lambda line, _: circuit_told(line),
+    "traffic": lambda line, aside: lines.traffic_seen(line, {}, aside),
+    "backlog": backlog_seen,
+    "batch": lambda line, _: lines.batch_ready(line),
+}
+
+
+def test_the_agent_makes_these_jobs() -> None:
+    assert json.loads(json.dumps(jobs())) == GOLDEN["jobs"]
+
+
+@pytest.mark.parametrize("kind", PARSERS)
+def test_the_agent_reads_every_field_of_an_event(kind: str) -> None:
+    line = GOLDEN["events"][kind]
+    read(kind, line)
+    passed_over = []
+    for place in places(line):
+        try:
+            read(kind, wrong_at(line, place))
+        except (ValueError, TypeError, AttributeError, KeyError):
+            continue
+        passed_over.append(".".join(map(str, place)))
+    assert passed_over == GOLDEN["passed_over_by_the_agent"].get(kind, [])
+
+
+def places(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The way to every member that holds no others, but for the event's name."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from places(one, (*above, name)) if name != "event" else ()
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from places(one, (*above, number))
+    else:
+        yield above
+
+
+def wrong_at(line: Line, place: tuple[str | int, ...]) -> Line:
+    """The line with something at this place that no field can be."""
+    changed: Any = copy.deepcopy(line)
+    inner = changed
+    for part in place[:-1]:
+        inner = inner[part]
+    inner[place[-1]] = {"no": ["field", 1.5]}
+    return changed  # type: ignore[no-any-return]
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(GOLDEN | {"jobs": jobs()}, indent=1) + "\n")

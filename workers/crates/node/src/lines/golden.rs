@@ -1,0 +1,267 @@
+//! Both sides of the lines are held to `tests/golden/node-lines.json`: this node reads every field of its jobs, and its
+//! events are exactly those. The agent's half is `tests/unit/worker/test_lines_of_both_sides.py`.
+use std::collections::BTreeSet;
+
+use downburst_model::{FeedName, LegId, Sequence, SiteName, Transport, WallMicros};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::tcp::PathFacts;
+
+const AT: WallMicros = WallMicros(1_767_225_600_000_000);
+
+fn golden() -> Value {
+    serde_json::from_str(include_str!("../../../../../tests/golden/node-lines.json")).unwrap()
+}
+
+#[test]
+fn every_field_of_a_job_is_read() {
+    let golden = golden();
+    for (kind, fields) in golden["jobs"].as_object().unwrap() {
+        let mut line = fields.clone();
+        line["id"] = json!(1);
+        line["do"] = json!(kind);
+        serde_json::from_value::<Job>(line.clone()).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let mut passed_over = BTreeSet::new();
+        for place in places(fields) {
+            let mut wrong = line.clone();
+            *wrong.pointer_mut(&place).unwrap() = json!({"no": ["field", 1.5]});
+            if serde_json::from_value::<Job>(wrong).is_ok() {
+                passed_over.insert(place.trim_start_matches('/').replace('/', "."));
+            }
+        }
+        let known = golden["passed_over_by_the_node"][kind].as_array().cloned().unwrap_or_default();
+        let known: BTreeSet<String> = known.iter().map(|place| place.as_str().unwrap().to_owned()).collect();
+        assert_eq!(
+            passed_over, known,
+            "{kind} has fields that this node does not read as the agent writes them"
+        );
+    }
+}
+
+#[test]
+fn events_are_as_the_agent_reads_them() {
+    let golden = golden();
+    let mut told = BTreeSet::new();
+    for event in samples() {
+        let kind = kind_of(&event);
+        let line = serde_json::to_value(Stamped { event: &event, at_us: AT.0 }).unwrap();
+        assert_eq!(line, golden["events"][kind], "{kind}");
+        told.insert(kind.to_owned());
+    }
+    assert_eq!(told, golden["events"].as_object().unwrap().keys().cloned().collect());
+}
+
+/// The pointer to every member that holds no others.
+fn places(value: &Value) -> Vec<String> {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(members) => members.iter().map(|(name, one)| (name.clone(), one)).collect(),
+        Value::Array(entries) => entries.iter().enumerate().map(|(at, one)| (at.to_string(), one)).collect(),
+        _ => return vec![String::new()],
+    };
+    inner
+        .iter()
+        .flat_map(|(name, one)| places(one).into_iter().map(move |rest| format!("/{name}{rest}")))
+        .collect()
+}
+
+/// A new event needs its name here, a sample below, and a line in the file.
+fn kind_of(event: &Event) -> &'static str {
+    match event {
+        Event::Enrol { .. } => "enrol",
+        Event::CredentialOffered { .. } => "credential-offered",
+        Event::CredentialTaken { .. } => "credential-taken",
+        Event::Session { .. } => "session",
+        Event::Violation { .. } => "violation",
+        Event::Leg { .. } => "leg",
+        Event::Upstream { .. } => "upstream",
+        Event::LdmSource { .. } => "ldm-source",
+        Event::LdmPeer { .. } => "ldm-peer",
+        Event::LdmViolation { .. } => "ldm-violation",
+        Event::Rtstats { .. } => "rtstats",
+        Event::Resend { .. } => "resend",
+        Event::Recovered { .. } => "recovered",
+        Event::Damaged { .. } => "damaged",
+        Event::Fault { .. } => "fault",
+        Event::Circuit { .. } => "circuit",
+        Event::Traffic(_) => "traffic",
+        Event::Backlog { .. } => "backlog",
+        Event::Batch { .. } => "batch",
+    }
+}
+
+fn samples() -> Vec<Event> {
+    let (site, feed) = (|| SiteName::parse("unl.edu").unwrap(), || FeedName::parse("NGRID").unwrap());
+    let (text, why) = (str::to_owned, || Some("why".to_owned()));
+    let peer = || text("192.0.2.1:5");
+    let reception = ReceptionLine { buffer_bytes: 1000, path: text("/proc"), advice: Some(text("raise it")) };
+    vec![
+        Event::Enrol { ask: 1, secret_sha256: text("aa"), credential_sha256: text("bb"), peer: peer() },
+        Event::CredentialOffered {
+            ask: 2,
+            site: site(),
+            credential_sha256: text("aa"),
+            offered_sha256: text("bb"),
+            peer: peer(),
+        },
+        Event::CredentialTaken { site: site(), credential_sha256: text("bb") },
+        Event::Session {
+            site: Some(site()),
+            state: "connected",
+            peer: peer(),
+            reason: why(),
+            software: Some(text("downburst-node 0.1.0")),
+            stand_by: true,
+            renews: true,
+        },
+        Event::Violation { site: site(), sentence: text("it can't be") },
+        Event::Leg {
+            feed: feed(),
+            leg: LegId(2),
+            site: site(),
+            state: "joined",
+            after: Some(Sequence(7)),
+            reason: why(),
+            reception: Some(reception),
+        },
+        Event::Upstream {
+            upstream: text("national"),
+            state: "connected",
+            hub: Some(text("National")),
+            reason: why(),
+        },
+        Event::LdmSource {
+            source: text("idd"),
+            upstream: text("idd.example"),
+            state: "connected",
+            mode: "primary",
+            reason: why(),
+        },
+        Event::LdmPeer {
+            peer: text("ldm.example"),
+            site: Some(site()),
+            state: "connected",
+            what: "feedme",
+            reason: why(),
+        },
+        Event::LdmViolation {
+            peer: text("ldm.example"),
+            source: Some(text("idd")),
+            site: Some(site()),
+            sentence: text("it can't be"),
+        },
+        Event::Rtstats { line: text("20160929125247") },
+        Event::Resend { site: site(), resend: 3, products: 4, bytes: 5, expired: 6 },
+        Event::Recovered { feed: feed(), sentence: text("it was cut"), whole: false },
+        Event::Damaged { feed: feed(), sentence: text("a file is damaged") },
+        Event::Fault { sentence: text("it is wrong"), feed: Some(feed()), site: Some(site()) },
+        Event::Circuit {
+            lease: 1,
+            site: Some(site()),
+            state: "down",
+            step: Some(text("tunnel")),
+            hop: Some(text("eth0")),
+            sentence: Some(text("it is away")),
+            remedy: Some(text("look")),
+        },
+        Event::Traffic(traffic()),
+        Event::Backlog { sites: vec![SiteBacklog { site: site(), feeds: vec![lacking()] }] },
+        Event::Batch { batch: text("1"), path: "/batches/1".into() },
+    ]
+}
+
+fn lacking() -> FeedBacklog {
+    FeedBacklog {
+        feed: FeedName::parse("NGRID").unwrap(),
+        known: true,
+        products: 1,
+        bytes: 2,
+        oldest_us: Some(AT),
+        lost_products: 3,
+        lost_bytes: 4,
+        counting: true,
+    }
+}
+
+fn traffic() -> Traffic {
+    let (site, feed) = (SiteName::parse("unl.edu").unwrap(), FeedName::parse("NGRID").unwrap());
+    let epoch = "12345678901234567890".to_owned();
+    let arrived = FeedTraffic { feed, products: 1, bytes: 2, sizes: vec![2], head: Sequence(9), epoch };
+    let leg = LegTraffic {
+        leg: LegId(2),
+        feed: FeedName::parse("NGRID").unwrap(),
+        egress_bytes: 1,
+        repair_bytes: 2,
+        group_repair_bytes: 3,
+        coded_repair_bytes: 4,
+        channel_repair_bytes: 5,
+        products: 6,
+        product_bytes: 7,
+        sites: 8,
+        backlog_bytes: 9,
+    };
+    let session = SessionTraffic {
+        site,
+        clock_offset_us: Some(-4),
+        clock_bound_us: Some(5),
+        round_trip_us: Some(6),
+        path: Some(path()),
+        data_connections: 2,
+        data_connections_planned: 4,
+        data_connections_reason: "it helps".to_owned(),
+        feeds: vec![progress()],
+    };
+    Traffic {
+        from_us: AT,
+        to_us: WallMicros(AT.0 + 1_000_000),
+        feeds: vec![arrived],
+        legs: vec![leg],
+        control_bytes: 3,
+        gone: BTreeSet::from([SiteName::parse("cma.example").unwrap()]),
+        sessions: vec![session],
+        circuits: vec![CircuitTraffic {
+            lease: 1,
+            site: Some(SiteName::parse("unl.edu").unwrap()),
+            out_bytes: 2,
+            in_bytes: 3,
+        }],
+    }
+}
+
+fn path() -> PathFacts {
+    PathFacts {
+        least_round_trip_us: Some(1),
+        sent_segments: 2,
+        resent_segments: 3,
+        rate_bps: 4,
+        is_lower_bound: true,
+        congestion: "cubic".to_owned(),
+        path_mtu_bytes: Some(1500),
+    }
+}
+
+fn progress() -> SessionFeed {
+    let failed = FailedAction {
+        rule: "pqact.conf:3".to_owned(),
+        exit: Some(1),
+        last_error: "no such file".to_owned(),
+        product: "nam".to_owned(),
+        sequence: Sequence(7),
+        epoch: Some("12345678901234567890".to_owned()),
+        count: 2,
+        others: vec![Sequence(6)],
+    };
+    SessionFeed {
+        feed: FeedName::parse("NGRID").unwrap(),
+        settled_to: Sequence(7),
+        pending: 2,
+        late: 3,
+        transport: Transport::Multicast,
+        leg: LegId(2),
+        trouble: Some("no space left".to_owned()),
+        action_failed: Some(failed),
+        heartbeat_us: Some(AT),
+        heartbeat_waits_us: Some(WallMicros(AT.0 + 1)),
+        heartbeat_waited_us: Some(5),
+    }
+}
